@@ -1,0 +1,15 @@
+// The parts of mlir_sparse._native. Each source file of this folder adds its
+// own functions and classes to the module through one of these.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace mlir_sparse {
+
+void register_pack(pybind11::module_ &module);      // coordinates to level storage
+void register_validate(pybind11::module_ &module);  // level buffers against their encoding
+void register_convert(pybind11::module_ &module);   // level storage to other level storage
+void register_launch(pybind11::module_ &module);    // calls of compiled kernels, and the threads that run them
+void register_memory(pybind11::module_ &module);    // ownership of memory that compiled code allocated
+
+}  // namespace mlir_sparse
