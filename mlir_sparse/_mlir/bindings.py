@@ -1,0 +1,82 @@
+"""Where MLIR's Python bindings come from: the only module that names a distribution.
+
+`MLIR_SPARSE_BINDINGS` (a module name) is taken if set, then `mlir` (bindings
+built with LLVM), `torch_mlir` (PyPI) and `mlir_finch` (PyPI). Nothing is
+imported before the first use, so that `import mlir_sparse` stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+
+from mlir_sparse.errors import BindingsError
+
+__all__ = ["Bindings", "bindings"]
+
+ENVIRONMENT = "MLIR_SPARSE_BINDINGS"
+CANDIDATES = ("mlir", "torch_mlir", "mlir_finch")
+# Module name to the distribution that installs it, where the two differ.
+_DISTRIBUTIONS = {"torch_mlir": "torch-mlir", "mlir_finch": "finch-mlir", "mlir": "mlir-python-bindings"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """The bindings found.
+
+    Args:
+        name: the module they are imported from.
+        version: the distribution's version, or "unknown" for a build of one's own.
+        path: the folder they were found in.
+    """
+
+    name: str
+    version: str
+    path: str
+
+    def module(self, name: str) -> ModuleType:
+        """Imports a module of the bindings, such as `ir` or `dialects.linalg`."""
+        return importlib.import_module(f"{self.name}.{name}")
+
+    @property
+    def ir(self) -> ModuleType:
+        """Returns the bindings' `ir` module."""
+        return self.module("ir")
+
+
+@cache
+def bindings() -> Bindings:
+    """Finds MLIR's Python bindings.
+
+    Raises:
+        BindingsError: when none of the candidates can be imported.
+    """
+    asked = os.environ.get(ENVIRONMENT)
+    for name in (asked,) if asked else CANDIDATES:
+        if _is_installed(name):
+            module = importlib.import_module(f"{name}.ir")
+            return Bindings(name, _version(name), os.path.dirname(module.__file__ or ""))
+    rule = f"{ENVIRONMENT}={asked} to name importable bindings" if asked else f"one of {', '.join(CANDIDATES)}"
+    raise BindingsError(
+        f"expected {rule}, but got none: install MLIR's Python bindings with `pip install torch-mlir`, "
+        f"or set {ENVIRONMENT} to the module that has them"
+    )
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(f"{name}.ir") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(_DISTRIBUTIONS.get(name, name))
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,219 @@
+"""The exceptions a user can meet, each one user mistake or one outside failure.
+
+    SparseError
+    ├── SyntaxError_ ................. text that no grammar accepts (ValueError)
+    │   ├── NotationSyntaxError         index notation
+    │   └── EncodingSyntaxError         encodings, tensor types
+    ├── EncodingError ................. an encoding that parses but cannot be (ValueError)
+    │   └── UnknownPresetError          a preset name nobody registered (LookupError)
+    ├── NotationError ................. an assignment without a meaning (ValueError)
+    ├── UnknownTensorError ............ a tensor without data, data without a tensor (LookupError)
+    ├── RankError ..................... subscripts, axes and levels that do not pair up (ValueError)
+    ├── ExtentError ................... one index variable, two extents (ValueError)
+    ├── DTypeError .................... an element type that does not fit (TypeError)
+    ├── OperandError .................. data that is no tensor, or not the kernel's (TypeError)
+    ├── StorageError .................. level buffers that break their encoding (ValueError)
+    │   ├── PositionsError
+    │   └── CoordinatesError
+    ├── WidthError .................... positions or coordinates wider than their type (OverflowError)
+    ├── TooLargeError ................. data that will not fit in memory (MemoryError)
+    ├── FileFormatError ............... a file that is not what it says (ValueError)
+    ├── UnsupportedError .............. a case refused by name before the compiler (NotImplementedError)
+    ├── BindingsError ................. no MLIR bindings to compile with (ImportError)
+    ├── CompileError .................. MLIR said no (RuntimeError)
+    │   └── CompilerCrash               MLIR died, hung or ran out of memory
+    └── DeviceError ................... no such device, or it failed (RuntimeError)
+
+Each is also the built-in kind named in brackets, so that callers who know
+nothing of this package can catch it. A message reads *expected <rule>, but got
+<value>*; where the mistake stands in text, the line and a caret follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the one module that imports nothing of the package
+    from mlir_sparse.text.source import Source, Span
+
+__all__ = [
+    "BindingsError",
+    "CompileError",
+    "CompilerCrash",
+    "CoordinatesError",
+    "DTypeError",
+    "DeviceError",
+    "EncodingError",
+    "EncodingSyntaxError",
+    "ExtentError",
+    "FileFormatError",
+    "NotationError",
+    "NotationSyntaxError",
+    "OperandError",
+    "PositionsError",
+    "RankError",
+    "SparseError",
+    "StorageError",
+    "SyntaxError_",
+    "TooLargeError",
+    "UnknownPresetError",
+    "UnknownTensorError",
+    "UnsupportedError",
+    "WidthError",
+]
+
+
+# Never frozen: a frozen exception cannot take the traceback that `with` sets on it.
+@dataclass(eq=False)
+class SparseError(Exception):
+    """Reports what was expected, what came, where, and the way out.
+
+    Args:
+        message: one line in lower case, *expected <rule>, but got <value>*.
+        source: the text the mistake stands in, when there is one.
+        span: where in that text.
+    """
+
+    message: str
+    source: Source | None = field(default=None, kw_only=True)
+    span: Span | None = field(default=None, kw_only=True)
+
+    @property
+    def line(self) -> int | None:
+        """Returns the 1-based line of the mistake, or None without a span."""
+        return self._location()[0] if self._location() else None
+
+    @property
+    def column(self) -> int | None:
+        """Returns the 1-based column of the mistake, or None without a span."""
+        return self._location()[1] if self._location() else None
+
+    def _location(self) -> tuple[int, int] | None:
+        if self.source is None or self.span is None:
+            return None
+        return self.source.line_column(self.span.start)
+
+    def __str__(self) -> str:
+        if self.source is None or self.span is None:
+            return self.message
+        line, column = self.source.line_column(self.span.start)
+        caret = self.source.caret(self.span)
+        return f"{self.source.name}:{line}:{column}: {self.message}\n{caret}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions cross process borders; the default would call the class with `args`, which is empty here.
+        return (_rebuild, (type(self), dict(self.__dict__)))
+
+
+def _rebuild(kind: type[SparseError], state: dict[str, object]) -> SparseError:
+    error = kind.__new__(kind)
+    error.__dict__.update(state)
+    return error
+
+
+class SyntaxError_(SparseError, ValueError):  # noqa: N801, N818 - the builtin has the plain name
+    """Text that the grammar does not accept."""
+
+
+class NotationSyntaxError(SyntaxError_):
+    """Index notation that does not parse."""
+
+
+class EncodingSyntaxError(SyntaxError_):
+    """An encoding or tensor type that does not parse."""
+
+
+class EncodingError(SparseError, ValueError):
+    """An encoding that parses, but that no tensor can have."""
+
+
+class UnknownPresetError(EncodingError, LookupError):
+    """A preset name that does not exist."""
+
+
+class NotationError(SparseError, ValueError):
+    """An assignment that parses, but has no meaning."""
+
+
+class UnknownTensorError(SparseError, LookupError):
+    """A tensor in the notation without data, or data that the notation does not name."""
+
+
+class RankError(SparseError, ValueError):
+    """A number of subscripts, axes or levels other than the tensor's."""
+
+
+class ExtentError(SparseError, ValueError):
+    """One index variable that ranges over two different extents."""
+
+
+class DTypeError(SparseError, TypeError):
+    """An element type that the dialect or the kernel does not have."""
+
+
+class OperandError(SparseError, TypeError):
+    """An operand or output that is not what the kernel was compiled for."""
+
+
+class StorageError(SparseError, ValueError):
+    """Level buffers that do not hold what their encoding says."""
+
+
+class PositionsError(StorageError):
+    """Positions of the wrong number, not monotone, or out of range."""
+
+
+class CoordinatesError(StorageError):
+    """Coordinates out of range, out of order, or repeated where that is forbidden."""
+
+
+class WidthError(SparseError, OverflowError):
+    """A posWidth or crdWidth too narrow for the data."""
+
+
+class TooLargeError(SparseError, MemoryError):
+    """Data that would not fit in memory; nothing was allocated."""
+
+
+class FileFormatError(SparseError, ValueError):
+    """A file that is truncated, or not in the format its name says."""
+
+
+class UnsupportedError(SparseError, NotImplementedError):
+    """A case that no plan covers, refused before the compiler sees it."""
+
+
+class BindingsError(SparseError, ImportError):
+    """No usable MLIR Python bindings."""
+
+
+@dataclass(eq=False)
+class CompileError(SparseError, RuntimeError):
+    """MLIR's refusal of a module, with what is needed to see it again.
+
+    Args:
+        kernel: the assignment being compiled.
+        pipeline: the pass pipeline that ran.
+        reproducer: path of a file that holds the module and the pipeline.
+    """
+
+    kernel: str = ""
+    pipeline: str = ""
+    reproducer: str | None = None
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.kernel:
+            lines.append(f"  kernel: {self.kernel}")
+        if self.reproducer:
+            lines.append(f"  reproduce: python -m mlir_sparse.pipeline {self.reproducer}")
+        return "\n".join(lines)
+
+
+class CompilerCrash(CompileError):  # noqa: N818 - the name says more than an Error suffix would
+    """MLIR died, ran past its time limit or out of memory; this process did not."""
+
+
+class DeviceError(SparseError, RuntimeError):
+    """A device that is absent, or that failed."""

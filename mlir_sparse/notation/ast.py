@@ -1,0 +1,238 @@
+"""Index notation as values (Kjolstad et al. 2017, section 3).
+
+Nodes are frozen and compare by structure; where a node stood in the user's
+text (`span`) takes no part in comparison. `str` of any node is its notation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import cast
+
+from mlir_sparse.text.source import Source, Span
+
+__all__ = [
+    "Access",
+    "AffineSubscript",
+    "AssignOp",
+    "Assignment",
+    "Binary",
+    "BinaryOp",
+    "Call",
+    "Expr",
+    "IndexVar",
+    "Literal",
+    "Negate",
+    "Reduce",
+    "ReduceOp",
+    "Subscript",
+    "children",
+    "walk",
+]
+
+
+class _Printed:
+    """Gives a node its notation as `str`."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        # The printer knows the nodes, so that it can only be imported once they exist.
+        from mlir_sparse.notation.printer import to_text
+
+        return to_text(cast("Assignment | Expr | Subscript", self))
+
+
+@dataclass(frozen=True, slots=True)
+class IndexVar(_Printed):
+    """An index variable, such as the `i` of `y(i)`."""
+
+    name: str
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AffineSubscript(_Printed):
+    """A subscript that is not a plain variable: `2*i + k - 1`.
+
+    Args:
+        terms: (coefficient, variable) pairs, coefficients nonzero, each variable once, in the order written.
+        constant: the rest.
+    """
+
+    terms: tuple[tuple[int, IndexVar], ...]
+    constant: int
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Subscript = IndexVar | AffineSubscript
+
+
+@dataclass(frozen=True, slots=True)
+class Access(_Printed):
+    """A tensor at a subscript per dimension; a scalar has no subscripts."""
+
+    tensor: str
+    subscripts: tuple[Subscript, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def indices(self) -> tuple[IndexVar, ...]:
+        """Returns the index variables of all subscripts, each once, in order."""
+        found: dict[IndexVar, None] = {}
+        for subscript in self.subscripts:
+            match subscript:
+                case IndexVar():
+                    found.setdefault(subscript)
+                case AffineSubscript(terms):
+                    for _, variable in terms:
+                        found.setdefault(variable)
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(_Printed):
+    """A number: int, float or complex, as Python reads it."""
+
+    value: int | float | complex
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Negate(_Printed):
+    """Unary minus."""
+
+    operand: Expr
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+class BinaryOp(Enum):
+    """An arithmetic operator between two expressions."""
+
+    ADD = "+"
+    SUB = "-"
+    MUL = "*"
+    DIV = "/"
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(_Printed):
+    """Two expressions joined by an operator."""
+
+    op: BinaryOp
+    left: Expr
+    right: Expr
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(_Printed):
+    """A scalar function of expressions: `exp(x(i))`, `max(a(i), b(i))`."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+class ReduceOp(Enum):
+    """An associative, commutative operator with an identity."""
+
+    SUM = "sum"
+    PRODUCT = "prod"
+    MAX = "max"
+    MIN = "min"
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce(_Printed):
+    """A reduction over index variables: `sum(j, k : A(i,j) * B(j,k))`."""
+
+    op: ReduceOp
+    indices: tuple[IndexVar, ...]
+    body: Expr
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Expr = Access | Literal | Negate | Binary | Call | Reduce
+
+
+class AssignOp(Enum):
+    """How the value meets the target.
+
+    `=` replaces it. `+=`, `*=`, `max=` and `min=` combine with its present
+    value. `+=!`, `*=!`, `max=!` and `min=!` start from the operator's identity
+    and name the reduction over the variables that only the right side has.
+    """
+
+    ASSIGN = "="
+    ADD = "+="
+    MUL = "*="
+    MAX = "max="
+    MIN = "min="
+    REDUCE_ADD = "+=!"
+    REDUCE_MUL = "*=!"
+    REDUCE_MAX = "max=!"
+    REDUCE_MIN = "min=!"
+
+    @property
+    def reads_target(self) -> bool:
+        """Returns whether the target's present value is an argument."""
+        return self in (AssignOp.ADD, AssignOp.MUL, AssignOp.MAX, AssignOp.MIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment(_Printed):
+    """`target op value`: one statement of index notation."""
+
+    target: Access
+    op: AssignOp
+    value: Expr
+    source: Source | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Returns the tensors read, each once, in the order of the text.
+
+        A target whose present value is read (`+=`) comes first, as it is written first.
+        """
+        names = [self.target.tensor] if self.op.reads_target else []
+        names += [node.tensor for node in walk(self.value) if isinstance(node, Access)]
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def indices(self) -> tuple[IndexVar, ...]:
+        """Returns all index variables: the target's, then the value's, in the order written."""
+        found = dict.fromkeys(self.target.indices)
+        for node in walk(self.value):
+            match node:
+                case Access():
+                    found.update(dict.fromkeys(node.indices))
+                case Reduce(indices=indices):
+                    found.update(dict.fromkeys(indices))
+                case _:
+                    pass
+        return tuple(found)
+
+
+def children(node: Expr) -> tuple[Expr, ...]:
+    """Returns the expressions directly below a node, left to right."""
+    match node:
+        case Access() | Literal():
+            return ()
+        case Negate(operand):
+            return (operand,)
+        case Binary(_, left, right):
+            return (left, right)
+        case Call(_, arguments):
+            return arguments
+        case Reduce(_, _, body):
+            return (body,)
+
+
+def walk(node: Expr) -> Iterator[Expr]:
+    """Yields a node and all below it, in the order of the text."""
+    yield node
+    for child in children(node):
+        yield from walk(child)

@@ -1,0 +1,8 @@
+"""`ir.Module` to `ir.Module`: lists of passes, and a compiler that cannot take the process with it."""
+
+from mlir_sparse.pipeline.cpu import cpu
+from mlir_sparse.pipeline.isolate import compile_module, warm_up
+from mlir_sparse.pipeline.passes import Pass, Pipeline
+from mlir_sparse.pipeline.sparsifier import sparsifier
+
+__all__ = ["Pass", "Pipeline", "compile_module", "cpu", "sparsifier", "warm_up"]

@@ -1,0 +1,29 @@
+"""Runs a reproducer: `python -m mlir_sparse.pipeline FILE` (or `-` for standard input)."""
+
+from __future__ import annotations
+
+import sys
+
+from mlir_sparse.pipeline.reproducer import PIPELINE_MARK
+from mlir_sparse.pipeline.run import run_here
+
+
+def main(path: str) -> int:
+    """Lowers the module of a reproducer in this process, and prints it or MLIR's diagnostics."""
+    text = sys.stdin.read() if path == "-" else open(path, encoding="utf-8").read()
+    marked = [line for line in text.splitlines() if line.startswith(PIPELINE_MARK)]
+    if not marked:
+        print(f"expected a line `{PIPELINE_MARK}...` in {path}, but got none", file=sys.stderr)
+        return 2
+    outcome = run_here(text, marked[0].removeprefix(PIPELINE_MARK), as_text=True)
+    if outcome.module is None:
+        print(outcome.diagnostics, file=sys.stderr)
+        return 1
+    print(outcome.module.decode(), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m mlir_sparse.pipeline FILE.mlir")
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,148 @@
+"""The compiler in a process of its own, so that its death is an exception here.
+
+The sparsifier is known to crash on input that looks harmless, and a
+segmentation fault in the user's process cannot be caught. One worker is kept
+warm and restarted when it dies; calls from several threads take turns.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import IO
+
+from mlir_sparse.errors import CompileError, CompilerCrash
+from mlir_sparse.pipeline.passes import Pipeline
+from mlir_sparse.pipeline.reproducer import write_reproducer
+from mlir_sparse.pipeline.run import Outcome
+from mlir_sparse.pipeline.worker import read_message, write_message
+
+__all__ = ["compile_module", "warm_up"]
+
+TIMEOUT_ENVIRONMENT = "MLIR_SPARSE_COMPILE_TIMEOUT"
+MEMORY_ENVIRONMENT = "MLIR_SPARSE_COMPILE_MEMORY"
+_DEFAULT_TIMEOUT = 60.0  # seconds; the slowest compilation measured takes under one
+_DEFAULT_MEMORY = 8 << 30  # bytes
+
+
+class _Worker:
+    def __init__(self) -> None:
+        limit = os.environ.get(MEMORY_ENVIRONMENT, str(_DEFAULT_MEMORY))
+        self.log: IO[bytes] = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "mlir_sparse.pipeline.worker", limit],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            # Ctrl-C in a terminal goes to the whole group; the worker lives on for the next call.
+            start_new_session=True,
+        )
+
+    def ask(self, request: object, timeout: float) -> Outcome | str:
+        """Returns the answer, or how the worker ended without one."""
+        timed_out = threading.Event()
+
+        def expire() -> None:
+            timed_out.set()
+            self.process.kill()
+
+        timer = threading.Timer(timeout, expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            assert self.process.stdin is not None
+            assert self.process.stdout is not None
+            write_message(self.process.stdin, request)
+            answer = read_message(self.process.stdout)
+        except BrokenPipeError:
+            answer = None
+        finally:
+            timer.cancel()
+        if isinstance(answer, Outcome):
+            return answer
+        return f"ran past {timeout:g} s ({TIMEOUT_ENVIRONMENT} sets the limit)" if timed_out.is_set() else self._death()
+
+    def _death(self) -> str:
+        code = self.process.wait()
+        if code < 0:
+            return f"was killed by {signal.Signals(-code).name}"
+        self.log.seek(max(0, self.log.tell() - 500))
+        return f"ended with status {code}: {self.log.read().decode(errors='replace').strip()}"
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.log):
+            if stream is not None:
+                try:
+                    stream.close()
+                except BrokenPipeError:
+                    pass  # unsent bytes of a worker that died
+
+
+_lock = threading.Lock()
+_worker: _Worker | None = None
+_owner = 0
+
+
+def warm_up() -> None:
+    """Starts the worker ahead of the first compilation (about 0.3 s, in the background)."""
+    with _lock:
+        _current_worker()
+
+
+def compile_module(module: bytes, pipeline: Pipeline, *, kernel: str, as_text: bool = False) -> bytes:
+    """Lowers a module in the worker.
+
+    Args:
+        module: bytecode of a verified module.
+        pipeline: the passes to run.
+        kernel: the assignment, for messages.
+        as_text: whether to return MLIR text instead of bytecode.
+
+    Raises:
+        CompileError: when a pass fails, with MLIR's diagnostics.
+        CompilerCrash: when the compiler dies, hangs or runs out of memory.
+    """
+    timeout = float(os.environ.get(TIMEOUT_ENVIRONMENT, _DEFAULT_TIMEOUT))
+    with _lock:
+        worker = _current_worker()
+        try:
+            outcome = worker.ask((module, str(pipeline), as_text), timeout)
+        except BaseException:
+            _discard()  # an interrupt left half an answer in the pipe
+            raise
+        if isinstance(outcome, str):
+            _discard()
+    if isinstance(outcome, Outcome) and outcome.module is not None:
+        return outcome.module
+    reproducer = write_reproducer(module, str(pipeline), kernel)
+    if isinstance(outcome, str):
+        message = f"expected MLIR to lower the kernel, but the compiler {outcome}"
+        raise CompilerCrash(message, kernel=kernel, pipeline=str(pipeline), reproducer=reproducer)
+    message = f"expected MLIR to lower the kernel, but got:\n{outcome.diagnostics}"
+    raise CompileError(message, kernel=kernel, pipeline=str(pipeline), reproducer=reproducer)
+
+
+def _current_worker() -> _Worker:
+    global _worker, _owner
+    # After a fork the child shares the parent's pipes; it must not use them.
+    if _worker is None or _owner != os.getpid() or _worker.process.poll() is not None:
+        _worker, _owner = _Worker(), os.getpid()
+    return _worker
+
+
+def _discard() -> None:
+    global _worker
+    if _worker is not None and _owner == os.getpid():
+        _worker.stop()
+    _worker = None
+
+
+atexit.register(_discard)

@@ -1,0 +1,51 @@
+"""Passes and pipelines as values that print to MLIR's own syntax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Pass", "Pipeline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass, and why it is there.
+
+    Args:
+        name: the pass's command-line name.
+        reason: what would go wrong without it.
+        options: (name, value) pairs; booleans and numbers print as MLIR reads them.
+        on_functions: whether it runs on each `func.func` rather than on the module.
+    """
+
+    name: str
+    reason: str
+    options: tuple[tuple[str, bool | int | str], ...] = ()
+    on_functions: bool = False
+
+    def __str__(self) -> str:
+        options = " ".join(f"{key}={_option(value)}" for key, value in self.options)
+        text = f"{self.name}{{{options}}}" if options else self.name
+        return f"func.func({text})" if self.on_functions else text
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Passes in the order they run, on a module.
+
+    >>> str(Pipeline((Pass("canonicalize", "folds", on_functions=True), Pass("cse", "shares"))))
+    'builtin.module(func.func(canonicalize),cse)'
+    """
+
+    passes: tuple[Pass, ...]
+
+    def then(self, other: Pipeline) -> Pipeline:
+        """Returns this pipeline followed by another."""
+        return Pipeline(self.passes + other.passes)
+
+    def __str__(self) -> str:
+        return f"builtin.module({','.join(map(str, self.passes))})"
+
+
+def _option(value: bool | int | str) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

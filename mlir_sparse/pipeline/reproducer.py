@@ -1,0 +1,28 @@
+"""Files that show a compiler failure again: the module, the pipeline, the versions."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from mlir_sparse._mlir import bindings, mlir_context, parse_module
+
+__all__ = ["PIPELINE_MARK", "write_reproducer"]
+
+PIPELINE_MARK = "// pipeline: "
+
+
+def write_reproducer(module: bytes, pipeline: str, kernel: str) -> str:
+    """Writes a module and its pipeline to a new file in the temporary folder.
+
+    Returns:
+        the path; `python -m mlir_sparse.pipeline PATH` runs it.
+    """
+    with mlir_context():
+        text = str(parse_module(module))
+    found = bindings()
+    descriptor, path = tempfile.mkstemp(prefix="mlir-sparse-", suffix=".mlir")
+    with os.fdopen(descriptor, "w") as file:
+        file.write(f"// kernel: {kernel}\n// bindings: {found.name} {found.version}\n")
+        file.write(f"{PIPELINE_MARK}{pipeline}\n{text}")
+    return path

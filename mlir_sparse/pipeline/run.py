@@ -1,0 +1,44 @@
+"""Runs a pipeline on a module in this process: what the worker does, and the reproducer."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context, parse_module
+
+__all__ = ["Outcome", "run_here"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a module.
+
+    Args:
+        module: the lowered module as bytecode, or as text when text was asked for; None after an error.
+        diagnostics: MLIR's words, empty on success.
+    """
+
+    module: bytes | None
+    diagnostics: str = ""
+
+
+def run_here(module: bytes | str, pipeline: str, *, as_text: bool = False) -> Outcome:
+    """Runs a pipeline; a crash of the compiler is a crash of this process.
+
+    Args:
+        module: bytecode or text.
+        pipeline: a pipeline in MLIR's syntax.
+        as_text: whether to return text instead of bytecode.
+    """
+    try:
+        with mlir_context():
+            parsed = parse_module(module)
+            bindings().module("passmanager").PassManager.parse(pipeline).run(parsed.operation)
+            if as_text:
+                return Outcome(str(parsed).encode())
+            buffer = io.BytesIO()
+            parsed.operation.write_bytecode(buffer)
+            return Outcome(buffer.getvalue())
+    except (bindings().ir.MLIRError, ValueError, RuntimeError) as error:
+        return Outcome(None, diagnostics_of(error) or "MLIR gave no reason")

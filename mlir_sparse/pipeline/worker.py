@@ -1,0 +1,55 @@
+"""The process that compiles: reads requests from standard input, answers on standard output.
+
+Run as `python -m mlir_sparse.pipeline.worker`. A request is a pickled
+`(module, pipeline, as_text)` after its length in eight bytes; the answer is a
+pickled Outcome in the same form. End of input ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import struct
+import sys
+from typing import BinaryIO
+
+from mlir_sparse.pipeline.run import run_here
+
+__all__ = ["read_message", "write_message"]
+
+_HEADER = struct.Struct("<Q")
+
+
+def read_message(stream: BinaryIO) -> object | None:
+    """Reads one message; None at the end of the stream."""
+    header = stream.read(_HEADER.size)
+    if len(header) < _HEADER.size:
+        return None
+    (length,) = _HEADER.unpack(header)
+    body = stream.read(length)
+    return pickle.loads(body) if len(body) == length else None
+
+
+def write_message(stream: BinaryIO, message: object) -> None:
+    """Writes one message and flushes."""
+    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.write(_HEADER.pack(len(body)) + body)
+    stream.flush()
+
+
+def main(memory_limit: int) -> None:
+    """Serves requests until the input ends; `memory_limit` in bytes."""
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_limit, memory_limit))
+    # A compiler that dies must not leave a core file in the user's folder.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # MLIR may print to standard output; the answers get a descriptor of their own.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    while (request := read_message(sys.stdin.buffer)) is not None:
+        module, pipeline, as_text = request  # type: ignore[misc]
+        write_message(answers, run_here(module, pipeline, as_text=as_text))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,95 @@
+"""Characters to tokens, for both grammars: index notation and encodings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from mlir_sparse.errors import SyntaxError_
+from mlir_sparse.text.source import Source, Span
+
+__all__ = ["Token", "TokenKind", "tokenize"]
+
+
+class TokenKind(Enum):
+    """The kinds of token; each value is how an error names one."""
+
+    NAME = "a name"
+    INTEGER = "an integer"
+    REAL = "a number"
+    HASH_NAME = "an alias"
+    SYMBOL = "a symbol"
+    END = "the end of the text"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of text and where it stands."""
+
+    kind: TokenKind
+    text: str
+    span: Span
+
+    def describe(self) -> str:
+        """Returns the token as an error shows it.
+
+        >>> Token(TokenKind.NAME, "x", Span(0, 1)).describe()
+        '`x`'
+        """
+        return self.kind.value if self.kind is TokenKind.END else f"`{self.text}`"
+
+
+# Longest first: `+=!` before `+=` before `+`. A complex literal ends in `j`, as in Python (`2j`, `1.5e3j`).
+# Digits match possessively, so that `12ab` is one malformed number and not `1` followed by `2ab`.
+_TOKEN = re.compile(
+    r"""
+    (?P<SPACE>\s+|//[^\n]*)
+  | (?P<REAL>(?:(?:[0-9]++\.[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+j?
+      |[0-9]++(?:[eE][+-]?[0-9]++j?|j))(?![\w.]))
+  | (?P<INTEGER>(?:0[xX][0-9a-fA-F]++|[0-9]++)(?![\w.]))
+  | (?P<MALFORMED>[0-9][\w.]*)
+  | (?P<HASH_NAME>\#[A-Za-z_][A-Za-z_0-9$.]*)
+  | (?P<NAME>[^\W\d]\w*)
+  | (?P<SYMBOL>\+=!|\*=!|\+=|\*=|=!|->|<=|>=|==|!=|\*\*|[-+*/()\[\]{}<>=,:?!|&])
+    """,
+    re.VERBOSE,
+)
+
+
+def tokenize(source: Source, error: type[SyntaxError_] = SyntaxError_) -> tuple[Token, ...]:
+    """Splits a text into tokens and an END token; `//` starts a comment.
+
+    Args:
+        source: the text.
+        error: the class to raise, which says whose grammar it is.
+
+    Raises:
+        SyntaxError_: (as `error`) at a character that starts no token, and at a malformed number.
+
+    >>> [token.text for token in tokenize(Source("y(i) += 2.5", "notation"))]
+    ['y', '(', 'i', ')', '+=', '2.5', '']
+    """
+    tokens: list[Token] = []
+    offset, text = 0, source.text
+    while offset < len(text):
+        match = _TOKEN.match(text, offset)
+        if match is None:
+            span = Span(offset, offset + 1)
+            raise error(f"expected a token, but got {text[offset]!r}", source=source, span=span)
+        _refuse_malformed(match, source, error)
+        kind = match.lastgroup
+        if kind is not None and kind != "SPACE":
+            tokens.append(Token(TokenKind[kind], match.group(), Span(*match.span())))
+        offset = match.end()
+    tokens.append(Token(TokenKind.END, "", Span(len(text), len(text))))
+    return tuple(tokens)
+
+
+def _refuse_malformed(match: re.Match[str], source: Source, error: type[SyntaxError_]) -> None:
+    text, span = match.group(), Span(*match.span())
+    if match.lastgroup == "MALFORMED":
+        raise error(f"expected a number, but got `{text}`", source=source, span=span)
+    # `\w` has more than letters and digits (the superscripts of `x²`): Python's own notion of a name decides.
+    if match.lastgroup == "NAME" and not text.isidentifier():
+        raise error(f"expected a name of letters, digits and `_`, but got `{text}`", source=source, span=span)

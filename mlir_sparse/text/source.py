@@ -1,0 +1,53 @@
+"""Text with positions: what a user wrote, and where in it a mistake stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Source", "Span"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of character offsets into a Source."""
+
+    start: int
+    end: int
+
+    def to(self, other: Span) -> Span:
+        """Returns the span from the start of this one to the end of the other.
+
+        >>> Span(2, 4).to(Span(7, 9))
+        Span(start=2, end=9)
+        """
+        return Span(self.start, other.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text and the name that errors call it by.
+
+    >>> print(Source("y(i) = A(i,", "notation").caret(Span(11, 11)))
+      y(i) = A(i,
+                 ^
+    """
+
+    text: str
+    name: str
+
+    def line_column(self, offset: int) -> tuple[int, int]:
+        """Returns the 1-based line and column of a character offset."""
+        before = self.text[:offset]
+        line = before.count("\n") + 1
+        column = offset - (before.rfind("\n") + 1) + 1
+        return line, column
+
+    def caret(self, span: Span) -> str:
+        """Returns the line that holds the start of the span, underlined by carets."""
+        start = self.text.rfind("\n", 0, span.start) + 1
+        end = self.text.find("\n", span.start)
+        line = self.text[start : len(self.text) if end < 0 else end]
+        width = max(1, min(span.end, start + len(line)) - span.start)
+        # Tabs are kept in the margin so that the caret stays below its character.
+        margin = "".join("\t" if c == "\t" else " " for c in line[: span.start - start])
+        return f"  {line}\n  {margin}{'^' * width}"
