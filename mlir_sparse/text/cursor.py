@@ -17,15 +17,16 @@ class Cursor:
     Args:
         source: the text to read.
         error: the class of every syntax error raised here.
+        start: the offset of the first character to read.
     """
 
     # Deep enough for any formula; shallow enough that Python's own stack never overflows first.
     MAX_DEPTH = 100
 
-    def __init__(self, source: Source, error: type[SyntaxError_]) -> None:
+    def __init__(self, source: Source, error: type[SyntaxError_], start: int = 0) -> None:
         self.source = source
         self._error = error
-        self._tokens = tokenize(source, error)
+        self._tokens = tokenize(source, error, start)
         self._at = 0
         self._depth = 0
 
@@ -90,8 +91,6 @@ class Cursor:
         """Ends one level of nesting."""
         self._depth -= 1
 
-    def fail(
-        self, message: str, span: Span | None = None, error: type[SparseError] | None = None
-    ) -> NoReturn:
+    def fail(self, message: str, span: Span | None = None, error: type[SparseError] | None = None) -> NoReturn:
         """Raises with a caret at the span, or at the next token."""
         raise (error or self._error)(message, source=self.source, span=span or self.token.span)

@@ -57,12 +57,13 @@ _TOKEN = re.compile(
 )
 
 
-def tokenize(source: Source, error: type[SyntaxError_] = SyntaxError_) -> tuple[Token, ...]:
+def tokenize(source: Source, error: type[SyntaxError_] = SyntaxError_, start: int = 0) -> tuple[Token, ...]:
     """Splits a text into tokens and an END token; `//` starts a comment.
 
     Args:
         source: the text.
         error: the class to raise, which says whose grammar it is.
+        start: the offset of the first character to read.
 
     Raises:
         SyntaxError_: (as `error`) at a character that starts no token, and at a malformed number.
@@ -71,7 +72,7 @@ def tokenize(source: Source, error: type[SyntaxError_] = SyntaxError_) -> tuple[
     ['y', '(', 'i', ')', '+=', '2.5', '']
     """
     tokens: list[Token] = []
-    offset, text = 0, source.text
+    offset, text = start, source.text
     while offset < len(text):
         match = _TOKEN.match(text, offset)
         if match is None:

@@ -43,11 +43,33 @@ class Source:
         return line, column
 
     def caret(self, span: Span) -> str:
-        """Returns the line that holds the start of the span, underlined by carets."""
+        """Returns the line that holds the start of the span, underlined by carets; of a long line, the part around it.
+
+        >>> print(Source("y(i) = A(i) ? 2", "notation").caret(Span(12, 13)))
+          y(i) = A(i) ? 2
+                      ^
+        """
         start = self.text.rfind("\n", 0, span.start) + 1
         end = self.text.find("\n", span.start)
         line = self.text[start : len(self.text) if end < 0 else end]
-        width = max(1, min(span.end, start + len(line)) - span.start)
+        first, last = _window(len(line), span.start - start)
+        shown, before = line[first:last], line[first : span.start - start]
+        if first:
+            shown, before = "..." + shown, "   " + before
         # Tabs are kept in the margin so that the caret stays below its character.
-        margin = "".join("\t" if c == "\t" else " " for c in line[: span.start - start])
-        return f"  {line}\n  {margin}{'^' * width}"
+        margin = "".join("\t" if c == "\t" else " " for c in before)
+        width = max(1, min(span.end - start, last) - (span.start - start))
+        return f"  {shown}{'...' if last < len(line) else ''}\n  {margin}{'^' * width}"
+
+
+# A terminal's width, as errors of generated text would otherwise fill the screen.
+_LONGEST_LINE = 120
+_BEFORE = _LONGEST_LINE // 2
+
+
+def _window(length: int, column: int) -> tuple[int, int]:
+    """Returns the range of columns to show of a line, so that `column` is in it."""
+    if length <= _LONGEST_LINE:
+        return 0, length
+    first = max(0, column - _BEFORE)
+    return first, min(length, first + _LONGEST_LINE)

@@ -1,0 +1,51 @@
+"""Index notation: text to an Assignment and back, and the summation rule."""
+
+from mlir_sparse.notation.ast import (
+    Access,
+    AffineSubscript,
+    Assignment,
+    AssignOp,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    IndexVar,
+    Literal,
+    Negate,
+    Reduce,
+    ReduceOp,
+    Subscript,
+    children,
+    walk,
+)
+from mlir_sparse.notation.check import check
+from mlir_sparse.notation.functions import FUNCTIONS, Function
+from mlir_sparse.notation.parser import parse
+from mlir_sparse.notation.printer import to_text
+from mlir_sparse.notation.summation import free_indices, with_explicit_sums
+
+__all__ = [
+    "FUNCTIONS",
+    "Access",
+    "AffineSubscript",
+    "AssignOp",
+    "Assignment",
+    "Binary",
+    "BinaryOp",
+    "Call",
+    "Expr",
+    "Function",
+    "IndexVar",
+    "Literal",
+    "Negate",
+    "Reduce",
+    "ReduceOp",
+    "Subscript",
+    "check",
+    "children",
+    "free_indices",
+    "parse",
+    "to_text",
+    "walk",
+    "with_explicit_sums",
+]

@@ -1,0 +1,243 @@
+"""Refuses assignments that parse but have no meaning, each by a rule of its own."""
+
+from __future__ import annotations
+
+import cmath
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import NoReturn
+
+from mlir_sparse.errors import NotationError, RankError, SparseError
+from mlir_sparse.notation.ast import (
+    Access,
+    AffineSubscript,
+    Assignment,
+    Call,
+    Expr,
+    IndexVar,
+    Literal,
+    Reduce,
+    children,
+    walk,
+)
+from mlir_sparse.notation.functions import FUNCTIONS
+from mlir_sparse.notation.numbers import INTEGER_RANGE
+from mlir_sparse.text.source import Span
+
+__all__ = ["MAX_HEIGHT", "check"]
+
+# As deep as the parser nests. A sum of n terms is n high, so that this also is its greatest number of terms.
+MAX_HEIGHT = 100
+
+
+def check(assignment: Assignment) -> None:
+    """Raises unless an assignment has a meaning.
+
+    What it needs: a target whose subscripts are distinct plain variables; one number
+    of subscripts for each tensor; names that are either tensors or index variables;
+    functions that exist, with as many arguments as they take; finite literals of 64
+    bits; reductions that bind each variable once, use it in their body and not
+    outside; a target that, where the right side reads it, is read at its own
+    subscripts; and no more than MAX_HEIGHT operations inside one another.
+
+    Raises:
+        RankError: for a tensor with two numbers of subscripts.
+        NotationError: for the rest.
+    """
+    _check_height(assignment)
+    _check_target(assignment)
+    _check_literals(assignment)
+    _check_calls(assignment)
+    _check_reductions(assignment)
+    _check_names(assignment)
+    _check_ranks(assignment)
+    _check_aliasing(assignment)
+
+
+def _fail(
+    assignment: Assignment, message: str, span: Span | None, error: type[SparseError] = NotationError
+) -> NoReturn:
+    raise error(message, source=assignment.source, span=span)
+
+
+def _check_height(assignment: Assignment) -> None:
+    # Level by level, as recursion is what must not be tried before this has passed.
+    level: Iterable[Expr] = (assignment.value,)
+    for _ in range(MAX_HEIGHT + 1):
+        level = tuple(child for node in level for child in children(node))
+        if not level:
+            return
+    _fail(
+        assignment,
+        f"expected at most {MAX_HEIGHT} operations inside one another, but got more; "
+        "split the assignment, or group long sums with parentheses",
+        assignment.value.span,
+    )
+
+
+def _check_target(assignment: Assignment) -> None:
+    seen: set[IndexVar] = set()
+    for subscript in assignment.target.subscripts:
+        if isinstance(subscript, AffineSubscript):
+            _fail(
+                assignment,
+                f"expected plain index variables in the target, but got `{subscript}` in `{assignment.target}`; "
+                "substitute a variable for it and adapt the right side",
+                subscript.span,
+            )
+        if subscript in seen:
+            _fail(
+                assignment,
+                f"expected each index variable once in the target, but got `{subscript}` again in "
+                f"`{assignment.target}`; give each dimension a variable of its own",
+                subscript.span,
+            )
+        seen.add(subscript)
+
+
+def _check_literals(assignment: Assignment) -> None:
+    for node in walk(assignment.value):
+        match node:
+            case Literal(int(value)) if value not in INTEGER_RANGE:
+                _fail(assignment, "expected an integer of 64 bits, but got a larger one; write it as a real", node.span)
+            case Literal(value) if not isinstance(value, int) and not cmath.isfinite(value):
+                message = f"expected a finite number, but got {value!r}; pass it as a scalar tensor"
+                _fail(assignment, message, node.span)
+            case _:
+                pass
+
+
+def _check_calls(assignment: Assignment) -> None:
+    for node in walk(assignment.value):
+        if not isinstance(node, Call):
+            continue
+        function = FUNCTIONS.get(node.function)
+        if function is None:
+            near = get_close_matches(node.function.lower(), FUNCTIONS, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(FUNCTIONS)}"
+            _fail(assignment, f"expected a known function, but got `{node.function}`; {hint}", node.span)
+        if len(node.arguments) != function.arity:
+            plural = "" if function.arity == 1 else "s"
+            _fail(
+                assignment,
+                f"expected {function.arity} argument{plural} to {function.name} ({function.doc}), "
+                f"but got {len(node.arguments)}",
+                node.span,
+            )
+
+
+def _check_reductions(assignment: Assignment) -> None:
+    _check_bindings(assignment, assignment.value, dict.fromkeys(assignment.target.indices, "the target has it"))
+    reductions = [node for node in walk(assignment.value) if isinstance(node, Reduce)]
+    for node in reductions:
+        _check_body(assignment, node)
+    reduced = {index for node in reductions for index in node.indices}
+    for index in _free(assignment.value):
+        if index in reduced:
+            _fail(
+                assignment,
+                f"expected `{index}` only inside the reduction that binds it, but got it outside too; "
+                "rename one of the two",
+                index.span,
+            )
+
+
+def _check_bindings(assignment: Assignment, node: Expr, bound: dict[IndexVar, str]) -> None:
+    if isinstance(node, Reduce):
+        bound = dict(bound)
+        for index in node.indices:
+            if index in bound:
+                _fail(
+                    assignment,
+                    f"expected {node.op.value} to bind a new index variable, but got `{index}`, and {bound[index]}; "
+                    "rename it in the reduction",
+                    index.span,
+                )
+            bound[index] = "a reduction binds it already"
+    for child in children(node):
+        _check_bindings(assignment, child, bound)
+
+
+def _check_body(assignment: Assignment, node: Reduce) -> None:
+    used = set(_free(node.body))
+    for index in node.indices:
+        if index not in used:
+            _fail(
+                assignment,
+                f"expected the body of {node.op.value} to use `{index}`, but got `{node.body}`; "
+                f"remove `{index}` from the reduction",
+                index.span,
+            )
+
+
+def _free(node: Expr) -> Iterator[IndexVar]:
+    """Yields every use of a variable that no reduction in the node binds, with its own span."""
+    match node:
+        case Access(_, subscripts):
+            for subscript in subscripts:
+                yield from _variables(subscript)
+        case Reduce(_, indices, body):
+            yield from (index for index in _free(body) if index not in indices)
+        case _:
+            for child in children(node):
+                yield from _free(child)
+
+
+def _variables(subscript: IndexVar | AffineSubscript) -> tuple[IndexVar, ...]:
+    match subscript:
+        case IndexVar():
+            return (subscript,)
+        case AffineSubscript(terms):
+            return tuple(variable for _, variable in terms)
+
+
+def _accesses(assignment: Assignment) -> Iterator[Access]:
+    yield assignment.target
+    yield from (node for node in walk(assignment.value) if isinstance(node, Access))
+
+
+def _check_names(assignment: Assignment) -> None:
+    indices = {index.name for index in assignment.indices}
+    for access in _accesses(assignment):
+        name = access.tensor
+        if name not in indices:
+            continue
+        if access.subscripts or access is assignment.target:
+            message = f"expected `{name}` to name a tensor or an index variable, but got both; rename one of the two"
+        else:
+            message = (
+                f"expected a tensor or a number, but got the index variable `{name}` as a value; "
+                f"pass a vector of its values, as in `n({name})`"
+            )
+        _fail(assignment, message, access.span)
+
+
+def _check_ranks(assignment: Assignment) -> None:
+    first: dict[str, Access] = {}
+    for access in _accesses(assignment):
+        known = first.setdefault(access.tensor, access)
+        if len(known.subscripts) != len(access.subscripts):
+            _fail(
+                assignment,
+                f"expected {_subscripts(known)} on `{access.tensor}`, as in `{known}`, but got "
+                f"{_subscripts(access)} in `{access}`; give different tensors different names",
+                access.span,
+                RankError,
+            )
+
+
+def _subscripts(access: Access) -> str:
+    count = len(access.subscripts)
+    return f"{count} subscript{'' if count == 1 else 's'}"
+
+
+def _check_aliasing(assignment: Assignment) -> None:
+    target = assignment.target
+    for access in _accesses(assignment):
+        if access.tensor == target.tensor and access.subscripts != target.subscripts:
+            _fail(
+                assignment,
+                f"expected the target to be read as `{target}`, but got `{access}`, which may be overwritten "
+                "already; give the result another name",
+                access.span,
+            )

@@ -1,0 +1,70 @@
+"""The scalar functions of index notation: one table, by name.
+
+Names are NumPy's where NumPy has the function (`np.exp`, `np.asin`, ...).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["FUNCTIONS", "Function"]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A scalar function.
+
+    Args:
+        name: how notation calls it.
+        arity: how many arguments it takes.
+        doc: what it gives, in a few words.
+        zero_preserving: whether zeros for all arguments give zero, so that only stored entries need a look;
+            None where an argument decides (`pow(0, y)` is zero for positive y alone).
+        keeps_integers: whether integers give integers; the others compute integers in f64.
+    """
+
+    name: str
+    arity: int
+    doc: str
+    zero_preserving: bool | None
+    keeps_integers: bool = False
+
+
+_TABLE = (
+    Function("abs", 1, "absolute value; of a complex number the modulus", True, keeps_integers=True),
+    Function("sign", 1, "-1, 0 or 1 as the argument is negative, zero or positive", True, keeps_integers=True),
+    Function("conj", 1, "complex conjugate; real numbers stay what they are", True, keeps_integers=True),
+    Function("relu", 1, "the argument where it is positive, else zero", True, keeps_integers=True),
+    Function("floor", 1, "largest integer not above the argument", True, keeps_integers=True),
+    Function("ceil", 1, "smallest integer not below the argument", True, keeps_integers=True),
+    Function("round", 1, "nearest integer, halves to even", True, keeps_integers=True),
+    Function("trunc", 1, "nearest integer towards zero", True, keeps_integers=True),
+    Function("sqrt", 1, "square root", True),
+    Function("cbrt", 1, "cube root", True),
+    Function("exp", 1, "e to the power of the argument", False),
+    Function("exp2", 1, "2 to the power of the argument", False),
+    Function("expm1", 1, "exp(x) - 1, accurate near zero", True),
+    Function("log", 1, "natural logarithm", False),
+    Function("log2", 1, "logarithm to base 2", False),
+    Function("log10", 1, "logarithm to base 10", False),
+    Function("log1p", 1, "log(1 + x), accurate near zero", True),
+    Function("sin", 1, "sine, in radians", True),
+    Function("cos", 1, "cosine, in radians", False),
+    Function("tan", 1, "tangent, in radians", True),
+    Function("asin", 1, "inverse sine", True),
+    Function("acos", 1, "inverse cosine", False),
+    Function("atan", 1, "inverse tangent", True),
+    Function("sinh", 1, "hyperbolic sine", True),
+    Function("cosh", 1, "hyperbolic cosine", False),
+    Function("tanh", 1, "hyperbolic tangent", True),
+    Function("asinh", 1, "inverse hyperbolic sine", True),
+    Function("acosh", 1, "inverse hyperbolic cosine", False),
+    Function("atanh", 1, "inverse hyperbolic tangent", True),
+    Function("erf", 1, "error function", True),
+    Function("max", 2, "the larger of two; NaN if either is", True, keeps_integers=True),
+    Function("min", 2, "the smaller of two; NaN if either is", True, keeps_integers=True),
+    Function("pow", 2, "the first to the power of the second; also `x ** y`", None, keeps_integers=True),
+    Function("atan2", 2, "the angle of the point (second, first)", True),
+)
+
+FUNCTIONS: dict[str, Function] = {function.name: function for function in _TABLE}

@@ -1,0 +1,61 @@
+"""Numbers of the notation: integers, reals, and complex numbers as `2j` or `complex(1.0, 2.0)`."""
+
+from __future__ import annotations
+
+import cmath
+
+from mlir_sparse.notation.ast import Literal
+from mlir_sparse.text.cursor import Cursor
+from mlir_sparse.text.lexer import Token, TokenKind
+
+__all__ = ["INTEGER_RANGE", "at_number", "integer_value", "parse_complex", "parse_number"]
+
+# What the widest integer element type, i64, can hold.
+INTEGER_RANGE = range(-(2**63), 2**63)
+
+
+def at_number(cursor: Cursor) -> bool:
+    """Returns whether the next token is a number without a sign."""
+    return cursor.token.kind in (TokenKind.INTEGER, TokenKind.REAL)
+
+
+def integer_value(cursor: Cursor, token: Token, sign: int = 1) -> int:
+    """Returns the value of an integer token, which must fit in 64 bits."""
+    # Python refuses to read thousands of digits, so that their number is looked at first.
+    if len(token.text) < 30:
+        value = sign * int(token.text, 16 if token.text[:2] in ("0x", "0X") else 10)
+        if value in INTEGER_RANGE:
+            return value
+    return cursor.fail(f"expected an integer of 64 bits, but got `{token.text:.40}`; write it as a real", token.span)
+
+
+def parse_number(cursor: Cursor, minus: Token | None = None) -> Literal:
+    """Takes a number, negated if a minus was taken before it."""
+    token = cursor.take()
+    sign, span = (-1, minus.span.to(token.span)) if minus else (1, token.span)
+    if token.kind is TokenKind.INTEGER:
+        return Literal(integer_value(cursor, token, sign), span)
+    imaginary = token.text.endswith("j")
+    value = sign * float(token.text.removesuffix("j"))
+    if not cmath.isfinite(value):
+        cursor.fail(f"expected a number that fits in 64 bits, but got `{token.text:.40}`", token.span)
+    return Literal(complex(0.0, value) if imaginary else value, span)
+
+
+def parse_complex(cursor: Cursor, name: Token) -> Literal:
+    """Takes `(real, imaginary)` after the name `complex`."""
+    cursor.expect("(")
+    real = _component(cursor)
+    cursor.expect(",", "`,` and the imaginary part")
+    imaginary = _component(cursor)
+    cursor.expect(")")
+    return Literal(complex(real, imaginary), name.span.to(cursor.previous))
+
+
+def _component(cursor: Cursor) -> float:
+    minus = cursor.accept("-")
+    if not at_number(cursor) or cursor.token.text.endswith("j"):
+        cursor.fail(f"expected a real number, as in `complex(1.0, 2.0)`, but got {cursor.token.describe()}")
+    value = parse_number(cursor, minus).value
+    assert not isinstance(value, complex)
+    return float(value)

@@ -1,0 +1,212 @@
+"""Index notation text to an Assignment, by recursive descent.
+
+    assignment  ::= access op expression
+    op          ::= `=` | `+=` | `*=` | `max=` | `min=` | `+=!` | `*=!` | `max=!` | `min=!`
+    expression  ::= operand (operator operand)*      `*` and `/` bind tighter than `+` and `-`; all group to the left
+    operand     ::= (`-` | `+`) operand | primary (`**` operand)?
+    primary     ::= number | access | call | reduction | `(` expression `)`
+    access      ::= name | name `(` subscripts? `)` | name `[` subscripts? `]`
+    call        ::= function `(` expression (`,` expression)* `)`
+    reduction   ::= (`sum` | `prod` | `max` | `min`) `(` name (`,` name)* `:` expression `)`
+
+A name before `(` is a call where it names a function, else a tensor; before
+`[` it is always a tensor. Subscripts have a grammar of their own, in
+`subscripts`; numbers are in `numbers`.
+"""
+
+from __future__ import annotations
+
+from mlir_sparse.errors import NotationSyntaxError
+from mlir_sparse.notation.ast import (
+    Access,
+    Assignment,
+    AssignOp,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    IndexVar,
+    Negate,
+    Reduce,
+    ReduceOp,
+)
+from mlir_sparse.notation.check import check
+from mlir_sparse.notation.functions import FUNCTIONS
+from mlir_sparse.notation.numbers import at_number, parse_complex, parse_number
+from mlir_sparse.notation.subscripts import parse_subscripts
+from mlir_sparse.text.cursor import Cursor
+from mlir_sparse.text.lexer import Token, TokenKind
+from mlir_sparse.text.source import Source
+
+__all__ = ["parse", "parse_assignment"]
+
+_BINARY = {
+    "+": (BinaryOp.ADD, 1),
+    "-": (BinaryOp.SUB, 1),
+    "*": (BinaryOp.MUL, 2),
+    "/": (BinaryOp.DIV, 2),
+}
+_ASSIGN = {op.value: op for op in AssignOp}
+_REDUCTIONS = {op.value: op for op in ReduceOp}
+
+
+def parse(text: str) -> Assignment:
+    """Returns the assignment that a text writes, checked to have a meaning.
+
+    Args:
+        text: one assignment; `//` starts a comment.
+
+    Raises:
+        NotationSyntaxError: where the text leaves the grammar, with the place.
+        NotationError, RankError: for an assignment without a meaning (see `check`), with the place.
+
+    >>> assignment = parse("y(i) = b(i) - A(i,j) * x(j)")
+    >>> assignment.inputs
+    ('b', 'A', 'x')
+    >>> print(assignment)
+    y(i) = b(i) - A(i,j) * x(j)
+    """
+    if not isinstance(text, str):
+        raise NotationSyntaxError(
+            f"expected text such as `y(i) = A(i,j) * x(j)`, but got {type(text).__name__} {text!r:.60}"
+        )
+    cursor = Cursor(Source(text, "notation"), NotationSyntaxError)
+    assignment = parse_assignment(cursor)
+    if not cursor.done:
+        cursor.fail(f"expected an operator or the end of the text, but got {cursor.token.describe()}")
+    check(assignment)
+    return assignment
+
+
+def parse_assignment(cursor: Cursor) -> Assignment:
+    """Takes one assignment, which need not have a meaning; `check` decides that.
+
+    Raises:
+        NotationSyntaxError: where the text leaves the grammar.
+    """
+    name = cursor.expect_kind(TokenKind.NAME, "a target such as `y(i)`")
+    target = _access(cursor, name)
+    op = _assign_op(cursor)
+    return Assignment(target, op, _expression(cursor), cursor.source)
+
+
+def _assign_op(cursor: Cursor) -> AssignOp:
+    token = cursor.token
+    named = token.text in ("max", "min")
+    text = token.text + cursor.peek(1).text if named else token.text
+    if text not in _ASSIGN:
+        operators = " ".join(_ASSIGN)
+        cursor.fail(f"expected one of {operators} after the target, but got {token.describe()}")
+    cursor.take()
+    if named:
+        cursor.take()
+    return _ASSIGN[text]
+
+
+def _expression(cursor: Cursor, binding: int = 0) -> Expr:
+    """Takes operands joined by operators that bind tighter than `binding`."""
+    left = _operand(cursor)
+    while cursor.token.text in _BINARY:
+        op, precedence = _BINARY[cursor.token.text]
+        if precedence <= binding:
+            break
+        cursor.take()
+        start = left.span
+        right = _expression(cursor, precedence)
+        left = Binary(op, left, right, start.to(cursor.previous) if start else None)
+    return left
+
+
+def _operand(cursor: Cursor) -> Expr:
+    if cursor.at("-", "+"):
+        return _signed(cursor)
+    base = _primary(cursor)
+    if not cursor.accept("**"):
+        return base
+    cursor.enter()
+    exponent = _operand(cursor)
+    cursor.leave()
+    return Call("pow", (base, exponent), base.span.to(cursor.previous) if base.span else None)
+
+
+def _signed(cursor: Cursor) -> Expr:
+    sign = cursor.take()
+    # `-2` is one literal, but `-2 ** 2` is -(2 ** 2), as in Python.
+    if sign.text == "-" and at_number(cursor) and cursor.peek(1).text != "**":
+        return parse_number(cursor, sign)
+    cursor.enter()
+    operand = _operand(cursor)
+    cursor.leave()
+    return Negate(operand, sign.span.to(cursor.previous)) if sign.text == "-" else operand
+
+
+def _primary(cursor: Cursor) -> Expr:
+    if at_number(cursor):
+        return parse_number(cursor)
+    if cursor.at("("):
+        return _parenthesised(cursor)
+    name = cursor.expect_kind(TokenKind.NAME, "a tensor, a number, a function or `(`")
+    if not cursor.at("("):
+        return _access(cursor, name)
+    if name.text == "complex":
+        return parse_complex(cursor, name)
+    if name.text in _REDUCTIONS and _at_reduction_indices(cursor):
+        return _reduction(cursor, name)
+    if name.text in FUNCTIONS:
+        return _call(cursor, name)
+    if name.text in _REDUCTIONS:
+        cursor.take()
+        rule = f"index variables and `:`, as in `{name.text}(j : A(i,j))`,"
+        cursor.fail(f"expected {rule} but got {cursor.token.describe()}")
+    return _access(cursor, name)
+
+
+def _parenthesised(cursor: Cursor) -> Expr:
+    cursor.take()
+    cursor.enter()
+    inner = _expression(cursor)
+    cursor.leave()
+    cursor.expect(")", "an operator or `)`")
+    return inner
+
+
+def _access(cursor: Cursor, name: Token) -> Access:
+    subscripts = parse_subscripts(cursor, name) if cursor.at("(", "[") else ()
+    return Access(name.text, subscripts, name.span.to(cursor.previous))
+
+
+def _call(cursor: Cursor, name: Token) -> Call:
+    cursor.take()
+    cursor.enter()
+    arguments: list[Expr] = []
+    if not cursor.at(")"):
+        arguments.append(_expression(cursor))
+        while cursor.accept(","):
+            arguments.append(_expression(cursor))
+    cursor.leave()
+    cursor.expect(")", "an operator, `,` or `)`")
+    return Call(name.text, tuple(arguments), name.span.to(cursor.previous))
+
+
+def _at_reduction_indices(cursor: Cursor) -> bool:
+    """Returns whether `(` name (`,` name)* `:` comes next, which tells `max(j : ...)` from `max(a, b)`."""
+    ahead = 1
+    while cursor.peek(ahead).kind is TokenKind.NAME:
+        follower = cursor.peek(ahead + 1).text
+        if follower != ",":
+            return follower == ":"
+        ahead += 2
+    return False
+
+
+def _reduction(cursor: Cursor, name: Token) -> Reduce:
+    indices: list[IndexVar] = []
+    while not cursor.accept(":"):
+        cursor.take()  # `(`, then each `,`
+        index = cursor.take()
+        indices.append(IndexVar(index.text, index.span))
+    cursor.enter()
+    body = _expression(cursor)
+    cursor.leave()
+    cursor.expect(")", "an operator or `)`")
+    return Reduce(_REDUCTIONS[name.text], tuple(indices), body, name.span.to(cursor.previous))

@@ -1,0 +1,116 @@
+"""Nodes to text, with no parenthesis that the grammar does not need."""
+
+from __future__ import annotations
+
+import cmath
+from typing import assert_never
+
+from mlir_sparse.errors import NotationError
+from mlir_sparse.notation.ast import (
+    Access,
+    AffineSubscript,
+    Assignment,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    IndexVar,
+    Literal,
+    Negate,
+    Reduce,
+    ReduceOp,
+    Subscript,
+)
+from mlir_sparse.notation.functions import FUNCTIONS
+
+__all__ = ["CALLED_NAMES", "to_text"]
+
+# Names that mean a call before `(`; a tensor of such a name is printed with brackets: `max[i]`.
+CALLED_NAMES = frozenset((*FUNCTIONS, *(op.value for op in ReduceOp), "complex"))
+
+_SUM, _PRODUCT, _UNARY, _ATOM = range(4)
+_PRECEDENCE = {BinaryOp.ADD: _SUM, BinaryOp.SUB: _SUM, BinaryOp.MUL: _PRODUCT, BinaryOp.DIV: _PRODUCT}
+
+
+def to_text(node: Assignment | Expr | Subscript) -> str:
+    """Returns a node as notation, which parses back to an equal node.
+
+    Raises:
+        NotationError: for a literal that no text can spell (infinities and NaN).
+
+    >>> x = Access("x", (IndexVar("j"),))
+    >>> to_text(Binary(BinaryOp.SUB, x, Binary(BinaryOp.SUB, x, Literal(1))))
+    'x(j) - (x(j) - 1)'
+    """
+    match node:
+        case Assignment(target, op, value):
+            return f"{to_text(target)} {op.value} {to_text(value)}"
+        case IndexVar(name):
+            return name
+        case AffineSubscript():
+            return _affine(node)
+        case Access():
+            return _access(node)
+        case Literal(value):
+            return _literal(value)
+        case Negate(operand):
+            # `-2` is a literal; the negation of the literal 2 is `-(2)`.
+            return "-" + _wrapped(operand, _precedence(operand) < _ATOM or isinstance(operand, Literal))
+        case Binary(op, left, right):
+            return _binary(op, left, right)
+        case Call(function, arguments):
+            return f"{function}({', '.join(to_text(argument) for argument in arguments)})"
+        case Reduce(op, indices, body):
+            return f"{op.value}({', '.join(index.name for index in indices)} : {to_text(body)})"
+        case _:
+            assert_never(node)
+
+
+def _precedence(node: Expr) -> int:
+    match node:
+        case Binary(op):
+            return _PRECEDENCE[op]
+        case Negate():
+            return _UNARY
+        case Literal(value):
+            return _UNARY if _literal(value).startswith("-") else _ATOM
+        case _:
+            return _ATOM
+
+
+def _wrapped(node: Expr, parentheses: bool) -> str:
+    text = to_text(node)
+    return f"({text})" if parentheses else text
+
+
+def _binary(op: BinaryOp, left: Expr, right: Expr) -> str:
+    own, second = _PRECEDENCE[op], _precedence(right)
+    first_text = _wrapped(left, _precedence(left) < own)
+    # All operators group to the left. A sign on the right would parse bare, but `a - -b` reads badly.
+    second_text = _wrapped(right, second <= own or second == _UNARY)
+    return f"{first_text} {op.value} {second_text}"
+
+
+def _access(node: Access) -> str:
+    if not node.subscripts:
+        return node.tensor
+    subscripts = ",".join(to_text(subscript) for subscript in node.subscripts)
+    return f"{node.tensor}[{subscripts}]" if node.tensor in CALLED_NAMES else f"{node.tensor}({subscripts})"
+
+
+def _affine(node: AffineSubscript) -> str:
+    parts = [(c, v.name if abs(c) == 1 else f"{abs(c)}*{v.name}") for c, v in node.terms]
+    if node.constant or not parts:
+        parts.append((node.constant, str(abs(node.constant))))
+    (first, text), *rest = parts
+    signed = "-" + text if first < 0 else text
+    return signed + "".join(f" {'-' if sign < 0 else '+'} {part}" for sign, part in rest)
+
+
+def _literal(value: int | float | complex) -> str:
+    if not isinstance(value, int) and not cmath.isfinite(value):
+        raise NotationError(f"expected a finite number, but got {value!r}; pass it as a scalar tensor")
+    if not isinstance(value, complex):
+        return repr(value)
+    # Python's `1+2j` is a sum here; only the imaginary part alone is one token.
+    return f"{value.imag!r}j" if value.real == 0 else f"complex({value.real!r}, {value.imag!r})"

@@ -1,0 +1,126 @@
+"""The grammar of subscripts: `i`, `2*i + k - 1`.
+
+subscripts  ::= subscript (`,` subscript)*
+subscript   ::= term ((`+` | `-`) term)*
+term        ::= factor (`*` factor)*             all factors but one are integers
+factor      ::= (`-` | `+`)* (integer | name | `(` subscript `)`)
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import NoReturn
+
+from mlir_sparse.notation.ast import AffineSubscript, IndexVar, Subscript
+from mlir_sparse.notation.functions import FUNCTIONS
+from mlir_sparse.notation.linear import LARGEST_INTEGER, add, as_affine, as_subscript, scale
+from mlir_sparse.notation.numbers import integer_value
+from mlir_sparse.text.cursor import Cursor
+from mlir_sparse.text.lexer import Token, TokenKind
+
+__all__ = ["parse_subscripts"]
+
+_CLOSING = {"(": ")", "[": "]"}
+
+
+def parse_subscripts(cursor: Cursor, tensor: Token) -> tuple[Subscript, ...]:
+    """Takes the subscripts of a tensor with their parentheses or brackets.
+
+    Args:
+        cursor: at `(` or `[`.
+        tensor: the name before it, for errors.
+    """
+    closing = _CLOSING[cursor.take().text]
+    if cursor.accept(closing):
+        return ()
+    found = [_subscript(cursor, tensor)]
+    while cursor.accept(","):
+        found.append(_subscript(cursor, tensor))
+    if not cursor.at(closing):
+        _refuse_after_subscript(cursor, tensor, closing)
+    cursor.take()
+    return tuple(found)
+
+
+def _subscript(cursor: Cursor, tensor: Token) -> Subscript:
+    start = cursor.token.span
+    return as_subscript(_sum(cursor, tensor), start.to(cursor.previous))
+
+
+def _sum(cursor: Cursor, tensor: Token) -> AffineSubscript:
+    total = _term(cursor, tensor)
+    while operator := cursor.accept("+", "-"):
+        term = _term(cursor, tensor)
+        total = _in_range(cursor, add(total, term if operator.text == "+" else scale(term, -1)))
+    return total
+
+
+def _term(cursor: Cursor, tensor: Token) -> AffineSubscript:
+    product = _factor(cursor, tensor)
+    while cursor.accept("*"):
+        start = cursor.token.span
+        factor = _factor(cursor, tensor)
+        if product.terms and factor.terms:
+            cursor.fail("expected a subscript linear in the index variables, but got a product of two", start)
+        variable, number = (factor, product) if factor.terms else (product, factor)
+        product = _in_range(cursor, scale(variable, number.constant))
+    return product
+
+
+def _factor(cursor: Cursor, tensor: Token) -> AffineSubscript:
+    sign = 1
+    while operator := cursor.accept("-", "+"):
+        sign = -sign if operator.text == "-" else sign
+    token = cursor.token
+    if cursor.accept("("):
+        cursor.enter()
+        inner = _sum(cursor, tensor)
+        cursor.leave()
+        cursor.expect(")")
+        return scale(inner, sign)
+    if token.kind is TokenKind.INTEGER:
+        cursor.take()
+        return as_affine(integer_value(cursor, token, sign))
+    if token.kind is not TokenKind.NAME or cursor.peek(1).text in ("(", "["):
+        _refuse_factor(cursor, tensor)
+    cursor.take()
+    return scale(as_affine(IndexVar(token.text, token.span)), sign)
+
+
+def _in_range(cursor: Cursor, affine: AffineSubscript) -> AffineSubscript:
+    numbers = (affine.constant, *(coefficient for coefficient, _ in affine.terms))
+    if any(abs(number) > LARGEST_INTEGER for number in numbers):
+        cursor.fail("expected a subscript with numbers of 64 bits, but got larger ones", cursor.previous)
+    return affine
+
+
+def _refuse_factor(cursor: Cursor, tensor: Token) -> NoReturn:
+    token, got = cursor.token, cursor.token.describe()
+    if token.kind is TokenKind.NAME:
+        # `sine(x(i))`: more often a function that does not exist than a tensor subscripted by a tensor.
+        cursor.fail(
+            f"expected index variables in the subscripts of the tensor `{tensor.text}`, but got the expression "
+            f"`{token.text}{cursor.peek(1).text}...`; {_function_hint(tensor.text)}"
+        )
+    way_out = f"; write `{token.text[:-1]}*j`" if token.kind is TokenKind.REAL and token.text.endswith("j") else ""
+    cursor.fail(
+        f"expected an index variable or an integer in the subscripts of `{tensor.text}`, but got {got}{way_out}"
+    )
+
+
+def _refuse_after_subscript(cursor: Cursor, tensor: Token, closing: str) -> NoReturn:
+    got = cursor.token.describe()
+    if cursor.at(":"):
+        cursor.fail(
+            f"expected one of the reductions sum, prod, max, min before `(`, but got `{tensor.text}`", tensor.span
+        )
+    if cursor.at("/", "**"):
+        cursor.fail(f"expected a subscript linear in the index variables, but got {got}")
+    cursor.fail(f"expected `,` or `{closing}` after a subscript of `{tensor.text}`, but got {got}")
+
+
+def _function_hint(name: str) -> str:
+    near = get_close_matches(name.lower(), FUNCTIONS, n=1)
+    if near:
+        return f"did you mean the function `{near[0]}`?"
+    return f"if `{name}` was meant as a function, the functions are {', '.join(FUNCTIONS)}"

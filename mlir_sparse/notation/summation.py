@@ -1,0 +1,116 @@
+"""Makes every reduction explicit: where the sum over a right-only variable stands.
+
+The rule is Einstein's, made precise: a variable that only the right side has is
+summed, as deep in the expression as it can go. TACO's index notation puts it the
+same way for sums and products (Kjolstad et al. 2017, section 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import assert_never
+
+from mlir_sparse.notation.ast import (
+    Access,
+    Assignment,
+    AssignOp,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    IndexVar,
+    Literal,
+    Negate,
+    Reduce,
+    ReduceOp,
+    children,
+)
+
+__all__ = ["free_indices", "with_explicit_sums"]
+
+_NAMED_REDUCTIONS = {
+    AssignOp.REDUCE_ADD: ReduceOp.SUM,
+    AssignOp.REDUCE_MUL: ReduceOp.PRODUCT,
+    AssignOp.REDUCE_MAX: ReduceOp.MAX,
+    AssignOp.REDUCE_MIN: ReduceOp.MIN,
+}
+
+
+def free_indices(node: Expr) -> tuple[IndexVar, ...]:
+    """Returns the variables that a node uses and no reduction in it binds, in the order of the text.
+
+    >>> i, j = IndexVar("i"), IndexVar("j")
+    >>> free_indices(Reduce(ReduceOp.SUM, (j,), Access("A", (i, j))))
+    (IndexVar(name='i'),)
+    """
+    if isinstance(node, Access):
+        return node.indices
+    bound = node.indices if isinstance(node, Reduce) else ()
+    found = dict.fromkeys(index for child in children(node) for index in free_indices(child))
+    return tuple(index for index in found if index not in bound)
+
+
+def with_explicit_sums(assignment: Assignment) -> Assignment:
+    """Returns the assignment with a Reduce node wherever a variable is reduced.
+
+    A variable that only the right side has is summed where these steps lead:
+    at `+` and `-` into each operand that uses it; at `*` and `/` into the one
+    factor that uses it, or, where both do or a denominator does, around that
+    product; around a function call; through a unary minus, and through an explicit
+    sum, which commutes with it, but around any other reduction.
+
+    `+=!`, `*=!`, `max=!` and `min=!` reduce the whole right side by their
+    operator and become `=`. The result never has them; the function changes
+    nothing in an assignment that it returned.
+
+    >>> from mlir_sparse.notation.parser import parse
+    >>> print(with_explicit_sums(parse("y(i) = b(i) - A(i,j) * x(j)")))
+    y(i) = b(i) - sum(j : A(i,j) * x(j))
+    """
+    kept = assignment.target.indices
+    reduced = tuple(index for index in free_indices(assignment.value) if index not in kept)
+    named = _NAMED_REDUCTIONS.get(assignment.op)
+    if named is None:
+        return replace(assignment, value=_placed(assignment.value, reduced))
+    return replace(assignment, op=AssignOp.ASSIGN, value=_around(named, assignment.value, reduced))
+
+
+def _around(op: ReduceOp, body: Expr, indices: Collection[IndexVar]) -> Expr:
+    ordered = tuple(index for index in free_indices(body) if index in indices)
+    return Reduce(op, ordered, body, body.span) if ordered else body
+
+
+def _used(node: Expr, indices: Collection[IndexVar]) -> tuple[IndexVar, ...]:
+    return tuple(index for index in free_indices(node) if index in indices)
+
+
+def _placed(node: Expr, indices: Collection[IndexVar]) -> Expr:
+    """Returns the node summed over those of the variables that it uses."""
+    if not indices:
+        return node
+    match node:
+        case Negate(operand):
+            return replace(node, operand=_placed(operand, indices))
+        case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
+            return replace(node, left=_placed(left, _used(left, indices)), right=_placed(right, _used(right, indices)))
+        case Binary():
+            return _placed_at_product(node, indices)
+        case Reduce(ReduceOp.SUM, _, body):
+            return replace(node, body=_placed(body, _used(body, indices)))
+        case Access() | Literal() | Call() | Reduce():
+            return _around(ReduceOp.SUM, node, indices)
+        case _:
+            assert_never(node)
+
+
+def _placed_at_product(node: Binary, indices: Collection[IndexVar]) -> Expr:
+    left, right = _used(node.left, indices), _used(node.right, indices)
+    # A sum cannot go into a denominator: 1/a + 1/b is not 1/(a + b).
+    here = right if node.op is BinaryOp.DIV else tuple(index for index in right if index in left)
+    inner = replace(
+        node,
+        left=_placed(node.left, tuple(index for index in left if index not in here)),
+        right=_placed(node.right, tuple(index for index in right if index not in here)),
+    )
+    return _around(ReduceOp.SUM, inner, here)
