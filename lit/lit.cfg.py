@@ -1,0 +1,69 @@
+"""How lit finds and runs the FileCheck tests of this folder.
+
+Substitutions: `mlir-sparse` is the command line of this checkout, `FileCheck`
+is LLVM's where one is installed and PyPI's filecheck otherwise,
+`filecheck-py` is always PyPI's, `%python` the interpreter. Features:
+`filecheck-llvm`, `mlir` (bindings are installed), `scipy`, `cuda` (a driver is
+loaded) and the machine (`x86_64`, `aarch64`).
+"""
+
+import glob
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import lit.formats
+
+root = Path(__file__).resolve().parent.parent
+bindir = Path(sys.executable).parent
+
+config.name = "mlir_sparse"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "Output"]
+config.test_source_root = str(root / "lit")
+config.test_exec_root = str(root / ".build" / "lit")
+
+# What a test may see of the caller's environment; a cache of its own keeps runs independent of the machine's history.
+for name in ("MLIR_SPARSE_BINDINGS", "CUDA_VISIBLE_DEVICES", "HOME", "LD_LIBRARY_PATH"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+config.environment["MLIR_SPARSE_CACHE"] = str(root / ".build" / "lit" / "cache")
+
+
+def llvm_file_check() -> str | None:
+    """Finds LLVM's FileCheck, on PATH or where Debian puts it, the newest first."""
+    by_version = sorted(
+        glob.glob("/usr/lib/llvm-*/bin/FileCheck"), key=lambda path: int(re.findall(r"llvm-(\d+)", path)[0]), reverse=True
+    )
+    return next(iter([path for path in [shutil.which("FileCheck"), *by_version] if path]), None)
+
+
+def command(module: str) -> str:
+    """Spells a console script of this interpreter's environment."""
+    script = bindir / module
+    return str(script) if script.exists() else str(shutil.which(module) or module)
+
+
+file_check = llvm_file_check()
+word = r"(?<![\w./-]){}(?![\w.-])"
+config.substitutions += [
+    (word.format("FileCheck"), file_check or command("filecheck")),
+    (word.format("filecheck-py"), command("filecheck")),
+    (word.format("mlir-sparse"), command("mlir-sparse")),
+    ("%python", sys.executable),
+]
+
+config.available_features.add(platform.machine())
+if file_check:
+    config.available_features.add("filecheck-llvm")
+if any(importlib.util.find_spec(name) for name in ("mlir", "torch_mlir", "mlir_finch")):
+    config.available_features.add("mlir")
+if importlib.util.find_spec("scipy"):
+    config.available_features.add("scipy")
+if Path("/proc/driver/nvidia/version").exists():
+    config.available_features.add("cuda")
