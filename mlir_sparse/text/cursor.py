@@ -18,15 +18,16 @@ class Cursor:
         source: the text to read.
         error: the class of every syntax error raised here.
         start: the offset of the first character to read.
+        bare_ids: whether names are MLIR's bare identifiers, which may hold `$` and `.`.
     """
 
     # Deep enough for any formula; shallow enough that Python's own stack never overflows first.
     MAX_DEPTH = 100
 
-    def __init__(self, source: Source, error: type[SyntaxError_], start: int = 0) -> None:
+    def __init__(self, source: Source, error: type[SyntaxError_], start: int = 0, bare_ids: bool = False) -> None:
         self.source = source
         self._error = error
-        self._tokens = tokenize(source, error, start)
+        self._tokens = tokenize(source, error, start, bare_ids)
         self._at = 0
         self._depth = 0
 

@@ -42,28 +42,30 @@ class Token:
 
 # Longest first: `+=!` before `+=` before `+`. A complex literal ends in `j`, as in Python (`2j`, `1.5e3j`).
 # Digits match possessively, so that `12ab` is one malformed number and not `1` followed by `2ab`.
-_TOKEN = re.compile(
-    r"""
+_TOKEN = r"""
     (?P<SPACE>\s+|//[^\n]*)
   | (?P<REAL>(?:(?:[0-9]++\.[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+j?
       |[0-9]++(?:[eE][+-]?[0-9]++j?|j))(?![\w.]))
   | (?P<INTEGER>(?:0[xX][0-9a-fA-F]++|[0-9]++)(?![\w.]))
   | (?P<MALFORMED>[0-9][\w.]*)
   | (?P<HASH_NAME>\#[A-Za-z_][A-Za-z_0-9$.]*)
-  | (?P<NAME>[^\W\d]\w*)
+  | (?P<NAME>%s)
   | (?P<SYMBOL>\+=!|\*=!|\+=|\*=|=!|->|<=|>=|==|!=|\*\*|[-+*/()\[\]{}<>=,:?!|&])
-    """,
-    re.VERBOSE,
-)
+"""
+_PLAIN = re.compile(_TOKEN % r"[^\W\d]\w*", re.VERBOSE)
+_BARE_IDS = re.compile(_TOKEN % r"[^\W\d][\w$.]*", re.VERBOSE)
 
 
-def tokenize(source: Source, error: type[SyntaxError_] = SyntaxError_, start: int = 0) -> tuple[Token, ...]:
+def tokenize(
+    source: Source, error: type[SyntaxError_] = SyntaxError_, start: int = 0, bare_ids: bool = False
+) -> tuple[Token, ...]:
     """Splits a text into tokens and an END token; `//` starts a comment.
 
     Args:
         source: the text.
         error: the class to raise, which says whose grammar it is.
         start: the offset of the first character to read.
+        bare_ids: whether names are MLIR's bare identifiers, which may hold `$` and `.`.
 
     Raises:
         SyntaxError_: (as `error`) at a character that starts no token, and at a malformed number.
@@ -72,9 +74,10 @@ def tokenize(source: Source, error: type[SyntaxError_] = SyntaxError_, start: in
     ['y', '(', 'i', ')', '+=', '2.5', '']
     """
     tokens: list[Token] = []
+    pattern = _BARE_IDS if bare_ids else _PLAIN
     offset, text = start, source.text
     while offset < len(text):
-        match = _TOKEN.match(text, offset)
+        match = pattern.match(text, offset)
         if match is None:
             span = Span(offset, offset + 1)
             raise error(f"expected a token, but got {text[offset]!r}", source=source, span=span)
