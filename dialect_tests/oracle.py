@@ -1,0 +1,395 @@
+"""What an assignment means, on dense arrays: every result is compared with this.
+
+It shares the parser and the nodes with the compiler and nothing after them: the
+summation rule, the types and the arithmetic are written here once more, in the
+most literal way. Every value is an array with one axis for each index variable
+of the assignment (of length 1 where the value does not depend on it).
+
+Types: the whole assignment is computed in one type, `result_dtype`. Integers wrap
+around in it; f16, bf16 and f32 are computed in f64 (c64 in c128) and rounded once,
+at the end, so that the oracle is the more accurate side of any comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from mlir_sparse.notation import (
+    Access,
+    AffineSubscript,
+    Assignment,
+    AssignOp,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    IndexVar,
+    Literal,
+    Negate,
+    Reduce,
+    ReduceOp,
+    Subscript,
+    parse,
+    walk,
+)
+
+__all__ = ["assert_close", "evaluate", "result_dtype", "tolerance"]
+
+Array = np.ndarray[Any, Any]
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+# The functions that map integers to integers; all others compute integers in f64.
+_ON_INTEGERS: dict[str, Callable[..., Array]] = {
+    "abs": np.abs,
+    "sign": np.sign,
+    "conj": np.conj,
+    "relu": lambda x: np.maximum(x, np.zeros((), x.dtype)),
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.round,
+    "trunc": np.trunc,
+    "max": np.maximum,
+    "min": np.minimum,
+    "pow": np.power,
+}
+_ON_REALS: dict[str, Callable[..., Array]] = {
+    "sqrt": np.sqrt,
+    "cbrt": np.cbrt,
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "erf": _erf,
+    "atan2": np.arctan2,
+}
+
+
+def evaluate(
+    text_or_assignment: str | Assignment,
+    tensors: Mapping[str, ArrayLike],
+    *,
+    target: ArrayLike | None = None,
+    extents: Mapping[str, int] | None = None,
+) -> Array:
+    """Returns the target's value.
+
+    Args:
+        text_or_assignment: what to compute.
+        tensors: the operands, dense; names that the assignment does not have are ignored.
+        target: the target's present value, for `+=` and its like (or under its name in `tensors`); for
+            other assignments only its shape counts, where no operand gives it (`a(i) = 1.0`).
+        extents: extents of index variables that nothing else gives.
+
+    Raises:
+        KeyError: for an operand that is not there.
+        ValueError: for an extent that is unknown or given twice, and a subscript out of bounds.
+
+    >>> evaluate("y(i) = b(i) - A(i,j) * x(j)", {"A": np.eye(2), "x": [1.0, 2.0], "b": [5.0, 5.0]})
+    array([4., 3.])
+    """
+    assignment = parse(text_or_assignment) if isinstance(text_or_assignment, str) else text_or_assignment
+    arrays = {name: _as_array(value) for name, value in tensors.items()}
+    own = assignment.target.tensor
+    if target is not None:
+        arrays[own] = _as_array(target)
+    dtype = result_dtype(assignment, {name: arrays[name].dtype for name in assignment.inputs})
+    sizes = _extents(assignment, arrays, extents or {})
+    axes = {index.name: axis for axis, index in enumerate(assignment.indices)}
+    grid = _Grid(arrays, axes, sizes, _computed_in(dtype))
+    with np.errstate(all="ignore"):
+        result = _assigned(assignment, grid)
+        shape = tuple(sizes[index.name] for index in assignment.target.indices)
+        # The target's variables are the first axes; the others have been reduced away.
+        return np.broadcast_to(result.reshape(result.shape[: len(shape)]), shape).astype(dtype)
+
+
+def result_dtype(assignment: str | Assignment, dtypes: Mapping[str, DTypeLike]) -> np.dtype[Any]:
+    """Returns the element type of the result, which is that of the whole computation.
+
+    It is NumPy's common type of all tensors read, literals counting as Python numbers
+    (`2.5 * A` is f32 for an f32 tensor, f64 for an i32 one); f64 for integers where the
+    assignment divides or calls a function such as `exp`. bf16 promotes as f16 does, and the two give f32.
+    """
+    assignment = parse(assignment) if isinstance(assignment, str) else assignment
+    nodes = list(walk(assignment.value))
+    weak = [type(node.value)(0) for node in nodes if isinstance(node, Literal)]
+    strong = [np.dtype(dtypes[name]) for name in assignment.inputs]
+    common = _promoted([np.dtype(np.int8) if d == np.bool_ else d for d in strong], weak)
+    real = any(
+        (isinstance(node, Binary) and node.op is BinaryOp.DIV)
+        or (isinstance(node, Call) and node.function in _ON_REALS)
+        for node in nodes
+    )
+    return np.dtype(np.float64) if real and common.kind == "i" else common
+
+
+def tolerance(dtype: DTypeLike, terms: int = 1) -> float:
+    """Returns the relative error to allow in a result of `terms` roundings; 0 for integers."""
+    dtype = np.dtype(dtype)
+    if dtype.kind in "iub":
+        return 0.0
+    eps = 2.0**-7 if dtype == BF16 else float(np.finfo(dtype).eps)
+    return eps * (4 + 2 * terms)
+
+
+def assert_close(actual: ArrayLike, expected: ArrayLike, *, terms: int = 1) -> None:
+    """Raises AssertionError unless shapes and types agree, and values up to rounding.
+
+    Errors count relative to the largest expected magnitude, as sums may cancel.
+
+    Args:
+        actual: what the compiler gave.
+        expected: what the oracle gave.
+        terms: how many values are added up, at most, in one element.
+    """
+    found, wanted = np.asarray(actual), np.asarray(expected)
+    assert found.dtype == wanted.dtype, f"expected dtype {wanted.dtype}, but got {found.dtype}"
+    assert found.shape == wanted.shape, f"expected shape {wanted.shape}, but got {found.shape}"
+    allowed = tolerance(wanted.dtype, terms)
+    if allowed == 0.0:
+        np.testing.assert_array_equal(found, wanted)
+        return
+    wide = np.complex128 if wanted.dtype.kind == "c" else np.float64
+    found, wanted = found.astype(wide), wanted.astype(wide)
+    finite = np.abs(wanted[np.isfinite(wanted)])
+    np.testing.assert_allclose(found, wanted, rtol=allowed, atol=allowed * float(np.max(finite, initial=0.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """The operands and the axes that every value is laid out on."""
+
+    arrays: Mapping[str, Array]
+    axes: Mapping[str, int]
+    extents: Mapping[str, int]
+    dtype: np.dtype[Any]
+
+    def variable(self, name: str) -> Array:
+        """Returns the values of an index variable, along its axis."""
+        shape = [1] * len(self.axes)
+        shape[self.axes[name]] = self.extents[name]
+        return np.arange(self.extents[name]).reshape(shape)
+
+    def constant(self, value: object) -> Array:
+        """Returns one number, which depends on no variable."""
+        return np.array(value).astype(self.dtype).reshape([1] * len(self.axes))
+
+
+def _assigned(assignment: Assignment, grid: _Grid) -> Array:
+    """Returns the right side, reduced and combined with the target, on the grid."""
+    kept = {index.name for index in assignment.target.indices}
+    summed = frozenset(_names(assignment.value) - kept)
+    if assignment.op in _NAMED:
+        return _reduced(_NAMED[assignment.op], _value(assignment.value, frozenset(), grid), summed, grid)
+    value = _value(assignment.value, summed, grid)
+    if assignment.op is AssignOp.ASSIGN:
+        return value
+    return _COMBINED[assignment.op](_read(assignment.target, grid), value)
+
+
+_NAMED = {
+    AssignOp.REDUCE_ADD: ReduceOp.SUM,
+    AssignOp.REDUCE_MUL: ReduceOp.PRODUCT,
+    AssignOp.REDUCE_MAX: ReduceOp.MAX,
+    AssignOp.REDUCE_MIN: ReduceOp.MIN,
+}
+_COMBINED: dict[AssignOp, Callable[[Array, Array], Array]] = {
+    AssignOp.ADD: np.add,
+    AssignOp.MUL: np.multiply,
+    AssignOp.MAX: np.maximum,
+    AssignOp.MIN: np.minimum,
+}
+
+
+def _names(node: Expr) -> set[str]:
+    """Returns the variables on which a node's value depends."""
+    match node:
+        case Access():
+            return {index.name for index in node.indices}
+        case Literal():
+            return set()
+        case Negate(operand):
+            return _names(operand)
+        case Binary(_, left, right):
+            return _names(left) | _names(right)
+        case Call(_, arguments):
+            return set().union(*map(_names, arguments))
+        case Reduce(_, indices, body):
+            return _names(body) - {index.name for index in indices}
+
+
+def _value(node: Expr, summed: frozenset[str], grid: _Grid) -> Array:
+    """Returns a node's value, summed over those of the variables that it depends on."""
+    summed = summed & _names(node)
+    match node:
+        case Access():
+            return _sum(_read(node, grid), summed, grid)
+        case Literal(number):
+            return grid.constant(number)
+        case Negate(operand):
+            return np.asarray(-_value(operand, summed, grid))
+        case Binary(BinaryOp.ADD, left, right):
+            return np.asarray(_value(left, summed, grid) + _value(right, summed, grid))
+        case Binary(BinaryOp.SUB, left, right):
+            return np.asarray(_value(left, summed, grid) - _value(right, summed, grid))
+        case Binary(BinaryOp.MUL, left, right):
+            both = summed & _names(left) & _names(right)
+            product = _value(left, summed - both, grid) * _value(right, summed - both, grid)
+            return _sum(product, both, grid)
+        case Binary(BinaryOp.DIV, left, right):
+            below = summed & _names(right)
+            quotient = _value(left, summed - below, grid) / _value(right, frozenset(), grid)
+            return _sum(quotient, below, grid)
+        case Call(function, arguments):
+            values = (_value(argument, frozenset(), grid) for argument in arguments)
+            called = (_ON_INTEGERS | _ON_REALS)[function](*values)
+            return _sum(np.asarray(called).astype(grid.dtype), summed, grid)
+        case Reduce(op, indices, body):
+            bound = frozenset(index.name for index in indices)
+            if op is ReduceOp.SUM:
+                return _sum(_value(body, summed, grid), bound, grid)
+            return _sum(_reduced(op, _value(body, frozenset(), grid), bound, grid), summed, grid)
+    raise AssertionError(node)
+
+
+def _sum(value: Array, names: frozenset[str], grid: _Grid) -> Array:
+    return _reduced(ReduceOp.SUM, value, names, grid)
+
+
+def _reduced(op: ReduceOp, value: Array, names: frozenset[str], grid: _Grid) -> Array:
+    axis = tuple(sorted(grid.axes[name] for name in names))
+    match op:
+        case ReduceOp.SUM:
+            return np.asarray(np.sum(value, axis=axis, keepdims=True, dtype=grid.dtype))
+        case ReduceOp.PRODUCT:
+            return np.asarray(np.prod(value, axis=axis, keepdims=True, dtype=grid.dtype))
+        case ReduceOp.MAX:
+            return np.asarray(np.max(value, axis=axis, keepdims=True, initial=_limit(grid.dtype, -1)))
+        case ReduceOp.MIN:
+            return np.asarray(np.min(value, axis=axis, keepdims=True, initial=_limit(grid.dtype, 1)))
+
+
+def _limit(dtype: np.dtype[Any], sign: int) -> float | int:
+    """Returns the identity of max (sign -1) or min (sign 1)."""
+    if dtype.kind == "c":
+        raise TypeError("complex numbers have no order")
+    if dtype.kind == "f":
+        return sign * math.inf
+    return np.iinfo(dtype).min if sign < 0 else np.iinfo(dtype).max
+
+
+def _read(access: Access, grid: _Grid) -> Array:
+    """Returns a tensor's elements at its subscripts, as they vary over the grid."""
+    array = grid.arrays[access.tensor].astype(grid.dtype)
+    if not access.subscripts:
+        return array.reshape([1] * len(grid.axes))
+    coordinates = [_coordinates(subscript, grid) for subscript in access.subscripts]
+    for axis, coordinate in enumerate(coordinates):
+        if coordinate.size and not (coordinate.min() >= 0 and coordinate.max() < array.shape[axis]):
+            raise ValueError(f"`{access}` leaves the {array.shape[axis]} elements of axis {axis}")
+    # An index array for each axis, all of the grid's rank: the element for every point of the grid.
+    return np.asarray(array[tuple(np.broadcast_arrays(*coordinates))])
+
+
+def _coordinates(subscript: Subscript, grid: _Grid) -> Array:
+    if isinstance(subscript, IndexVar):
+        return grid.variable(subscript.name)
+    total: Array = np.full([1] * len(grid.axes), subscript.constant)
+    for coefficient, variable in subscript.terms:
+        total = total + coefficient * grid.variable(variable.name)
+    return total
+
+
+def _as_array(value: ArrayLike) -> Array:
+    array = np.asarray(value)
+    return array.astype(np.int8) if array.dtype == np.bool_ else array
+
+
+def _computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.kind == "i":
+        return dtype
+    return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
+
+
+def _promoted(strong: list[np.dtype[Any]], weak: list[int | float | complex]) -> np.dtype[Any]:
+    if BF16 not in strong:
+        return np.result_type(*strong, *weak)
+    half = np.dtype(np.float16)
+    common = np.result_type(*(half if d == BF16 else d for d in strong), *weak)
+    if common != half:
+        return common
+    return np.dtype(np.float32) if half in strong else BF16
+
+
+def _extents(assignment: Assignment, arrays: Mapping[str, Array], given: Mapping[str, int]) -> dict[str, int]:
+    found = dict(given)
+    # A target's array, where there is one, also gives extents (`a(i) = 1.0`).
+    pairs = [pair for access in _accesses(assignment) for pair in _paired(access, arrays)]
+    for subscript, extent in pairs:
+        if isinstance(subscript, IndexVar) and found.setdefault(subscript.name, extent) != extent:
+            raise ValueError(f"index variable `{subscript}` has two extents, {found[subscript.name]} and {extent}")
+    affine = [(subscript, extent) for subscript, extent in pairs if isinstance(subscript, AffineSubscript)]
+    wanted = {index.name for index in assignment.indices}
+    while missing := wanted - found.keys():
+        limits = {name: _inferred(name, affine, found) for name in sorted(missing)}
+        known = {name: limit for name, limit in limits.items() if limit is not None}
+        if not known:
+            raise ValueError(f"the extents of {sorted(missing)} are unknown")
+        # One at a time: each one found may bound the others.
+        name, limit = next(iter(known.items()))
+        found[name] = limit
+    return found
+
+
+def _accesses(assignment: Assignment) -> Iterator[Access]:
+    yield assignment.target
+    yield from (node for node in walk(assignment.value) if isinstance(node, Access))
+
+
+def _paired(access: Access, arrays: Mapping[str, Array]) -> list[tuple[Subscript, int]]:
+    if access.tensor not in arrays:
+        return []
+    shape = arrays[access.tensor].shape
+    if len(shape) != len(access.subscripts):
+        raise ValueError(f"`{access}` has {len(access.subscripts)} subscripts for shape {shape}")
+    return list(zip(access.subscripts, shape, strict=True))
+
+
+def _inferred(name: str, affine: list[tuple[AffineSubscript, int]], found: Mapping[str, int]) -> int | None:
+    """Returns the largest extent that keeps `name` in bounds wherever it is the only unknown, if anywhere."""
+    limits = []
+    for subscript, extent in affine:
+        factors = {variable.name: coefficient for coefficient, variable in subscript.terms}
+        own = factors.pop(name, 0)
+        if own == 0 or not factors.keys() <= found.keys():
+            continue
+        ends = [c * max(found[other] - 1, 0) for other, c in factors.items()]
+        highest = subscript.constant + sum(end for end in ends if end > 0)
+        lowest = subscript.constant + sum(end for end in ends if end < 0)
+        limits.append(((extent - 1 - highest) // own if own > 0 else lowest // -own) + 1)
+    return max(0, min(limits)) if limits else None
