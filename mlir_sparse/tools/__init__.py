@@ -1,0 +1,1 @@
+"""The command line: `mlir-sparse emit | run | convert | formats | doctor`."""
