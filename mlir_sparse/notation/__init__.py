@@ -18,6 +18,7 @@ from mlir_sparse.notation.ast import (
     children,
     walk,
 )
+from mlir_sparse.notation.builders import Formula, Index, TensorVar, call, indices, reduce, tensors
 from mlir_sparse.notation.check import check
 from mlir_sparse.notation.functions import FUNCTIONS, Function
 from mlir_sparse.notation.parser import parse
@@ -34,17 +35,24 @@ __all__ = [
     "BinaryOp",
     "Call",
     "Expr",
+    "Formula",
     "Function",
+    "Index",
     "IndexVar",
     "Literal",
     "Negate",
     "Reduce",
     "ReduceOp",
     "Subscript",
+    "TensorVar",
+    "call",
     "check",
     "children",
     "free_indices",
+    "indices",
     "parse",
+    "reduce",
+    "tensors",
     "to_text",
     "walk",
     "with_explicit_sums",

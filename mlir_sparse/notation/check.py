@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import cmath
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from typing import NoReturn
 
 from mlir_sparse.errors import NotationError, RankError, SparseError
@@ -20,13 +19,13 @@ from mlir_sparse.notation.ast import (
     children,
     walk,
 )
-from mlir_sparse.notation.functions import FUNCTIONS
+from mlir_sparse.notation.functions import mistake_in_call
 from mlir_sparse.notation.numbers import INTEGER_RANGE
 from mlir_sparse.text.source import Span
 
-__all__ = ["MAX_HEIGHT", "check"]
+__all__ = ["MAX_HEIGHT", "check", "check_height"]
 
-# As deep as the parser nests. A sum of n terms is n high, so that this also is its greatest number of terms.
+# As deep as the parser nests. As sums group to the left, this also is how many `+` one without parentheses has.
 MAX_HEIGHT = 100
 
 
@@ -44,7 +43,7 @@ def check(assignment: Assignment) -> None:
         RankError: for a tensor with two numbers of subscripts.
         NotationError: for the rest.
     """
-    _check_height(assignment)
+    check_height(assignment)
     _check_target(assignment)
     _check_literals(assignment)
     _check_calls(assignment)
@@ -60,7 +59,12 @@ def _fail(
     raise error(message, source=assignment.source, span=span)
 
 
-def _check_height(assignment: Assignment) -> None:
+def check_height(assignment: Assignment) -> None:
+    """Raises if an expression has more operations inside one another than recursion may follow.
+
+    Raises:
+        NotationError: past MAX_HEIGHT.
+    """
     # Level by level, as recursion is what must not be tried before this has passed.
     level: Iterable[Expr] = (assignment.value,)
     for _ in range(MAX_HEIGHT + 1):
@@ -109,21 +113,10 @@ def _check_literals(assignment: Assignment) -> None:
 
 def _check_calls(assignment: Assignment) -> None:
     for node in walk(assignment.value):
-        if not isinstance(node, Call):
-            continue
-        function = FUNCTIONS.get(node.function)
-        if function is None:
-            near = get_close_matches(node.function.lower(), FUNCTIONS, n=1)
-            hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(FUNCTIONS)}"
-            _fail(assignment, f"expected a known function, but got `{node.function}`; {hint}", node.span)
-        if len(node.arguments) != function.arity:
-            plural = "" if function.arity == 1 else "s"
-            _fail(
-                assignment,
-                f"expected {function.arity} argument{plural} to {function.name} ({function.doc}), "
-                f"but got {len(node.arguments)}",
-                node.span,
-            )
+        if isinstance(node, Call):
+            mistake = mistake_in_call(node.function, len(node.arguments))
+            if mistake is not None:
+                _fail(assignment, mistake, node.span)
 
 
 def _check_reductions(assignment: Assignment) -> None:

@@ -6,8 +6,9 @@ Names are NumPy's where NumPy has the function (`np.exp`, `np.asin`, ...).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 
-__all__ = ["FUNCTIONS", "Function"]
+__all__ = ["FUNCTIONS", "Function", "function_hint", "mistake_in_call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +69,30 @@ _TABLE = (
 )
 
 FUNCTIONS: dict[str, Function] = {function.name: function for function in _TABLE}
+
+
+def function_hint(name: str) -> str:
+    """Returns the way out for a function that does not exist.
+
+    >>> function_hint("sine")
+    'did you mean `sin`?'
+    """
+    near = get_close_matches(name.lower(), FUNCTIONS, n=1)
+    # `arcsin` and the like are NumPy's older names, too far from the newer ones to be found as near.
+    near = near or [new for new in (name.lower().replace("arc", "a"),) if new in FUNCTIONS]
+    return f"did you mean `{near[0]}`?" if near else f"the functions are {', '.join(FUNCTIONS)}"
+
+
+def mistake_in_call(name: str, arguments: int) -> str | None:
+    """Returns what is wrong with a call of a function with so many arguments, or None.
+
+    >>> mistake_in_call("max", 1)
+    'expected 2 arguments to max (the larger of two; NaN if either is), but got 1'
+    """
+    function = FUNCTIONS.get(name)
+    if function is None:
+        return f"expected a known function, but got `{name}`; {function_hint(name)}"
+    if arguments != function.arity:
+        plural = "" if function.arity == 1 else "s"
+        return f"expected {function.arity} argument{plural} to {name} ({function.doc}), but got {arguments}"
+    return None

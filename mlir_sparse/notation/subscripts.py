@@ -8,11 +8,10 @@ factor      ::= (`-` | `+`)* (integer | name | `(` subscript `)`)
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import NoReturn
 
 from mlir_sparse.notation.ast import AffineSubscript, IndexVar, Subscript
-from mlir_sparse.notation.functions import FUNCTIONS
+from mlir_sparse.notation.functions import function_hint
 from mlir_sparse.notation.linear import LARGEST_INTEGER, add, as_affine, as_subscript, scale
 from mlir_sparse.notation.numbers import integer_value
 from mlir_sparse.text.cursor import Cursor
@@ -100,7 +99,7 @@ def _refuse_factor(cursor: Cursor, tensor: Token) -> NoReturn:
         # `sine(x(i))`: more often a function that does not exist than a tensor subscripted by a tensor.
         cursor.fail(
             f"expected index variables in the subscripts of the tensor `{tensor.text}`, but got the expression "
-            f"`{token.text}{cursor.peek(1).text}...`; {_function_hint(tensor.text)}"
+            f"`{token.text}{cursor.peek(1).text}...`; as a function, {function_hint(tensor.text)}"
         )
     way_out = f"; write `{token.text[:-1]}*j`" if token.kind is TokenKind.REAL and token.text.endswith("j") else ""
     cursor.fail(
@@ -117,10 +116,3 @@ def _refuse_after_subscript(cursor: Cursor, tensor: Token, closing: str) -> NoRe
     if cursor.at("/", "**"):
         cursor.fail(f"expected a subscript linear in the index variables, but got {got}")
     cursor.fail(f"expected `,` or `{closing}` after a subscript of `{tensor.text}`, but got {got}")
-
-
-def _function_hint(name: str) -> str:
-    near = get_close_matches(name.lower(), FUNCTIONS, n=1)
-    if near:
-        return f"did you mean the function `{near[0]}`?"
-    return f"if `{name}` was meant as a function, the functions are {', '.join(FUNCTIONS)}"

@@ -9,7 +9,7 @@ from enum import Enum
 from mlir_sparse.errors import SyntaxError_
 from mlir_sparse.text.source import Source, Span
 
-__all__ = ["Token", "TokenKind", "tokenize"]
+__all__ = ["Token", "TokenKind", "is_name", "tokenize"]
 
 
 class TokenKind(Enum):
@@ -56,6 +56,16 @@ _PLAIN = re.compile(_TOKEN % r"[^\W\d]\w*", re.VERBOSE)
 _BARE_IDS = re.compile(_TOKEN % r"[^\W\d][\w$.]*", re.VERBOSE)
 
 
+def is_name(text: str) -> bool:
+    """Returns whether a text is one whole NAME token.
+
+    >>> is_name("x_1"), is_name("x y"), is_name("2x")
+    (True, False, False)
+    """
+    match = _PLAIN.fullmatch(text)
+    return match is not None and match.lastgroup == "NAME" and _is_identifier(text)
+
+
 def tokenize(
     source: Source, error: type[SyntaxError_] = SyntaxError_, start: int = 0, bare_ids: bool = False
 ) -> tuple[Token, ...]:
@@ -94,6 +104,10 @@ def _refuse_malformed(match: re.Match[str], source: Source, error: type[SyntaxEr
     text, span = match.group(), Span(*match.span())
     if match.lastgroup == "MALFORMED":
         raise error(f"expected a number, but got `{text}`", source=source, span=span)
-    # `\w` has more than letters and digits (the superscripts of `x²`): Python's own notion of a name decides.
-    if match.lastgroup == "NAME" and not text.isidentifier():
+    if match.lastgroup == "NAME" and not _is_identifier(text):
         raise error(f"expected a name of letters, digits and `_`, but got `{text}`", source=source, span=span)
+
+
+def _is_identifier(text: str) -> bool:
+    # `\w` has more than letters and digits (the superscript of `x²`): Python's own notion of a name decides.
+    return text.replace("$", "_").replace(".", "_").isidentifier()

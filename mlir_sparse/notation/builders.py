@@ -1,0 +1,133 @@
+"""Index notation from Python objects: `y[i] = A[i, j] * x[j]`.
+
+What is built equals, as an Assignment, what `parse` makes of the same formula as text.
+
+    i, j = indices("i j")
+    y, A, x = tensors("y A x")
+    y[i] = A[i, j] * x[j]
+    y.assignment                      # the Assignment `y(i) = A(i,j) * x(j)`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from mlir_sparse.errors import NotationError
+from mlir_sparse.notation.ast import Access, Assignment, AssignOp, Binary, Subscript
+from mlir_sparse.notation.check import check_height
+from mlir_sparse.notation.formula import Formula, call, described, node_of, reduce
+from mlir_sparse.notation.index import Index, checked_name, indices, integer_of, split_names
+from mlir_sparse.notation.linear import as_affine
+from mlir_sparse.notation.parser import parse
+
+__all__ = ["Formula", "Index", "TensorVar", "call", "indices", "reduce", "tensors"]
+
+
+class TensorVar(Formula):
+    """A tensor by name: `A[i, j]` reads it, `A[i, j] = ...` records an assignment to it.
+
+    A scalar needs no subscripts to be read (`alpha * x[i]`), and `a[()] = ...` to be assigned.
+
+    >>> i, j = indices("i j")
+    >>> y, A, x = TensorVar("y"), TensorVar("A"), TensorVar("x")
+    >>> y[i] = A[i, j] * x[j]
+    >>> print(y.assignment)
+    y(i) = A(i,j) * x(j)
+    """
+
+    __slots__ = ("_assignment", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = checked_name(name)
+        self._assignment: Assignment | None = None
+        super().__init__(Access(self.name))
+
+    @property
+    def assignment(self) -> Assignment:
+        """Returns the assignment recorded last.
+
+        Raises:
+            NotationError: when there is none.
+        """
+        if self._assignment is None:
+            raise NotationError(f"expected an assignment to `{self.name}`, but got none; write {self.name}[...] = ...")
+        return self._assignment
+
+    def __getitem__(self, subscripts: object) -> Formula:
+        return Formula(self._access(subscripts))
+
+    def __setitem__(self, subscripts: object, value: object) -> None:
+        if isinstance(value, Formula) and value.update is not None:
+            update = value.node
+            # Only `y[i] += e` itself: an expression that began as `t = x[i]; t += e` is a plain sum.
+            if isinstance(update, Binary) and update.left == self._access(subscripts):
+                self.assign(subscripts, Formula(update.right), value.update)
+                return
+        self.assign(subscripts, value)
+
+    def __iadd__(self, other: object) -> NoReturn:
+        raise NotationError(
+            f"expected subscripts on `{self.name}`, as Python would rebind the name; write {self.name}[()] += ..."
+        )
+
+    def __imul__(self, other: object) -> NoReturn:
+        raise NotationError(
+            f"expected subscripts on `{self.name}`, as Python would rebind the name; write {self.name}[()] *= ..."
+        )
+
+    def assign(self, subscripts: object, value: object, op: str | AssignOp = AssignOp.ASSIGN) -> Assignment:
+        """Records and returns `self(subscripts) op value`, for any of the operators.
+
+        Args:
+            subscripts: an index or a tuple of them.
+            value: an expression or a number.
+            op: as in text: `=`, `+=`, `max=`, `max=!`, ...
+
+        Raises:
+            NotationError: for what has no meaning, as `parse` does, with the place in the printed text.
+
+        >>> (i, j), (y, A) = indices("i j"), tensors("y A")
+        >>> print(y.assign(i, A[i, j], "max=!"))
+        y(i) max=! A(i,j)
+        """
+        built = Assignment(self._access(subscripts), _assign_op(op), node_of(value))
+        check_height(built)
+        # Read back from its text, so that errors have a place to point at.
+        self._assignment = parse(str(built))
+        return self._assignment
+
+    def __repr__(self) -> str:
+        return f"TensorVar({self.name!r})"
+
+    def _access(self, subscripts: object) -> Access:
+        items = subscripts if isinstance(subscripts, tuple) else (subscripts,)
+        return Access(self.name, tuple(self._subscript(item) for item in items))
+
+    def _subscript(self, item: object) -> Subscript:
+        if isinstance(item, Index):
+            return item.subscript
+        number = integer_of(item)
+        if number is None:
+            raise NotationError(
+                f"expected indices in the subscripts of `{self.name}`, but got {described(item)}; "
+                'make them by `indices("i j")`'
+            )
+        return as_affine(number)
+
+
+def tensors(names: str | Iterable[str]) -> tuple[TensorVar, ...]:
+    """Returns tensors for names, given as one text or several.
+
+    >>> tensors("y A x")
+    (TensorVar('y'), TensorVar('A'), TensorVar('x'))
+    """
+    return tuple(TensorVar(name) for name in split_names(names))
+
+
+def _assign_op(op: str | AssignOp) -> AssignOp:
+    known = {known.value: known for known in AssignOp}
+    chosen = op if isinstance(op, AssignOp) else known.get(op)
+    if chosen is None:
+        raise NotationError(f"expected one of {' '.join(known)}, but got {op!r}")
+    return chosen

@@ -1,0 +1,200 @@
+"""Expressions as Python objects: arithmetic, functions and reductions that build nodes."""
+
+from __future__ import annotations
+
+import cmath
+import numbers
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar, NoReturn
+
+from mlir_sparse.errors import NotationError
+from mlir_sparse.notation.ast import AssignOp, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, Reduce, ReduceOp
+from mlir_sparse.notation.functions import mistake_in_call
+from mlir_sparse.notation.index import Index
+
+__all__ = ["Formula", "call", "described", "node_of", "reduce"]
+
+# What NumPy calls the functions whose names differ here.
+_NUMPY_NAMES = {
+    "absolute": "abs",
+    "conjugate": "conj",
+    "rint": "round",
+    "maximum": "max",
+    "minimum": "min",
+    "power": "pow",
+    "float_power": "pow",
+} | {f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")}
+
+
+class Formula:
+    """An expression under construction; `+ - * / **`, `abs` and NumPy's functions build larger ones.
+
+    >>> from mlir_sparse.notation import indices, tensors
+    >>> (i, j), (A, x) = indices("i j"), tensors("A x")
+    >>> A[i, j] * x[j] + 1
+    Formula('A(i,j) * x(j) + 1')
+    """
+
+    __slots__ = ("node", "update")
+    # An expression is one value: nothing in it to loop over or to look for.
+    __iter__: ClassVar[None] = None
+    __contains__: ClassVar[None] = None
+
+    def __init__(self, node: Expr, update: AssignOp | None = None) -> None:
+        self.node = node
+        self.update = update
+
+    def __add__(self, other: object) -> Formula:
+        return _binary(BinaryOp.ADD, self, other)
+
+    def __radd__(self, other: object) -> Formula:
+        return _binary(BinaryOp.ADD, other, self)
+
+    def __sub__(self, other: object) -> Formula:
+        return _binary(BinaryOp.SUB, self, other)
+
+    def __rsub__(self, other: object) -> Formula:
+        return _binary(BinaryOp.SUB, other, self)
+
+    def __mul__(self, other: object) -> Formula:
+        return _binary(BinaryOp.MUL, self, other)
+
+    def __rmul__(self, other: object) -> Formula:
+        return _binary(BinaryOp.MUL, other, self)
+
+    def __truediv__(self, other: object) -> Formula:
+        return _binary(BinaryOp.DIV, self, other)
+
+    def __rtruediv__(self, other: object) -> Formula:
+        return _binary(BinaryOp.DIV, other, self)
+
+    def __pow__(self, other: object) -> Formula:
+        return call("pow", self, other)
+
+    def __rpow__(self, other: object) -> Formula:
+        return call("pow", other, self)
+
+    def __iadd__(self, other: object) -> Formula:
+        return self._updated(AssignOp.ADD, other)
+
+    def __imul__(self, other: object) -> Formula:
+        return self._updated(AssignOp.MUL, other)
+
+    def __neg__(self) -> Formula:
+        return Formula(Negate(node_of(self)))
+
+    def __pos__(self) -> Formula:
+        return self
+
+    def __abs__(self) -> Formula:
+        return call("abs", self)
+
+    def __bool__(self) -> NoReturn:
+        raise NotationError(
+            f"expected no truth value to be asked of `{self.node}`, which has none before it is evaluated"
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **keywords: object) -> Formula:
+        # NumPy's scalars and functions meet an expression here: `np.float64(2) * A[i]`, `np.exp(A[i])`.
+        name = str(ufunc.__name__)
+        if method != "__call__" or keywords:
+            raise NotationError(f"expected a plain call of {name} on expressions, but got {method} or keywords")
+        if name in _NUMPY_OPERATORS:
+            return _NUMPY_OPERATORS[name](*inputs)
+        return call(_NUMPY_NAMES.get(name, name), *inputs)
+
+    def __repr__(self) -> str:
+        return f"Formula({str(self.node)!r})"
+
+    def _updated(self, op: AssignOp, other: object) -> Formula:
+        # `y[i] += e` is y.__setitem__(i, y[i].__iadd__(e)): the operator travels with the value.
+        sum_or_product = BinaryOp.ADD if op is AssignOp.ADD else BinaryOp.MUL
+        return Formula(Binary(sum_or_product, self.node, node_of(other)), op)
+
+
+def call(function: str, *arguments: object) -> Formula:
+    """Returns a function of expressions or numbers; `FUNCTIONS` lists them.
+
+    >>> from mlir_sparse.notation import indices, tensors
+    >>> (i,), (x,) = indices("i"), tensors("x")
+    >>> call("max", x[i], 0)
+    Formula('max(x(i), 0)')
+    """
+    mistake = mistake_in_call(function, len(arguments))
+    if mistake is not None:
+        raise NotationError(mistake)
+    return Formula(Call(function, tuple(node_of(argument) for argument in arguments)))
+
+
+def reduce(op: str | ReduceOp, over: Index | Sequence[Index], body: object) -> Formula:
+    """Returns an explicit reduction of an expression over index variables.
+
+    Args:
+        op: `sum`, `prod`, `max` or `min`.
+        over: the variables that it binds.
+        body: what to reduce.
+
+    >>> from mlir_sparse.notation import indices, tensors
+    >>> (i, j), (A,) = indices("i j"), tensors("A")
+    >>> reduce("max", j, A[i, j])
+    Formula('max(j : A(i,j))')
+    """
+    known = {known.value: known for known in ReduceOp}
+    chosen = op if isinstance(op, ReduceOp) else known.get(op)
+    if chosen is None:
+        raise NotationError(f"expected one of the reductions {', '.join(known)}, but got {op!r}")
+    bound = [index.subscript for index in ((over,) if isinstance(over, Index) else over)]
+    variables = tuple(variable for variable in bound if isinstance(variable, IndexVar))
+    if not bound or len(variables) != len(bound):
+        raise NotationError(f"expected index variables to reduce over, but got {over!r}")
+    return Formula(Reduce(chosen, variables, node_of(body)))
+
+
+def _binary(op: BinaryOp, left: object, right: object) -> Formula:
+    return Formula(Binary(op, node_of(left), node_of(right)))
+
+
+_NUMPY_OPERATORS: dict[str, Callable[..., Formula]] = {
+    "add": partial(_binary, BinaryOp.ADD),
+    "subtract": partial(_binary, BinaryOp.SUB),
+    "multiply": partial(_binary, BinaryOp.MUL),
+    "divide": partial(_binary, BinaryOp.DIV),
+    "true_divide": partial(_binary, BinaryOp.DIV),
+    "negative": Formula.__neg__,
+    "positive": Formula.__pos__,
+}
+
+
+def node_of(value: object) -> Expr:
+    """Returns what a Python value means in an expression."""
+    match value:
+        case Formula():
+            return value.node
+        case numbers.Integral():
+            return Literal(int(value))
+        case numbers.Real():
+            return _finite(float(value))
+        case numbers.Complex():
+            return _finite(complex(value))
+        case Index():
+            raise NotationError(
+                f"expected a tensor or a number, but got the index variable `{value.subscript}` as a value; "
+                f"pass a vector of its values, as in `n[{value.subscript}]`"
+            )
+        case _:
+            raise NotationError(
+                f"expected an expression or a number, but got {described(value)}; "
+                "name data by a TensorVar and pass it when evaluating"
+            )
+
+
+def _finite(value: float | complex) -> Literal:
+    if not cmath.isfinite(value):
+        raise NotationError(f"expected a finite number, but got {value!r}; pass it as a scalar tensor")
+    return Literal(value)
+
+
+def described(value: object) -> str:
+    """Returns a value as an error shows it."""
+    return f"{type(value).__name__} {value!r:.60}"
