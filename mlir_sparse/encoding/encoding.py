@@ -1,0 +1,266 @@
+"""The value that says how a tensor is stored: `#sparse_tensor.encoding` as a Python object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
+from mlir_sparse.encoding.describe import describe
+from mlir_sparse.encoding.level import LevelFormat, LevelType
+from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.printer import print_attribute, print_encoding_map
+from mlir_sparse.encoding.slice import DimSlice
+from mlir_sparse.encoding.value import TypedValue
+from mlir_sparse.encoding.verify import Draft, first_fault
+from mlir_sparse.errors import EncodingError, RankError
+
+__all__ = ["Encoding"]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A storage format. Equal encodings store alike; names of dimensions and levels do not count.
+
+    Args:
+        dim_names: a name for each dimension.
+        levels: the levels, outermost first.
+        slices: a slice for each dimension, or none at all.
+        pos_width: bits of a position: 8, 16, 32, 64, or 0 for the machine's index.
+        crd_width: bits of a coordinate, likewise.
+        explicit_val: the one value that every stored entry has, if there is one.
+        implicit_val: the value of entries that are not stored; it must be zero.
+        lvl_to_dim_given: the inverse map, if it was written out; checked, then inferred.
+        preset: the preset this came from, to be shown to people.
+        symbol_names: a name for each symbol of the map.
+
+    Raises:
+        EncodingError: for what the dialect's verifier refuses, in its words.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> print(encoding("CSR"))
+    #sparse_tensor.encoding<{ map = (d0, d1) -> (d0 : dense, d1 : compressed) }>
+    """
+
+    dim_names: tuple[str, ...] = field(compare=False)
+    levels: tuple[LevelSpec, ...]
+    slices: tuple[DimSlice | None, ...] = ()
+    pos_width: int = 0
+    crd_width: int = 0
+    explicit_val: TypedValue | None = None
+    implicit_val: TypedValue | None = None
+    lvl_to_dim_given: AffineMap | None = field(default=None, compare=False, repr=False)
+    preset: str | None = field(default=None, compare=False, repr=False)
+    symbol_names: tuple[str, ...] = field(default=(), compare=False)
+    # What the names stand for, for comparison: a map of two dimensions is no map of three.
+    _ranks: tuple[int, int] = field(default=(0, 0), init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        fault = first_fault(
+            Draft(
+                dim_rank=len(self.dim_names),
+                levels=self.levels,
+                slices=self.slices,
+                pos_width=self.pos_width,
+                crd_width=self.crd_width,
+                implicit_val=self.implicit_val,
+                lvl_to_dim_given=self.lvl_to_dim_given,
+                num_symbols=len(self.symbol_names),
+            )
+        )
+        if fault is not None:
+            raise EncodingError(fault.message)
+        # All or none: MLIR gives the other dimensions the slice of everything.
+        slices = tuple(s or DimSlice() for s in self.slices) if any(self.slices) else ()
+        object.__setattr__(self, "slices", slices)
+        object.__setattr__(self, "_ranks", (len(self.dim_names), len(self.symbol_names)))
+
+    @property
+    def dim_rank(self) -> int:
+        """Returns the number of dimensions of the tensor."""
+        return len(self.dim_names)
+
+    @property
+    def lvl_rank(self) -> int:
+        """Returns the number of levels of its storage."""
+        return len(self.levels)
+
+    @property
+    def level_types(self) -> tuple[LevelType, ...]:
+        """Returns the type of each level, outermost first."""
+        return tuple(level.type for level in self.levels)
+
+    @property
+    def dim_to_lvl(self) -> AffineMap:
+        """Returns the map from dimension coordinates to level coordinates."""
+        return AffineMap(self.dim_rank, len(self.symbol_names), tuple(level.expr for level in self.levels))
+
+    @property
+    def lvl_to_dim(self) -> AffineMap:
+        """Returns the map from level coordinates back to dimension coordinates.
+
+        Raises:
+            EncodingError: for a map with symbols, which has no known inverse.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> print(encoding("BSR(2, 3)").lvl_to_dim)
+        (d0, d1, d2, d3) -> (d0 * 2 + d2, d1 * 3 + d3)
+        """
+        inverse = self.dim_to_lvl.inverse()
+        if inverse is None:
+            raise EncodingError(f"failed to infer lvlToDim from dimToLvl, which has symbols: {self.map_text()}")
+        return inverse
+
+    @property
+    def is_permutation(self) -> bool:
+        """Returns whether each level stores one dimension as it is."""
+        return self.dim_to_lvl.is_permutation
+
+    @property
+    def level_order(self) -> tuple[int, ...]:
+        """Returns the dimension stored at each level.
+
+        Raises:
+            EncodingError: unless the map is a permutation.
+        """
+        if not self.is_permutation:
+            raise EncodingError(f"expected a permutation of the dimensions, but got {self.map_text()}")
+        return tuple(level.expr.position for level in self.levels if isinstance(level.expr, Dim))
+
+    @property
+    def is_dense(self) -> bool:
+        """Returns whether all levels are dense, so that only values are stored."""
+        return all(kind.format is LevelFormat.DENSE for kind in self.level_types)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Returns whether some dimension is split into blocks."""
+        return any(_block(level)[1] for level in self.levels)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Returns whether every level keeps its coordinates ascending."""
+        return all(kind.ordered for kind in self.level_types)
+
+    @property
+    def is_unique(self) -> bool:
+        """Returns whether the innermost level stores no coordinate twice."""
+        return self.level_types[-1].unique
+
+    @property
+    def aos_levels(self) -> range:
+        """Returns the levels whose coordinates share one array of structs, MLIR's AoS COO segment.
+
+        It is empty at lvl_rank where there is none. It starts at a compressed level
+        and takes the singleton levels after it that are not `soa`.
+        """
+        types = self.level_types
+        for start, kind in enumerate(types[:-1]):
+            follower = types[start + 1]
+            if kind.has_positions and follower.format is LevelFormat.SINGLETON and not follower.soa:
+                stop = start + 1
+                while stop < len(types) and types[stop].format is LevelFormat.SINGLETON:
+                    stop += 1
+                return range(start, stop)
+        return range(len(types), len(types))
+
+    @property
+    def aos_start(self) -> int:
+        """Returns the first of `aos_levels`, or lvl_rank without any (MLIR's `getAoSCOOStart`)."""
+        return self.aos_levels.start
+
+    @property
+    def has_slices(self) -> bool:
+        """Returns whether the encoding is of a slice of a larger tensor."""
+        return bool(self.slices)
+
+    def without_slices(self) -> Encoding:
+        """Returns the encoding of the whole tensor."""
+        return replace(self, slices=(), preset=None) if self.slices else self
+
+    def block_of(self, dim: int) -> int:
+        """Returns the block size of a dimension, 1 where it is not blocked."""
+        for level in self.levels:
+            position, size = _block(level)
+            if size and position == dim:
+                return size
+        return 1
+
+    def level_sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Returns the size of each level of a tensor of the given shape.
+
+        Raises:
+            RankError: for a shape of another rank.
+            EncodingError: for a map with symbols.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> encoding("BSR(2, 3)").level_sizes((10, 10))
+        (5, 4, 2, 3)
+        """
+        self.check_rank(len(shape))
+        return tuple(self._level_size(level, shape) for level in self.levels)
+
+    def _level_size(self, level: LevelSpec, shape: Sequence[int]) -> int:
+        match level.expr:
+            case Dim(dim):
+                return shape[dim]
+            case AffineBinary(AffineOp.FLOORDIV, Dim(dim), Constant(size)):
+                return -(-shape[dim] // size)
+            case AffineBinary(AffineOp.MOD, Dim(), Constant(size)):
+                return size
+            case _:
+                raise EncodingError(f"expected a level of known size, but got {level} in {self.map_text()}")
+
+    def check_rank(self, rank: int) -> None:
+        """Raises RankError unless a tensor of `rank` dimensions can have this encoding."""
+        if rank == 0:
+            raise RankError(f"expected non-scalar sparse tensor, but got rank 0 for {self.map_text()}")
+        if rank != self.dim_rank:
+            raise RankError(
+                f"dimension-rank mismatch between encoding and tensor shape: {self.dim_rank} != {rank}, "
+                f"expected a tensor of rank {self.dim_rank} for {self.map_text()}"
+            )
+
+    def with_widths(self, pos_width: int, crd_width: int) -> Encoding:
+        """Returns the same format with other widths of positions and coordinates."""
+        return replace(self, pos_width=pos_width, crd_width=crd_width)
+
+    def with_default_names(self) -> Encoding:
+        """Returns the same encoding with dimensions named d0, d1, and so on."""
+        levels = tuple(replace(level, name=None) for level in self.levels)
+        names = tuple(f"d{d}" for d in range(self.dim_rank))
+        symbols = tuple(f"s{s}" for s in range(len(self.symbol_names)))
+        return replace(self, dim_names=names, levels=levels, symbol_names=symbols)
+
+    def map_text(self) -> str:
+        """Returns the map alone, with the names it was written with.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> encoding("(row, col) -> (col : dense, row : compressed)").map_text()
+        '(row, col) -> (col : dense, row : compressed)'
+        """
+        return print_encoding_map(self, self.dim_names, self.symbol_names)
+
+    def to_text(self) -> str:
+        """Returns the attribute as people wrote it, names kept; `str` gives the canonical one."""
+        return print_attribute(self, self.dim_names, self.symbol_names)
+
+    def to_mlir(self) -> str:
+        """Returns the attribute text exactly as MLIR itself prints it."""
+        return print_attribute(self)
+
+    def describe(self) -> str:
+        """Returns levels, properties, storage arrays and inverse map, in lines for people."""
+        return describe(self)
+
+    def __str__(self) -> str:
+        return self.to_mlir()
+
+
+def _block(level: LevelSpec) -> tuple[int, int]:
+    """Returns the dimension and block size of a level `d floordiv c` or `d mod c`, else zeros."""
+    match level.expr:
+        case AffineBinary(AffineOp.FLOORDIV | AffineOp.MOD, Dim(dim), Constant(size)):
+            return dim, size
+        case _:
+            return 0, 0

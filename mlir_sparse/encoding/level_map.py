@@ -1,0 +1,33 @@
+"""One level of an encoding: what it stores of the dimensions, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mlir_sparse.affine import AffineExpr
+from mlir_sparse.encoding.level import LevelType
+
+__all__ = ["LevelSpec"]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSpec:
+    """A level: its expression over the dimensions, its type, and the name it was given.
+
+    >>> from mlir_sparse.affine import Dim
+    >>> from mlir_sparse.encoding.level import LevelFormat
+    >>> print(LevelSpec(Dim(0), LevelType(LevelFormat.DENSE)))
+    d0 : dense
+    """
+
+    expr: AffineExpr
+    type: LevelType
+    name: str | None = field(default=None, compare=False)
+
+    def to_text(self, dim_names: Sequence[str] = (), symbol_names: Sequence[str] = ()) -> str:
+        """Returns the level as it stands in a map, with the names given."""
+        return f"{self.expr.to_text(dim_names, symbol_names)} : {self.type}"
+
+    def __str__(self) -> str:
+        return self.to_text()

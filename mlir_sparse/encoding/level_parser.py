@@ -1,0 +1,96 @@
+"""Text to level types: `compressed(nonunique)`, `structured[2, 4]`, and the older spellings of both."""
+
+from __future__ import annotations
+
+import re
+
+from mlir_sparse.affine.parser import parse_integer
+from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
+from mlir_sparse.encoding.verify import level_type_fault
+from mlir_sparse.errors import EncodingError
+from mlir_sparse.text.cursor import Cursor
+from mlir_sparse.text.lexer import TokenKind
+
+__all__ = ["parse_level_type"]
+
+_FORMATS = {f.value: f for f in LevelFormat}
+_PROPERTIES = {p.value: p for p in LevelProperty}
+# What the published dialect documentation still calls `structured[2, 4]`.
+_OLD_STRUCTURED = re.compile(r"block([0-9]{1,3})_([0-9]{1,3})")
+# The property that made a compressed level a loose_compressed one.
+_HIGH = "high"
+
+
+def parse_level_type(cursor: Cursor) -> LevelType:
+    """Takes a level format and its properties.
+
+    Raises:
+        EncodingSyntaxError: for an unknown format or property.
+        EncodingError: for properties that the format does not have.
+
+    >>> from mlir_sparse.errors import EncodingSyntaxError
+    >>> from mlir_sparse.text.source import Source
+    >>> print(parse_level_type(Cursor(Source("compressed(nonunique, high)", "encoding"), EncodingSyntaxError)))
+    loose_compressed(nonunique)
+    """
+    start = cursor.token
+    if start.kind is not TokenKind.NAME:
+        rule = "expected valid level format (e.g. dense, compressed or singleton)"
+        cursor.fail(f"{rule}, but got {start.describe()}")
+    cursor.take()
+    level_format, sizes = _format(cursor, start.text)
+    words = _words(cursor)
+    if _HIGH in words and level_format is LevelFormat.COMPRESSED:
+        level_format = LevelFormat.LOOSE_COMPRESSED
+    elif _HIGH in words and level_format is not LevelFormat.LOOSE_COMPRESSED:
+        rule = "invalid level type: level format doesn't support the properties"
+        cursor.fail(f"{rule}, but got {start.text}(high)", start.span.to(cursor.previous), EncodingError)
+    properties = tuple(_PROPERTIES[word] for word in words if word != _HIGH)
+    kind = LevelType(level_format, properties, *sizes)
+    if message := level_type_fault(kind):
+        cursor.fail(message, start.span.to(cursor.previous), EncodingError)
+    return kind
+
+
+def _format(cursor: Cursor, word: str) -> tuple[LevelFormat, tuple[int, ...]]:
+    if old := _OLD_STRUCTURED.fullmatch(word):
+        return LevelFormat.STRUCTURED, (int(old[1]), int(old[2]))
+    if word not in _FORMATS:
+        known = "dense, batch, compressed, loose_compressed, singleton or structured[n, m]"
+        cursor.fail(f"unknown level format: {word}, expected {known}", cursor.previous)
+    level_format = _FORMATS[word]
+    return level_format, _sizes(cursor) if level_format is LevelFormat.STRUCTURED else ()
+
+
+def _sizes(cursor: Cursor) -> tuple[int, ...]:
+    start = cursor.previous
+    sizes: list[int] = []
+    if cursor.accept("["):
+        while not cursor.at("]"):
+            if cursor.at("-"):
+                cursor.fail("expected structured size to be >= 0, but got `-`")
+            sizes.append(parse_integer(cursor, "valid integer for structured size"))
+            if not cursor.accept(","):
+                break
+        cursor.expect("]", "`,` or `]` in structured n out of m")
+    if len(sizes) != 2:
+        cursor.fail(f"expected exactly 2 structured sizes, but got {len(sizes)}", start.to(cursor.previous))
+    return tuple(sizes)
+
+
+def _words(cursor: Cursor) -> list[str]:
+    words: list[str] = []
+    if not cursor.accept("(") or cursor.accept(")"):
+        return words
+    while True:
+        token = cursor.token
+        if token.kind is not TokenKind.NAME:
+            rule = "expected valid level property (e.g. nonordered, nonunique or high)"
+            cursor.fail(f"{rule}, but got {token.describe()}")
+        if token.text not in _PROPERTIES and token.text != _HIGH:
+            cursor.fail(f"unknown level property: {token.text}, expected nonunique, nonordered or soa")
+        words.append(cursor.take().text)
+        if not cursor.accept(","):
+            break
+    cursor.expect(")", "`,` or `)` in level property list")
+    return words

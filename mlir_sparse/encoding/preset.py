@@ -1,0 +1,106 @@
+"""What a preset is: a name, the ranks it has, and a function from parameters to levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mlir_sparse.encoding.slice import DimSlice
+from mlir_sparse.errors import EncodingError, RankError
+
+if TYPE_CHECKING:
+    from mlir_sparse.encoding.encoding import Encoding
+
+__all__ = ["Options", "Preset"]
+
+_FORMS = {
+    "": "no parameters",
+    "order": "the order of the dimensions, as (2, 0, 1)",
+    "block": "the size of a block in each dimension, as (4, 4)",
+    "n_m": "n and m, as (2, 4)",
+    "slices": "offset, size and stride of each dimension, as (0, 4, 1, 0, ?, 1)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The parameters of a preset; None where the default holds."""
+
+    block: tuple[int, ...] | None = None
+    order: tuple[int, ...] | None = None
+    n_m: tuple[int, int] | None = None
+    slices: tuple[DimSlice, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named storage format.
+
+    Args:
+        name: the name people use.
+        doc: what it stores, in a few words.
+        min_rank: the fewest dimensions it has.
+        max_rank: the most dimensions it has, or None.
+        default_rank: the number of dimensions where nobody says.
+        build: returns the encoding for a rank and parameters.
+        parameter: the one parameter it takes: "order", "block", "n_m", "slices" or "".
+    """
+
+    name: str
+    doc: str
+    min_rank: int
+    max_rank: int | None
+    default_rank: int
+    build: Callable[[int, Options], Encoding]
+    parameter: str = ""
+
+    def options(self, given: Mapping[str, tuple[Any, ...]], arguments: Sequence[int | None]) -> Options:
+        """Returns the parameters, by keyword or by position, checked.
+
+        Raises:
+            EncodingError: for parameters that this preset does not take.
+        """
+        for key in given:
+            if key != self.parameter:
+                raise EncodingError(f"expected {_FORMS[self.parameter]} for {self.name}, but got {key}={given[key]}")
+        if arguments and given:
+            raise EncodingError(f"expected {self.parameter} once for {self.name}, but got {given} and {arguments}")
+        values = given.get(self.parameter, tuple(arguments))
+        if not values and not given:
+            return Options()
+        if self.parameter == "slices" and arguments:
+            return Options(slices=self._slices(arguments))
+        self._check(values)
+        return Options(**{self.parameter: values}) if self.parameter else Options()
+
+    def _check(self, values: tuple[Any, ...]) -> None:
+        if self.parameter == "slices" and all(isinstance(v, DimSlice) for v in values):
+            return
+        least = {"block": 1, "order": 0, "n_m": 0}.get(self.parameter)
+        is_right = least is not None and all(isinstance(v, int) and v >= least for v in values)
+        if not is_right or (self.parameter == "n_m" and len(values) != 2):
+            got = ", ".join("?" if v is None else str(v) for v in values)
+            raise EncodingError(f"expected {_FORMS[self.parameter]} for {self.name}, but got ({got})")
+
+    def _slices(self, arguments: Sequence[int | None]) -> tuple[DimSlice, ...]:
+        if len(arguments) % 3:
+            raise EncodingError(f"expected {_FORMS['slices']} for {self.name}, but got {len(arguments)} numbers")
+        return tuple(DimSlice(*arguments[at : at + 3]) for at in range(0, len(arguments), 3))
+
+    def check_rank(self, rank: int) -> None:
+        """Raises RankError unless the preset has this rank."""
+        if rank >= self.min_rank and (self.max_rank is None or rank <= self.max_rank):
+            return
+        if self.max_rank is None:
+            rule = f"rank {self.min_rank} or more"
+        else:
+            rule = f"rank {self.min_rank}" + (f" to {self.max_rank}" if self.max_rank > self.min_rank else "")
+        raise RankError(f"expected {rule} for {self.name}, but got {rank}")
+
+    def label(self, options: Options) -> str:
+        """Returns the name with its parameters, which reads back as the same preset."""
+        numbers: list[str] = [str(v) for v in options.block or options.order or options.n_m or ()]
+        for part in options.slices or ():
+            numbers += ["?" if v is None else str(v) for v in (part.offset, part.size, part.stride)]
+        return f"{self.name}({', '.join(numbers)})" if numbers else self.name

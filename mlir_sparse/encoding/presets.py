@@ -1,0 +1,211 @@
+"""The storage formats that have names, each defined by its levels.
+
+Names are looked up without regard to case, `-`, `_` and spaces. Most formats
+are those of the dialect's documentation and tests; CSF is from Smith and
+Karypis 2015, CSB from Buluc et al. 2009, and the view of all of them as
+sequences of levels from Chou et al. 2018, section 3.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.preset import Options, Preset
+from mlir_sparse.encoding.preset_levels import (
+    batched_coo,
+    batched_csr,
+    blocked,
+    coo,
+    csb,
+    mix,
+    n_of_m,
+    sliced_csr,
+    uniform,
+)
+from mlir_sparse.encoding.slice import DimSlice
+from mlir_sparse.errors import EncodingError, RankError, UnknownPresetError
+
+__all__ = ["PRESETS", "canonical_name", "find_preset", "preset_encoding"]
+
+_TABLE = (
+    Preset("DenseVector", "a dense vector", 1, 1, 1, mix("dense")),
+    Preset("Dense", "all levels dense, in row-major or the given order", 1, None, 2, uniform("dense"), "order"),
+    Preset("SparseVector", "coordinates and values of the nonzeros", 1, 1, 1, mix("compressed")),
+    Preset("CSR", "compressed sparse row", 2, 2, 2, mix("dense", "compressed")),
+    Preset("CSC", "compressed sparse column", 2, 2, 2, mix("dense", "compressed", order=(1, 0))),
+    Preset("DCSR", "CSR that stores only the rows with entries", 2, 2, 2, mix("compressed", "compressed")),
+    Preset(
+        "DCSC", "CSC that stores only the columns with entries", 2, 2, 2, mix("compressed", "compressed", order=(1, 0))
+    ),
+    Preset("COO", "coordinates, array of structs", 1, None, 2, coo(), "order"),
+    Preset("SoA-COO", "coordinates, an array for each dimension", 1, None, 2, coo(soa=True), "order"),
+    Preset("ColumnMajorCOO", "coordinates sorted by the last dimension first", 2, None, 2, coo(reverse=True)),
+    Preset("UnorderedCOO", "coordinates in any order, repeated or not", 1, None, 2, coo(ordered=False), "order"),
+    Preset("BCOO", "a batch of COO along the first dimension", 2, None, 3, batched_coo),
+    Preset("CSF", "compressed sparse fiber", 1, None, 3, uniform("compressed"), "order"),
+    Preset("BSR", "compressed rows of dense blocks", 2, None, 2, blocked("dense", "compressed"), "block"),
+    Preset(
+        "BSC", "compressed columns of dense blocks", 2, 2, 2, blocked("dense", "compressed", by_column=True), "block"
+    ),
+    Preset(
+        "DBSR",
+        "BSR that stores only the block rows with entries",
+        2,
+        None,
+        2,
+        blocked("compressed", "compressed"),
+        "block",
+    ),
+    Preset("CSB", "a dense grid of blocks, each in COO", 2, 2, 2, csb, "block"),
+    Preset("ELL", "rows with room to spare between them", 2, 2, 2, mix("dense", "loose_compressed")),
+    Preset("NV_24", "2 of every 4 entries of a row", 1, None, 2, n_of_m),
+    Preset("NM", "n of every m entries of a row", 1, None, 2, n_of_m, "n_m"),
+    Preset("CSR_SLICE", "a slice of a CSR matrix", 2, 2, 2, sliced_csr, "slices"),
+    Preset("BatchedCSR", "a batch of CSR matrices along the first dimension", 3, 3, 3, batched_csr),
+    Preset("CompressedDense", "dense rows, only those with entries", 2, 2, 2, mix("compressed", "dense"), "order"),
+    Preset(
+        "DenseDenseCompressed",
+        "a CSR matrix for each first index",
+        3,
+        3,
+        3,
+        mix("dense", "dense", "compressed"),
+        "order",
+    ),
+    Preset("DenseCompressedDense", "CSR of dense vectors", 3, 3, 3, mix("dense", "compressed", "dense"), "order"),
+    Preset(
+        "DenseCompressedCompressed",
+        "a DCSR matrix for each first index",
+        3,
+        3,
+        3,
+        mix("dense", "compressed", "compressed"),
+        "order",
+    ),
+    Preset(
+        "CompressedDenseDense",
+        "dense slabs, only those with entries",
+        3,
+        3,
+        3,
+        mix("compressed", "dense", "dense"),
+        "order",
+    ),
+    Preset(
+        "CompressedCompressedDense", "DCSR of dense vectors", 3, 3, 3, mix("compressed", "compressed", "dense"), "order"
+    ),
+)
+
+PRESETS: dict[str, Preset] = {preset.name: preset for preset in _TABLE}
+
+_ALIASES = {
+    "vector": "SparseVector",
+    "coosoa": "SoA-COO",
+    "cooaos": "COO",
+    "aoscoo": "COO",
+    "columnmajorcoo": "ColumnMajorCOO",
+    "coocolumnmajor": "ColumnMajorCOO",
+    "colcoo": "ColumnMajorCOO",
+    "coounordered": "UnorderedCOO",
+    "bcsr": "BSR",
+    "nofm": "NM",
+    "nv24": "NV_24",
+}
+_MIX = re.compile("(?:dense|compressed)+")
+
+
+def canonical_name(name: str) -> str:
+    """Returns a preset name as it is looked up: lower case, without `-`, `_` and spaces."""
+    return re.sub(r"[-_\s]", "", name).lower()
+
+
+_BY_NAME = {canonical_name(preset.name): preset for preset in _TABLE} | {
+    alias: PRESETS[name] for alias, name in _ALIASES.items()
+}
+
+
+def find_preset(name: str) -> tuple[Preset, int | None]:
+    """Returns the preset of a name, and the rank if the name has one (`COO3`).
+
+    Raises:
+        UnknownPresetError: with the nearest names.
+
+    >>> find_preset("soa_coo")[0].name, find_preset("coo3")[1]
+    ('SoA-COO', 3)
+    """
+    key = canonical_name(name)
+    if key in _BY_NAME:
+        return _BY_NAME[key], None
+    base = _BY_NAME.get(key.rstrip("0123456789"))
+    digits = key[len(key.rstrip("0123456789")) :]
+    if base is not None and base.max_rank is None and 0 < len(digits) <= 2:
+        return base, int(digits)
+    if _MIX.fullmatch(key):
+        words = re.findall("dense|compressed", key)
+        title = "".join(word.capitalize() for word in words)
+        return Preset(title, "levels by name", len(words), len(words), len(words), mix(*words), "order"), None
+    near = difflib.get_close_matches(key, _BY_NAME, n=3, cutoff=0.5)
+    names = dict.fromkeys(_BY_NAME[k].name for k in near)
+    hint = f"did you mean {' or '.join(names)}" if names else f"expected one of {', '.join(PRESETS)}"
+    raise UnknownPresetError(f"expected the name of a preset, but got {name!r}: {hint}")
+
+
+def preset_encoding(
+    name: str,
+    rank: int | None = None,
+    *,
+    arguments: Sequence[int | None] = (),
+    block: Sequence[int] | None = None,
+    order: Sequence[int] | None = None,
+    n: int | None = None,
+    m: int | None = None,
+    slices: Sequence[DimSlice] | None = None,
+) -> Encoding:
+    """Returns the encoding of a preset.
+
+    Args:
+        name: the name, however it is capitalised.
+        rank: the number of dimensions, for presets of any rank.
+        arguments: the parameters by position, as in `BSR(4, 4)`.
+        block: the block size of each dimension.
+        order: the dimension stored at each level.
+        n: how many entries are kept of every m.
+        m: the size of the groups of which n are kept.
+        slices: the slice of each dimension.
+
+    Raises:
+        UnknownPresetError: for a name that nobody registered.
+        EncodingError: for a parameter that the preset does not have, or not of its form.
+        RankError: for a rank that the preset does not have.
+
+    >>> print(preset_encoding("BSR", block=(2, 3)).map_text())
+    (i, j) -> (i floordiv 2 : dense, j floordiv 3 : compressed, i mod 2 : dense, j mod 3 : dense)
+    """
+    preset, named_rank = find_preset(name)
+    given = {"block": block, "order": order, "n_m": None if n is None and m is None else (n, m), "slices": slices}
+    options = preset.options({k: tuple(v) for k, v in given.items() if v is not None}, tuple(arguments))
+    resolved = _resolve_rank(preset, rank, named_rank, options)
+    if options.order is not None and sorted(options.order) != list(range(resolved)):
+        raise EncodingError(f"expected an order of the dimensions 0 to {resolved - 1}, but got {options.order}")
+    return replace(preset.build(resolved, options), preset=preset.label(options))
+
+
+def _resolve_rank(preset: Preset, rank: int | None, named: int | None, options: Options) -> int:
+    wanted = {
+        "rank": rank,
+        "name": named,
+        "order": len(options.order) if options.order is not None else None,
+        "block": len(options.block) if options.block is not None else None,
+        "slices": len(options.slices) if options.slices is not None else None,
+    }
+    ranks = {key: value for key, value in wanted.items() if value is not None}
+    if len(set(ranks.values())) > 1:
+        got = ", ".join(f"{value} from the {key}" for key, value in ranks.items())
+        raise RankError(f"expected one rank for {preset.name}, but got {got}")
+    resolved = next(iter(ranks.values()), preset.default_rank)
+    preset.check_rank(resolved)
+    return resolved

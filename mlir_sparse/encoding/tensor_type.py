@@ -1,0 +1,168 @@
+"""Tensor types: element type, shape and encoding, such as `f64[?,?] CSR`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from mlir_sparse.affine.parser import parse_integer
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding.build import encoding as as_encoding
+from mlir_sparse.encoding.build import take_storage
+from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.presets import canonical_name
+from mlir_sparse.errors import DTypeError, EncodingError, EncodingSyntaxError, RankError, SparseError
+from mlir_sparse.text.cursor import Cursor
+from mlir_sparse.text.lexer import TokenKind
+from mlir_sparse.text.source import Source, Span
+
+__all__ = ["TensorType"]
+
+# MLIR's own spelling: its lexer, too, reads `10x20xf64` specially.
+_MLIR_HEAD = re.compile(r"\s*tensor<(?P<sizes>(?:(?:\?|[0-9]{1,18})x)*)(?P<dtype>complex<\w+>|\w+)\s*(?P<comma>,)?")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """The type of a tensor.
+
+    Args:
+        dtype: the element type.
+        shape: the size of each dimension, None where it is known only at run time.
+        encoding: how it is stored; None for a dense row-major array.
+
+    Raises:
+        RankError: for an encoding of another rank.
+        EncodingError: for explicit and implicit values of another element type.
+
+    >>> print(TensorType.parse("f64[1000,?] CSR"))
+    f64[1000,?] CSR
+    >>> TensorType.parse("f32[?]").to_mlir()
+    'tensor<?xf32>'
+    """
+
+    dtype: DType
+    shape: tuple[int | None, ...]
+    encoding: Encoding | None = None
+
+    def __post_init__(self) -> None:
+        for size in self.shape:
+            if size is not None and size < 0:
+                raise RankError(f"expected sizes of 0 or more, but got {size}")
+        if self.encoding is None:
+            return
+        self.encoding.check_rank(self.rank)
+        for word, value in (("explicit", self.encoding.explicit_val), ("implicit", self.encoding.implicit_val)):
+            if value is not None and value.type != self.dtype.mlir:
+                rule = f"{word} value type mismatch between encoding and tensor element type"
+                raise EncodingError(f"{rule}: '{value.type}' != '{self.dtype.mlir}'")
+
+    @property
+    def rank(self) -> int:
+        """Returns the number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Returns whether the tensor has an encoding."""
+        return self.encoding is not None
+
+    @classmethod
+    def parse(cls, text: str) -> TensorType:
+        """Parses `dtype[sizes] storage`, or MLIR's `tensor<...>`.
+
+        Args:
+            text: an element type, sizes or `?` in brackets, then anything that `encoding`
+                takes; nothing, or `dense`, for a dense array.
+
+        Raises:
+            EncodingSyntaxError: for text outside the grammar, with line, column and a caret.
+            DTypeError: for an element type that does not exist.
+            RankError: for an encoding of another rank than the shape.
+
+        >>> TensorType.parse("tensor<4x?xcomplex<f32>>")
+        TensorType(dtype=DType(name='c64'), shape=(4, None), encoding=None)
+        """
+        source = Source(text, "type")
+        head = _MLIR_HEAD.match(text)
+        return _parse_mlir(source, head) if head else _parse_short(source)
+
+    def to_mlir(self) -> str:
+        """Returns the type as MLIR writes it."""
+        sizes = "".join("?x" if size is None else f"{size}x" for size in self.shape)
+        suffix = "" if self.encoding is None else f", {self.encoding.to_mlir()}"
+        return f"tensor<{sizes}{self.dtype.mlir}{suffix}>"
+
+    def __str__(self) -> str:
+        sizes = ",".join("?" if size is None else str(size) for size in self.shape)
+        head = f"{self.dtype}[{sizes}]"
+        return head if self.encoding is None else f"{head} {_storage_text(self.encoding, self.rank)}"
+
+
+def _storage_text(encoding: Encoding, rank: int) -> str:
+    """Returns the shortest text that reads back as the encoding: preset, map, or attribute."""
+    # `dense` after a shape means no encoding at all, and widths may have been set since the preset was named.
+    is_named = encoding.preset is not None and canonical_name(encoding.preset) != "dense"
+    if encoding.preset and is_named and as_encoding(encoding.preset, rank=rank) == encoding:
+        return encoding.preset
+    is_map_alone = not (encoding.pos_width or encoding.crd_width or encoding.explicit_val or encoding.implicit_val)
+    return encoding.map_text() if is_map_alone else encoding.to_text()
+
+
+def _parse_short(source: Source) -> TensorType:
+    cursor = Cursor(source, EncodingSyntaxError, bare_ids=True)
+    start = cursor.token.span
+    cursor.expect_kind(TokenKind.NAME, "an element type such as f64")
+    if cursor.accept("<"):
+        cursor.expect_kind(TokenKind.NAME, "an element type such as f64")
+        cursor.expect(">")
+    span = start.to(cursor.previous)
+    dtype = _dtype(cursor, source.text[span.start : span.end], span)
+    cursor.expect("[", "`[` and the sizes, as f64[?,?]")
+    shape: list[int | None] = []
+    while not cursor.at("]"):
+        shape.append(None if cursor.accept("?") else parse_integer(cursor, "a size or `?`"))
+        if not cursor.accept(","):
+            break
+    cursor.expect("]", "`,` or `]` in the sizes")
+    return _finish(cursor, dtype, tuple(shape))
+
+
+def _parse_mlir(source: Source, head: re.Match[str]) -> TensorType:
+    # Only what follows the sizes is tokens of our grammar.
+    cursor = Cursor(source, EncodingSyntaxError, start=head.end(), bare_ids=True)
+    dtype = _dtype(cursor, head["dtype"], Span(*head.span("dtype")))
+    shape = tuple(None if size == "?" else int(size) for size in head["sizes"].split("x")[:-1])
+    if head["comma"]:
+        start = cursor.token.span
+        storage = take_storage(cursor, len(shape))
+        cursor.expect(">")
+        cursor.expect_end()
+        return _build(cursor, dtype, shape, storage, start)
+    cursor.expect(">")
+    cursor.expect_end()
+    return TensorType(dtype, shape)
+
+
+def _finish(cursor: Cursor, dtype: DType, shape: tuple[int | None, ...]) -> TensorType:
+    is_dense = cursor.peek(1).kind is TokenKind.END and canonical_name(cursor.token.text) == "dense"
+    if cursor.done or is_dense:
+        return TensorType(dtype, shape)
+    start = cursor.token.span
+    storage = take_storage(cursor, len(shape))
+    cursor.expect_end()
+    return _build(cursor, dtype, shape, storage, start)
+
+
+def _build(cursor: Cursor, dtype: DType, shape: tuple[int | None, ...], storage: Encoding, start: Span) -> TensorType:
+    try:
+        return TensorType(dtype, shape, storage)
+    except SparseError as error:
+        cursor.fail(error.message, start.to(cursor.previous), type(error))
+
+
+def _dtype(cursor: Cursor, text: str, span: Span) -> DType:
+    try:
+        return DType.of(text)
+    except DTypeError as error:
+        cursor.fail(error.message, span, DTypeError)

@@ -1,0 +1,213 @@
+"""Typed literals: the values of `explicitVal` and `implicitVal`, printed as MLIR prints them."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+from mlir_sparse.errors import EncodingError
+
+__all__ = ["TypedValue"]
+
+_INTEGER = re.compile(r"(?P<sign>[su]?)i(?P<bits>[1-9]\d{0,2})|index")
+
+
+@dataclass(frozen=True, slots=True)
+class _Float:
+    """A binary floating-point format: significant bits, exponent of the last bit of the smallest number, storage."""
+
+    precision: int
+    quantum: int
+    bits: int
+
+
+_FLOATS = {
+    "f16": _Float(11, -24, 16),
+    "bf16": _Float(8, -133, 16),
+    "f32": _Float(24, -149, 32),
+    "f64": _Float(53, -1074, 64),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TypedValue:
+    """A literal with its type. Two are equal when MLIR sees the same attribute.
+
+    >>> print(TypedValue.of(1.5, "f32"), "|", TypedValue.of(1))
+    1.500000e+00 : f32 | 1 : i64
+    """
+
+    literal: str
+    type: str
+
+    @classmethod
+    def of(cls, value: int | float | complex, dtype: str | None = None) -> TypedValue:
+        """Returns the literal of a number, rounded to the type as MLIR does.
+
+        Args:
+            value: an int, float or complex number.
+            dtype: MLIR's name of the type; by default i64, f64 or complex<f64>.
+
+        Raises:
+            EncodingError: for a number that the type does not hold.
+        """
+        if dtype is None:
+            dtype = "i1" if isinstance(value, bool) else "i64" if isinstance(value, int) else "f64"
+            dtype = "complex<f64>" if isinstance(value, complex) else dtype
+        if dtype.startswith("complex<"):
+            part = dtype[len("complex<") : -1]
+            number = complex(value)
+            return cls.of_complex(_round_bits(number.real, part), _round_bits(number.imag, part), part)
+        if dtype in _FLOATS:
+            if isinstance(value, complex):
+                raise EncodingError(f"expected a real number for type {dtype}, but got {value}")
+            return cls.of_bits(_round_bits(float(value), dtype), dtype)
+        return cls(_integer_literal(value, dtype), dtype)
+
+    @classmethod
+    def of_bits(cls, bits: int, dtype: str) -> TypedValue:
+        """Returns the float literal with the given bits.
+
+        >>> print(TypedValue.of_bits(0x7F800000, "f32"))
+        0x7F800000 : f32
+        """
+        if not 0 <= bits < 1 << _FLOATS[dtype].bits:
+            raise EncodingError(f"hexadecimal float constant out of range for type {dtype}: {bits:#x}")
+        return cls(_float_literal(bits, dtype), dtype)
+
+    @staticmethod
+    def bits_of(value: float, dtype: str) -> int:
+        """Returns the bits of the number of a float type that is nearest, ties to even.
+
+        >>> hex(TypedValue.bits_of(1.0, "bf16"))
+        '0x3f80'
+        """
+        return _round_bits(value, dtype)
+
+    @classmethod
+    def of_complex(cls, real_bits: int, imag_bits: int, part: str) -> TypedValue:
+        """Returns the complex literal whose parts have the given bits and float type."""
+        real, imag = _float_literal(real_bits, part), _float_literal(imag_bits, part)
+        return cls(f"#complex.number<:{part} {real}, {imag}>", f"complex<{part}>")
+
+    @property
+    def value(self) -> int | float | complex:
+        """Returns the number: an int, a float (infinities and NaN included) or a complex."""
+        if self.type == "i1":
+            return int(self.literal == "true")
+        if self.type in _FLOATS:
+            return _float_value(self.literal, self.type)
+        if self.type.startswith("complex<"):
+            part = self.type[len("complex<") : -1]
+            real, imag = self.literal.split(" ", 1)[1].rstrip(">").split(", ")
+            return complex(_float_value(real, part), _float_value(imag, part))
+        return int(self.literal)
+
+    @property
+    def is_integer(self) -> bool:
+        """Returns whether the type is an integer type or `index`."""
+        return _INTEGER.fullmatch(self.type) is not None
+
+    @property
+    def is_zero(self) -> bool:
+        """Returns whether the number is zero, of either sign."""
+        return self.value == 0
+
+    def __str__(self) -> str:
+        return self.literal if self.type == "i1" else f"{self.literal} : {self.type}"
+
+
+def _integer_literal(value: int | float | complex, dtype: str) -> str:
+    match = _INTEGER.fullmatch(dtype)
+    if match is None:
+        known = ", ".join(["i1", "i8 to i64", *_FLOATS, "complex<f32>", "complex<f64>"])
+        raise EncodingError(f"expected a type of {known}, but got {dtype}")
+    if not isinstance(value, int):
+        raise EncodingError(f"floating point value not valid for specified type: {value} : {dtype}")
+    sign, bits = match["sign"] or "", int(match["bits"] or 64)
+    if sign == "u" and value < 0:
+        raise EncodingError(f"negative integer literal not valid for unsigned integer type: {value} : {dtype}")
+    # A signless integer is a bit pattern: MLIR takes both readings and prints the signed one.
+    low, high = (0 if sign == "u" else -(1 << bits - 1)), (1 << (bits - 1 if sign == "s" else bits))
+    if not low <= value < high:
+        raise EncodingError(f"integer constant out of range for attribute: {value} : {dtype}")
+    if dtype == "i1":
+        return "true" if value else "false"
+    return str(value - (1 << bits) if sign == "" and value >> (bits - 1) == 1 else value)
+
+
+def _round_bits(value: float, dtype: str) -> int:
+    """Returns the bits of the number of the type that is nearest, ties to even."""
+    if dtype not in _FLOATS:
+        raise EncodingError(f"expected a floating point type of {', '.join(_FLOATS)}, but got {dtype}")
+    form = _FLOATS[dtype]
+    if math.isfinite(value) and value != 0:
+        _, exponent = math.frexp(value)
+        quantum = max(exponent - form.precision, form.quantum)
+        value = _scale(round(math.ldexp(value, -quantum)), quantum)
+    return _pack(value, dtype)
+
+
+def _scale(significand: int, exponent: int) -> float:
+    try:
+        return math.ldexp(significand, exponent)
+    except OverflowError:
+        return math.copysign(math.inf, significand)
+
+
+def _pack(value: float, dtype: str) -> int:
+    code, unsigned = {"f16": ("<e", "<H"), "bf16": ("<f", "<I"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}[dtype]
+    try:
+        (bits,) = struct.unpack(unsigned, struct.pack(code, value))
+    except OverflowError:
+        return _pack(math.copysign(math.inf, value), dtype)
+    return int(bits) >> 16 if dtype == "bf16" else int(bits)
+
+
+def _unpack(bits: int, dtype: str) -> float:
+    if dtype == "bf16":
+        bits, dtype = bits << 16, "f32"
+    code, unsigned = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}[dtype]
+    (value,) = struct.unpack(code, struct.pack(unsigned, bits))
+    return float(value)
+
+
+def _float_value(literal: str, dtype: str) -> float:
+    return _unpack(int(literal, 16), dtype) if literal.startswith("0x") else float(literal)
+
+
+def _float_literal(bits: int, dtype: str) -> str:
+    """Prints as MLIR's `printFloatValue`: six digits if they suffice, all digits, or else the bits."""
+    value = _unpack(bits, dtype)
+    if math.isfinite(value):
+        mantissa, exponent = f"{value:.5e}".split("e")
+        short = f"{mantissa}0e{exponent}"  # six significant digits, padded to six decimals
+        if _round_bits(float(short), dtype) == bits:
+            return short
+        full = _all_digits(value, 2 + _FLOATS[dtype].precision * 59 // 196)
+        if "." in full:
+            return full
+    return f"0x{bits:0{_FLOATS[dtype].bits // 4}X}"
+
+
+def _all_digits(value: float, precision: int) -> str:
+    """Prints as LLVM's `APFloat::toString` with at most three zeros of padding."""
+    rounded = Context(prec=precision, rounding=ROUND_HALF_UP).create_decimal(Decimal(value)).normalize()
+    sign, digits_tuple, exponent = rounded.as_tuple()
+    assert isinstance(exponent, int)
+    digits = "".join(map(str, digits_tuple))
+    leading = exponent + len(digits) - 1
+    padded = exponent > 3 or len(digits) + exponent > precision
+    scientific = padded if exponent >= 0 else leading < -3
+    if scientific:
+        body = f"{digits[0]}.{digits[1:] or '0'}E{leading:+d}"
+    elif exponent >= 0:
+        body = digits + "0" * exponent
+    elif leading >= 0:
+        body = f"{digits[: leading + 1]}.{digits[leading + 1 :]}"
+    else:
+        body = "0." + "0" * (-leading - 1) + digits
+    return ("-" if sign else "") + body

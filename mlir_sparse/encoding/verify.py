@@ -1,0 +1,215 @@
+"""What an encoding must be, in the order and with the wording of the dialect's own verifier.
+
+The rules are those of `SparseTensorEncodingAttr::verify`. Where upstream
+checks less than it goes on to rely on (a map that covers only some of the
+dimensions, a wrong inverse that happens to be the one it infers), the encoding
+is refused here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
+from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
+from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.slice import DimSlice
+from mlir_sparse.encoding.value import TypedValue
+
+__all__ = ["Fault", "first_fault", "level_type_fault"]
+
+_WIDTHS = (0, 8, 16, 32, 64)
+_BEFORE_SINGLETON = (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED)
+_WITHOUT_PROPERTIES = (LevelFormat.DENSE, LevelFormat.BATCH, LevelFormat.STRUCTURED)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A broken rule and where: "map", "level" or "dim" with its index, or the name of a key."""
+
+    message: str
+    place: str = "map"
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The parts of an encoding before anything is known of them."""
+
+    dim_rank: int
+    levels: Sequence[LevelSpec]
+    slices: Sequence[DimSlice | None]
+    pos_width: int
+    crd_width: int
+    implicit_val: TypedValue | None
+    lvl_to_dim_given: AffineMap | None
+    num_symbols: int
+
+    @property
+    def types(self) -> list[LevelType]:
+        return [level.type for level in self.levels]
+
+    @property
+    def dim_to_lvl(self) -> AffineMap:
+        return AffineMap(self.dim_rank, self.num_symbols, tuple(level.expr for level in self.levels))
+
+
+def first_fault(draft: Draft) -> Fault | None:
+    """Returns the first rule that the parts break, or None."""
+    return next(_faults(draft), None)
+
+
+def _faults(draft: Draft) -> Iterator[Fault]:
+    if not draft.levels:
+        yield Fault("expected a non-empty array for lvlTypes, but got no level")
+        return
+    yield from _level_types(draft.types)
+    yield from _widths(draft)
+    yield from _singletons(draft.types)
+    yield from _batches(draft.types)
+    yield from _soa(draft.types)
+    yield from _structured(draft)
+    yield from _maps(draft)
+    yield from _slices(draft)
+    if draft.implicit_val is not None and not draft.implicit_val.is_zero:
+        yield Fault(f"implicit value must be zero, but got {draft.implicit_val}", "implicitVal")
+
+
+def _level_types(types: Sequence[LevelType]) -> Iterator[Fault]:
+    for lvl, kind in enumerate(types):
+        if message := level_type_fault(kind):
+            yield Fault(message, "level", lvl)
+
+
+def level_type_fault(kind: LevelType) -> str | None:
+    """Returns what is wrong with one level type whatever its neighbours, or None."""
+    if kind.format is LevelFormat.STRUCTURED:
+        if kind.n is None or kind.m is None:
+            return "expected exactly 2 structured sizes, but got none"
+        if kind.n > kind.m:
+            return f"expected n <= m in n_out_of_m, but got n = {kind.n} and m = {kind.m}"
+        if kind.n < 0 or kind.m > 255:
+            return f"expected structured sizes of 0 to 255, but got [{kind.n}, {kind.m}]"
+    if kind.format in _WITHOUT_PROPERTIES and kind.properties:
+        return f"invalid level type: level format doesn't support the properties, but got {kind}"
+    return None
+
+
+def _widths(draft: Draft) -> Iterator[Fault]:
+    for key, word, width in (
+        ("posWidth", "position", draft.pos_width),
+        ("crdWidth", "coordinate", draft.crd_width),
+    ):
+        if width not in _WIDTHS:
+            yield Fault(f"unexpected {word} bitwidth: {width}, expected 0, 8, 16, 32 or 64", key)
+
+
+def _singletons(types: Sequence[LevelType]) -> Iterator[Fault]:
+    positions = [lvl for lvl, kind in enumerate(types) if kind.format is LevelFormat.SINGLETON]
+    if not positions:
+        return
+    first = positions[0]
+    if first == 0 or types[first - 1].format not in _BEFORE_SINGLETON:
+        got = f"{types[first - 1]} before it" if first else "no level before it"
+        rule = "expected compressed or loose_compressed level before singleton level"
+        yield Fault(f"{rule}, but got {got}", "level", first)
+    for lvl in positions[1:]:
+        if types[lvl].soa != types[first].soa:
+            rule = "expected all singleton lvlTypes stored in the same memory layout (SoA vs AoS)"
+            yield Fault(f"{rule}, but got {types[first]} and {types[lvl]}", "level", lvl)
+
+
+def _batches(types: Sequence[LevelType]) -> Iterator[Fault]:
+    leading = True
+    for lvl, kind in enumerate(types):
+        is_batch = kind.format is LevelFormat.BATCH
+        if is_batch and not leading:
+            yield Fault(f"Batch lvlType can only be leading levels, but got {types[lvl - 1]} before one", "level", lvl)
+        leading = leading and is_batch
+
+
+def _soa(types: Sequence[LevelType]) -> Iterator[Fault]:
+    for lvl, kind in enumerate(types):
+        if LevelProperty.SOA in kind.properties and kind.format is not LevelFormat.SINGLETON:
+            yield Fault(f"SoA is only applicable to singleton lvlTypes, but got {kind}", "level", lvl)
+
+
+def _structured(draft: Draft) -> Iterator[Fault]:
+    types = draft.types
+    at = next((lvl for lvl, kind in enumerate(types) if kind.format is LevelFormat.STRUCTURED), None)
+    if at is None:
+        return
+    if at != len(types) - 1:
+        yield Fault(f"expected n_out_of_m to be the last level type, but got {types[at + 1]} after it", "level", at)
+    for kind in types[:at]:
+        if kind.format is not LevelFormat.DENSE:
+            rule = "expected all dense lvlTypes before a n_out_of_m level"
+            yield Fault(f"{rule}, but got {kind}", "level", at)
+    if draft.dim_rank != len(types):
+        yield from _structured_map(draft.dim_to_lvl, types[at], at)
+
+
+def _structured_map(dim_to_lvl: AffineMap, kind: LevelType, at: int) -> Iterator[Fault]:
+    if not _is_block_sparsity(dim_to_lvl):
+        rule = "expected 1xm block structure for n_out_of_m level"
+        yield Fault(f"{rule}: d floordiv {kind.m} at a dense level, d mod {kind.m} at this one", "level", at)
+        return
+    sizes = _block_sizes(dim_to_lvl)
+    if len(set(sizes)) > 1:
+        rule = "expected only one blocked level with the same coefficients"
+        yield Fault(f"{rule}, but got {' and '.join(map(str, sizes))}", "level", at)
+    if sizes[-1] != kind.m:
+        # The misspelling is MLIR's.
+        rule = "expected coeffiencts of Affine expressions to be equal to m of n_out_of_m level"
+        yield Fault(f"{rule}, but got {sizes[-1]} and {kind}", "level", at)
+
+
+def _is_block_sparsity(dim_to_lvl: AffineMap) -> bool:
+    """Returns whether every result is `d`, `d floordiv c` or, after that, `d mod c`, and one is `mod`."""
+    seen: dict[int, int] = {}
+    for result in dim_to_lvl.results:
+        match result:
+            case Dim(dim) if dim not in seen:
+                seen[dim] = 0
+            case AffineBinary(AffineOp.FLOORDIV, Dim(dim), Constant(c)) if c > 0 and dim not in seen:
+                seen[dim] = c
+            case AffineBinary(AffineOp.MOD, Dim(dim), Constant(c)) if seen.get(dim) == c:
+                pass
+            case _:
+                return False
+    return bool(_block_sizes(dim_to_lvl))
+
+
+def _block_sizes(dim_to_lvl: AffineMap) -> list[int]:
+    sizes = []
+    for result in dim_to_lvl.results:
+        match result:
+            case AffineBinary(AffineOp.MOD, _, Constant(c)):
+                sizes.append(c)
+    return sizes
+
+
+def _maps(draft: Draft) -> Iterator[Fault]:
+    dim_to_lvl, given = draft.dim_to_lvl, draft.lvl_to_dim_given
+    inverse = dim_to_lvl.inverse()
+    if inverse is None and draft.num_symbols == 0:
+        rule = "failed to infer lvlToDim from dimToLvl"
+        yield Fault(f"{rule}: expected every dimension once, as d or as d floordiv c and d mod c, but got {dim_to_lvl}")
+    if given is not None and given != inverse:
+        rule = "expected lvlToDim to be an inverse of dimToLvl"
+        yield Fault(f"{rule}, {inverse or 'which has none'}, but got {given}", "lvlToDim")
+    if draft.dim_rank > len(draft.levels):
+        yield Fault(f"unexpected dimToLvl mapping from {draft.dim_rank} to {len(draft.levels)}")
+
+
+def _slices(draft: Draft) -> Iterator[Fault]:
+    if not any(draft.slices):
+        return
+    if len(draft.slices) != draft.dim_rank:
+        rule = "dimension-rank mismatch between dimSlices and dimToLvl"
+        yield Fault(f"{rule}: {len(draft.slices)} != {draft.dim_rank}")
+    if draft.dim_rank != len(draft.levels):
+        rule = "dimSlices expected dimension-rank to match level-rank"
+        sliced = next(d for d, part in enumerate(draft.slices) if part is not None)
+        yield Fault(f"{rule}: {draft.dim_rank} != {len(draft.levels)}", "dim", sliced)
