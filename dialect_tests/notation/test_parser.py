@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from dialect_tests.strategies import notation_text
+from mlir_sparse.errors import NotationError, NotationSyntaxError, RankError, SparseError
+from mlir_sparse.notation import (
+    Access,
+    AffineSubscript,
+    Assignment,
+    AssignOp,
+    Binary,
+    BinaryOp,
+    Call,
+    IndexVar,
+    Literal,
+    Negate,
+    Reduce,
+    ReduceOp,
+    parse,
+)
+
+i, j, k = (IndexVar(name) for name in "ijk")
+ADD, SUB, MUL, DIV = BinaryOp
+x, A, y = Access("x", (j,)), Access("A", (i, j)), Access("y", (i,))
+
+NOT_A_SUBSCRIPT = "expected index variables in the subscripts of the tensor"
+
+
+def value(text: str) -> object:
+    return parse(f"y(i) = {text}").value
+
+
+def test_matrix_times_vector() -> None:
+    assert parse("y(i) = A(i,j) * x(j)") == Assignment(y, AssignOp.ASSIGN, Binary(MUL, A, x))
+
+
+@pytest.mark.parametrize("text", ["y(i) = A[i,j]*x(j)", " y [ i ]=A( i , j )\n * x(j) // SpMV"])
+def test_brackets_spaces_and_comments_do_not_matter(text: str) -> None:
+    assert parse(text) == parse("y(i) = A(i,j) * x(j)")
+
+
+@pytest.mark.parametrize("text", ["a = s", "a() = s()", "a[] = s[]"])
+def test_scalars_need_no_parentheses(text: str) -> None:
+    assert parse(text) == Assignment(Access("a"), AssignOp.ASSIGN, Access("s"))
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("x(j) - x(j) - x(j)", Binary(SUB, Binary(SUB, x, x), x)),
+        ("x(j) - (x(j) - x(j))", Binary(SUB, x, Binary(SUB, x, x))),
+        ("x(j) + x(j) * x(j)", Binary(ADD, x, Binary(MUL, x, x))),
+        ("x(j) / x(j) * x(j)", Binary(MUL, Binary(DIV, x, x), x)),
+        ("-x(j) * x(j)", Binary(MUL, Negate(x), x)),
+        ("-(x(j) * x(j))", Negate(Binary(MUL, x, x))),
+        ("--x(j)", Negate(Negate(x))),
+        ("+x(j)", x),
+        ("x(j) * -x(j)", Binary(MUL, x, Negate(x))),
+        ("x(j) ** 2", Call("pow", (x, Literal(2)))),
+        ("-x(j) ** 2", Negate(Call("pow", (x, Literal(2))))),
+        ("-2 ** 2", Negate(Call("pow", (Literal(2), Literal(2))))),
+        ("2 ** -1 ** 2", Call("pow", (Literal(2), Negate(Call("pow", (Literal(1), Literal(2))))))),
+    ],
+)
+def test_operators_bind_as_in_python(text: str, tree: object) -> None:
+    assert value(text) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("2", 2),
+        ("-2", -2),
+        ("0x10", 16),
+        ("007", 7),
+        ("-9223372036854775808", -(2**63)),
+        ("2.5", 2.5),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ("2j", 2j),
+        ("-1.5e1j", -15j),
+        ("complex(1, -2.5)", 1 - 2.5j),
+    ],
+)
+def test_numbers(text: str, number: complex) -> None:
+    literal = value(text)
+    assert literal == Literal(number)
+    assert isinstance(literal, Literal)
+    assert type(literal.value) is type(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "subscript"),
+    [
+        ("2*i + k - 1", AffineSubscript(((2, i), (1, k)), -1)),
+        ("i*2", AffineSubscript(((2, i),), 0)),
+        ("-i", AffineSubscript(((-1, i),), 0)),
+        ("2*(i + 3*(k - 1))", AffineSubscript(((2, i), (6, k)), -6)),
+        ("3 - -i", AffineSubscript(((1, i),), 3)),
+        ("k + i - k", i),
+        ("1*i + 0", i),
+        ("0*i + 2*3", AffineSubscript((), 6)),
+    ],
+)
+def test_affine_subscripts_have_one_form(text: str, subscript: object) -> None:
+    assert value(f"x({text})") == Access("x", (subscript,))  # type: ignore[arg-type]
+
+
+def test_functions_and_reductions_of_one_name() -> None:
+    assert value("max(x(j), A(i,j))") == Call("max", (x, A))
+    assert value("max(j : A(i,j))") == Reduce(ReduceOp.MAX, (j,), A)
+    assert value("sum(j, k : A(i,j) * x(k))") == Reduce(ReduceOp.SUM, (j, k), Binary(MUL, A, Access("x", (k,))))
+
+
+def test_brackets_make_a_tensor_of_a_function_name() -> None:
+    assert value("exp[j] * max") == Binary(MUL, Access("exp", (j,)), Access("max"))
+    assert parse("max max= min").op is AssignOp.MAX
+
+
+@pytest.mark.parametrize("op", list(AssignOp))
+def test_assignment_operators(op: AssignOp) -> None:
+    assert parse(f"y(i) {op.value} A(i,j)") == Assignment(y, op, A)
+
+
+def test_letters_of_any_script_make_names() -> None:
+    assert parse("ŷ(ι) = Α(ι,κ) * β(κ)").inputs == ("Α", "β")
+
+
+def test_inputs_and_indices_come_in_the_order_of_the_text() -> None:
+    assignment = parse("y(i) += b(i) - sum(k : A(i,k) * x(k)) * b(i)")
+    assert assignment.inputs == ("y", "b", "A", "x")
+    assert assignment.indices == (i, k)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("", 1, "expected a target such as `y(i)`, but got the end of the text"),
+        ("2 = x", 1, "expected a target such as `y(i)`, but got `2`"),
+        (
+            "y(i)",
+            5,
+            "expected one of = += *= max= min= +=! *=! max=! min=! after the target, but got the end of the text",
+        ),
+        ("y(i) -= x(i)", 6, "expected one of = += *= max= min= +=! *=! max=! min=! after the target, but got `-`"),
+        ("y(i) =", 7, "expected a tensor, a number, a function or `(`, but got the end of the text"),
+        ("y(i) = * x(i)", 8, "expected a tensor, a number, a function or `(`, but got `*`"),
+        ("y(i) = x(i) x(i)", 13, "expected an operator or the end of the text, but got `x`"),
+        ("y(i) = A(i,j", 13, "expected `,` or `)` after a subscript of `A`, but got the end of the text"),
+        ("y(i) = A(i,j]", 13, "expected `,` or `)` after a subscript of `A`, but got `]`"),
+        ("y(i) = A(i,)", 12, "expected an index variable or an integer in the subscripts of `A`, but got `)`"),
+        ("y(i) = (x(i) + 1", 17, "expected an operator or `)`, but got the end of the text"),
+        ("y(i) = exp(x(i)", 16, "expected an operator, `,` or `)`, but got the end of the text"),
+        ("y(i) = sum(j : A(i,j)", 22, "expected an operator or `)`, but got the end of the text"),
+        ("y(i) = sum(x(i))", 12, "expected index variables and `:`, as in `sum(j : A(i,j))`, but got `x`"),
+        ("y(i) = any(j : A(i,j))", 8, "expected one of the reductions sum, prod, max, min before `(`, but got `any`"),
+        (
+            "y(i) = x(2j)",
+            10,
+            "expected an index variable or an integer in the subscripts of `x`, but got `2j`; write `2*j`",
+        ),
+        ("y(i) = x(0.5)", 10, "expected an index variable or an integer in the subscripts of `x`, but got `0.5`"),
+        ("y(i) = x(i*j)", 12, "expected a subscript linear in the index variables, but got a product of two"),
+        ("y(i) = x(i/2)", 11, "expected a subscript linear in the index variables, but got `/`"),
+        (
+            "y(i) = x(9*" + "9" * 19 + ")",
+            12,
+            "expected an integer of 64 bits, but got `" + "9" * 19 + "`; write it as a real",
+        ),
+        ("y(i) = x(4294967296*4294967296)", 21, "expected a subscript with numbers of 64 bits, but got larger ones"),
+        (
+            "y(i) = 9223372036854775808",
+            8,
+            "expected an integer of 64 bits, but got `9223372036854775808`; write it as a real",
+        ),
+        ("y(i) = 1e999", 8, "expected a number that fits in 64 bits, but got `1e999`"),
+        ("y(i) = complex(x, 2)", 16, "expected a real number, as in `complex(1.0, 2.0)`, but got `x`"),
+        ("y(i) = complex(1)", 17, "expected `,` and the imaginary part, but got `)`"),
+        (
+            "y(i) = sine(x(i))",
+            13,
+            f"{NOT_A_SUBSCRIPT} `sine`, but got the expression `x(...`; as a function, did you mean `sin`?",
+        ),
+        (
+            "y(i) = arcsin(x[i])",
+            15,
+            f"{NOT_A_SUBSCRIPT} `arcsin`, but got the expression `x[...`; as a function, did you mean `asin`?",
+        ),
+    ],
+)
+def test_syntax_errors(text: str, column: int, message: str) -> None:
+    with pytest.raises(NotationSyntaxError) as caught:
+        parse(text)
+    assert caught.value.message == message
+    assert (caught.value.line, caught.value.column) == (1, column)
+
+
+def test_errors_show_the_line_and_the_place() -> None:
+    with pytest.raises(NotationSyntaxError) as caught:
+        parse("y(i) =\n  A(i,j) *\n  x(2j)")
+    assert str(caught.value) == (
+        "notation:3:5: expected an index variable or an integer in the subscripts of `x`, but got `2j`; write `2*j`\n"
+        "    x(2j)\n"
+        "      ^^"
+    )
+
+
+def test_only_text_is_parsed() -> None:
+    with pytest.raises(NotationSyntaxError, match=r"expected text such as .*, but got int 3"):
+        parse(3)  # type: ignore[arg-type]
+
+
+def test_a_hundred_operations_are_the_limit() -> None:
+    assert parse("y = " + "+".join(["a"] * 101)).inputs == ("a",)
+    assert parse("y = " + "(" * 100 + "a" + ")" * 100) == parse("y = a")
+    with pytest.raises(NotationError, match="expected at most 100 operations inside one another, but got more; split"):
+        parse("y = " + "+".join(["a"] * 102))
+
+
+@pytest.mark.parametrize("text", ["-" * 5000 + "a", "(" * 5000, "exp(" * 5000, "a**" * 5000 + "a", "sum(j:" * 5000])
+def test_deep_nesting_is_refused(text: str) -> None:
+    with pytest.raises(NotationSyntaxError, match="expected at most 100 levels of nesting, but got more"):
+        parse("y = " + text)
+
+
+def test_deep_subscripts_are_refused() -> None:
+    with pytest.raises(NotationSyntaxError, match="levels of nesting"):
+        parse("y = x(" + "(" * 5000 + "i")
+    assert parse("y = x(" + "-" * 5000 + "i)") == parse("y = x(i)")
+
+
+def test_a_chain_of_any_length_is_refused_in_time() -> None:
+    with pytest.raises(NotationError, match="operations inside one another"):
+        parse("y = " + "a(i)*" * 20000 + "2")
+
+
+@settings(max_examples=500)
+@given(notation_text())
+def test_any_text_parses_or_is_refused_by_name(text: str) -> None:
+    refusal: SparseError | None = None
+    try:
+        parsed = parse(text)
+    except (NotationSyntaxError, NotationError, RankError) as error:
+        refusal = error
+    if refusal is None:
+        assert parse(str(parsed)) == parsed
+    else:
+        assert refusal.message.startswith("expected ")
+        assert refusal.source is not None
+        assert refusal.span is not None
