@@ -7,19 +7,17 @@ is LLVM's where one is installed and PyPI's filecheck otherwise,
 loaded) and the machine (`x86_64`, `aarch64`).
 """
 
-import glob
 import importlib.util
 import os
 import platform
-import re
-import shutil
 import sys
 from pathlib import Path
 
 import lit.formats
 
+from mlir_sparse.tools.doctor import find_program
+
 root = Path(__file__).resolve().parent.parent
-bindir = Path(sys.executable).parent
 
 config.name = "mlir_sparse"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -35,21 +33,12 @@ for name in ("MLIR_SPARSE_BINDINGS", "CUDA_VISIBLE_DEVICES", "HOME", "LD_LIBRARY
 config.environment["MLIR_SPARSE_CACHE"] = str(root / ".build" / "lit" / "cache")
 
 
-def llvm_file_check() -> str | None:
-    """Finds LLVM's FileCheck, on PATH or where Debian puts it, the newest first."""
-    by_version = sorted(
-        glob.glob("/usr/lib/llvm-*/bin/FileCheck"), key=lambda path: int(re.findall(r"llvm-(\d+)", path)[0]), reverse=True
-    )
-    return next(iter([path for path in [shutil.which("FileCheck"), *by_version] if path]), None)
+def command(name: str) -> str:
+    """Finds a program, or leaves the name for the failing test to show."""
+    return find_program(name) or name
 
 
-def command(module: str) -> str:
-    """Spells a console script of this interpreter's environment."""
-    script = bindir / module
-    return str(script) if script.exists() else str(shutil.which(module) or module)
-
-
-file_check = llvm_file_check()
+file_check = find_program("FileCheck")
 word = r"(?<![\w./-]){}(?![\w.-])"
 config.substitutions += [
     (word.format("FileCheck"), file_check or command("filecheck")),

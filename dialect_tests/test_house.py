@@ -1,0 +1,106 @@
+"""The house rules: what lies where, who imports whom, and what every public name owes its reader."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import grimp
+import pytest
+from importlinter.cli import lint_imports
+
+import mlir_sparse
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "mlir_sparse"
+TOP_LEVEL = {"pyproject.toml", "README.md", "CMakeLists.txt", "LICENSE", "mlir_sparse", "dialect_tests", "lit", "scripts"}
+MODULES = sorted(
+    ".".join(("mlir_sparse", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    for path in PACKAGE.rglob("*.py")
+    if path.name != "__main__.py"
+)
+
+
+def test_the_top_level_holds_what_it_may() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    top = {line.split("/")[0] for line in listed.stdout.splitlines()}
+    assert {name for name in top if not name.startswith(".")} <= TOP_LEVEL
+
+
+def test_packages_import_only_what_the_contracts_allow() -> None:
+    assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == 0
+
+
+def test_a_contract_is_broken_by_an_import_that_it_forbids() -> None:
+    graph = grimp.build_graph("mlir_sparse", include_external_packages=True, cache_dir=None)
+    graph.add_import(importer="mlir_sparse.notation.ast", imported="mlir_sparse.encoding.encoding")
+    layers = ({"mlir_sparse.notation", "mlir_sparse.encoding"}, "mlir_sparse.text")
+    assert graph.find_illegal_dependencies_for_layers(layers)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_only_the_command_line_imports_the_package_as_users_do(path: Path) -> None:
+    if path.parent.name == "tools":
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.ImportFrom(module="mlir_sparse", names=names):
+                assert [alias.name for alias in names] == ["_native"], f"line {node.lineno}"
+            case ast.Import(names=names):
+                assert "mlir_sparse" not in [alias.name for alias in names], f"line {node.lineno}"
+
+
+# MLIR for speed of import; SciPy because it is an extra; compiled parts of the dev tools because nothing needs them.
+HEAVY = ("mlir", "torch_mlir", "mlir_finch", "scipy", "ml_dtypes", "fast_matrix_market", "click", "llvmlite", "torch")
+
+
+@pytest.mark.parametrize("module", ["mlir_sparse", "mlir_sparse.plan", "mlir_sparse.tensor", "mlir_sparse.notation"])
+def test_import_loads_no_compiler(module: str) -> None:
+    code = f"import {module}, sys; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(run.stdout.split()) & set(HEAVY) == set()
+
+
+@pytest.mark.parametrize("name", mlir_sparse.__all__)
+def test_public_names_exist_and_are_documented(name: str) -> None:
+    value = getattr(mlir_sparse, name)
+    if inspect.isroutine(value) or inspect.isclass(value):
+        assert (inspect.getdoc(value) or "").strip(), f"{name} has no docstring"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_modules_say_what_they_export(module: str) -> None:
+    loaded = importlib.import_module(module)
+    assert (loaded.__doc__ or "").strip(), f"{module} has no docstring"
+    exported = getattr(loaded, "__all__", [])
+    assert len(set(exported)) == len(exported)
+    for name in exported:
+        value = getattr(loaded, name)
+        if inspect.isroutine(value) or inspect.isclass(value):
+            assert (inspect.getdoc(value) or "").strip(), f"{module}.{name} has no docstring"
+
+
+def test_every_package_is_found_by_import() -> None:
+    found = {name for _, name, _ in pkgutil.walk_packages([str(PACKAGE)], "mlir_sparse.")}
+    assert {name for name in MODULES if name != "mlir_sparse"} <= found
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "tools").rglob("*.py")), ids=lambda path: path.name)
+def test_the_command_line_uses_public_names_only(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                allowed = not alias.name.startswith("_") or alias.name == "_native"
+                assert allowed, f"{path.name}:{node.lineno} imports {alias.name}"
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_modules_stay_small(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400

@@ -1,0 +1,180 @@
+"""The command line of the package: `mlir-sparse --help`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+import mlir_sparse as ms
+from mlir_sparse.dtypes import DType
+from mlir_sparse.tools.doctor import examine
+from mlir_sparse.tools.execute import Job, execute
+from mlir_sparse.tools.formats import describe_formats
+from mlir_sparse.tools.generate import KINDS, Generator
+from mlir_sparse.tools.operands import Sources
+from mlir_sparse.tools.report import Report
+from mlir_sparse.tools.request import NamedValue, Request, as_mapping
+
+__all__ = ["main"]
+
+STAGES = ("notation", "plan", "linalg", "sparsified", "llvm", "llvmir", "asm")
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class _Failure(click.ClickException):
+    """A user's mistake or a compiler's refusal: one message on stderr, exit status 1."""
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"mlir-sparse: error: {self.message}", err=True)
+
+
+class _Group(click.Group):
+    """Commands whose SparseErrors end as one message, without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ms.SparseError as error:
+            raise _Failure(str(error)) from error
+        except OSError as error:
+            if error.filename is None:
+                raise
+            raise _Failure(f"cannot use {error.filename}: {error.strerror}") from error
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="mlir-sparse")
+def main() -> None:
+    """Compiles index notation on sparse tensors with MLIR, and runs it.
+
+    NOTATION is an assignment such as "y(i) = A(i,j) * x(j)"; NAME is one of its tensors. An ENCODING is a preset
+    (`mlir-sparse formats` lists them), a map such as "(i, j) -> (i : dense, j : compressed)", or the dialect's
+    attribute text.
+    """
+
+
+def _tensor_options(command: Command) -> Command:
+    """Adds what emit and run both say about tensors."""
+    for option in (
+        click.option("--target", default="cpu", show_default=True, help="What to compile for."),
+        click.option(
+            "-s", "shapes", multiple=True, type=NamedValue("=", "SHAPE"), help="Extents, as in 1000x?; `?` is any."
+        ),
+        click.option(
+            "-t", "dtypes", multiple=True, type=NamedValue(":", "DTYPE"), help="Element type; f64 when absent."
+        ),
+        click.option(
+            "-f", "encodings", multiple=True, type=NamedValue(":", "ENCODING"), help="Storage; dense when absent."
+        ),
+        click.argument("notation"),
+    ):
+        command = option(command)
+    return command
+
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+def _request(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs) -> Request:
+    return Request.of(notation, as_mapping("-f", encodings), as_mapping("-t", dtypes), as_mapping("-s", shapes))
+
+
+@main.command()
+@_tensor_options
+@click.option("--stage", default="linalg", show_default=True, type=click.Choice(STAGES), help="Which text to print.")
+def emit(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, target: str, stage: str) -> None:
+    r"""Prints what NOTATION becomes at one stage, and nothing else.
+
+    \b
+    mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage linalg
+    """
+    request = _request(notation, encodings, dtypes, shapes)
+    types = {name: request.type_text(name) for name in request.assignment.inputs}
+    kernel = ms.compile(notation, tensors=types, out=request.encoding(request.target), target=target)
+    click.echo(kernel.ir(stage))
+
+
+@main.command()
+@_tensor_options
+@click.option("-i", "inputs", multiple=True, type=NamedValue("=", "FILE"), help="Reads .mtx, .tns or .ttx (.gz too).")
+@click.option(
+    "-g",
+    "generated",
+    multiple=True,
+    type=NamedValue("=", "KIND"),
+    help=f"Makes values: {', '.join(KINDS)} or a number; KIND:seed=1,density=0.1 where random or sparse.",
+)
+@click.option("-o", "outputs", multiple=True, type=NamedValue("=", "FILE"), help="Writes the result.")
+@click.option("--time", "repeats", type=click.IntRange(min=1), help="Calls the kernel so often, and says how long.")
+@click.option("--verify", is_flag=True, help="Checks the result against NumPy.")
+@click.option("--quiet", is_flag=True, help="Shows no progress.")
+def run(
+    notation: str,
+    encodings: Pairs,
+    dtypes: Pairs,
+    shapes: Pairs,
+    target: str,
+    inputs: Pairs,
+    generated: Pairs,
+    outputs: Pairs,
+    repeats: int | None,
+    verify: bool,
+    quiet: bool,
+) -> None:
+    r"""Compiles NOTATION and runs it on files and generated tensors.
+
+    Extents that -s does not give follow from the files, through the index variables.
+
+    \b
+    mlir-sparse run "y(i) = A(i,j) * x(j)" -f A:CSR -i A=bcsstk13.mtx -g x=random -o y=y.ttx --time 20 --verify
+    """
+    request = _request(notation, encodings, dtypes, shapes)
+    makers = {name: Generator.parse(text) for name, text in as_mapping("-g", generated).items()}
+    files = {name: Path(path) for name, path in as_mapping("-i", inputs).items()}
+    results = {name: Path(path) for name, path in as_mapping("-o", outputs).items()}
+    for option, names in (("-i", files), ("-g", makers), ("-o", results)):
+        request.require_known(option, names)
+    job = Job(request, Sources(files, makers), results, target, repeats, verify)
+    if not execute(job, Report(quiet=quiet)):
+        raise _Failure("the result differs from the reference")
+
+
+@main.command()
+@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("destination", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--encoding", help="Storage to convert to; its order is the order of the entries in the file.")
+@click.option("--dtype", help="Element type to convert to.")
+def convert(source: Path, destination: Path, encoding: str | None, dtype: str | None) -> None:
+    """Reads a tensor file and writes another; the suffix says which format (.mtx .tns .ttx, and .gz of each)."""
+    tensor = ms.read(source)
+    if encoding is not None:
+        tensor = ms.tensor(tensor, encoding)
+    if dtype is not None:
+        tensor = tensor.astype(DType.of(dtype).numpy)
+    ms.write(destination, tensor)
+    extents = " x ".join(map(str, tensor.shape))
+    click.echo(f"{destination}: {extents}, {tensor.nse:,} entries, {tensor.encoding}", err=True)
+
+
+@main.command()
+@click.argument("names", nargs=-1)
+def formats(names: tuple[str, ...]) -> None:
+    """Prints presets (all, or those named): attribute text, storage arrays, and what works with them."""
+    for text in describe_formats(names):
+        click.echo(text)
+
+
+@main.command()
+def doctor() -> None:
+    """Prints what the package found on this machine; exits with 1 where it cannot compile."""
+    findings = list(examine())
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        missing = f"  (needed for {finding.needed})" if finding.needed else ""
+        click.echo(f"{finding.name:<{width}}  {finding.found}{missing}")
+    if any(finding.needed and finding.name == "MLIR bindings" for finding in findings):
+        raise _Failure("nothing can be compiled without MLIR's bindings")

@@ -1,0 +1,125 @@
+"""What `mlir-sparse run` does: one kernel, its time, its check and its result."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mlir_sparse as ms
+from mlir_sparse.errors import UnknownTensorError
+from mlir_sparse.kernel.extents import infer_extents
+from mlir_sparse.tools.operands import Sources, Tensor, as_operand, load
+from mlir_sparse.tools.reference import Comparison, compare
+from mlir_sparse.tools.report import Report, summary
+from mlir_sparse.tools.request import Request
+
+__all__ = ["Job", "execute"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A kernel to run, and what to do with it.
+
+    Args:
+        request: the assignment and its tensors' types.
+        sources: the tensors' values.
+        outputs: files to write, by tensor.
+        target: what to compile for.
+        repeats: how many calls to time, or None.
+        verify: whether to check the result.
+    """
+
+    request: Request
+    sources: Sources
+    outputs: Mapping[str, Path]
+    target: str = "cpu"
+    repeats: int | None = None
+    verify: bool = False
+
+
+def execute(job: Job, report: Report) -> bool:
+    """Runs a job and reports it; returns False where `verify` found a difference.
+
+    Nothing is written where the check fails.
+    """
+    request = job.request
+    _check_outputs(job)
+    tensors = load(request, job.sources, report)
+    kernel, seconds = _compile(job, tensors, report)
+    with report.step("running"):
+        result = kernel(tensors=tensors)
+    for name, tensor in tensors.items():
+        source = job.sources.files.get(name)
+        report.line(name, summary(tensor) + (f", from {source}" if source else ""))
+    report.line("result" if request.target in tensors else request.target, summary(result))
+    report.line("compile", f"{seconds * 1e3:.1f} ms")
+    if job.repeats is not None:
+        _time(_call(kernel, request, tensors, result), [*tensors.values(), result], job.repeats, report)
+    passed = not job.verify or _verify(request, tensors, result, report)
+    if passed:
+        _write(job, result, report)
+    return passed
+
+
+def _check_outputs(job: Job) -> None:
+    for name in job.outputs:
+        if name != job.request.target:
+            raise UnknownTensorError(f"expected -o to name the target '{job.request.target}', but got '{name}'")
+
+
+def _compile(job: Job, tensors: Mapping[str, Tensor], report: Report) -> tuple[Any, float]:
+    request = job.request
+    with report.step("compiling"):
+        start = time.perf_counter()
+        out = request.encoding(request.target)
+        kernel = ms.compile(request.text, tensors=tensors, out=out, target=job.target)
+        return kernel, time.perf_counter() - start
+
+
+def _call(kernel: Any, request: Request, tensors: Mapping[str, Tensor], result: Tensor) -> Callable[[], object]:
+    arguments = dict(tensors)
+    # In place where that changes no operand: what is timed is then the kernel, not the allocator.
+    if isinstance(result, np.ndarray) and request.target not in tensors:
+        return lambda: kernel(tensors=arguments, out=result)
+    return lambda: kernel(tensors=arguments)
+
+
+def _time(call: Callable[[], object], touched: list[Tensor], repeats: int, report: Report) -> None:
+    timing = report.timed(call, repeats)
+    moved = sum(tensor.nbytes for tensor in touched)
+    rate = moved / timing.median / 1e9
+    report.line(
+        "call",
+        f"{timing.least * 1e3:.4g} ms min, {timing.median * 1e3:.4g} ms median of {repeats} ({rate:.3g} GB/s)",
+    )
+
+
+def _verify(request: Request, tensors: Mapping[str, Tensor], result: Tensor, report: Report) -> bool:
+    assignment = request.assignment
+    shapes = {name: tuple(np.shape(t) if isinstance(t, np.ndarray) else t.shape) for name, t in tensors.items()}
+    extents = infer_extents(assignment, shapes, tuple(result.shape))
+    operands = {name: as_operand(tensor) for name, tensor in tensors.items()}
+    with report.step("checking against NumPy"):
+        verdict = compare(assignment, operands, {v.name: e for v, e in extents.items()}, as_operand(result))
+    report.line("verify", _told(verdict))
+    return verdict.passed
+
+
+def _told(verdict: Comparison) -> str:
+    told = f"{'passed' if verdict.passed else 'FAILED'}: {verdict.entries:,} values against NumPy"
+    if math.isinf(verdict.error):
+        return f"{told}, at least one is wrong"
+    return f"{told}, error {verdict.error:.2g} eps, at most {verdict.allowed:.3g}"
+
+
+def _write(job: Job, result: Tensor, report: Report) -> None:
+    for path in job.outputs.values():
+        with report.step(f"writing {path}"):
+            ms.write(path, result)
+        report.line("wrote", str(path))

@@ -1,0 +1,133 @@
+"""What the command line asks for: options `NAME:ENCODING`, `NAME=FILE` and so on, checked against the notation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import click
+
+from mlir_sparse.errors import RankError, UnknownTensorError
+from mlir_sparse.notation import Access, Assignment, check, parse, walk
+
+__all__ = ["NamedValue", "Request", "as_mapping"]
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+class NamedValue(click.ParamType[tuple[str, str]]):
+    """An option's value of the form `NAME<separator>VALUE`; the value may hold the separator again."""
+
+    def __init__(self, separator: str, value: str) -> None:
+        """Names the parts for messages.
+
+        Args:
+            separator: `:` or `=`.
+            value: what stands behind it, such as `ENCODING`.
+        """
+        self.name = f"NAME{separator}{value}"
+        self._separator = separator
+
+    def convert(
+        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Splits the text of one option."""
+        if isinstance(value, tuple):
+            return value
+        name, separator, rest = value.partition(self._separator)
+        if not separator or not _NAME.fullmatch(name.strip()) or not rest.strip():
+            self.fail(f"expected {self.name}, but got '{value}'", param, ctx)
+        return name.strip(), rest.strip()
+
+
+def as_mapping(option: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Collects an option that may be repeated, once a tensor.
+
+    Raises:
+        click.UsageError: where a tensor is named twice.
+    """
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        if name in found:
+            raise click.UsageError(f"expected {option} once for each tensor, but got '{name}' twice")
+        found[name] = value
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An assignment, and what was said about its tensors.
+
+    Args:
+        text: the notation as written.
+        assignment: what it says.
+        encodings: text of encodings by tensor; dense where absent.
+        dtypes: element types by tensor; f64 where absent.
+        shapes: extents by tensor, None for one that follows from elsewhere.
+    """
+
+    text: str
+    assignment: Assignment
+    encodings: Mapping[str, str]
+    dtypes: Mapping[str, str]
+    shapes: Mapping[str, tuple[int | None, ...]]
+
+    @staticmethod
+    def of(text: str, encodings: Mapping[str, str], dtypes: Mapping[str, str], shapes: Mapping[str, str]) -> Request:
+        """Parses the notation and checks that every option is about a tensor of it."""
+        assignment = parse(text)
+        check(assignment)
+        request = Request(text, assignment, encodings, dtypes, {})
+        for option, names in (("-f", encodings), ("-t", dtypes), ("-s", shapes)):
+            request.require_known(option, names)
+        parsed = {name: _parse_shape(name, shape, request.ranks[name]) for name, shape in shapes.items()}
+        return Request(text, assignment, encodings, dtypes, parsed)
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        """Returns the number of subscripts of every tensor, in the order of the text."""
+        accesses = [self.assignment.target, *walk(self.assignment.value)]
+        return {node.tensor: len(node.subscripts) for node in accesses if isinstance(node, Access)}
+
+    @property
+    def target(self) -> str:
+        """Returns the name of the tensor that is computed."""
+        return self.assignment.target.tensor
+
+    def require_known(self, option: str, names: Iterable[str]) -> None:
+        """Refuses an option about a tensor that the notation does not have.
+
+        Raises:
+            UnknownTensorError: naming the option and the tensors there are.
+        """
+        for name in names:
+            if name not in self.ranks:
+                known = ", ".join(self.ranks)
+                raise UnknownTensorError(f"expected {option} to name one of {known}, but got '{name}'")
+
+    def encoding(self, name: str) -> str:
+        """Returns the text of a tensor's encoding."""
+        return self.encodings.get(name, "dense")
+
+    def dtype(self, name: str) -> str:
+        """Returns the name of a tensor's element type."""
+        return self.dtypes.get(name, "f64")
+
+    def type_text(self, name: str) -> str:
+        """Returns a tensor's type as text, such as `f64[?,?] CSR`."""
+        shape = self.shapes.get(name, (None,) * self.ranks[name])
+        extents = ",".join("?" if extent is None else str(extent) for extent in shape)
+        encoding = self.encoding(name)
+        return f"{self.dtype(name)}[{extents}]" + ("" if encoding == "dense" else f" {encoding}")
+
+
+def _parse_shape(name: str, text: str, rank: int) -> tuple[int | None, ...]:
+    parts = [part.strip() for part in re.split(r"[x,]", text)]
+    if not all(part == "?" or part.isdecimal() for part in parts):
+        raise click.UsageError(f"expected -s NAME=1000x? (extents or '?', joined by 'x'), but got '{name}={text}'")
+    if len(parts) != rank:
+        raise RankError(
+            f"expected {rank} extents for '{name}' as in the notation, but got {len(parts)} in '{name}={text}'"
+        )
+    return tuple(None if part == "?" else int(part) for part in parts)
