@@ -18,7 +18,16 @@ import mlir_sparse
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "mlir_sparse"
-TOP_LEVEL = {"pyproject.toml", "README.md", "CMakeLists.txt", "LICENSE", "mlir_sparse", "dialect_tests", "lit", "scripts"}
+TOP_LEVEL = {
+    "pyproject.toml",
+    "README.md",
+    "CMakeLists.txt",
+    "LICENSE",
+    "mlir_sparse",
+    "dialect_tests",
+    "lit",
+    "scripts",
+}
 MODULES = sorted(
     ".".join(("mlir_sparse", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
     for path in PACKAGE.rglob("*.py")

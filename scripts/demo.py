@@ -22,11 +22,9 @@ def main(arguments: list[str]) -> int:
         print("usage: scripts/demo [FILE.mtx]", file=sys.stderr)
         return 2
     start = time.perf_counter()
+    name = arguments[0] if arguments else f"Poisson, {GRID} x {GRID} grid"
     try:
-        A, name = (
-            (ms.read(arguments[0]), arguments[0]) if arguments else (poisson(GRID), f"Poisson, {GRID} x {GRID} grid")
-        )
-        A = ms.tensor(A, "CSR", dtype="f64")
+        A = ms.tensor(ms.read(arguments[0]) if arguments else poisson(GRID), "CSR", dtype="f64")
     except (ms.SparseError, OSError) as error:
         print(f"demo: error: {error}", file=sys.stderr)
         return 1

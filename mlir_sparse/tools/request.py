@@ -127,7 +127,5 @@ def _parse_shape(name: str, text: str, rank: int) -> tuple[int | None, ...]:
     if not all(part == "?" or part.isdecimal() for part in parts):
         raise click.UsageError(f"expected -s NAME=1000x? (extents or '?', joined by 'x'), but got '{name}={text}'")
     if len(parts) != rank:
-        raise RankError(
-            f"expected {rank} extents for '{name}' as in the notation, but got {len(parts)} in '{name}={text}'"
-        )
+        raise RankError(f"expected {rank} extents for '{name}', as in the notation, but got {len(parts)} in '{text}'")
     return tuple(None if part == "?" else int(part) for part in parts)
