@@ -219,7 +219,7 @@ def test_a_hundred_operations_are_the_limit() -> None:
         parse("y = " + "+".join(["a"] * 102))
 
 
-@pytest.mark.parametrize("text", ["-" * 5000 + "a", "(" * 5000, "exp(" * 5000, "a**" * 5000 + "a", "sum(j:" * 5000])
+@pytest.mark.parametrize("text", ["(" * 5000, "exp(" * 5000, "a**" * 5000 + "a", "sum(j:" * 5000])
 def test_deep_nesting_is_refused(text: str) -> None:
     with pytest.raises(NotationSyntaxError, match="expected at most 100 levels of nesting, but got more"):
         parse("y = " + text)
@@ -232,8 +232,9 @@ def test_deep_subscripts_are_refused() -> None:
 
 
 def test_a_chain_of_any_length_is_refused_in_time() -> None:
-    with pytest.raises(NotationError, match="operations inside one another"):
-        parse("y = " + "a(i)*" * 20000 + "2")
+    for text in ("a(i)*" * 20000 + "2", "-" * 20000 + "a"):
+        with pytest.raises(NotationError, match="operations inside one another"):
+            parse("y = " + text)
 
 
 @settings(max_examples=500)

@@ -91,9 +91,7 @@ class Formula:
         return call("abs", self)
 
     def __bool__(self) -> NoReturn:
-        raise NotationError(
-            f"expected no truth value to be asked of `{self.node}`, which has none before it is evaluated"
-        )
+        raise NotationError(f"expected a formula to be evaluated first, but got the truth of `{self.node}` asked for")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **keywords: object) -> Formula:
         # NumPy's scalars and functions meet an expression here: `np.float64(2) * A[i]`, `np.exp(A[i])`.
@@ -197,4 +195,4 @@ def _finite(value: float | complex) -> Literal:
 
 def described(value: object) -> str:
     """Returns a value as an error shows it."""
-    return f"{type(value).__name__} {value!r:.60}"
+    return f"{type(value).__name__} {' '.join(repr(value).split()):.60}"

@@ -3,7 +3,7 @@
     assignment  ::= access op expression
     op          ::= `=` | `+=` | `*=` | `max=` | `min=` | `+=!` | `*=!` | `max=!` | `min=!`
     expression  ::= operand (operator operand)*      `*` and `/` bind tighter than `+` and `-`; all group to the left
-    operand     ::= (`-` | `+`) operand | primary (`**` operand)?
+    operand     ::= (`-` | `+`)* primary (`**` operand)?
     primary     ::= number | access | call | reduction | `(` expression `)`
     access      ::= name | name `(` subscripts? `)` | name `[` subscripts? `]`
     call        ::= function `(` expression (`,` expression)* `)`
@@ -118,8 +118,20 @@ def _expression(cursor: Cursor, binding: int = 0) -> Expr:
 
 
 def _operand(cursor: Cursor) -> Expr:
-    if cursor.at("-", "+"):
-        return _signed(cursor)
+    signs: list[Token] = []
+    while sign := cursor.accept("-", "+"):
+        signs.append(sign)
+    # `-2` is one literal, but `-2 ** 2` is -(2 ** 2), as in Python.
+    if signs and signs[-1].text == "-" and at_number(cursor) and cursor.peek(1).text != "**":
+        node: Expr = parse_number(cursor, signs.pop())
+    else:
+        node = _power(cursor)
+    for sign in reversed(signs):
+        node = Negate(node, sign.span.to(cursor.previous)) if sign.text == "-" else node
+    return node
+
+
+def _power(cursor: Cursor) -> Expr:
     base = _primary(cursor)
     if not cursor.accept("**"):
         return base
@@ -127,17 +139,6 @@ def _operand(cursor: Cursor) -> Expr:
     exponent = _operand(cursor)
     cursor.leave()
     return Call("pow", (base, exponent), base.span.to(cursor.previous) if base.span else None)
-
-
-def _signed(cursor: Cursor) -> Expr:
-    sign = cursor.take()
-    # `-2` is one literal, but `-2 ** 2` is -(2 ** 2), as in Python.
-    if sign.text == "-" and at_number(cursor) and cursor.peek(1).text != "**":
-        return parse_number(cursor, sign)
-    cursor.enter()
-    operand = _operand(cursor)
-    cursor.leave()
-    return Negate(operand, sign.span.to(cursor.previous)) if sign.text == "-" else operand
 
 
 def _primary(cursor: Cursor) -> Expr:

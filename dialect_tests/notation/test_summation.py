@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dialect_tests.oracle import assert_close, evaluate
+from dialect_tests.strategies import KernelCase, assignments, kernels, operands
+from mlir_sparse.notation import Assignment, check, free_indices, parse, with_explicit_sums
+
+
+@pytest.mark.parametrize(
+    ("text", "explicit"),
+    [
+        # At `+` and `-` into each operand that uses the variable.
+        ("y(i) = b(i) - A(i,j) * x(j)", "y(i) = b(i) - sum(j : A(i,j) * x(j))"),
+        ("y(i) = A(i,j) + x(i)", "y(i) = sum(j : A(i,j)) + x(i)"),
+        ("y(i) = A(i,j) + x(j)", "y(i) = sum(j : A(i,j)) + sum(j : x(j))"),
+        ("y = x(i) + 1 - z(j)", "y = sum(i : x(i)) + 1 - sum(j : z(j))"),
+        # At `*` into the one factor that uses it, or around the product where both do.
+        ("y(i) = A(i,j) * x(j)", "y(i) = sum(j : A(i,j) * x(j))"),
+        ("y(i) = 2 * A(i,j)", "y(i) = 2 * sum(j : A(i,j))"),
+        ("y = x(i) * z(j)", "y = sum(i : x(i)) * sum(j : z(j))"),
+        ("y(i) = A(i,j) * B(j,k) * x(k)", "y(i) = sum(k : sum(j : A(i,j) * B(j,k)) * x(k))"),
+        ("y(i) = A(i,j) * (B(j,k) * x(k))", "y(i) = sum(j : A(i,j) * sum(k : B(j,k) * x(k)))"),
+        ("y(i) = (A(i,j) + B(i,j)) * x(j)", "y(i) = sum(j : (A(i,j) + B(i,j)) * x(j))"),
+        ("y(i) = (A(i,j) + b(i)) * c(i)", "y(i) = (sum(j : A(i,j)) + b(i)) * c(i)"),
+        # At `/` into the numerator, but around where a denominator uses it.
+        ("y(i) = A(i,j) / s", "y(i) = sum(j : A(i,j)) / s"),
+        ("y(i) = b(i) / A(i,j)", "y(i) = sum(j : b(i) / A(i,j))"),
+        ("y(i) = A(i,j) / x(j)", "y(i) = sum(j : A(i,j) / x(j))"),
+        ("y = x(i) / (z(j) * z(j))", "y = sum(j : sum(i : x(i)) / (z(j) * z(j)))"),
+        # Around a call; through a minus.
+        ("y(i) = exp(A(i,j) * x(j))", "y(i) = sum(j : exp(A(i,j) * x(j)))"),
+        ("y(i) = -A(i,j)", "y(i) = -sum(j : A(i,j))"),
+        ("y(i) = relu(-A(i,j)) * b(i)", "y(i) = sum(j : relu(-A(i,j))) * b(i)"),
+        # Through an explicit sum, around other reductions; what is bound stays.
+        ("y = sum(i : b(i) - A(i,j) * x(j))", "y = sum(i : b(i) - sum(j : A(i,j) * x(j)))"),
+        ("y = max(i : A(i,j))", "y = sum(j : max(i : A(i,j)))"),
+        ("y(i) = max(j : A(i,j))", "y(i) = max(j : A(i,j))"),
+        # Several at one place are one reduction, in the order of the text.
+        ("a = B(j,i) * A(i,j)", "a = sum(j, i : B(j,i) * A(i,j))"),
+        ("a = T(k,i,j)", "a = sum(k, i, j : T(k,i,j))"),
+        ("y(i) = x(i + k) * w(k)", "y(i) = sum(k : x(i + k) * w(k))"),
+        # Nothing to reduce; the target's own variables; broadcasting.
+        ("C(i,j) = A(i,j) * B(i,j)", "C(i,j) = A(i,j) * B(i,j)"),
+        ("a(i) = 1.0", "a(i) = 1.0"),
+        ("C(i,j) = x(i)", "C(i,j) = x(i)"),
+        # Updates stay; named reductions take the whole right side and become `=`.
+        ("y(i) += A(i,j) * x(j)", "y(i) += sum(j : A(i,j) * x(j))"),
+        ("y(i) max= A(i,j)", "y(i) max= sum(j : A(i,j))"),
+        ("y(i) +=! b(i) + A(i,j)", "y(i) = sum(j : b(i) + A(i,j))"),
+        ("y(i) *=! A(i,j)", "y(i) = prod(j : A(i,j))"),
+        ("y(i) max=! A(i,j) * B(j,k)", "y(i) = max(j, k : A(i,j) * B(j,k))"),
+        ("y min=! 2 * x(i)", "y = min(i : 2 * x(i))"),
+        ("y(i) max=! b(i)", "y(i) = b(i)"),
+        ("y(i) max=! sum(k : A(i,j) * B(j,k))", "y(i) = max(j : sum(k : A(i,j) * B(j,k)))"),
+    ],
+)
+def test_where_sums_stand(text: str, explicit: str) -> None:
+    assert str(with_explicit_sums(parse(text))) == explicit
+    assert with_explicit_sums(parse(text)) == parse(explicit)
+
+
+@given(assignments())
+def test_explicit_sums_are_complete_and_stay(assignment: Assignment) -> None:
+    explicit = with_explicit_sums(assignment)
+    check(explicit)
+    assert set(free_indices(explicit.value)) <= set(explicit.target.indices)
+    assert not explicit.op.value.endswith("!")
+    assert with_explicit_sums(explicit) == explicit
+
+
+@settings(max_examples=200)
+@given(assignments(), st.integers(0, 99), st.integers(0, 3))
+def test_the_oracle_places_sums_in_the_same_places(assignment: Assignment, seed: int, extent: int) -> None:
+    # All extents are equal, as the drawn trees subscript any axis by any variable.
+    extents = dict.fromkeys([index.name for index in assignment.indices], extent)
+    data = operands(assignment, extents, np.dtype(np.int64), 0.7, seed)
+    expected = evaluate(assignment, data, extents=extents)
+    np.testing.assert_array_equal(evaluate(with_explicit_sums(assignment), data, extents=extents), expected)
+
+
+@given(kernels())
+def test_kernels_mean_the_same_with_explicit_sums(case: KernelCase) -> None:
+    expected = evaluate(case.assignment, case.tensors, extents=case.extents)
+    assert_close(evaluate(with_explicit_sums(case.assignment), case.tensors, extents=case.extents), expected)
