@@ -39,3 +39,29 @@ class Result:
 class Launcher:
     def __init__(self, address: int, parameters: Sequence[Parameter], result: Result, variables: int) -> None: ...
     def __call__(self, arguments: tuple[Any, ...], out: Any = None) -> Any: ...
+
+# pack.cpp, validate.cpp, convert.cpp
+class LevelFault(ValueError): ...
+
+def pack(
+    levels: Sequence[tuple[int, bool, bool, bool, int, int]],
+    coordinates: Sequence[NDArray[Any]],
+    values: NDArray[Any],
+    dtype: str,
+    pos_width: int,
+    crd_width: int,
+    keep_duplicates: bool,
+    memory_limit: int,
+) -> tuple[list[NDArray[Any] | None], list[NDArray[Any] | None], NDArray[Any]]: ...
+def check_ranges(coordinates: Sequence[NDArray[Any]], extents: Sequence[int]) -> list[int]: ...
+def validate(
+    levels: Sequence[tuple[int, bool, bool, bool, int, int]],
+    positions: Sequence[NDArray[Any] | None],
+    coordinates: Sequence[NDArray[Any] | None],
+    num_values: int,
+) -> None: ...
+def expand(
+    levels: Sequence[tuple[int, bool, bool, bool, int, int]],
+    positions: Sequence[NDArray[Any] | None],
+    coordinates: Sequence[NDArray[Any] | None],
+) -> tuple[list[NDArray[Any]], NDArray[Any] | None]: ...

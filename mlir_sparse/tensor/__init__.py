@@ -1,0 +1,7 @@
+"""Sparse tensors as data: level storage and its invariants, in and out of NumPy, SciPy and files."""
+
+from mlir_sparse.tensor.create import tensor
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+from mlir_sparse.tensor.storage import LevelStorage
+
+__all__ = ["LevelStorage", "SparseTensor", "tensor"]

@@ -1,0 +1,88 @@
+"""From any encoding to any other of the same rank, through coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.level import LevelType
+from mlir_sparse.tensor.arrays import stored_integers
+from mlir_sparse.tensor.expand import expand_dims
+from mlir_sparse.tensor.layout import aos_regions, check_supported
+from mlir_sparse.tensor.pack import pack
+from mlir_sparse.tensor.storage import Array, LevelStorage
+from mlir_sparse.tensor.widths import resolve_widths
+
+__all__ = ["convert_storage", "same_formats"]
+
+
+def convert_storage(
+    storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding, *, sum_duplicates: bool = True
+) -> LevelStorage:
+    """Returns the same tensor in another encoding.
+
+    Where only promises are dropped (unique, ordered) buffers are shared; where
+    only widths differ the structure is copied as it is and values are shared.
+
+    Args:
+        storage: what to convert.
+        shape: the extents of the dimensions.
+        encoding: the format wanted; widths it does not name are kept if they are 32 or 64 and fit.
+        sum_duplicates: see `pack`.
+    """
+    check_supported(encoding)
+    encoding.check_rank(len(shape))
+    relabelled = _relabel(storage, encoding)
+    if relabelled is not None:
+        return relabelled
+    dims, values = expand_dims(storage, shape, keep_zeros=encoding.is_dense)
+    source = (storage.encoding.pos_width, storage.encoding.crd_width)
+    return pack(encoding, shape, dims, values, sum_duplicates=sum_duplicates, source=source)
+
+
+def _relabel(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None:
+    """Returns the storage under an encoding that promises no more and lays out alike, or None."""
+    given = storage.encoding
+    pairs = zip(given.level_types, encoding.level_types, strict=False)
+    if not same_formats(given, encoding) or not all(_implies(a, b) for a, b in pairs):
+        return None
+    if encoding.explicit_val is not None and encoding.explicit_val != given.explicit_val:
+        return None
+    wanted = _resolve(storage, encoding)
+    if (wanted.pos_width, wanted.crd_width) == (given.pos_width, given.crd_width):
+        return LevelStorage.from_buffers(wanted, storage.level_sizes, storage.buffers())
+    positions = tuple(_resized(p, wanted.pos_width, "posWidth", lvl) for lvl, p in enumerate(storage.positions))
+    coordinates = tuple(_resized(c, wanted.crd_width, "crdWidth", lvl) for lvl, c in enumerate(storage.coordinates))
+    return LevelStorage(wanted, storage.level_sizes, positions, coordinates, storage.values)
+
+
+def same_formats(a: Encoding, b: Encoding) -> bool:
+    """Returns whether buffers of one encoding are laid out as those of the other, widths and promises aside."""
+    if a.dim_to_lvl != b.dim_to_lvl or aos_regions(a) != aos_regions(b):
+        return False
+    pairs = zip(a.level_types, b.level_types, strict=True)
+    return all(replace(x, properties=()) == replace(y, properties=()) for x, y in pairs)
+
+
+def _implies(given: LevelType, wanted: LevelType) -> bool:
+    """Returns whether a level keeps all that another promises."""
+    return (given.unique or not wanted.unique) and (given.ordered or not wanted.ordered)
+
+
+def _resolve(storage: LevelStorage, encoding: Encoding) -> Encoding:
+    given = storage.encoding
+    stored = [size for size, kind in zip(storage.level_sizes, given.level_types, strict=True) if kind.has_coordinates]
+    longest = max((c.size for c in storage.coordinates if c is not None), default=0)
+    return resolve_widths(
+        encoding,
+        largest_position=0 if encoding.pos_width else longest,
+        largest_coordinate=0 if encoding.crd_width else max(stored, default=0) - 1,
+        source=(given.pos_width, given.crd_width),
+    )
+
+
+def _resized(array: Array | None, width: int, key: str, level: int) -> Array | None:
+    if array is None or array.dtype.itemsize * 8 == width:
+        return array
+    name = "positions" if key == "posWidth" else "coordinates"
+    return stored_integers(array, width, key, f"{name} of level {level}")

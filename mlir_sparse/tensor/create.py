@@ -1,0 +1,220 @@
+"""`tensor`: whatever holds a tensor's entries becomes a SparseTensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.errors import OperandError, RankError
+from mlir_sparse.tensor.arrays import index_array, value_array
+from mlir_sparse.tensor.layout import check_shape, check_supported
+from mlir_sparse.tensor.pack import pack
+from mlir_sparse.tensor.scipy_border import default_encoding, is_scipy, storage_of_scipy
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+from mlir_sparse.tensor.storage import Array, LevelStorage
+from mlir_sparse.tensor.validate import check_explicit_value
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+__all__ = ["tensor"]
+
+_DENSE_DEFAULTS = {1: "SparseVector", 2: "CSR"}
+
+
+def tensor(
+    source: object,
+    encoding: str | Encoding | None = None,
+    *,
+    shape: Sequence[int] | None = None,
+    dtype: DTypeLike | DType | None = None,
+    sum_duplicates: bool = True,
+    **parameters: Any,
+) -> SparseTensor:
+    """Returns a sparse tensor of the entries that the source holds; the source is never changed.
+
+    SciPy's csr, csc and bsr share their memory with the tensor where their
+    indices are sorted and without duplicates and the encoding asks for nothing else.
+
+    Args:
+        source: one of
+            a dense array or nested lists: what differs from zero is stored (NaN does);
+            a SciPy sparse array or matrix of any format;
+            a pair (coordinates, values): integers of shape (rank, entries), or one array a
+            dimension, in any order, duplicates allowed;
+            a SparseTensor;
+            a number, with `shape`, for a tensor full of it.
+        encoding: anything that `encoding` takes. By default a dense source becomes SparseVector,
+            CSR or CSF by its rank, a pair COO, csr CSR, csc CSC, coo COO, bsr BSR and the
+            rest of SciPy's formats CSR.
+        shape: the extents; needed for a pair whose last rows or columns are empty.
+        dtype: the element type, that of the source by default (booleans are stored as i8).
+        sum_duplicates: False keeps entries of equal coordinates apart, in a pair, for encodings
+            whose innermost level is nonunique.
+        parameters: parameters of a preset, as for `encoding` (`block`, `order`, `pos_width`, ...).
+
+    Raises:
+        OperandError: for a source that is none of these.
+        DTypeError: for elements that sparse tensors cannot hold, unsigned integers among them.
+        CoordinatesError: for coordinates outside the shape.
+        TooLargeError: for storage that would not fit in memory.
+
+    >>> A = tensor(([[0, 2, 0], [1, 0, 1]], [1.0, 2.0, 3.0]), "CSR", shape=(3, 2))
+    >>> A.to_numpy().tolist()
+    [[0.0, 4.0], [0.0, 0.0], [2.0, 0.0]]
+    """
+    if isinstance(source, SparseTensor):
+        return _from_sparse(source, encoding, shape, dtype, sum_duplicates, parameters)
+    if is_scipy(source):
+        return _from_scipy(source, encoding, shape, dtype, parameters)
+    if isinstance(source, tuple) and len(source) == 2:
+        return _from_pair(source, encoding, shape, dtype, sum_duplicates, parameters)
+    return _from_dense(source, encoding, shape, dtype, parameters)
+
+
+def _from_sparse(
+    source: SparseTensor,
+    encoding: str | Encoding | None,
+    shape: Sequence[int] | None,
+    dtype: DTypeLike | DType | None,
+    sum_duplicates: bool,
+    parameters: dict[str, Any],
+) -> SparseTensor:
+    _check_given_shape(shape, source.shape)
+    cast = source if dtype is None else source.astype(dtype)
+    wanted = source.encoding if encoding is None else encoding
+    return cast.convert(wanted, sum_duplicates=sum_duplicates, **parameters)
+
+
+def _from_scipy(
+    source: Any,
+    encoding: str | Encoding | None,
+    shape: Sequence[int] | None,
+    dtype: object,
+    parameters: dict[str, Any],
+) -> SparseTensor:
+    _check_given_shape(shape, source.shape)
+    wanted = _wanted(encoding, default_encoding(source), len(source.shape), parameters)
+    storage = storage_of_scipy(source, wanted, dtype)
+    return SparseTensor._trusted(storage.encoding, source.shape, storage)
+
+
+def _wanted(
+    encoding: str | Encoding | None, default: str | Encoding, rank: int, parameters: dict[str, Any]
+) -> Encoding:
+    if encoding is None and set(parameters) <= {"pos_width", "crd_width"}:
+        return as_encoding(default, rank=rank, **parameters)
+    if encoding is None and "block" in parameters:
+        encoding = "BSR"
+    wanted = as_encoding("CSF" if encoding is None else encoding, rank=rank, **parameters)
+    check_supported(wanted)
+    return wanted
+
+
+def _check_given_shape(given: Sequence[int] | None, shape: Sequence[int]) -> None:
+    if given is not None and tuple(given) != tuple(shape):
+        raise OperandError(f"expected a source of shape {tuple(given)}, as given, but got {tuple(shape)}")
+
+
+def _from_pair(
+    source: tuple[Any, Any],
+    encoding: str | Encoding | None,
+    shape: Sequence[int] | None,
+    dtype: object,
+    sum_duplicates: bool,
+    parameters: dict[str, Any],
+) -> SparseTensor:
+    dims = _split_coordinates(source[0])
+    values, _ = value_array(source[1], dtype)
+    extents = _infer_shape(dims) if shape is None else tuple(shape)
+    if len(dims) != len(extents):
+        raise RankError(
+            f"expected coordinates of {len(extents)} dimensions, one row each, for shape {extents}, "
+            f"but got {len(dims)}{_transposed_hint(source[0], len(extents))}"
+        )
+    wanted = _wanted(encoding, "SparseVector" if len(dims) == 1 else "COO", len(dims), parameters)
+    widths = (_index_width(source[0], dims),) * 2
+    storage = pack(wanted, extents, dims, values, sum_duplicates=sum_duplicates, source=widths)
+    return SparseTensor._trusted(storage.encoding, extents, storage)
+
+
+def _split_coordinates(given: Any) -> list[Array]:
+    """Returns one array a dimension; a single axis of numbers is a vector's coordinates."""
+    if not isinstance(given, np.ndarray):
+        given = list(given) if hasattr(given, "__iter__") else given
+        if not isinstance(given, list):
+            raise OperandError(f"expected a pair (coordinates, values), but got {type(given).__name__} as coordinates")
+        if any(np.ndim(column) == 0 for column in given):
+            given = np.asarray(given)
+    if isinstance(given, np.ndarray) and given.ndim == 1:
+        given = [given]
+    return [index_array(column, f"coordinates[{dim}]") for dim, column in enumerate(given)]
+
+
+def _transposed_hint(given: object, rank: int) -> str:
+    transposed = isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] == rank
+    return ": transpose them" if transposed else ""
+
+
+def _infer_shape(dims: Sequence[Array]) -> tuple[int, ...]:
+    if not dims or any(dim.size == 0 for dim in dims):
+        raise RankError("expected shape=... with coordinates of no entries, but got none")
+    return tuple(int(dim.max()) + 1 for dim in dims)
+
+
+def _index_width(given: object, dims: Sequence[Array]) -> int | None:
+    """Returns the bits of coordinates that came as arrays; lists have none."""
+    arrays = isinstance(given, np.ndarray) or all(isinstance(column, np.ndarray) for column in given)  # type: ignore[attr-defined]  # it was split already
+    return max((dim.dtype.itemsize * 8 for dim in dims), default=None) if arrays else None
+
+
+def _from_dense(
+    source: object,
+    encoding: str | Encoding | None,
+    shape: Sequence[int] | None,
+    dtype: object,
+    parameters: dict[str, Any],
+) -> SparseTensor:
+    array = _dense_array(source, shape)
+    default = _DENSE_DEFAULTS.get(array.ndim, "CSF")
+    wanted = _wanted(encoding, default, array.ndim, parameters)
+    extents = check_shape(array.shape, wanted)
+    if wanted.is_dense and wanted.is_permutation:
+        storage = _dense_storage(array, wanted, dtype)
+    else:
+        dims = np.nonzero(array)
+        values, _ = value_array(array[dims], dtype)
+        storage = pack(wanted, extents, dims, values)
+    return SparseTensor._trusted(storage.encoding, extents, storage)
+
+
+def _dense_array(source: object, shape: Sequence[int] | None) -> Array:
+    if source is None or isinstance(source, str | bytes | dict | set):
+        kinds = "a dense array, a SciPy array, a pair (coordinates, values), a SparseTensor or a number with shape=..."
+        raise OperandError(f"expected {kinds}, but got {type(source).__name__}")
+    array = np.asarray(source)
+    if array.dtype.kind == "O":
+        raise OperandError(f"expected numbers, but got {type(source).__name__} as array of Python objects")
+    if array.ndim == 0:
+        if shape is None:
+            raise RankError(
+                "expected a tensor of one dimension or more, but got a number: give shape=... to fill one with it, "
+                "or pass the number to kernels as it is"
+            )
+        return np.broadcast_to(array, tuple(shape))
+    _check_given_shape(shape, array.shape)
+    return array
+
+
+def _dense_storage(array: Array, encoding: Encoding, dtype: object) -> LevelStorage:
+    """Returns all elements in the order of the levels, the array's own memory where that is its order."""
+    values, kind = value_array(array.transpose(encoding.level_order), dtype)
+    flat = values.reshape(-1)
+    check_explicit_value(encoding, flat, kind)
+    wanted = encoding.with_widths(encoding.pos_width or 32, encoding.crd_width or 32)
+    return LevelStorage.from_buffers(wanted, encoding.level_sizes(array.shape), [flat])

@@ -1,0 +1,85 @@
+"""From level storage back to coordinates: one for each level and stored value, then one for each dimension."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.tensor.layout import has_padding, level_tuples
+from mlir_sparse.tensor.memory import check_fits
+from mlir_sparse.tensor.storage import Array, LevelStorage
+
+__all__ = ["count_entries", "expand_dims", "expand_levels"]
+
+
+def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
+    """Returns the level coordinates of all stored values, and the values, in storage order.
+
+    Arrays that are stored just so are returned themselves, not copied.
+    """
+    encoding = storage.encoding
+    what = f"the coordinates of {storage.values.size} values"
+    check_fits(8 * storage.values.size * encoding.lvl_rank, what)
+    levels = level_tuples(encoding, storage.level_sizes)
+    flat = _flat_coordinates(storage)
+    columns, places = _native.expand(levels, storage.positions, flat)
+    return columns, storage.values if places is None else storage.values[places]
+
+
+def _flat_coordinates(storage: LevelStorage) -> list[Array | None]:
+    """Returns coordinates by level with an array of structs whole at its first level."""
+    given = iter(storage.buffers())
+    flat: list[Array | None] = []
+    previous: Array | None = None
+    for level, kind in enumerate(storage.encoding.level_types):
+        if kind.has_positions:
+            next(given)
+        if not kind.has_coordinates:
+            flat.append(None)
+            continue
+        strided = level > 0 and kind.format.value == "singleton" and not kind.soa
+        previous = previous if strided else next(given)
+        flat.append(previous)
+    return flat
+
+
+def expand_dims(
+    storage: LevelStorage, shape: tuple[int, ...], *, keep_zeros: bool = False
+) -> tuple[list[Array], Array]:
+    """Returns the coordinates of the stored values in each dimension, and the values.
+
+    Where the innermost level is dense or structured, zeros are left out: such
+    storage cannot tell padding from zeros that somebody gave. Elsewhere every
+    stored zero is kept.
+
+    Args:
+        storage: the tensor's buffers.
+        shape: its extents.
+        keep_zeros: keep zeros of dense innermost levels, too.
+    """
+    columns, values = expand_levels(storage)
+    encoding = storage.encoding
+    if encoding.is_permutation:
+        order = encoding.level_order
+        dims = [columns[order.index(dim)] for dim in range(encoding.dim_rank)]
+    else:
+        dims = _evaluate_inverse(encoding, columns, shape)
+    if has_padding(encoding) and not keep_zeros:
+        stored = np.flatnonzero(values)
+        if stored.size < values.size:
+            return [dim[stored] for dim in dims], values[stored]
+    return dims, values
+
+
+def _evaluate_inverse(encoding: Encoding, columns: list[Array], shape: tuple[int, ...]) -> list[Array]:
+    if max(shape, default=0) > np.iinfo(np.int32).max:  # products of narrow block coordinates would wrap
+        columns = [column.astype(np.int64) for column in columns]
+    return [np.ascontiguousarray(dim) for dim in encoding.lvl_to_dim.evaluate(columns)]
+
+
+def count_entries(storage: LevelStorage) -> int:
+    """Returns the number of stored entries: all values, but for those in the gaps of loose levels."""
+    if any(kind.format.value == "loose_compressed" for kind in storage.encoding.level_types):
+        return int(expand_levels(storage)[1].size)
+    return int(storage.values.size)

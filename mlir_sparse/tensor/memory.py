@@ -1,0 +1,74 @@
+"""Memory before it is asked for: an allocation that cannot succeed is refused with its figures."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mlir_sparse.errors import TooLargeError
+
+__all__ = ["available_bytes", "check_fits", "in_units"]
+
+# Below it no system call is worth its time.
+_SMALL = 1 << 26
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def available_bytes() -> int:
+    """Returns the memory this process can still take, in bytes, as the system and its container say."""
+    free = _meminfo_available()
+    limit = _cgroup_available()
+    return min(free, limit) if limit is not None else free
+
+
+def _meminfo_available() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass  # not Linux
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 1 << 62  # unknown: leave it to the allocator
+
+
+def _cgroup_available() -> int | None:
+    try:
+        limit = int((_CGROUP / "memory.max").read_text())
+        used = int((_CGROUP / "memory.current").read_text())
+        stat = dict(line.split() for line in (_CGROUP / "memory.stat").read_text().splitlines())
+        return max(0, limit - used + int(stat.get("inactive_file", 0)))  # file pages are given back
+    except (OSError, ValueError):  # none, or "max"
+        return None
+
+
+def check_fits(nbytes: int, what: str) -> None:
+    """Raises TooLargeError when an allocation exceeds the memory available.
+
+    Args:
+        nbytes: bytes about to be allocated.
+        what: what for, as the message names it.
+    """
+    if nbytes <= _SMALL:
+        return
+    available = available_bytes()
+    if nbytes > available:
+        raise TooLargeError(
+            f"expected {what} to fit in the {in_units(available)} of memory available, but got {in_units(nbytes)}: "
+            "choose compressed levels, or fewer entries"
+        )
+
+
+def in_units(nbytes: int) -> str:
+    """Returns bytes as people read them.
+
+    >>> in_units(3), in_units(5_000_000_000)
+    ('3 B', '4.66 GiB')
+    """
+    amount, units = float(nbytes), ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount /= 1024
+        units.pop(0)
+    return f"{nbytes} B" if units[0] == "B" else f"{amount:.3g} {units[0]}"

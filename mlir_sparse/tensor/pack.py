@@ -1,0 +1,147 @@
+"""From coordinates and values to level storage of any encoding.
+
+Entries are sorted into storage order, duplicates summed, and the levels built
+one after the other, all natively (native/pack*.hpp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.level import LevelFormat
+from mlir_sparse.errors import CoordinatesError, EncodingError
+from mlir_sparse.tensor.arrays import index_columns, value_array
+from mlir_sparse.tensor.faults import pack_faults
+from mlir_sparse.tensor.layout import check_shape, check_supported, level_tuples
+from mlir_sparse.tensor.memory import available_bytes, check_fits
+from mlir_sparse.tensor.storage import Array, LevelStorage
+from mlir_sparse.tensor.validate import check_explicit_value
+from mlir_sparse.tensor.widths import check_width, resolve_widths, width_limit
+
+__all__ = ["pack"]
+
+
+def pack(
+    encoding: Encoding,
+    shape: Sequence[int],
+    dims: Sequence[object],
+    values: object,
+    *,
+    sum_duplicates: bool = True,
+    source: tuple[int | None, int | None] = (None, None),
+) -> LevelStorage:
+    """Returns the storage of entries given by their coordinates; the arguments are not changed.
+
+    Args:
+        encoding: the format to build; widths it does not name are chosen (see `resolve_width`).
+        shape: the extent of each dimension.
+        dims: for each dimension the coordinates of all entries, integers of any kind.
+        values: the entries' values; zeros are stored like others.
+        sum_duplicates: add entries of equal coordinates, in the order given; otherwise keep
+            each, for encodings whose innermost level is nonunique.
+        source: the widths that positions and coordinates came with.
+
+    Raises:
+        CoordinatesError: for coordinates outside the shape.
+        StorageError: for entries that the format has no room for.
+        WidthError: for named widths too small for the data.
+        TooLargeError: for storage that would not fit in memory.
+    """
+    extents = check_shape(shape, encoding)
+    check_supported(encoding)
+    _check_keeps(encoding, sum_duplicates)
+    stored, dtype = value_array(values)
+    check_explicit_value(encoding, stored, dtype)
+    sizes = encoding.level_sizes(extents)
+    resolved = _resolve(encoding, sizes, stored.size, source)
+    _check_dense_prefix(resolved, sizes, stored.dtype.itemsize)
+    columns = index_columns(dims, "coordinates")
+    _check_lengths(columns, stored, len(extents))
+    columns = _level_columns(resolved, extents, columns)
+    order = resolved.level_order if resolved.is_permutation else None
+    with pack_faults(resolved, extents, order):
+        _check_coordinate_width(resolved, sizes, columns)
+        positions, coordinates, packed = _native.pack(
+            level_tuples(resolved, sizes), columns, stored, dtype.name, resolved.pos_width, resolved.crd_width,
+            not sum_duplicates, available_bytes(),
+        )  # fmt: skip
+    pairs = zip(positions, coordinates, strict=True)
+    buffers = (*(b for pair in pairs for b in pair if b is not None), packed)
+    return LevelStorage.from_buffers(resolved, sizes, buffers)
+
+
+def _check_keeps(encoding: Encoding, sum_duplicates: bool) -> None:
+    if sum_duplicates or not encoding.level_types[-1].unique:
+        return
+    level = encoding.lvl_rank - 1
+    raise EncodingError(
+        f"expected an innermost level that is nonunique to keep duplicates, but got {encoding.level_types[level]} at "
+        f"level {level} of {encoding.map_text()}: declare it nonunique, or sum them"
+    )
+
+
+def _check_lengths(columns: Sequence[Array], values: Array, rank: int) -> None:
+    if len(columns) != rank:
+        raise CoordinatesError(f"expected coordinates of {rank} dimensions, as in the shape, but got {len(columns)}")
+    if values.ndim != 1:
+        raise CoordinatesError(f"expected values of one axis, one for each entry, but got shape {values.shape}")
+    for dim, column in enumerate(columns):
+        if column.size != values.size:
+            raise CoordinatesError(
+                f"expected one coordinate for each of the {values.size} values, but got {column.size} "
+                f"in coordinates[{dim}]"
+            )
+
+
+def _resolve(encoding: Encoding, sizes: Sequence[int], entries: int, source: tuple[int | None, int | None]) -> Encoding:
+    """Returns the encoding with widths; named ones are held against the data when it is packed.
+
+    More entries than 32 bits can count are refused right here, before anything is sorted.
+    """
+    has_positions = any(kind.has_positions for kind in encoding.level_types)
+    largest = entries if has_positions else 0
+    stored = [size for size, kind in zip(sizes, encoding.level_types, strict=True) if kind.has_coordinates]
+    if encoding.pos_width == 32:
+        check_width("posWidth", 32, largest)
+    return resolve_widths(
+        encoding,
+        largest_position=0 if encoding.pos_width else largest,
+        largest_coordinate=0 if encoding.crd_width else max(stored, default=0) - 1,
+        source=source,
+    )
+
+
+def _check_dense_prefix(encoding: Encoding, sizes: Sequence[int], itemsize: int) -> None:
+    """Refuses what the extents alone make too large, while Python's integers still can count it."""
+    places, nbytes = 1, itemsize
+    for size, kind in zip(sizes, encoding.level_types, strict=True):
+        if kind.format is LevelFormat.STRUCTURED:
+            places *= kind.n or 0
+            nbytes = encoding.crd_width // 8 + itemsize
+        elif kind.format is LevelFormat.DENSE:
+            places *= size
+        else:
+            nbytes = encoding.pos_width // 8
+            break
+    check_fits(places * nbytes, f"{encoding.map_text()} with level sizes {tuple(sizes)}")
+
+
+def _level_columns(encoding: Encoding, shape: tuple[int, ...], columns: list[Array]) -> list[Array]:
+    if encoding.is_permutation:
+        return [columns[dim] for dim in encoding.level_order]
+    with pack_faults(encoding, shape):
+        _native.check_ranges(columns, shape)
+    return [np.ascontiguousarray(level, columns[0].dtype) for level in encoding.dim_to_lvl.evaluate(columns)]
+
+
+def _check_coordinate_width(encoding: Encoding, sizes: Sequence[int], columns: Sequence[Array]) -> None:
+    """Holds a named crdWidth against the coordinates that come, not against those that could."""
+    stored = [lvl for lvl, kind in enumerate(encoding.level_types) if kind.has_coordinates]
+    if all(sizes[lvl] - 1 <= width_limit(encoding.crd_width) for lvl in stored):
+        return
+    largest = _native.check_ranges([columns[lvl] for lvl in stored], [sizes[lvl] for lvl in stored])
+    check_width("crdWidth", encoding.crd_width, max(largest, default=0))

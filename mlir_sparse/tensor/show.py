@@ -1,0 +1,52 @@
+"""A tensor in words: what it is, how it is stored, and its first entries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlir_sparse.tensor.expand import expand_dims
+from mlir_sparse.tensor.memory import in_units
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.sparse_tensor import SparseTensor
+
+__all__ = ["describe_tensor"]
+
+_SHOWN = 10
+# Finding the first entries means expanding all of them: not worth it for a print of a huge tensor.
+_EXPANDED = 10_000_000
+
+
+def describe_tensor(tensor: SparseTensor, *, entries: bool) -> str:
+    """Returns shape, dtype, encoding, entries and bytes in one line; with `entries`, the first ones below.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> print(tensor([[0.0, 2.0], [3.0, 0.0]]))
+    SparseTensor f64[2,2] (i, j) -> (i : dense, j : compressed), 2 entries, 36 B
+      (0, 1) 2.0
+      (1, 0) 3.0
+    """
+    encoding = tensor.encoding
+    sizes = ",".join(map(str, tensor.shape))
+    dtype = tensor.type.dtype
+    count = f"{tensor.nse} entr{'y' if tensor.nse == 1 else 'ies'}"
+    widths = "" if encoding.pos_width == encoding.crd_width == 32 else _widths(tensor)
+    head = f"SparseTensor {dtype}[{sizes}] {encoding.map_text()}{widths}, {count}, {in_units(tensor.nbytes)}"
+    return "\n".join([head, *_entry_lines(tensor)]) if entries else f"<{head}>"
+
+
+def _widths(tensor: SparseTensor) -> str:
+    return f", posWidth = {tensor.encoding.pos_width}, crdWidth = {tensor.encoding.crd_width}"
+
+
+def _entry_lines(tensor: SparseTensor) -> list[str]:
+    if tensor.storage.values.size > _EXPANDED:
+        return []
+    dims, values = expand_dims(tensor.storage, tensor.shape)
+    lines = []
+    for entry in range(min(values.size, _SHOWN)):
+        where = ", ".join(str(int(dim[entry])) for dim in dims)
+        lines.append(f"  ({where}{',' if len(dims) == 1 else ''}) {values[entry]}")
+    if values.size > _SHOWN:
+        lines.append(f"  ... {values.size - _SHOWN} more")
+    return lines

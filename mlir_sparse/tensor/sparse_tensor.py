@@ -1,0 +1,243 @@
+"""The sparse tensor: shape, encoding and level storage, and the ways out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.tensor.arrays import cast_values
+from mlir_sparse.tensor.convert import convert_storage
+from mlir_sparse.tensor.expand import count_entries, expand_dims
+from mlir_sparse.tensor.memory import check_fits
+from mlir_sparse.tensor.pack import pack
+from mlir_sparse.tensor.show import describe_tensor
+from mlir_sparse.tensor.storage import Array, LevelStorage
+from mlir_sparse.tensor.validate import storage_of_levels
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+__all__ = ["SparseTensor"]
+
+
+class SparseTensor:
+    """A tensor in the storage format of its encoding; make one with `tensor` or `from_levels`.
+
+    Its structure never changes: positions and coordinates are read-only. Values
+    may be written through `storage.values`, unless they came read-only.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> A = tensor([[0.0, 2.0], [3.0, 0.0]])
+    >>> A.shape, A.nse, A.storage.positions[1].tolist()
+    ((2, 2), 2, [0, 1, 2])
+    """
+
+    __slots__ = ("__weakref__", "_dtype", "_nse", "_operand", "_shape", "_storage")
+
+    _shape: tuple[int, ...]
+    _storage: LevelStorage
+    _dtype: DType
+    _nse: int | None
+    # What the runtime made of the storage for compiled code, kept for the next call.
+    _operand: Any
+
+    def __init__(self) -> None:
+        raise TypeError("expected tensor(...) or SparseTensor.from_levels(...) to make a SparseTensor")
+
+    @classmethod
+    def from_levels(
+        cls,
+        encoding: str | Encoding,
+        shape: Sequence[int],
+        positions: Sequence[object],
+        coordinates: Sequence[object],
+        values: object,
+        *,
+        dtype: DTypeLike | DType | None = None,
+    ) -> SparseTensor:
+        """Returns a tensor of buffers as they are stored, after checking every rule of the encoding.
+
+        Memory is shared where width, byte order and layout agree; the levels of
+        an array-of-structs COO region agree as views of one interleaved array.
+
+        Args:
+            encoding: anything that `encoding` takes; widths it does not name are those of the arrays.
+            shape: the extent of each dimension.
+            positions: for each level an array of integers, or None where it has none.
+            coordinates: likewise.
+            values: the values of the innermost level's places, of any shape, in row-major order.
+            dtype: the element type, that of `values` by default.
+
+        Raises:
+            PositionsError: for positions of the wrong number, not monotone, or out of range.
+            CoordinatesError: for coordinates out of range, out of order, or repeated.
+            StorageError: for values or levels that do not match.
+            WidthError: for named widths too small for the numbers.
+            DTypeError: for arrays of the wrong type.
+
+        >>> A = SparseTensor.from_levels("CSR", (2, 3), [None, [0, 1, 3]], [None, [2, 0, 1]], [5.0, 6.0, 7.0])
+        >>> A.to_numpy()
+        array([[0., 0., 5.],
+               [6., 7., 0.]])
+        """
+        storage, extents, kind = storage_of_levels(encoding, shape, positions, coordinates, values, dtype)
+        return cls._made(extents, storage, kind)
+
+    @classmethod
+    def _trusted(cls, encoding: Encoding, shape: Sequence[int], storage: LevelStorage) -> SparseTensor:
+        """Returns a tensor of buffers that this package made itself; nothing is checked."""
+        if storage.encoding is not encoding:
+            storage = LevelStorage.from_buffers(encoding, storage.level_sizes, storage.buffers())
+        return cls._made(tuple(shape), storage, DType.of(storage.values.dtype))
+
+    @classmethod
+    def _made(cls, shape: tuple[int, ...], storage: LevelStorage, dtype: DType) -> SparseTensor:
+        self = object.__new__(cls)
+        self._shape, self._storage, self._dtype, self._nse = shape, storage, dtype, None
+        self._operand = None
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the extent of each dimension."""
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        """Returns the number of dimensions."""
+        return len(self._shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Returns the NumPy dtype of the values."""
+        dtype: np.dtype[Any] = self._storage.values.dtype
+        return dtype
+
+    @property
+    def encoding(self) -> Encoding:
+        """Returns how the tensor is stored, widths included."""
+        return self._storage.encoding
+
+    @property
+    def storage(self) -> LevelStorage:
+        """Returns positions and coordinates by level, and the values."""
+        return self._storage
+
+    @property
+    def type(self) -> TensorType:
+        """Returns the type that kernels are compiled for: any shape of this element type and encoding.
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> print(tensor([0, 7, 0]).type.to_mlir())
+        tensor<?xi64, #sparse_tensor.encoding<{ map = (d0) -> (d0 : compressed), posWidth = 32, crdWidth = 32 }>>
+        """
+        return TensorType(self._dtype, (None,) * self.ndim, self.encoding)
+
+    @property
+    def nse(self) -> int:
+        """Returns the number of stored entries, explicit zeros and the padding of blocks included."""
+        if self._nse is None:
+            self._nse = count_entries(self._storage)
+        return self._nse
+
+    @property
+    def nbytes(self) -> int:
+        """Returns the bytes of all buffers."""
+        return self._storage.nbytes
+
+    def to_coo(self) -> tuple[Array, Array]:
+        """Returns coordinates and values, in storage order.
+
+        Zeros are kept where they are stored one by one; formats whose innermost
+        level is dense or structured cannot tell them from padding and leave them out.
+
+        Returns:
+            an array of shape (rank, entries), int32 or int64, and an array of the values.
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> coordinates, values = tensor([[0.0, 2.0], [3.0, 0.0]], "CSC").to_coo()
+        >>> coordinates.tolist(), values.tolist()
+        ([[1, 0], [0, 1]], [3.0, 2.0])
+        """
+        dims, values = expand_dims(self._storage, self._shape)
+        return np.stack(dims), values.copy() if values is self._storage.values else values
+
+    def to_numpy(self) -> Array:
+        """Returns a dense array of the same shape and dtype; entries stored twice are added.
+
+        Raises:
+            TooLargeError: when it would not fit in memory.
+        """
+        # Python's integers count what no array index could.
+        elements = 1
+        for extent in self._shape:
+            elements *= extent
+        check_fits(elements * self.dtype.itemsize, f"a dense array of shape {self._shape}")
+        dims, values = expand_dims(self._storage, self._shape)
+        dense = as_encoding("dense", rank=self.ndim)
+        return pack(dense, self._shape, dims, values).values.reshape(self._shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("expected copy to be allowed, but got copy=False: a dense array of a sparse tensor is new")
+        array = self.to_numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def to_scipy(self) -> Any:
+        """Returns a SciPy sparse array: csr, csc or bsr of the same storage, else coo.
+
+        csr, csc and bsr share memory with this tensor, structure read-only; copy
+        the array before changing its structure in place.
+
+        Raises:
+            DTypeError: for element types that SciPy does not have (f16 and bf16).
+        """
+        from mlir_sparse.tensor.scipy_border import to_scipy  # SciPy is optional
+
+        return to_scipy(self)
+
+    def convert(self, encoding: str | Encoding, *, sum_duplicates: bool = True, **parameters: Any) -> SparseTensor:
+        """Returns this tensor in another encoding; itself where nothing changes.
+
+        Stored zeros are kept, except when a format whose innermost level is dense
+        or structured is left for another: there zeros are padding.
+
+        Args:
+            encoding: anything that `encoding` takes.
+            sum_duplicates: False keeps entries of equal coordinates apart, for encodings that allow it.
+            parameters: parameters of a preset, as for `encoding` (`block`, `order`, `pos_width`, ...).
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> tensor([[0.0, 2.0], [3.0, 0.0]]).convert("DCSC").storage.coordinates[0].tolist()
+        [0, 1]
+        """
+        wanted = as_encoding(encoding, rank=self.ndim, **parameters)
+        if wanted == self.encoding:
+            return self
+        storage = convert_storage(self._storage, self._shape, wanted, sum_duplicates=sum_duplicates)
+        return self._made(self._shape, storage, self._dtype)
+
+    def astype(self, dtype: DTypeLike | DType) -> SparseTensor:
+        """Returns the tensor with values of another element type; itself where it is that already.
+
+        Raises:
+            DTypeError: for complex values as real ones.
+        """
+        wanted = DType.of(dtype)
+        if wanted == self._dtype:
+            return self
+        buffers = (*self._storage.buffers()[:-1], cast_values(self._storage.values, wanted))
+        storage = LevelStorage.from_buffers(self.encoding, self._storage.level_sizes, buffers)
+        return self._made(self._shape, storage, wanted)
+
+    def __repr__(self) -> str:
+        return describe_tensor(self, entries=False)
+
+    def __str__(self) -> str:
+        return describe_tensor(self, entries=True)

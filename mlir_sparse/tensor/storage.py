@@ -1,0 +1,151 @@
+"""The buffers of one tensor, level by level, laid out as compiled code takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.errors import StorageError
+from mlir_sparse.tensor.layout import aos_regions
+
+__all__ = ["Array", "LevelStorage"]
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelStorage:
+    """Positions, coordinates and values of a tensor; nothing is checked here (see `from_levels`).
+
+    Args:
+        encoding: with concrete widths.
+        level_sizes: the size of each level.
+        positions: an array for each level, or None where the level has none.
+        coordinates: likewise. The levels of an array-of-structs COO region are
+            strided views of one flat array; arrays that are not, are interleaved.
+        values: the stored values, explicit zeros and padding included.
+    """
+
+    encoding: Encoding
+    level_sizes: tuple[int, ...]
+    positions: tuple[Array | None, ...]
+    coordinates: tuple[Array | None, ...]
+    values: Array
+    _buffers: tuple[Array, ...] = field(default=(), repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self._buffers:
+            return
+        flat = list(self.coordinates)
+        for region in aos_regions(self.encoding):
+            flat[region.start] = _interleave([c for lvl in region if (c := self.coordinates[lvl]) is not None])
+            for level in region[1:]:
+                flat[level] = None
+        pairs = zip(self.positions, flat, strict=True)
+        buffers = (*(_frozen(b) for pair in pairs for b in pair if b is not None), self.values)
+        rebuilt = LevelStorage.from_buffers(self.encoding, self.level_sizes, buffers)
+        object.__setattr__(self, "positions", rebuilt.positions)
+        object.__setattr__(self, "coordinates", rebuilt.coordinates)
+        object.__setattr__(self, "_buffers", buffers)
+
+    def buffers(self) -> tuple[Array, ...]:
+        """Returns the arrays in the order of compiled code's arguments.
+
+        For each level its positions, then its coordinates, where it has them;
+        the levels of an array-of-structs COO region have one coordinate array
+        together, at the first of them; values come last. All are contiguous.
+        """
+        return self._buffers
+
+    @staticmethod
+    def from_buffers(encoding: Encoding, level_sizes: Sequence[int], buffers: Sequence[Array]) -> LevelStorage:
+        """Returns the storage that has these `buffers()`; nothing is copied or checked.
+
+        Args:
+            encoding: with concrete widths.
+            level_sizes: the size of each level.
+            buffers: as `buffers` returns them.
+
+        Raises:
+            StorageError: for another number of buffers than the encoding has.
+        """
+        rank = encoding.lvl_rank
+        regions = {region.start: region for region in aos_regions(encoding)}
+        inside = {level for region in regions.values() for level in region[1:]}
+        positions: list[Array | None] = [None] * rank
+        coordinates: list[Array | None] = [None] * rank
+        taken = _Taker(encoding, buffers)
+        for level, kind in enumerate(encoding.level_types):
+            if kind.has_positions:
+                positions[level] = taken.next()
+            if not kind.has_coordinates or level in inside:
+                continue
+            flat = taken.next()
+            region = regions.get(level, range(level, level + 1))
+            for lvl in region:
+                coordinates[lvl] = flat[lvl - level :: len(region)] if len(region) > 1 else flat
+        values = taken.last()
+        sizes = tuple(level_sizes)
+        return LevelStorage(encoding, sizes, tuple(positions), tuple(coordinates), values, _buffers=taken.frozen())
+
+    @property
+    def nbytes(self) -> int:
+        """Returns the bytes of all buffers."""
+        return sum(buffer.nbytes for buffer in self._buffers)
+
+
+class _Taker:
+    """Hands out buffers in order, read-only but for the values."""
+
+    def __init__(self, encoding: Encoding, buffers: Sequence[Array]) -> None:
+        self._encoding = encoding
+        self._given = len(buffers)
+        self._buffers = (*(_frozen(b) for b in buffers[:-1]), *buffers[-1:])
+        self._at = 0
+
+    def next(self) -> Array:
+        if self._at >= self._given:
+            raise self._error(f"only {self._given}")
+        self._at += 1
+        return self._buffers[self._at - 1]
+
+    def last(self) -> Array:
+        if self._at != self._given - 1:
+            raise self._error(str(self._given))
+        return self.next()
+
+    def frozen(self) -> tuple[Array, ...]:
+        return self._buffers
+
+    def _error(self, got: str) -> StorageError:
+        return StorageError(
+            f"expected positions and coordinates of each level, then values, of {self._encoding.map_text()}, "
+            f"but got {got} buffers"
+        )
+
+
+def _frozen(array: Array) -> Array:
+    """Returns the array, or a view of it that cannot be written to: structure never changes."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _interleave(columns: Sequence[Array]) -> Array:
+    """Returns one array that holds the columns interleaved, without a copy when they already are."""
+    first, step = columns[0], columns[0].itemsize
+    stride = step * len(columns)
+    address = first.ctypes.data
+    together = all(
+        c.ctypes.data == address + i * step and c.dtype == first.dtype and c.strides == (stride,)
+        for i, c in enumerate(columns)
+    )
+    if together and first.size > 0:
+        return np.lib.stride_tricks.as_strided(first, (first.size * len(columns),), (step,), writeable=False)
+    return np.stack(columns, axis=1).reshape(-1)

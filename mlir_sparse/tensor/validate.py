@@ -1,0 +1,173 @@
+"""Buffers of a caller against their encoding: nothing reaches compiled code unchecked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.errors import RankError, StorageError
+from mlir_sparse.tensor.arrays import index_array, stored_integers, value_array
+from mlir_sparse.tensor.expand import expand_levels
+from mlir_sparse.tensor.faults import storage_faults
+from mlir_sparse.tensor.layout import aos_regions, check_shape, check_supported, has_padding, level_tuples
+from mlir_sparse.tensor.storage import Array, LevelStorage
+from mlir_sparse.tensor.widths import check_width, resolve_widths
+
+__all__ = ["check_explicit_value", "storage_of_levels", "validate_storage"]
+
+
+def storage_of_levels(
+    encoding: str | Encoding,
+    shape: Sequence[int],
+    positions: Sequence[object],
+    coordinates: Sequence[object],
+    values: object,
+    dtype: object = None,
+) -> tuple[LevelStorage, tuple[int, ...], DType]:
+    """Returns validated storage of a caller's arrays, sharing memory where the layout agrees.
+
+    Returns:
+        the storage, the shape as a tuple, and the element type.
+
+    Raises:
+        StorageError: for buffers that break their encoding, by level and position.
+        WidthError: for widths too small for the data.
+        DTypeError: for arrays of the wrong type.
+    """
+    wanted = as_encoding(encoding, rank=len(shape))
+    extents = check_shape(shape, wanted)
+    check_supported(wanted)
+    _check_presence(wanted, positions, coordinates)
+    pos = [None if p is None else index_array(p, f"positions[{lvl}]") for lvl, p in enumerate(positions)]
+    crd = [None if c is None else index_array(c, f"coordinates[{lvl}]") for lvl, c in enumerate(coordinates)]
+    stored, kind = value_array(values, dtype)
+    resolved = _resolve(wanted, pos, crd)
+    storage = LevelStorage(
+        resolved,
+        wanted.level_sizes(extents),
+        tuple(
+            None if p is None else stored_integers(p, resolved.pos_width, "posWidth", f"positions[{lvl}]")
+            for lvl, p in enumerate(pos)
+        ),
+        _stored_coordinates(resolved, crd),
+        stored.reshape(-1),
+    )
+    validate_storage(storage, extents)
+    check_explicit_value(resolved, storage.values, kind)
+    return storage, extents, kind
+
+
+def _check_presence(encoding: Encoding, positions: Sequence[object], coordinates: Sequence[object]) -> None:
+    for name, given in (("positions", positions), ("coordinates", coordinates)):
+        if len(given) != encoding.lvl_rank:
+            raise RankError(
+                f"expected {name} of {encoding.lvl_rank} levels (an array or None each), but got {len(given)}"
+            )
+    for level, kind in enumerate(encoding.level_types):
+        for name, given, has in (
+            ("positions", positions, kind.has_positions),
+            ("coordinates", coordinates, kind.has_coordinates),
+        ):
+            if (given[level] is not None) != has:
+                rule = "an array" if has else "None"
+                got = "an array" if given[level] is not None else "None"
+                raise StorageError(f"expected {rule} as {name}[{level}] of level {level} ({kind}), but got {got}")
+
+
+def _resolve(encoding: Encoding, pos: Sequence[Array | None], crd: Sequence[Array | None]) -> Encoding:
+    """Returns the encoding with the widths of the arrays where it names none."""
+    longest = max((c.size for c in crd if c is not None), default=0)
+    if encoding.pos_width and any(p is not None for p in pos):
+        check_width("posWidth", encoding.pos_width, longest)
+    return resolve_widths(
+        encoding,
+        largest_position=longest if any(p is not None for p in pos) else 0,
+        # Named widths are held against each coordinate when it is stored.
+        largest_coordinate=0 if encoding.crd_width else _largest(crd),
+        source=(_widest(pos), _widest(crd)),
+    )
+
+
+def _widest(arrays: Sequence[Array | None]) -> int | None:
+    return max((a.dtype.itemsize * 8 for a in arrays if a is not None), default=None)
+
+
+def _largest(arrays: Sequence[Array | None]) -> int:
+    wide = [a for a in arrays if a is not None and a.size and a.dtype == np.uint32]
+    return max((int(a.max()) for a in wide), default=0)
+
+
+def _stored_coordinates(encoding: Encoding, crd: Sequence[Array | None]) -> tuple[Array | None, ...]:
+    # Levels that share an array keep their strides: they may be views of one already.
+    shared = {level for region in aos_regions(encoding) for level in region}
+    stored: list[Array | None] = []
+    for level, array in enumerate(crd):
+        if array is None:
+            stored.append(None)
+        elif level in shared and array.dtype.itemsize * 8 == encoding.crd_width and array.dtype.kind == "i":
+            stored.append(array)
+        else:
+            stored.append(stored_integers(array, encoding.crd_width, "crdWidth", f"coordinates[{level}]"))
+    for region in aos_regions(encoding):
+        _check_region_lengths(region, stored)
+    return tuple(stored)
+
+
+def _check_region_lengths(region: range, stored: Sequence[Array | None]) -> None:
+    sizes = [array.size for level in region if (array := stored[level]) is not None]
+    if len(set(sizes)) > 1:
+        level = region[next(i for i, size in enumerate(sizes) if size != sizes[0])]
+        raise StorageError(
+            f"expected coordinates[{level}] to have length {sizes[0]}, that of coordinates[{region.start}] in the same "
+            f"array of structs, but got {sizes[level - region.start]}"
+        )
+
+
+def validate_storage(storage: LevelStorage, shape: tuple[int, ...]) -> None:
+    """Raises StorageError for the first rule of the encoding that the buffers break.
+
+    Args:
+        storage: the buffers, of the right dtypes.
+        shape: the extents of the tensor's dimensions.
+    """
+    encoding = storage.encoding
+    levels = level_tuples(encoding, storage.level_sizes)
+    with storage_faults(encoding):
+        _native.validate(levels, storage.positions, storage.coordinates, storage.values.size)
+    _check_padding(storage, shape)
+
+
+def _check_padding(storage: LevelStorage, shape: tuple[int, ...]) -> None:
+    """Raises StorageError for values that blocks store beyond the edge of the tensor."""
+    encoding = storage.encoding
+    if all(extent % encoding.block_of(dim) == 0 for dim, extent in enumerate(shape)):
+        return
+    columns, values = expand_levels(storage)
+    dims = encoding.lvl_to_dim.evaluate(columns)
+    outside = np.zeros(values.size, dtype=bool)
+    for dim, extent in zip(dims, shape, strict=True):
+        outside |= dim >= extent
+    at = np.flatnonzero(outside & (values != 0))
+    if at.size:
+        where = tuple(int(dim[at[0]]) for dim in dims)
+        raise StorageError(
+            f"expected zeros in the parts of blocks beyond shape {shape}, but got {values[at[0]]} at {where}"
+        )
+
+
+def check_explicit_value(encoding: Encoding, values: Array, dtype: DType) -> None:
+    """Raises StorageError for values other than the encoding's explicitVal (zeros that pad blocks aside)."""
+    given = encoding.explicit_val
+    if given is None:
+        return
+    differs = values != np.asarray(given.value).astype(dtype.numpy)
+    if has_padding(encoding):
+        differs &= values != 0
+    if differs.any():
+        at = int(np.argmax(differs))
+        raise StorageError(f"expected all values to be explicitVal = {given}, but got {values[at]} at values[{at}]")
