@@ -1,4 +1,4 @@
-"""Hypothesis strategies: notation as text and as trees, and kernels with data."""
+"""Hypothesis strategies: notation as text and as trees, kernels with data, encodings."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
+from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.presets import PRESETS, preset_encoding
 from mlir_sparse.notation import (
     FUNCTIONS,
     Access,
@@ -38,6 +40,7 @@ __all__ = [
     "assignments",
     "dense_data",
     "dtypes",
+    "encodings",
     "kernels",
     "notation_text",
     "operands",
@@ -318,3 +321,31 @@ def _reach(subscript: Subscript, extents: Mapping[str, int]) -> int:
         return extents[subscript.name]
     ends = [c * max(0, extents[variable.name] - 1) for c, variable in subscript.terms if c > 0]
     return max(0, subscript.constant + sum(ends) + 1)
+
+
+# -- encodings ----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def encodings(draw: st.DrawFn, rank: int, without: tuple[str, ...] = ("CSR_SLICE",)) -> Encoding:
+    """Draws a preset of the rank, with parameters and widths.
+
+    Args:
+        rank: the number of dimensions.
+        without: presets to leave out; a slice is a view of another tensor, which no test can pack.
+    """
+    fitting = [preset.name for preset in PRESETS.values() if preset.min_rank <= rank <= (preset.max_rank or rank)]
+    name = draw(st.sampled_from([name for name in fitting if name not in without]))
+    widths = st.sampled_from([0, 8, 16, 32, 64])
+    match PRESETS[name].parameter:
+        case "order":
+            encoding = preset_encoding(name, rank, order=draw(st.permutations(range(rank))))
+        case "block":
+            block = draw(st.lists(st.integers(1, 3), min_size=rank, max_size=rank))
+            encoding = preset_encoding(name, rank, block=block)
+        case "n_m":
+            m = draw(st.integers(2, 4))
+            encoding = preset_encoding(name, rank, n=draw(st.integers(1, m)), m=m)
+        case _:
+            encoding = preset_encoding(name, rank)
+    return encoding.with_widths(draw(widths), draw(widths))
