@@ -1,16 +1,44 @@
-"""The presets, as `mlir-sparse formats` prints them."""
+"""The presets, as `mlir-sparse formats` prints them: what each is, stores, and works with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from mlir_sparse.encoding import PRESETS, Preset, encoding
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import PRESETS, Encoding, Preset, TensorType, encoding
 from mlir_sparse.encoding.presets import find_preset
+from mlir_sparse.errors import SparseError
+from mlir_sparse.kernel import KernelSpec, infer_output
+from mlir_sparse.notation import Access, parse, walk
+from mlir_sparse.plan import Conversion, plan
 
-__all__ = ["describe_format", "describe_formats"]
+__all__ = ["describe_format", "describe_formats", "works_with"]
 
-# What code generation does for an encoding, by what its levels are.
-_NOT_AS_OUTPUT = "operand; results are converted to it"
+# By rank; A has the storage in question, and so has C where it stands on the left. All else is dense.
+KERNELS: dict[int, dict[str, str]] = {
+    1: {
+        "dot product": "a = A(i) * x(i)",
+        "scaled": "C(i) = 2 * A(i)",
+        "sum of two": "C(i) = A(i) + B(i)",
+    },
+    2: {
+        "SpMV": "y(i) = A(i,j) * x(j)",
+        "transposed SpMV": "y(j) = A(i,j) * x(i)",
+        "SpMM": "Y(i,k) = A(i,j) * X(j,k)",
+        "SDDMM": "C(i,j) = A(i,j) * X(i,k) * Y(k,j)",
+        "sum of two": "C(i,j) = A(i,j) + B(i,j)",
+        "elementwise product": "C(i,j) = A(i,j) * B(i,j)",
+        "SpGEMM": "C(i,j) = A(i,k) * B(k,j)",
+    },
+    3: {
+        "TTV": "Y(i,j) = A(i,j,k) * x(k)",
+        "TTM": "Y(i,j,l) = A(i,j,k) * X(k,l)",
+        "MTTKRP": "Y(i,l) = A(i,j,k) * X(k,l) * Z(j,l)",
+        "inner product": "a = A(i,j,k) * B(i,j,k)",
+        "sum of two": "C(i,j,k) = A(i,j,k) + B(i,j,k)",
+    },
+}
 
 
 def describe_formats(names: Iterable[str] = ()) -> Iterator[str]:
@@ -25,10 +53,50 @@ def describe_formats(names: Iterable[str] = ()) -> Iterator[str]:
 
 
 def describe_format(preset: Preset) -> str:
-    """Returns what a preset is: words, attribute text, levels and storage arrays."""
+    """Returns what a preset is: words, attribute text, levels, storage arrays and kernels."""
     value = encoding(preset.name)
-    ranks = str(preset.min_rank) if preset.min_rank == preset.max_rank else f"{preset.min_rank} to {preset.max_rank}"
-    if preset.max_rank is None:
-        ranks = f"{preset.min_rank} or more"
     _, *rest = value.describe().splitlines()
-    return "\n".join([f"{preset.name}: {preset.doc} (rank {ranks})", f"  {value}", *rest])
+    lines = [f"{preset.name}: {preset.doc} ({_ranks(preset)})", f"  {value}", *rest]
+    found = works_with(value)
+    for how in dict.fromkeys(found.values()):
+        lines.append(f"  {how}: {', '.join(name for name, other in found.items() if other == how)}")
+    return "\n".join(lines)
+
+
+def _ranks(preset: Preset) -> str:
+    if preset.max_rank is None:
+        return f"rank {preset.min_rank} or more"
+    return f"rank {preset.min_rank}" + (f" to {preset.max_rank}" if preset.max_rank > preset.min_rank else "")
+
+
+def works_with(storage: Encoding) -> dict[str, str]:
+    """Tells for each common kernel how it takes a storage format, by planning it.
+
+    Returns:
+        kernel to "runs as stored", "converts first", "converts the result" or "refused".
+
+    >>> works_with(encoding("CSR"))["SpMV"]
+    'runs as stored'
+    """
+    return {name: _outcome(text, storage) for name, text in KERNELS.get(storage.dim_rank, {}).items()}
+
+
+def _outcome(text: str, storage: Encoding) -> str:
+    assignment = parse(text)
+    ranks = {n.tensor: len(n.subscripts) for n in walk(assignment.value) if isinstance(n, Access)}
+    types = {name: _type(rank, storage if name in "AB" else None) for name, rank in ranks.items()}
+    try:
+        output = infer_output(assignment, types)
+        if assignment.target.tensor == "C":
+            output = replace(output, encoding=storage)
+        program = plan(KernelSpec(assignment, tuple(types.items()), output))
+    except SparseError:
+        return "refused"
+    conversions = [step for step in program.steps if isinstance(step, Conversion)]
+    if any(step.operand in types for step in conversions):
+        return "converts first"
+    return "converts the result" if conversions else "runs as stored"
+
+
+def _type(rank: int, storage: Encoding | None) -> TensorType:
+    return TensorType(DType("f64"), (None,) * rank, storage)
