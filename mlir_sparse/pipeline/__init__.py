@@ -4,5 +4,6 @@ from mlir_sparse.pipeline.cpu import cpu
 from mlir_sparse.pipeline.isolate import compile_module, warm_up
 from mlir_sparse.pipeline.passes import Pass, Pipeline
 from mlir_sparse.pipeline.sparsifier import sparsifier
+from mlir_sparse.pipeline.target import cpu_features, vector_lanes
 
-__all__ = ["Pass", "Pipeline", "compile_module", "cpu", "sparsifier", "warm_up"]
+__all__ = ["Pass", "Pipeline", "compile_module", "cpu", "cpu_features", "sparsifier", "vector_lanes", "warm_up"]

@@ -1,0 +1,428 @@
+"""Compile, evaluate, einsum: the only place where the stages meet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from mlir_sparse import _native, kernel, lower, notation, pipeline, plan, runtime
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.errors import ExtentError, OperandError, SparseError, UnknownTensorError, UnsupportedError
+from mlir_sparse.kernel import KernelSpec
+from mlir_sparse.notation import Assignment, IndexVar
+from mlir_sparse.runtime import arguments
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = ["STAGES", "Kernel", "Stage", "compile", "einsum", "evaluate", "parse"]
+
+Array = np.ndarray[Any, Any]
+Value = Array | SparseTensor
+Stage = Literal["notation", "plan", "linalg", "sparsified", "llvm", "llvmir", "asm"]
+STAGES: tuple[Stage, ...] = ("notation", "plan", "linalg", "sparsified", "llvm", "llvmir", "asm")
+
+_Types = tuple[TensorType, ...]
+
+
+def parse(text: str | Assignment) -> Assignment:
+    """Parses index notation and checks that it means something.
+
+    Args:
+        text: one statement, such as `"y(i) = A(i,j) * x(j)"`.
+
+    Raises:
+        NotationSyntaxError: for text outside the grammar.
+        NotationError: for an assignment without a meaning.
+
+    >>> str(parse("y(i)=A(i,j)*x(j)"))
+    'y(i) = A(i,j) * x(j)'
+    """
+    if isinstance(text, Assignment):
+        notation.check(text)
+        return text
+    return _parse(text)
+
+
+@lru_cache(maxsize=512)
+def _parse(text: str) -> Assignment:
+    assignment = notation.parse(text)
+    notation.check(assignment)
+    return assignment
+
+
+@dataclass(frozen=True)
+class _Build:
+    """A kernel specialised to the widths of its operands: the stages, each made when first asked for."""
+
+    spec: KernelSpec
+
+    @cached_property
+    def program(self) -> plan.Program:
+        return plan.plan(self.spec)
+
+    @cached_property
+    def lowered(self) -> lower.LoweredProgram:
+        return lower.lower(self.program)
+
+    @property
+    def lanes(self) -> int:
+        """Returns the lanes to vectorise with: none where lanes of one vector could meet in one element."""
+        kinds = [kind for _, kind in self.program.types if kind.encoding is not None]
+        plain = all(k.dtype.name in ("f32", "f64") for _, k in self.program.types)
+        wide = all(
+            w >= 32 for k in kinds if k.encoding for w in (k.encoding.pos_width or 64, k.encoding.crd_width or 64)
+        )
+        unique = all(k.encoding.is_unique for k in kinds if k.encoding)
+        return pipeline.vector_lanes() if plain and wide and unique and self.spec.output.encoding is None else 0
+
+    @property
+    def sparsifier(self) -> pipeline.Pipeline:
+        return pipeline.sparsifier(self.lanes)
+
+    def compile(self, passes: pipeline.Pipeline, *, as_text: bool = False) -> bytes:
+        return pipeline.compile_module(self.lowered.bytecode, passes, kernel=str(self.spec.assignment), as_text=as_text)
+
+    @cached_property
+    def executable(self) -> runtime.Executable:
+        code = self.compile(self.sparsifier.then(pipeline.cpu()))
+        module = runtime.CompiledModule(code, [function.name for function in self.lowered.functions])
+        functions = iter(self.lowered.functions)
+        stages = tuple(
+            _call_stage(next(functions), self.program, module)
+            if isinstance(step, plan.Generic)
+            else runtime.Convert(step.result, step.operand, self.program.type_of(step.result), step.drop_zeros)
+            for step in self.program.steps
+        )
+        return runtime.Executable(stages, self.program.result, module)
+
+
+def _call_stage(function: lower.Function, program: plan.Program, module: runtime.CompiledModule) -> runtime.Call:
+    step, output = function.step, program.type_of(function.step.result)
+    parameters = [_parameter(access, program.type_of(access.tensor), step.loops) for access in function.operands]
+    result = _native.Result.dense()
+    if output.encoding is None:
+        parameters.append(_parameter(step.target, output, step.loops))
+    else:
+        result = _native.Result.sparse(output.encoding.lvl_rank, runtime.buffer_dtypes(output.encoding, output.dtype))
+    launcher = _native.Launcher(module.addresses[function.name], parameters, result, len(step.loops))
+    return runtime.Call(
+        launcher,
+        tuple(access.tensor for access in function.operands),
+        tuple(
+            tuple(s.name if isinstance(s, IndexVar) else None for s in access.subscripts)
+            for access in function.operands
+        ),
+        step.result,
+        tuple(s.name for s in step.target.subscripts if isinstance(s, IndexVar)),
+        output.dtype,
+        output.encoding,
+        step.meeting is plan.Meeting.CONTINUE,
+    )
+
+
+def _parameter(access: notation.Access, kind: TensorType, loops: tuple[IndexVar, ...]) -> _native.Parameter:
+    subscripts = [
+        _native.Subscript([(1, loops.index(s))])
+        if isinstance(s, IndexVar)
+        else _native.Subscript([(c, loops.index(v)) for c, v in s.terms], s.constant)
+        for s in access.subscripts
+    ]
+    if kind.encoding is None:
+        return _native.Parameter.dense(kind.dtype.numpy, subscripts)
+    return _native.Parameter.sparse(runtime.type_id(kind.dtype, kind.encoding), subscripts)
+
+
+class Kernel:
+    """A compiled assignment, for tensors of any shape of the types it was compiled for.
+
+    Call it with its operands, in the order in which the notation first names them or
+    by name: `spmv(A, x)`, `spmv(A=A, x=x, out=y)`. With `out=` a dense result is
+    written in place and nothing is allocated.
+
+    Calls may come from several threads at once.
+    """
+
+    def __init__(self, spec: KernelSpec) -> None:
+        self.spec = spec
+        self.parameters = spec.assignment.inputs
+        self._builds: dict[_Types, _Build] = {}
+        self._lock = threading.Lock()
+        # The function called last, tried first: it returns None for arguments that are not its own.
+        self._launch: _native.Launcher | None = None
+        self._storage: Encoding | None = None
+
+    def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
+        """Computes the result.
+
+        Args:
+            operands: the operands, by position.
+            out: an array for a dense result, of its shape and dtype.
+            named: the operands, by name.
+
+        Returns:
+            `out` if given; else a new array for a dense result (0-d for a scalar), a SparseTensor for a sparse one.
+
+        Raises:
+            UnknownTensorError, OperandError, DTypeError, RankError: for operands that are not the kernel's.
+            ExtentError: for shapes that do not fit together.
+        """
+        if self._launch is not None and not named:
+            returned = self._launch(operands, out)
+            if returned is not None:
+                return returned if self._storage is None else runtime.finish_sparse(self._storage, *returned)
+        return self._call(self._bind(operands, named), out)
+
+    def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        if len(operands) > len(self.parameters):
+            raise OperandError(
+                f"expected {len(self.parameters)} operands ({', '.join(self.parameters)}), but got {len(operands)}"
+            )
+        bound = dict(zip(self.parameters, operands, strict=False))
+        for name, value in named.items():
+            if name in bound:
+                raise OperandError(f"expected {name} once, but got it by position and by name")
+            bound[name] = value
+        kernel.check_names(self.spec.assignment, tuple(bound))
+        return bound
+
+    def _call(self, bound: Mapping[str, Any], out: Any) -> Value:
+        types = dict(self.spec.inputs)
+        values = {name: arguments.as_argument(name, bound[name], types[name]) for name in self.parameters}
+        target = None if out is None else arguments.as_output(out, self.spec.output)
+        shapes = {name: value.shape for name, value in values.items()}
+        extents = kernel.infer_extents(self.spec.assignment, shapes, None if target is None else target.shape)
+        self._check_static(shapes)
+        for name, value in values.items():
+            if isinstance(value, SparseTensor):
+                runtime.operand_of(value)
+        executable = self._build_for(values).executable
+        self._launch = executable.only_launcher
+        self._storage = executable.only_encoding
+        named = {variable.name: extent for variable, extent in extents.items()}
+        if target is None:
+            return executable.run(values, named, None)
+        room = target if _is_ready(target, values, self.spec.output.dtype) else None
+        result = executable.run(values, named, room)
+        if room is None:
+            np.copyto(target, result, casting="unsafe")  # only bool from i8 is left to cast
+        return target
+
+    def _check_static(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        for name, kind in self.spec.inputs:
+            for axis, (static, size) in enumerate(zip(kind.shape, shapes[name], strict=True)):
+                if static is not None and static != size:
+                    raise ExtentError(
+                        f"expected {name} of shape {kernel.shape_text(kind.shape)}, "
+                        f"but got {kernel.shape_text(shapes[name])} (axis {axis})"
+                    )
+
+    def _build_for(self, values: Mapping[str, Value]) -> _Build:
+        types = tuple(arguments.type_of(values[name]) for name in self.parameters)
+        with self._lock:
+            build = self._builds.get(types)
+            if build is None:
+                inputs = tuple(zip(self.parameters, types, strict=True))
+                output = replace(self.spec.output, encoding=_with_widths(self.spec.output.encoding, types))
+                build = self._builds[types] = _Build(KernelSpec(self.spec.assignment, inputs, output))
+                build.executable  # noqa: B018 - compiled under the lock, once
+            return build
+
+    @cached_property
+    def _declared(self) -> _Build:
+        return _Build(self.spec)
+
+    def ir(self, stage: Stage = "linalg") -> str:
+        """Returns the kernel's text at a stage: `notation`, `plan`, `linalg`, `sparsified`, `llvm`, `llvmir` or `asm`.
+
+        Raises:
+            SparseError: for an unknown stage.
+        """
+        build = self._declared
+        match stage:
+            case "notation":
+                return f"{build.program.spec.explicit}\n"
+            case "plan":
+                return str(build.program)
+            case "linalg":
+                return _native_steps(build.program) + build.lowered.text
+            case "sparsified":
+                return build.compile(build.sparsifier, as_text=True).decode()
+            case "llvm":
+                return build.compile(build.sparsifier.then(pipeline.cpu()), as_text=True).decode()
+            case "llvmir":
+                return runtime.llvm_ir(build.compile(build.sparsifier.then(pipeline.cpu())))
+            case "asm":
+                return runtime.assembly(build.compile(build.sparsifier.then(pipeline.cpu())))
+            case _:
+                raise SparseError(f"expected a stage of {', '.join(STAGES)}, but got {stage!r}")
+
+    def explain(self) -> str:
+        """Returns what the kernel does, in which loops, over which storage, where, and why."""
+        build = self._declared
+        lanes = f"{build.lanes} lanes a vector" if build.lanes else "scalar loops"
+        return f"{plan.explain(build.program)}\n\nruns on: cpu, 1 thread, {lanes}"
+
+    @property
+    def output(self) -> TensorType:
+        """Returns the type of the result: asked for, or inferred."""
+        return self.spec.output
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.spec})"
+
+
+def _native_steps(program: plan.Program) -> str:
+    """Returns the steps between the functions of a module as comments that MLIR skips."""
+    steps = [step for step in program.steps if isinstance(step, plan.Conversion)]
+    lines = (f"// {s.result} = {s.operand} as {program.type_of(s.result)}, natively: {s.reason}\n" for s in steps)
+    return "".join(lines)
+
+
+def _is_ready(target: Array, values: Mapping[str, Value], dtype: DType) -> bool:
+    """Returns whether compiled code may write to an array itself: laid out plainly, and apart from all inputs."""
+    if target.dtype != dtype.numpy or not (target.flags.c_contiguous and target.flags.aligned):
+        return False
+    held = [
+        array
+        for value in values.values()
+        for array in (value.storage.buffers() if isinstance(value, SparseTensor) else (value,))
+    ]
+    return not any(np.may_share_memory(target, array) for array in held)
+
+
+def _with_widths(encoding: Encoding | None, types: _Types) -> Encoding | None:
+    """Returns the encoding of a result with the widths it does not name: those of the operands, at least 32 bits."""
+    if encoding is None:
+        return None
+    found = [kind.encoding for kind in types if kind.encoding is not None]
+    positions = max((e.pos_width for e in found), default=64)
+    coordinates = max((e.crd_width for e in found), default=64)
+    return encoding.with_widths(encoding.pos_width or max(32, positions), encoding.crd_width or max(32, coordinates))
+
+
+def compile(
+    text: str | Assignment,
+    *,
+    out: str | Encoding | TensorType | None = None,
+    tensors: Mapping[str, Any] | None = None,
+    target: str = "cpu",
+    **named: Any,
+) -> Kernel:
+    """Compiles an assignment for tensors of given types.
+
+    Args:
+        text: index notation.
+        out: the storage of the result: anything `encoding` takes, or "dense"; inferred when absent.
+        tensors: data or types by name, for names that clash with these arguments.
+        target: where to run: "cpu".
+        named: for each tensor read, data or a type such as `"f64[?,?] CSR"`.
+
+    Raises:
+        SparseError: one of its kinds, for every mistake in text, types or data.
+
+    >>> spmv = compile("y(i) = A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]")
+    >>> print(spmv.output)
+    f64[?]
+    """
+    assignment = parse(text)
+    given = {**named, **(tensors or {})}
+    declared = dict(given)
+    target_name = assignment.target.tensor
+    asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
+    kernel.check_names(assignment, tuple(declared))
+    types = tuple((name, _type_of(name, declared[name])) for name in assignment.inputs)
+    return _compiled(assignment, types, _output(assignment, dict(types), out, asked), target)
+
+
+def _type_of(name: str, given: Any) -> TensorType:
+    if isinstance(given, TensorType):
+        return given
+    if isinstance(given, str):
+        return TensorType.parse(given)
+    return arguments.type_of(arguments.value_of(name, given))
+
+
+def _output(assignment: Assignment, types: Mapping[str, TensorType], out: Any, asked: Any) -> TensorType:
+    for access in (node for node in notation.walk(assignment.value) if isinstance(node, notation.Access)):
+        if len(access.subscripts) != types[access.tensor].rank:
+            break  # check_spec says so with a caret
+    else:
+        inferred = kernel.infer_output(assignment, types)
+        if asked is not None:
+            return _type_of(assignment.target.tensor, asked)
+        if isinstance(out, TensorType):
+            return out
+        if out is None:
+            return inferred
+        if isinstance(out, str) and out.strip().lower() == "dense":
+            return replace(inferred, encoding=None)
+        return replace(inferred, encoding=as_encoding(out, rank=inferred.rank))
+    return TensorType(DType("f64"), (None,) * len(assignment.target.subscripts))
+
+
+@lru_cache(maxsize=256)
+def _compiled(
+    assignment: Assignment, types: tuple[tuple[str, TensorType], ...], output: TensorType, target: str
+) -> Kernel:
+    if target != "cpu":
+        raise UnsupportedError(f"expected target='cpu', but got {target!r}: kernels run on the CPU only so far")
+    spec = KernelSpec(assignment, types, output)
+    kernel.check_spec(spec)
+    return Kernel(spec)
+
+
+def evaluate(
+    text: str | Assignment,
+    *,
+    out: str | Encoding | TensorType | Array | None = None,
+    tensors: Mapping[str, Any] | None = None,
+    target: str = "cpu",
+    **named: Any,
+) -> Any:
+    """Computes an assignment on data; kernels are compiled once for each combination of types.
+
+    Args:
+        text: index notation.
+        out: the storage of the result (as for `compile`), or an array to write a dense result to.
+        tensors: data by name, for names that clash with these arguments.
+        target: where to run.
+        named: the data of each tensor read: arrays, SparseTensors, SciPy sparse arrays, numbers.
+
+    Returns:
+        an array for a dense result (0-d for a scalar), a SparseTensor for a sparse one.
+
+    >>> evaluate("y(i) = A(i,j) * x(j)", A=np.eye(2), x=np.array([3.0, 4.0]))
+    array([3., 4.])
+    """
+    assignment = parse(text)
+    values = {name: arguments.value_of(name, value) for name, value in {**named, **(tensors or {})}.items()}
+    array = out if isinstance(out, np.ndarray) else None
+    types: Mapping[str, Any] = {name: arguments.type_of(value) for name, value in values.items()}
+    storage = "dense" if array is not None else out
+    compiled = compile(assignment, out=storage, tensors=types, target=target)
+    kernel.check_names(assignment, tuple(values))
+    return compiled._call(values, array)
+
+
+def einsum(text: str, *operands: Any, out: str | Encoding | TensorType | Array | None = None) -> Any:
+    """Computes a NumPy einsum on any mix of sparse and dense operands.
+
+    Args:
+        text: subscripts as `numpy.einsum` takes them, implicit output and ellipsis included.
+        operands: arrays, SparseTensors or SciPy sparse arrays.
+        out: the storage of the result, or an array for a dense one.
+
+    >>> einsum("ij,j->i", np.eye(2), np.array([3.0, 4.0]))
+    array([3., 4.])
+    """
+    values = {f"a{number}": arguments.value_of(f"operand {number}", o) for number, o in enumerate(operands)}
+    if not values:
+        raise UnknownTensorError(f"expected operands for einsum {text!r}, but got none")
+    assignment = notation.parse_einsum(text, tuple(value.ndim for value in values.values()))
+    return evaluate(assignment, out=out, tensors=values)

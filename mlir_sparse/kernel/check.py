@@ -1,0 +1,91 @@
+"""What an assignment and the types of its tensors must agree on."""
+
+from __future__ import annotations
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import ExtentError, RankError, UnknownTensorError
+from mlir_sparse.kernel.spec import KernelSpec
+from mlir_sparse.notation import Access, Assignment, IndexVar, walk
+
+__all__ = ["check_names", "check_spec", "shape_text"]
+
+
+def check_names(assignment: Assignment, given: tuple[str, ...]) -> None:
+    """Raises unless the tensors given are the ones that the assignment reads.
+
+    Raises:
+        UnknownTensorError: with a caret below the tensor that has no data.
+    """
+    for name in assignment.inputs:
+        if name not in given:
+            others = f"; given are {', '.join(given)}" if given else ""
+            raise UnknownTensorError(
+                f"expected data for tensor {name}, but got none{others}: pass {name}=... or tensors={{'{name}': ...}}",
+                source=assignment.source,
+                span=_access_of(assignment, name).span,
+            )
+    for name in given:
+        if name not in assignment.inputs:
+            raise UnknownTensorError(
+                f"expected a tensor of {assignment} ({', '.join(assignment.inputs)}), but got {name}"
+            )
+
+
+def check_spec(spec: KernelSpec) -> None:
+    """Raises unless ranks and static extents agree.
+
+    Raises:
+        RankError: for an access with another number of subscripts than the tensor has dimensions.
+        ExtentError: for an index variable with two static extents.
+    """
+    assignment = spec.assignment
+    extents: dict[IndexVar, tuple[int, Access]] = {}
+    for access in _accesses(assignment):
+        kind = spec.output if access is assignment.target else spec.type_of(access.tensor)
+        _check_rank(assignment, access, kind)
+        _check_extents(assignment, access, kind, extents)
+
+
+def _accesses(assignment: Assignment) -> list[Access]:
+    return [assignment.target, *(node for node in walk(assignment.value) if isinstance(node, Access))]
+
+
+def _access_of(assignment: Assignment, name: str) -> Access:
+    return next(access for access in reversed(_accesses(assignment)) if access.tensor == name)
+
+
+def _check_rank(assignment: Assignment, access: Access, kind: TensorType) -> None:
+    if len(access.subscripts) == kind.rank:
+        return
+    raise RankError(
+        f"expected {kind.rank} subscripts for {access.tensor} of shape {shape_text(kind.shape)}, "
+        f"but got {len(access.subscripts)} in {access}",
+        source=assignment.source,
+        span=access.span,
+    )
+
+
+def _check_extents(
+    assignment: Assignment, access: Access, kind: TensorType, extents: dict[IndexVar, tuple[int, Access]]
+) -> None:
+    for axis, (subscript, size) in enumerate(zip(access.subscripts, kind.shape, strict=True)):
+        if size is None or not isinstance(subscript, IndexVar):
+            continue
+        known, first = extents.setdefault(subscript, (size, access))
+        if known != size:
+            raise ExtentError(
+                f"expected index {subscript} to range over one extent, but got {known} from {first} "
+                f"and {size} from axis {axis} of {access}",
+                source=assignment.source,
+                span=subscript.span,
+            )
+
+
+def shape_text(shape: tuple[int | None, ...]) -> str:
+    """Returns a shape as errors show it.
+
+    >>> shape_text((3, None))
+    '(3, ?)'
+    """
+    sizes = ", ".join("?" if size is None else str(size) for size in shape)
+    return f"({sizes},)" if len(shape) == 1 else f"({sizes})"

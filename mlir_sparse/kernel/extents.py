@@ -1,0 +1,122 @@
+"""The extent of every index variable, from the shapes of the tensors at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mlir_sparse.errors import ExtentError
+from mlir_sparse.notation import Access, AffineSubscript, Assignment, IndexVar, walk
+
+__all__ = ["infer_extents", "subscript_bounds"]
+
+Shape = tuple[int, ...]
+
+
+def infer_extents(assignment: Assignment, shapes: Mapping[str, Shape], out: Shape | None) -> dict[IndexVar, int]:
+    """Returns how far each index variable runs.
+
+    A variable that is a subscript by itself runs over that axis. One that only
+    stands in sums (`x(i + k)`) runs as far as the axis allows, which needs all
+    others of that sum to be known.
+
+    Args:
+        assignment: the statement.
+        shapes: the shape of each input.
+        out: the shape of the output, where one was given.
+
+    Raises:
+        ExtentError: for two extents of one variable, an axis too short for its subscript, or a variable without extent.
+    """
+    accesses = [(node, shapes[node.tensor]) for node in walk(assignment.value) if isinstance(node, Access)]
+    if assignment.op.reads_target:
+        accesses.insert(0, (assignment.target, shapes[assignment.target.tensor]))
+    if out is not None:
+        accesses.append((assignment.target, out))
+    extents = _plain_extents(assignment, accesses)
+    _affine_extents(accesses, extents)
+    _check_all_known(assignment, extents)
+    _check_inside(assignment, accesses, extents)
+    return extents
+
+
+def subscript_bounds(subscript: AffineSubscript, extents: Mapping[IndexVar, int]) -> tuple[int, int] | None:
+    """Returns the least and greatest value of a subscript; None where a loop is empty."""
+    low = high = subscript.constant
+    for coefficient, variable in subscript.terms:
+        extent = extents[variable]
+        if extent == 0:
+            return None
+        low += min(0, coefficient * (extent - 1))
+        high += max(0, coefficient * (extent - 1))
+    return low, high
+
+
+def _plain_extents(assignment: Assignment, accesses: list[tuple[Access, Shape]]) -> dict[IndexVar, int]:
+    extents: dict[IndexVar, int] = {}
+    origin: dict[IndexVar, tuple[Access, int]] = {}
+    for access, shape in accesses:
+        for axis, (subscript, size) in enumerate(zip(access.subscripts, shape, strict=True)):
+            if not isinstance(subscript, IndexVar):
+                continue
+            known = extents.setdefault(subscript, size)
+            first, first_axis = origin.setdefault(subscript, (access, axis))
+            if known != size:
+                raise ExtentError(
+                    f"expected index {subscript} to range over one extent, but got {known} "
+                    f"(axis {first_axis} of {first.tensor}) and {size} (axis {axis} of {access.tensor}) in {assignment}",
+                    source=assignment.source,
+                    span=subscript.span,
+                )
+    return extents
+
+
+def _affine_extents(accesses: list[tuple[Access, Shape]], extents: dict[IndexVar, int]) -> None:
+    """Solves each sum that has one unknown with a positive coefficient, until nothing changes."""
+    bounds: dict[IndexVar, int] = {}
+    for access, shape in accesses:
+        for subscript, size in zip(access.subscripts, shape, strict=True):
+            if not isinstance(subscript, AffineSubscript):
+                continue
+            unknown = [(c, v) for c, v in subscript.terms if v not in extents]
+            if len(unknown) != 1 or unknown[0][0] < 0:
+                continue
+            coefficient, variable = unknown[0]
+            known = AffineSubscript(tuple(t for t in subscript.terms if t[1] != variable), subscript.constant)
+            highest = subscript_bounds(known, extents)
+            room = size - 1 - (highest[1] if highest else 0)
+            bound = max(0, room // coefficient + 1)
+            bounds[variable] = min(bound, bounds.get(variable, bound))
+    if bounds:
+        extents.update(bounds)
+        _affine_extents(accesses, extents)
+
+
+def _check_all_known(assignment: Assignment, extents: Mapping[IndexVar, int]) -> None:
+    for variable in assignment.indices:
+        if variable not in extents:
+            raise ExtentError(
+                f"expected index {variable} to have an extent, but got no tensor whose axis it runs over "
+                f"in {assignment}: pass out= with the shape you want",
+                source=assignment.source,
+                span=variable.span,
+            )
+
+
+def _check_inside(
+    assignment: Assignment, accesses: list[tuple[Access, Shape]], extents: Mapping[IndexVar, int]
+) -> None:
+    # A variable of extent 0 empties every loop, and nothing is accessed then.
+    if any(extents[variable] == 0 for variable in assignment.indices):
+        return
+    for access, shape in accesses:
+        for axis, (subscript, size) in enumerate(zip(access.subscripts, shape, strict=True)):
+            if not isinstance(subscript, AffineSubscript):
+                continue
+            bounds = subscript_bounds(subscript, extents)
+            if bounds is not None and (bounds[0] < 0 or bounds[1] >= size):
+                raise ExtentError(
+                    f"expected subscript {subscript} of {access.tensor} to stay within 0 to {size - 1} (axis {axis}), "
+                    f"but got {bounds[0]} to {bounds[1]}",
+                    source=assignment.source,
+                    span=subscript.span,
+                )

@@ -1,0 +1,76 @@
+"""The type of a result when the user did not ask for one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mlir_sparse.encoding import Encoding, TensorType, encoding
+from mlir_sparse.kernel.algebra import vanishes
+from mlir_sparse.kernel.typing import result_dtype
+from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Reduce, Subscript, walk, with_explicit_sums
+
+__all__ = ["infer_output"]
+
+
+def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> TensorType:
+    """Returns the element type and storage that a result gets by itself.
+
+    A matrix or higher tensor is sparse where each of its indices runs over sparse
+    storage and the value is zero wherever nothing is stored; a vector is sparse
+    where that holds and nothing is reduced. It is then stored as an operand with
+    the same subscripts, or as CSR or CSF. All else is dense.
+
+    Args:
+        assignment: the statement.
+        types: the type of each tensor it reads.
+
+    >>> from mlir_sparse.notation import parse
+    >>> csr, dense = TensorType.parse("f64[?,?] CSR"), TensorType.parse("f64[?,?]")
+    >>> print(infer_output(parse("C(i,j) = A(i,k) * B(k,j)"), {"A": csr, "B": csr}))
+    f64[?,?] CSR
+    >>> print(infer_output(parse("C(i,j) = A(i,k) * B(k,j)"), {"A": csr, "B": dense}))
+    f64[?,?]
+    """
+    dtypes = {name: kind.dtype for name, kind in types.items()}
+    value = assignment.value
+    if assignment.op.reads_target:  # the present value meets the new one in their common type
+        value = Binary(BinaryOp.ADD, assignment.target, value)
+    dtype = result_dtype(value, dtypes)
+    shape = tuple(_static_size(assignment, subscript, types) for subscript in assignment.target.subscripts)
+    return TensorType(dtype, shape, _storage(assignment, types))
+
+
+def _static_size(assignment: Assignment, subscript: Subscript, types: Mapping[str, TensorType]) -> int | None:
+    for node in walk(assignment.value):
+        if isinstance(node, Access) and subscript in node.subscripts:
+            size = types[node.tensor].shape[node.subscripts.index(subscript)]
+            if size is not None:
+                return size
+    return None
+
+
+def _storage(assignment: Assignment, types: Mapping[str, TensorType]) -> Encoding | None:
+    if assignment.op.reads_target:
+        return types[assignment.target.tensor].encoding
+    value = with_explicit_sums(assignment).value
+    sparse = [node for node in walk(value) if isinstance(node, Access) and _is_sparse(types[node.tensor])]
+    target = assignment.target.subscripts
+    reduces = any(isinstance(node, Reduce) for node in walk(value))
+    met = {index for access in sparse for index in access.indices}
+    if not target or (reduces and len(target) == 1) or not met.issuperset(assignment.target.indices):
+        return None
+    if not vanishes(value, {access.tensor for access in sparse}):
+        return None
+    for access in sparse:
+        kept = types[access.tensor].encoding
+        if access.subscripts == target and kept is not None and not kept.has_slices:
+            return kept.with_widths(0, 0)
+    return _default(len(target))
+
+
+def _is_sparse(kind: TensorType) -> bool:
+    return kind.encoding is not None and not kind.encoding.is_dense
+
+
+def _default(rank: int) -> Encoding:
+    return encoding({1: "SparseVector", 2: "CSR"}.get(rank, "CSF"), rank=rank)

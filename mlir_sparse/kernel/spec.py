@@ -1,0 +1,38 @@
+"""A kernel before it is planned: an assignment joined with the types of its tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.notation import Assignment, with_explicit_sums
+
+__all__ = ["KernelSpec"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    """An assignment, the type of every tensor it reads, and the type of its result.
+
+    Args:
+        assignment: the statement as the user wrote it.
+        inputs: (name, type) of each tensor read, in the order of `assignment.inputs`.
+        output: the type of the result; its storage is what the user asked for, or what the front end inferred.
+    """
+
+    assignment: Assignment
+    inputs: tuple[tuple[str, TensorType], ...]
+    output: TensorType
+
+    @property
+    def explicit(self) -> Assignment:
+        """Returns the assignment with every reduction explicit."""
+        return with_explicit_sums(self.assignment)
+
+    def type_of(self, tensor: str) -> TensorType:
+        """Returns the type of an input by name."""
+        return dict(self.inputs)[tensor]
+
+    def __str__(self) -> str:
+        types = ", ".join(f"{name}: {kind}" for name, kind in self.inputs)
+        return f"{self.assignment} where {types} -> {self.output}"

@@ -1,0 +1,148 @@
+"""Program to a verified `ir.Module`: a function per loop nest, all shapes dynamic."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import CompileError
+from mlir_sparse.lower import scalars
+from mlir_sparse.lower.payload import emit_payload
+from mlir_sparse.lower.types import element_type, indexing_map, iterator_types, tensor_type
+from mlir_sparse.notation import Access, walk
+from mlir_sparse.plan import Generic, Meeting, Program
+
+__all__ = ["Function", "LoweredProgram", "lower"]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The function that a Generic became.
+
+    Args:
+        name: its symbol.
+        step: the Generic.
+        operands: the accesses read, one per argument; a dense output is one more argument, the last.
+    """
+
+    name: str
+    step: Generic
+    operands: tuple[Access, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredProgram:
+    """A module and what its functions are.
+
+    Args:
+        bytecode: the module for other processes.
+        text: the module for people.
+        functions: one for each Generic of the program, in order.
+    """
+
+    bytecode: bytes
+    text: str
+    functions: tuple[Function, ...]
+
+
+def lower(program: Program) -> LoweredProgram:
+    """Builds the module of a program with MLIR's bindings and verifies it.
+
+    Raises:
+        CompileError: when MLIR refuses the module.
+    """
+    generics = [step for step in program.steps if isinstance(step, Generic)]
+    names = ["kernel"] if len(generics) == 1 else [f"kernel_{number}" for number in range(len(generics))]
+    functions = tuple(Function(name, step, _operands(step)) for name, step in zip(names, generics, strict=True))
+    ir = bindings().ir
+    with mlir_context():
+        try:
+            module = ir.Module.create()
+            for function in functions:
+                with ir.InsertionPoint(module.body):
+                    _build(function, program)
+            module.operation.verify()
+        except (ir.MLIRError, ValueError) as error:
+            message = f"expected MLIR to accept the module, but got:\n{diagnostics_of(error)}"
+            raise CompileError(message, kernel=str(program.spec.assignment)) from error
+        buffer = io.BytesIO()
+        module.operation.write_bytecode(buffer)
+        return LoweredProgram(buffer.getvalue(), str(module), functions)
+
+
+def _operands(step: Generic) -> tuple[Access, ...]:
+    return tuple(dict.fromkeys(node for node in walk(step.payload) if isinstance(node, Access)))
+
+
+def _build(function: Function, program: Program) -> None:
+    ir, func = bindings().ir, bindings().module("dialects.func")
+    step = function.step
+    output = program.type_of(step.result)
+    types = [tensor_type(program.type_of(access.tensor)) for access in function.operands]
+    result = tensor_type(output)
+    inputs = types if output.encoding is not None else [*types, result]
+    op = func.FuncOp(function.name, ir.FunctionType.get(inputs, [result]))
+    op.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+    block = op.add_entry_block()
+    with ir.InsertionPoint(block):
+        arguments = list(block.arguments)
+        outs = _outs(function, output, arguments)
+        func.ReturnOp([_generic(function, program, arguments[: len(types)], outs)])
+
+
+def _outs(function: Function, output: TensorType, arguments: list[Any]) -> Any:
+    """Returns the tensor that the generic writes to: empty, filled with the identity, or as the caller left it."""
+    step = function.step
+    if output.encoding is not None:
+        return _empty(function, output, arguments)
+    if step.meeting is not Meeting.START:
+        return arguments[-1]
+    linalg = bindings().module("dialects.linalg")
+    identity = scalars.constant(scalars.identity(step.combine, output.dtype), output.dtype)
+    return linalg.fill(identity, outs=[arguments[-1]])
+
+
+def _empty(function: Function, output: TensorType, arguments: list[Any]) -> Any:
+    """Returns an empty sparse tensor whose sizes are those of the operands' axes."""
+    ir, tensor = bindings().ir, bindings().module("dialects.tensor")
+    arith = bindings().module("dialects.arith")
+    sizes = []
+    for variable in function.step.target.subscripts:
+        number, axis = _axis_of(function, variable)
+        position = arith.ConstantOp(ir.IndexType.get(), axis).result
+        sizes.append(tensor.DimOp(arguments[number], position).result)
+    encoding = tensor_type(output).encoding
+    dynamic = ir.ShapedType.get_dynamic_size()
+    kind = ir.RankedTensorType.get([dynamic] * len(sizes), element_type(output.dtype), encoding)
+    return ir.Operation.create("tensor.empty", results=[kind], operands=sizes).result
+
+
+def _axis_of(function: Function, variable: object) -> tuple[int, int]:
+    for number, access in enumerate(function.operands):
+        if variable in access.subscripts:
+            return number, access.subscripts.index(variable)  # type: ignore[arg-type]
+    raise AssertionError("a sparse result has every variable from some operand")
+
+
+def _generic(function: Function, program: Program, operands: list[Any], outs: Any) -> Any:
+    ir, linalg = bindings().ir, bindings().module("dialects.linalg")
+    step, accesses = function.step, function.operands
+    maps = [indexing_map(access, step.loops) for access in (*accesses, step.target)]
+    op = linalg.GenericOp(
+        [outs.type], operands, [outs], ir.ArrayAttr.get(maps), iterator_types(step.loops, step.reductions)
+    )
+    if step.in_order:
+        op.attributes["sorted"] = ir.BoolAttr.get(True)
+    kinds = [program.type_of(access.tensor).dtype for access in accesses]
+    output = program.type_of(step.result).dtype
+    elements = [element_type(kind) for kind in (*kinds, output)]
+    block = op.regions[0].blocks.append(*elements, arg_locs=[ir.Location.unknown()] * len(elements))
+    with ir.InsertionPoint(block):
+        *values, present = block.arguments
+        arguments = dict(zip(accesses, zip(values, kinds, strict=True), strict=True))
+        kept = None if step.meeting is Meeting.REPLACE else present
+        linalg.YieldOp([emit_payload(step.payload, arguments, kept, step.combine, output)])
+    return op.results[0]

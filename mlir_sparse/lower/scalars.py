@@ -1,0 +1,233 @@
+"""Scalar arithmetic in MLIR: which operation an operator or function is, by kind of element type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.dtypes import DType
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.lower.types import element_type
+from mlir_sparse.notation import BinaryOp, ReduceOp
+
+__all__ = ["binary", "call", "cast", "constant", "identity", "negate", "reduce"]
+
+_BINARY = {
+    ("i", BinaryOp.ADD): "arith.addi",
+    ("i", BinaryOp.SUB): "arith.subi",
+    ("i", BinaryOp.MUL): "arith.muli",
+    ("f", BinaryOp.ADD): "arith.addf",
+    ("f", BinaryOp.SUB): "arith.subf",
+    ("f", BinaryOp.MUL): "arith.mulf",
+    ("f", BinaryOp.DIV): "arith.divf",
+    ("c", BinaryOp.ADD): "complex.add",
+    ("c", BinaryOp.SUB): "complex.sub",
+    ("c", BinaryOp.MUL): "complex.mul",
+    ("c", BinaryOp.DIV): "complex.div",
+}
+# Notation's functions that are one operation each.
+_CALLS = {
+    "f": {
+        "abs": "math.absf",
+        "floor": "math.floor",
+        "ceil": "math.ceil",
+        "round": "math.roundeven",
+        "trunc": "math.trunc",
+        "sqrt": "math.sqrt",
+        "cbrt": "math.cbrt",
+        "exp": "math.exp",
+        "exp2": "math.exp2",
+        "expm1": "math.expm1",
+        "log": "math.log",
+        "log2": "math.log2",
+        "log10": "math.log10",
+        "log1p": "math.log1p",
+        "sin": "math.sin",
+        "cos": "math.cos",
+        "tan": "math.tan",
+        "asin": "math.asin",
+        "acos": "math.acos",
+        "atan": "math.atan",
+        "sinh": "math.sinh",
+        "cosh": "math.cosh",
+        "tanh": "math.tanh",
+        "asinh": "math.asinh",
+        "acosh": "math.acosh",
+        "atanh": "math.atanh",
+        "erf": "math.erf",
+        "max": "arith.maximumf",
+        "min": "arith.minimumf",
+        "pow": "math.powf",
+        "atan2": "math.atan2",
+    },
+    "i": {"abs": "math.absi", "max": "arith.maxsi", "min": "arith.minsi", "pow": "math.ipowi"},
+    "c": {
+        "conj": "complex.conj",
+        "sqrt": "complex.sqrt",
+        "exp": "complex.exp",
+        "expm1": "complex.expm1",
+        "log": "complex.log",
+        "log1p": "complex.log1p",
+        "sin": "complex.sin",
+        "cos": "complex.cos",
+        "tan": "complex.tan",
+        "tanh": "complex.tanh",
+        "pow": "complex.pow",
+    },
+}
+# Functions that leave integers, or real numbers, as they are.
+_UNCHANGED = {
+    "i": frozenset({"floor", "ceil", "round", "trunc", "conj"}),
+    "f": frozenset({"conj"}),
+    "c": frozenset[str](),
+}
+
+
+def _op(name: str, result: Any, *operands: Any, **attributes: Any) -> Any:
+    return bindings().ir.Operation.create(name, results=[result], operands=list(operands), attributes=attributes).result
+
+
+def constant(value: int | float | complex, dtype: DType) -> Any:
+    """Returns a constant of an element type."""
+    ir = bindings().ir
+    kind = element_type(dtype)
+    if dtype.kind == "c":
+        number = complex(value)
+        part = ir.ComplexType(kind).element_type
+        parts = ir.ArrayAttr.get([ir.FloatAttr.get(part, number.real), ir.FloatAttr.get(part, number.imag)])
+        return _op("complex.constant", kind, value=parts)
+    if dtype.kind == "f":
+        return _op("arith.constant", kind, value=ir.FloatAttr.get(kind, float(value.real)))
+    return _op("arith.constant", kind, value=ir.IntegerAttr.get(kind, _wrapped(int(value.real), dtype.bits)))
+
+
+def _wrapped(value: int, bits: int) -> int:
+    """Returns a literal as the integer type holds it; arithmetic wraps there, and so do literals."""
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half
+
+
+def cast(value: Any, source: DType, target: DType) -> Any:
+    """Returns a value in a wider element type."""
+    if source == target:
+        return value
+    kind = element_type(target)
+    if target.kind == "c":
+        return _to_complex(value, source, target)
+    if source.kind == "i" and target.kind == "i":
+        return _op("arith.extsi" if source.bits < target.bits else "arith.trunci", kind, value)
+    if source.kind == "i":
+        return _op("arith.sitofp", kind, value)
+    if source.bits == target.bits:  # f16 and bf16 meet in f32
+        return _op("arith.truncf", kind, _op("arith.extf", element_type(DType("f32")), value))
+    return _op("arith.extf" if source.bits < target.bits else "arith.truncf", kind, value)
+
+
+def _to_complex(value: Any, source: DType, target: DType) -> Any:
+    part = DType("f32" if target.name == "c64" else "f64")
+    kind = element_type(target)
+    if source.kind == "c":
+        real, imaginary = (_op(name, element_type(_part(source)), value) for name in ("complex.re", "complex.im"))
+        return _op("complex.create", kind, cast(real, _part(source), part), cast(imaginary, _part(source), part))
+    return _op("complex.create", kind, cast(value, source, part), constant(0, part))
+
+
+def _part(dtype: DType) -> DType:
+    return DType("f32" if dtype.name == "c64" else "f64")
+
+
+def negate(value: Any, dtype: DType) -> Any:
+    """Returns the negative of a value."""
+    if dtype.kind == "i":
+        return _op("arith.subi", element_type(dtype), constant(0, dtype), value)
+    return _op("complex.neg" if dtype.kind == "c" else "arith.negf", element_type(dtype), value)
+
+
+def binary(op: BinaryOp, left: Any, right: Any, dtype: DType) -> Any:
+    """Returns two values joined by an arithmetic operator."""
+    return _op(_BINARY[dtype.kind, op], element_type(dtype), left, right)
+
+
+def call(function: str, arguments: list[Any], dtype: DType) -> Any:
+    """Returns a function of values.
+
+    Raises:
+        UnsupportedError: for a function that the element type does not have.
+    """
+    if function in _UNCHANGED[dtype.kind]:
+        return arguments[0]
+    name = _CALLS[dtype.kind].get(function)
+    if name is not None:
+        return _op(name, element_type(dtype), *arguments)
+    composed = _COMPOSED.get((dtype.kind, function))
+    if composed is None:
+        raise UnsupportedError(f"expected a function that {dtype} has, but got {function}: convert the operands first")
+    return composed(arguments[0], dtype)
+
+
+def _relu(value: Any, dtype: DType) -> Any:
+    return call("max", [value, constant(0, dtype)], dtype)
+
+
+def _integer_sign(value: Any, dtype: DType) -> Any:
+    one, minus_one = constant(1, dtype), constant(-1, dtype)
+    return call("max", [call("min", [value, one], dtype), minus_one], dtype)
+
+
+def _float_sign(value: Any, dtype: DType) -> Any:
+    """Returns -1, 0 or 1 with NaN kept: the value itself where it is neither positive nor negative."""
+    ir = bindings().ir
+    boolean = ir.IntegerType.get_signless(1)
+    order = ir.IntegerType.get_signless(64)
+    zero, kind = constant(0, dtype), element_type(dtype)
+    positive = _op("arith.cmpf", boolean, value, zero, predicate=ir.IntegerAttr.get(order, 2))  # ordered, greater
+    negative = _op("arith.cmpf", boolean, value, zero, predicate=ir.IntegerAttr.get(order, 4))  # ordered, less
+    below = _op("arith.select", kind, negative, constant(-1, dtype), value)
+    return _op("arith.select", kind, positive, constant(1, dtype), below)
+
+
+def _modulus(value: Any, dtype: DType) -> Any:
+    part = _part(dtype)
+    return _op("complex.create", element_type(dtype), _op("complex.abs", element_type(part), value), constant(0, part))
+
+
+_COMPOSED: dict[tuple[str, str], Callable[[Any, DType], Any]] = {
+    ("i", "relu"): _relu,
+    ("f", "relu"): _relu,
+    ("i", "sign"): _integer_sign,
+    ("f", "sign"): _float_sign,
+    ("c", "abs"): _modulus,
+}
+
+
+def identity(op: ReduceOp, dtype: DType) -> int | float:
+    """Returns the number that an operator leaves everything unchanged with.
+
+    Raises:
+        UnsupportedError: for the greatest or least of complex numbers, which have no order.
+    """
+    match op:
+        case ReduceOp.SUM:
+            return 0
+        case ReduceOp.PRODUCT:
+            return 1
+        case ReduceOp.MAX | ReduceOp.MIN:
+            if dtype.kind == "c":
+                raise UnsupportedError(f"expected an ordered element type for {op.value}, but got {dtype}")
+            if dtype.kind == "f":
+                return float("-inf") if op is ReduceOp.MAX else float("inf")
+            return -(1 << (dtype.bits - 1)) if op is ReduceOp.MAX else (1 << (dtype.bits - 1)) - 1
+
+
+def reduce(op: ReduceOp, present: Any, value: Any, dtype: DType) -> Any:
+    """Returns the present value of an accumulation combined with a new one."""
+    match op:
+        case ReduceOp.SUM:
+            return binary(BinaryOp.ADD, present, value, dtype)
+        case ReduceOp.PRODUCT:
+            return binary(BinaryOp.MUL, present, value, dtype)
+        case ReduceOp.MAX:
+            return call("max", [present, value], dtype)
+        case ReduceOp.MIN:
+            return call("min", [present, value], dtype)

@@ -1,0 +1,7 @@
+"""Kernel to Program: steps that the sparsifier is known to take, and why each is there."""
+
+from mlir_sparse.plan.explain import explain
+from mlir_sparse.plan.planner import plan
+from mlir_sparse.plan.program import Conversion, Generic, Meeting, Program, Step
+
+__all__ = ["Conversion", "Generic", "Meeting", "Program", "Step", "explain", "plan"]

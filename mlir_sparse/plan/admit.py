@@ -1,0 +1,146 @@
+"""Payloads that the sparsifier takes: what is not, is rewritten or read from dense copies.
+
+Each rule names the defect it stands for; FINDINGS of the compiler are kept as
+tests that run them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.kernel import depends_on
+from mlir_sparse.notation import (
+    Access,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    IndexVar,
+    Literal,
+    children,
+)
+from mlir_sparse.plan.storage import is_sparse
+from mlir_sparse.plan.terms import accesses_of, rebuild, replace_accesses, unites
+from mlir_sparse.plan.values import Values
+
+__all__ = ["SPARSE_FUNCTIONS", "Admission"]
+
+# Functions that the sparsifier knows to keep zeros, by kind of element type.
+SPARSE_FUNCTIONS = {
+    "f": frozenset({"abs", "ceil", "floor", "sqrt", "expm1", "log1p", "sin", "tanh"}),
+    "c": frozenset({"sqrt", "expm1", "log1p", "sin", "tanh"}),
+    "i": frozenset[str](),
+}
+# Functions with a lowering for complex numbers.
+COMPLEX_FUNCTIONS = frozenset(
+    {"abs", "conj", "sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "tanh", "pow"}
+)
+
+
+class Admission:
+    """Rewrites payloads; conversions and temporaries that this takes become steps.
+
+    Args:
+        values: the program under construction.
+        materialize: computes an expression into a temporary.
+    """
+
+    def __init__(self, values: Values, materialize: Callable[[Expr], Access]) -> None:
+        self._values = values
+        self._materialize = materialize
+
+    def payload(self, body: Expr, *, sums: bool) -> Expr:
+        """Returns a payload for a loop nest over sparse operands.
+
+        Args:
+            body: the scalar computation.
+            sums: whether the nest accumulates by addition; any other operator must see every zero.
+        """
+        if not sums:
+            return self.dense_payload(body)
+        body = self._plain_storage(body)
+        body = self._admitted(body)
+        return self._in_one_field(body)
+
+    def dense_payload(self, body: Expr) -> Expr:
+        """Returns a payload that reads dense arrays only."""
+        self._check_functions(body)
+        return self._densified(body, "the loops must see every element")
+
+    def _plain_storage(self, body: Expr) -> Expr:
+        """Reads operands densely that the sparsifier cannot iterate at all."""
+        names: dict[Access, str] = {}
+        for access in accesses_of(body):
+            kind = self._values.type_of(access.tensor)
+            if kind.encoding is None:
+                continue
+            if not is_sparse(kind):
+                names[access] = self._values.dense(access.tensor, "all levels are dense")
+            elif not _plainly_subscripted(access):
+                names[access] = self._values.dense(access.tensor, "sparse levels take one index variable each")
+        return replace_accesses(body, names)
+
+    def _admitted(self, node: Expr) -> Expr:
+        sparse = self._values.sparse_names()
+        if not depends_on(node, sparse):
+            self._check_functions(node)
+            return node
+        match node:
+            case Binary(BinaryOp.DIV, left, right):
+                return self._quotient(node, self._admitted(left), right)
+            case Binary(BinaryOp.ADD | BinaryOp.SUB) if not unites(node, sparse):
+                return self._densified(node, "a sum with a dense operand has no zeros to skip")
+            case Call(function, _) if function not in SPARSE_FUNCTIONS[self._values.dtype.kind]:
+                self._check_functions(node)
+                return self._densified(node, f"the sparsifier does not know that {function} keeps zeros")
+            case _:
+                return rebuild(node, tuple(self._admitted(child) for child in children(node)))
+
+    def _quotient(self, node: Binary, left: Expr, right: Expr) -> Expr:
+        """Divides by literals only: the sparsifier knows no other divisor to keep zeros."""
+        if depends_on(right, self._values.sparse_names()):
+            return self._densified(node, "a divisor must be dense: what is not stored divides by zero")
+        if isinstance(right, Literal):
+            return replace(node, left=left)
+        reciprocal = self._materialize(Binary(BinaryOp.DIV, Literal(1), right))
+        return Binary(BinaryOp.MUL, left, reciprocal)
+
+    def _densified(self, node: Expr, reason: str) -> Expr:
+        self._check_functions(node)
+        names = {
+            access: self._values.dense(access.tensor, reason)
+            for access in accesses_of(node)
+            if self._values.type_of(access.tensor).encoding is not None
+        }
+        return replace_accesses(node, names)
+
+    def _in_one_field(self, body: Expr) -> Expr:
+        """Makes real sparse operands of a complex kernel complex: the sparsifier cannot cast them on the way."""
+        if self._values.dtype.kind != "c":
+            return body
+        names = {
+            access: self._values.convert(access.tensor, self._complex(kind), "joins complex operands")
+            for access in accesses_of(body)
+            if is_sparse(kind := self._values.type_of(access.tensor)) and kind.dtype.kind != "c"
+        }
+        return replace_accesses(body, names)
+
+    def _complex(self, kind: TensorType) -> TensorType:
+        return replace(kind, dtype=self._values.dtype)
+
+    def _check_functions(self, node: Expr) -> None:
+        if isinstance(node, Call) and self._values.dtype.kind == "c" and node.function not in COMPLEX_FUNCTIONS:
+            raise UnsupportedError(
+                f"expected a function that complex numbers have, but got {node.function} in {node}: "
+                f"take the parts apart before the call"
+            )
+        for child in children(node):
+            self._check_functions(child)
+
+
+def _plainly_subscripted(access: Access) -> bool:
+    plain = [subscript for subscript in access.subscripts if isinstance(subscript, IndexVar)]
+    return len(plain) == len(access.subscripts) == len(set(plain))

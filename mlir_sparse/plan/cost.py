@@ -1,0 +1,97 @@
+"""How much work a loop nest is, estimated from storage alone.
+
+Data is not at hand when a kernel is planned, so each index of unknown extent
+counts as EXTENT and each compressed level below the first as FANOUT entries:
+the shape of a sparse matrix with a few entries a row. Only comparisons between
+plans are made of these figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from mlir_sparse.encoding import LevelFormat, TensorType
+from mlir_sparse.notation import Access, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, Reduce, walk
+
+__all__ = ["conversion_cost", "entries", "nest_cost"]
+
+EXTENT = 1000.0
+FANOUT = 10.0
+# Sorting an entry into other storage against visiting it once in a kernel.
+_CONVERSION = 4.0
+
+Types = Mapping[str, TensorType]
+
+
+def entries(kind: TensorType) -> float:
+    """Returns the estimated number of stored entries of a tensor."""
+    total = 1.0
+    for axis in range(kind.rank):
+        total *= _steps(kind, axis)
+    return total
+
+
+def conversion_cost(kind: TensorType) -> float:
+    """Returns the estimated work of changing a tensor's storage."""
+    return _CONVERSION * entries(kind)
+
+
+def nest_cost(order: tuple[IndexVar, ...], payload: Expr, types: Types) -> float:
+    """Returns the estimated number of loop steps of a payload under a loop order, over all depths of the nest."""
+    total, steps = 0.0, 1.0
+    extents = _extents(payload, types)
+    for variable in order:
+        found = _count(payload, variable, types)
+        steps *= extents.get(variable, EXTENT) if found is None else found
+        total += steps
+    return total
+
+
+def _extents(payload: Expr, types: Types) -> dict[IndexVar, float]:
+    found: dict[IndexVar, float] = {}
+    for node in walk(payload):
+        if isinstance(node, Access):
+            for subscript, size in zip(node.subscripts, types[node.tensor].shape, strict=True):
+                if isinstance(subscript, IndexVar) and size is not None:
+                    found[subscript] = float(size)
+    return found
+
+
+def _count(node: Expr, variable: IndexVar, types: Types) -> float | None:
+    """Returns how many values a variable takes in a node for one value of all outer ones; None if it is not used."""
+    match node:
+        case Access(tensor, subscripts):
+            if variable not in subscripts:
+                return None
+            return _steps(types[tensor], subscripts.index(variable))
+        case Literal():
+            return None
+        case Negate(operand):
+            return _count(operand, variable, types)
+        case Reduce(_, _, body):
+            return _count(body, variable, types)
+        case Binary(BinaryOp.MUL, left, right):
+            found = [c for c in (_count(left, variable, types), _count(right, variable, types)) if c is not None]
+            return min(found, default=None)
+        case Binary(_, left, right):
+            return _united([left, right], variable, types)
+        case Call(_, arguments):
+            return _united(list(arguments), variable, types)
+        case _:
+            assert_never(node)
+
+
+def _united(nodes: list[Expr], variable: IndexVar, types: Types) -> float | None:
+    found = [c for c in (_count(node, variable, types) for node in nodes) if c is not None]
+    return sum(found) if found else None
+
+
+def _steps(kind: TensorType, axis: int) -> float:
+    size = kind.shape[axis]
+    extent = EXTENT if size is None else float(size)
+    if kind.encoding is None or not kind.encoding.is_permutation:
+        return extent if kind.encoding is None or axis == 0 else min(extent, FANOUT)
+    level = kind.encoding.level_order.index(axis)
+    is_dense = kind.encoding.levels[level].type.format in (LevelFormat.DENSE, LevelFormat.BATCH)
+    return extent if is_dense or level == 0 else min(extent, FANOUT)

@@ -1,0 +1,103 @@
+"""A program in words: what runs, in which loops, over which storage, and why."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.notation import (
+    Access,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    IndexVar,
+    Literal,
+    Negate,
+    Reduce,
+)
+from mlir_sparse.plan.program import Conversion, Generic, Meeting, Program
+
+__all__ = ["explain"]
+
+
+def explain(program: Program) -> str:
+    """Returns the account of a program that people read.
+
+    Each loop is shown with its iterator type and what it runs over: the levels of the
+    operands, intersected (`&`) at products and united (`|`) at sums.
+    """
+    spec = program.spec
+    lines = [f"{spec.explicit}", "", "tensors"]
+    lines += [f"  {name}: {kind}" for name, kind in spec.inputs]
+    lines += [f"  {spec.assignment.target.tensor}: {spec.output} (result)"]
+    for number, step in enumerate(program.steps, 1):
+        lines += ["", *_step(number, step, program)]
+    return "\n".join(lines)
+
+
+def _step(number: int, step: Generic | Conversion, program: Program) -> list[str]:
+    if isinstance(step, Conversion):
+        before, after = program.type_of(step.operand), program.type_of(step.result)
+        head = f"step {number}: convert {step.operand} from {before} to {after} as {step.result}"
+        return [head, f"  because: {step.reason}"]
+    lines = [f"step {number}: linalg.generic", f"  {_statement(step)}"]
+    for depth, variable in enumerate(step.loops):
+        kind = "reduction" if variable in step.reductions else "parallel"
+        lines.append(f"  {'  ' * depth}for {variable} ({kind}) in {_space(step.payload, variable, program)}")
+    if not step.in_order:
+        lines.append("  the sparsifier orders the loops of blocked storage itself")
+    lines.append(f"  into {step.result}: {program.type_of(step.result)}")
+    return [*lines, f"  because: {step.reason}"]
+
+
+def _statement(step: Generic) -> str:
+    match step.meeting:
+        case Meeting.REPLACE:
+            return f"{step.target} = {step.payload}"
+        case Meeting.START | Meeting.CONTINUE:
+            start = "0 or the operator's identity" if step.meeting is Meeting.START else "its present value"
+            return f"{step.target} {step.combine.value}= {step.payload}, from {start}"
+
+
+def _space(payload: Expr, variable: IndexVar, program: Program) -> str:
+    return _set(payload, variable, program) or "its whole extent"
+
+
+def _set(node: Expr, variable: IndexVar, program: Program) -> str:
+    """Returns the set of coordinates a variable runs over, in terms of the operands' levels; "" for all."""
+    match node:
+        case Access():
+            return _levels(node, variable, program.type_of(node.tensor))
+        case Literal():
+            return ""
+        case Negate(operand):
+            return _set(operand, variable, program)
+        case Reduce(_, _, body):
+            return _set(body, variable, program)
+        case Binary(op, left, right):
+            sets = [_set(left, variable, program), _set(right, variable, program)]
+            return _joined(" & " if op in (BinaryOp.MUL, BinaryOp.DIV) else " | ", sets)
+        case Call(_, arguments):
+            return _joined(" | ", [_set(argument, variable, program) for argument in arguments])
+        case _:
+            assert_never(node)
+
+
+def _joined(sign: str, sets: list[str]) -> str:
+    found = [text for text in dict.fromkeys(sets) if text]
+    if len(found) < 2:
+        return "".join(found)
+    return sign.join(f"({text})" if " " in text and sign.strip() not in text else text for text in found)
+
+
+def _levels(access: Access, variable: IndexVar, kind: TensorType) -> str:
+    if kind.encoding is None or variable not in access.subscripts:
+        return ""
+    dim = access.subscripts.index(variable)
+    found = [
+        f"{access.tensor}.{level}[{spec.type}]"
+        for level, spec in enumerate(kind.encoding.levels)
+        if dim in spec.expr.dims()
+    ]
+    return "+".join(found)

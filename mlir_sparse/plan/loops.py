@@ -1,0 +1,191 @@
+"""Loop order: the one that storage allows and that costs least.
+
+Every sparse operand wants its levels' index variables in the order of its
+levels (Kjolstad et al. 2017, section 4.1: the iteration graph). Where operands
+disagree the graph has a cycle, which converting an operand breaks; the cheapest
+combination of order and conversions is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice, permutations
+
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.kernel import is_linear
+from mlir_sparse.notation import Access, Expr, IndexVar
+from mlir_sparse.plan.cost import conversion_cost, nest_cost
+from mlir_sparse.plan.storage import (
+    is_sparse,
+    level_variables,
+    natural,
+    ordered_as,
+    takes_alone,
+    takes_as_result,
+    takes_shared,
+)
+from mlir_sparse.plan.terms import accesses_of, replace_accesses
+
+__all__ = ["LoopChoice", "Nest", "choose_loops"]
+
+# Seven loops have 5040 orders; beyond these the first ones tried, which follow the text, must do.
+_MOST_ORDERS = 5040
+# Against an access with stride 1 in the innermost loop; far below any difference in loop steps that matters.
+_STRIDED = 0.05
+# A result row gathered in a workspace against one appended as it comes.
+_WORKSPACE = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A loop nest to be ordered.
+
+    Args:
+        variables: the index variables of the result, a dimension each.
+        reductions: the other loops.
+        payload: the computation, free of reductions.
+        output: the storage asked for: None for a dense result.
+        sparse: whether the result is sparse; with `output` None the natural storage is taken.
+    """
+
+    variables: tuple[IndexVar, ...]
+    reductions: tuple[IndexVar, ...]
+    payload: Expr
+    output: Encoding | None
+    sparse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoopChoice:
+    """A loop order and what it takes.
+
+    Args:
+        order: the loops, outermost first.
+        conversions: (access, type) of each operand to convert first.
+        storage: the storage that the loops insert into; None for a dense result.
+        in_order: whether the sparsifier must keep this order.
+        cost: estimated loop steps, conversions included.
+    """
+
+    order: tuple[IndexVar, ...]
+    conversions: tuple[tuple[Access, TensorType], ...]
+    storage: Encoding | None
+    in_order: bool
+    cost: float
+
+
+def choose_loops(nest: Nest, types: Mapping[str, TensorType]) -> LoopChoice | None:
+    """Returns the cheapest loop order; None where no order can insert into the result."""
+    loops = nest.variables + nest.reductions
+    found = [
+        choice
+        for order in islice(permutations(loops), _MOST_ORDERS)
+        if (choice := _evaluate(nest, order, types)) is not None
+    ]
+    # `min` takes the first of equals: the order of the text.
+    return min(found, key=lambda choice: choice.cost, default=None)
+
+
+def _evaluate(nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, TensorType]) -> LoopChoice | None:
+    output_cost, storage = 0.0, None
+    if nest.sparse:
+        if not _can_insert(nest, order):
+            return None
+        storage = _result_storage(nest, order)
+        # The result's entries are at most the steps of the loops over its own variables.
+        own = tuple(variable for variable in order if variable in nest.variables)
+        output_cost = nest_cost(own, nest.payload, types) if nest.output not in (None, storage) else 0.0
+    conversions = _conversions(nest, order, types)
+    payload, after = _after(nest.payload, types, conversions)
+    cost = nest_cost(order, payload, after) * (1 + _STRIDED * _strided(nest, order))
+    if nest.sparse and not _injective(nest, order):
+        cost *= _WORKSPACE
+    cost += output_cost + sum(conversion_cost(types[access.tensor]) for access in conversions)
+    in_order = all(_is_permutation(after[access.tensor]) for access in accesses_of(payload))
+    return LoopChoice(order, tuple(conversions.items()), storage, in_order, cost)
+
+
+def _is_permutation(kind: TensorType) -> bool:
+    return kind.encoding is None or kind.encoding.is_permutation
+
+
+def _conversions(nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, TensorType]) -> dict[Access, TensorType]:
+    """Returns the type that each operand in the way of a loop order must take."""
+    sparse = [a for a in accesses_of(nest.payload) if is_sparse(types[a.tensor])]
+    alone = len(sparse) == 1 and not nest.sparse
+    wanted = {access: _wanted(nest, access, types[access.tensor], order, alone) for access in sparse}
+    return {access: kind for access, kind in wanted.items() if kind is not None}
+
+
+def _after(
+    payload: Expr, types: Mapping[str, TensorType], conversions: Mapping[Access, TensorType]
+) -> tuple[Expr, Mapping[str, TensorType]]:
+    """Returns the payload and the types as they are once the operands are converted."""
+    if not conversions:
+        return payload, types
+    names = {access: f"{access.tensor}#{number}" for number, access in enumerate(conversions)}
+    after = {names[access]: kind for access, kind in conversions.items()}
+    return replace_accesses(payload, names), {**types, **after}
+
+
+def _wanted(
+    nest: Nest, access: Access, kind: TensorType, order: tuple[IndexVar, ...], alone: bool
+) -> TensorType | None:
+    """Returns the type to convert an operand to, or None where it can stay as it is."""
+    assert kind.encoding is not None
+    takes = takes_shared(kind.encoding) or (alone and takes_alone(kind.encoding) and _visits_once(nest, access, kind))
+    if takes and _follows(level_variables(access, kind.encoding), order):
+        return None
+    dims = sorted(range(kind.rank), key=lambda dim: _position(access, dim, order))
+    return ordered_as(kind, tuple(dims))
+
+
+def _visits_once(nest: Nest, access: Access, kind: TensorType) -> bool:
+    """Returns whether blocks and duplicates of the one sparse operand leave the payload's meaning as it is.
+
+    Loops over blocks reach beyond the last index, which dense operands have room for
+    under plain subscripts only; entries stored twice add up where the payload is linear.
+    """
+    assert kind.encoding is not None
+    plain = all(isinstance(s, IndexVar) for a in accesses_of(nest.payload) for s in a.subscripts)
+    return (plain or kind.encoding.is_permutation) and (kind.encoding.is_unique or is_linear(nest.payload, access))
+
+
+def _position(access: Access, dim: int, order: tuple[IndexVar, ...]) -> int:
+    subscript = access.subscripts[dim]
+    assert isinstance(subscript, IndexVar), "affine subscripts of sparse operands are made dense before"
+    return order.index(subscript)
+
+
+def _follows(levels: tuple[IndexVar, ...], order: tuple[IndexVar, ...]) -> bool:
+    positions = [order.index(variable) for variable in levels]
+    return positions == sorted(positions)
+
+
+def _can_insert(nest: Nest, order: tuple[IndexVar, ...]) -> bool:
+    """Returns whether only the result's last level is inside a reduction: more than that cannot be expanded."""
+    outer = 0
+    while outer < len(order) and order[outer] not in nest.reductions:
+        outer += 1
+    return outer >= len(nest.variables) - 1
+
+
+def _injective(nest: Nest, order: tuple[IndexVar, ...]) -> bool:
+    return not nest.reductions or set(order[: len(nest.variables)]) == set(nest.variables)
+
+
+def _result_storage(nest: Nest, order: tuple[IndexVar, ...]) -> Encoding:
+    if nest.output is not None and takes_as_result(nest.output):
+        levels = tuple(nest.variables[dim] for dim in nest.output.level_order)
+        if _follows(levels, order):
+            return nest.output
+    return natural(nest.variables, order, nest.output)
+
+
+def _strided(nest: Nest, order: tuple[IndexVar, ...]) -> int:
+    """Returns how many accesses move by more than one element in the innermost loop."""
+    if not order:
+        return 0
+    every = [a.subscripts for a in accesses_of(nest.payload)] + [nest.variables]
+    return sum(order[-1] in subscripts[:-1] for subscripts in every if subscripts)

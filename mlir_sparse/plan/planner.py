@@ -1,0 +1,299 @@
+"""Kernel to Program: the sequence of steps that computes an assignment.
+
+A dense result is filled by one accumulation after another; a sparse result is
+inserted in one pass, from operands and temporaries that can all be co-iterated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.kernel import KernelSpec, vanishes
+from mlir_sparse.notation import (
+    Access,
+    Assignment,
+    AssignOp,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    IndexVar,
+    Negate,
+    Reduce,
+    ReduceOp,
+    free_indices,
+)
+from mlir_sparse.plan.admit import Admission
+from mlir_sparse.plan.cost import nest_cost
+from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
+from mlir_sparse.plan.program import Conversion, Generic, Meeting, Program
+from mlir_sparse.plan.storage import is_sparse
+from mlir_sparse.plan.terms import Term, accesses_of, addends, combine, needs_distribution, replace_accesses
+from mlir_sparse.plan.values import Values
+
+__all__ = ["plan"]
+
+# A union of n operands compiles to 2^n loop bodies; more than this many are added in several steps.
+_WIDEST_UNION = 3
+
+_ACCUMULATION = {
+    Meeting.REPLACE: "elementwise, every element once",
+    Meeting.START: "accumulates from the identity",
+    Meeting.CONTINUE: "accumulates in place",
+}
+_COMBINED = {
+    AssignOp.ADD: lambda old, new: Binary(BinaryOp.ADD, old, new),
+    AssignOp.MUL: lambda old, new: Binary(BinaryOp.MUL, old, new),
+    AssignOp.MAX: lambda old, new: Call("max", (old, new)),
+    AssignOp.MIN: lambda old, new: Call("min", (old, new)),
+}
+
+
+def plan(spec: KernelSpec) -> Program:
+    """Plans a kernel.
+
+    Args:
+        spec: a kernel that passed `check_spec`.
+
+    Returns:
+        the steps, each with the reason it is there.
+
+    Raises:
+        UnsupportedError: for a case that no plan covers, by name.
+    """
+    planner = _Planner(spec)
+    assignment = spec.explicit
+    result = planner.values.fresh(assignment.target.tensor)
+    variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
+    value = _value(assignment)
+    if spec.output.encoding is None:
+        planner.values.declare(result, spec.output)
+        planner.dense(result, variables, planner.terms(value))
+    else:
+        result = planner.sparse(result, variables, value, spec.output.encoding)
+    return Program(spec, planner.values.types(), tuple(planner.values.steps), result)
+
+
+def _value(assignment: Assignment) -> Expr:
+    """Returns what the target becomes, its present value written out."""
+    if assignment.op is AssignOp.ASSIGN:
+        return assignment.value
+    return _COMBINED[assignment.op](assignment.target, assignment.value)
+
+
+class _Planner:
+    def __init__(self, spec: KernelSpec) -> None:
+        self.values = Values(spec)
+        self.admission = Admission(self.values, self.materialize)
+
+    # -- expressions to terms ------------------------------------------------------------------------------------
+
+    def terms(self, node: Expr) -> tuple[Term, ...]:
+        """Returns an expression as a sum of terms, with temporaries for what cannot be one."""
+        return tuple(
+            term.negated() if negative else term for expr, negative in addends(node) for term in self._addend(expr)
+        )
+
+    def _addend(self, node: Expr) -> tuple[Term, ...]:
+        match node:
+            case Reduce():
+                return self._reduction(node)
+            case Binary(BinaryOp.MUL, left, right):
+                return tuple(self._product(a, b) for a in self._factor(left) for b in self._factor(right))
+            case Binary(BinaryOp.DIV, left, right):
+                divisor = self._closed(right)
+                return tuple(
+                    replace(term, body=Binary(BinaryOp.DIV, term.body, divisor))
+                    if self._scales(term, divisor)
+                    else Term(Binary(BinaryOp.DIV, self._closed_term(term), divisor))
+                    for term in self._factor(left)
+                )
+            case Call(function, arguments):
+                return (Term(Call(function, tuple(self._closed(a) for a in arguments), node.span)),)
+            case _:
+                return (Term(node),)
+
+    def _reduction(self, node: Reduce) -> tuple[Term, ...]:
+        """Returns a reduction as terms; a sum goes into the addends that use all its variables."""
+        inner = self.terms(node.body)
+        merges = node.op is ReduceOp.SUM and all(
+            term.op is ReduceOp.SUM
+            and set(node.indices) <= set(free_indices(term.body))
+            and not set(node.indices) & set(term.indices)
+            for term in inner
+        )
+        if merges:
+            return tuple(replace(term, indices=node.indices + term.indices) for term in inner)
+        body = combine([Term(self._closed_term(term), negative=term.negative) for term in inner])
+        return (Term(body, node.op, node.indices),)
+
+    def _factor(self, node: Expr) -> tuple[Term, ...]:
+        """Returns a factor of a product: as several terms only where it must be multiplied out."""
+        if needs_distribution(node, self.values.sparse_names()):
+            return self.terms(node)
+        return (Term(self._closed(node)),)
+
+    def _product(self, left: Term, right: Term) -> Term:
+        negative = left.negative != right.negative
+        if left.indices and right.indices:
+            left, right = Term(self._closed_term(left)), Term(self._closed_term(right))
+        reduced, plain = (left, right) if left.indices else (right, left)
+        if reduced.indices and not self._fuses(reduced, plain):
+            apart = Term(self._closed_term(reduced))
+            left, right = (apart, plain) if reduced is left else (plain, apart)
+            reduced = Term(reduced.body)
+        return Term(Binary(BinaryOp.MUL, left.body, right.body), ReduceOp.SUM, reduced.indices, negative)
+
+    def _scales(self, term: Term, divisor: Expr) -> bool:
+        return term.op is ReduceOp.SUM and not set(term.indices) & set(free_indices(divisor))
+
+    def _fuses(self, reduced: Term, plain: Term) -> bool:
+        """Returns whether multiplying inside the sum is no more work than summing first."""
+        if reduced.op is not ReduceOp.SUM or set(reduced.indices) & set(free_indices(plain.body)):
+            return False
+        types = self.values.mapping()
+        body = Binary(BinaryOp.MUL, reduced.body, plain.body)
+        together = self._cheapest(body)
+        outer = tuple(v for v in free_indices(body) if v not in reduced.indices)
+        apart = self._cheapest(reduced.body) + nest_cost(outer, plain.body, types)
+        return together <= 1.5 * apart
+
+    def _cheapest(self, body: Expr) -> float:
+        choice = choose_loops(Nest(free_indices(body), (), body, None, False), self.values.mapping())
+        assert choice is not None
+        return choice.cost
+
+    # -- terms to steps ------------------------------------------------------------------------------------------
+
+    def dense(self, result: str, variables: tuple[IndexVar, ...], terms: tuple[Term, ...]) -> None:
+        """Emits the steps that leave the sum of the terms in a dense value."""
+        target = Access(result, variables)
+        if len(terms) > 1 or terms[0].negative:
+            terms = tuple(
+                term if term.op is ReduceOp.SUM else Term(self._closed_term(term), negative=term.negative)
+                for term in terms
+            )
+        whole = [term for term in terms if not term.indices and not self._reads_sparse(term.body)]
+        rest = [term for term in terms if term not in whole]
+        if whole:
+            body = self.admission.dense_payload(combine(whole))
+            order = variables
+            reason = "the operands that are dense, elementwise"
+            self.values.emit(Generic(target, Meeting.REPLACE, ReduceOp.SUM, order, (), body, True, reason))
+        for term in rest:
+            started = bool(whole) or term is not rest[0]
+            self._accumulate(target, term, Meeting.CONTINUE if started else Meeting.START)
+
+    def _accumulate(self, target: Access, term: Term, meeting: Meeting) -> None:
+        variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
+        body = self.admission.payload(term.body, sums=term.op is ReduceOp.SUM)
+        nest = Nest(variables, term.indices, body, None, False)
+        choice = self._choice(nest)
+        body = self._converted(body, choice)
+        if term.negative:
+            body = Negate(body)
+        if meeting is Meeting.START and not term.indices and not self._reads_sparse(body):
+            meeting = Meeting.REPLACE
+        reason = _ACCUMULATION[meeting]
+        self.values.emit(Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason))
+
+    def sparse(self, result: str, variables: tuple[IndexVar, ...], value: Expr, encoding: Encoding | None) -> str:
+        """Emits the steps that leave an expression in a sparse value; returns its name."""
+        terms = self.terms(value)
+        if not self._inserts(terms, variables):
+            return self._by_way_of_dense(result, variables, terms, encoding)
+        if len(terms) > 1:
+            terms = tuple(Term(self._closed_term(term), negative=term.negative) for term in terms)
+            if not self._inserts(terms, variables):
+                return self._by_way_of_dense(result, variables, terms, encoding)
+            while len(terms) > _WIDEST_UNION:
+                head = combine(terms[:_WIDEST_UNION])
+                terms = (Term(self.materialize(head, variables)), *terms[_WIDEST_UNION:])
+            terms = (Term(combine(terms)),)
+        return self._insert(result, variables, terms[0], encoding)
+
+    def _insert(self, result: str, variables: tuple[IndexVar, ...], term: Term, encoding: Encoding | None) -> str:
+        body = self.admission.payload(term.signed, sums=True)
+        if not vanishes(body, self.values.sparse_names()):
+            return self._by_way_of_dense(result, variables, (replace(term, body=body, negative=False),), encoding)
+        choice = self._choice(Nest(variables, term.indices, body, encoding, True))
+        body = self._converted(body, choice)
+        assert choice.storage is not None
+        storage = self.values.widened(choice.storage)
+        meeting = Meeting.START if term.indices else Meeting.REPLACE
+        direct = encoding is None or storage == encoding
+        target = Access(result if direct else self.values.fresh(f"{result}_natural"), variables)
+        self.values.declare(target.tensor, self.values.typed(storage, len(variables)))
+        reason = "inserts in the order of the loops"
+        self.values.emit(Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason))
+        if direct:
+            return result
+        assert encoding is not None
+        self.values.declare(result, self.values.typed(encoding, len(variables)))
+        self.values.emit(Conversion(result, target.tensor, False, "the loops cannot insert in the order asked for"))
+        return result
+
+    def _by_way_of_dense(
+        self, result: str, variables: tuple[IndexVar, ...], terms: tuple[Term, ...], encoding: Encoding | None
+    ) -> str:
+        """Computes a result that zeros in the operands do not make zero; its zeros are dropped afterwards."""
+        dense = self.values.fresh(f"{result}_dense")
+        self.values.declare(dense, self.values.typed(None, len(variables)))
+        self.dense(dense, variables, terms)
+        if encoding is None:
+            return dense
+        self.values.declare(result, self.values.typed(encoding, len(variables)))
+        self.values.emit(Conversion(result, dense, True, "the expression has entries where its operands have none"))
+        return result
+
+    def _choice(self, nest: Nest) -> LoopChoice:
+        choice = choose_loops(nest, self.values.mapping())
+        assert choice is not None, "the order of the result's variables first can always insert"
+        return choice
+
+    def _converted(self, body: Expr, choice: LoopChoice) -> Expr:
+        names = {
+            access: self.values.convert(access.tensor, kind, f"loops run {', '.join(map(str, choice.order))}")
+            for access, kind in choice.conversions
+        }
+        return replace_accesses(body, names)
+
+    # -- temporaries ---------------------------------------------------------------------------------------------
+
+    def materialize(self, node: Expr, variables: tuple[IndexVar, ...] | None = None) -> Access:
+        """Computes an expression into a temporary, sparse where each of its variables runs over sparse storage."""
+        variables = free_indices(node) if variables is None else variables
+        name = self.values.fresh("t")
+        if len(variables) > 1 and self._covered(node, variables):
+            return Access(self.sparse(name, variables, node, None), variables)
+        self.values.declare(name, self.values.typed(None, len(variables)))
+        self.dense(name, variables, self.terms(node))
+        return Access(name, variables)
+
+    def _closed(self, node: Expr) -> Expr:
+        """Returns an expression without reductions: those in it become temporaries."""
+        terms = self.terms(node)
+        if all(not term.indices for term in terms):
+            return combine(terms)
+        return combine([Term(self._closed_term(term), negative=term.negative) for term in terms])
+
+    def _closed_term(self, term: Term) -> Expr:
+        return self.materialize(term.value) if term.indices else term.body
+
+    def _covered(self, node: Expr, variables: tuple[IndexVar, ...]) -> bool:
+        sparse = [a for a in accesses_of(node) if is_sparse(self.values.type_of(a.tensor))]
+        met = {variable for access in sparse for variable in access.indices}
+        return set(variables) <= met and vanishes(node, self.values.sparse_names())
+
+    def _inserts(self, terms: tuple[Term, ...], variables: tuple[IndexVar, ...]) -> bool:
+        sparse = self.values.sparse_names()
+        return all(
+            term.op is ReduceOp.SUM
+            and vanishes(term.body, sparse)
+            and set(free_indices(term.body)) == set(variables) | set(term.indices)
+            for term in terms
+        )
+
+    def _reads_sparse(self, node: Expr) -> bool:
+        return any(self.values.type_of(access.tensor).encoding is not None for access in accesses_of(node))

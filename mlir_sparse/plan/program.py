@@ -1,0 +1,112 @@
+"""What the planner makes of a kernel: steps, each of which the sparsifier is known to take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.kernel import KernelSpec
+from mlir_sparse.notation import Access, Expr, IndexVar, ReduceOp
+
+__all__ = ["Conversion", "Generic", "Meeting", "Program", "Step"]
+
+
+class Meeting(Enum):
+    """How the payload of a Generic meets the output's present value."""
+
+    REPLACE = "="
+    START = "from the identity"
+    CONTINUE = "onto the present value"
+
+
+@dataclass(frozen=True, slots=True)
+class Generic:
+    """One `linalg.generic`: a loop nest with at most one accumulation.
+
+    Args:
+        target: the output value at its subscripts, all plain variables.
+        meeting: how the payload meets what the output holds.
+        combine: the operator of the accumulation.
+        loops: the loop order, outermost first.
+        reductions: those of the loops that the output does not have.
+        payload: the scalar computation, free of reductions.
+        in_order: whether the sparsifier must keep the loop order (blocked operands are scheduled by it instead).
+        reason: why the plan has this step.
+    """
+
+    target: Access
+    meeting: Meeting
+    combine: ReduceOp
+    loops: tuple[IndexVar, ...]
+    reductions: tuple[IndexVar, ...]
+    payload: Expr
+    in_order: bool
+    reason: str
+
+    @property
+    def result(self) -> str:
+        """Returns the name of the value computed."""
+        return self.target.tensor
+
+    def __str__(self) -> str:
+        order = ", ".join(map(str, self.loops)) or "no loops"
+        sign = (
+            "="
+            if self.meeting is Meeting.REPLACE
+            else "+="
+            if self.combine is ReduceOp.SUM
+            else f"{self.combine.value}="
+        )
+        start = " from the identity" if self.meeting is Meeting.START else ""
+        return f"{self.target} {sign} {self.payload}{start}; loops {order}  # {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A change of storage, done natively between kernels.
+
+    Args:
+        result: the name of the new value.
+        operand: the value to convert.
+        drop_zeros: whether explicit zeros go, as they must where a dense value becomes sparse.
+        reason: why the plan has this step.
+    """
+
+    result: str
+    operand: str
+    drop_zeros: bool
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.result} = convert {self.operand}  # {self.reason}"
+
+
+Step = Generic | Conversion
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A planned kernel.
+
+    Args:
+        spec: the kernel.
+        types: (name, type) of every value: inputs, temporaries, the result.
+        steps: what to do, in order.
+        result: the name of the value returned.
+    """
+
+    spec: KernelSpec
+    types: tuple[tuple[str, TensorType], ...]
+    steps: tuple[Step, ...]
+    result: str
+
+    def type_of(self, name: str) -> TensorType:
+        """Returns the type of a value."""
+        return dict(self.types)[name]
+
+    def __str__(self) -> str:
+        lines = [f"{self.spec.explicit}"]
+        lines += [f"  {name}: {kind}" for name, kind in self.types]
+        lines += [f"  {step}" for step in self.steps]
+        return "\n".join(lines) + "\n"

@@ -1,0 +1,107 @@
+"""Which storage the sparsifier takes, of an operand and of a result, and what to use instead.
+
+Each rule is a measured fact about the sparsifier (code-generation mode); the
+tests of the plan run every one of them against the oracle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlir_sparse.affine import Dim
+from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
+from mlir_sparse.notation import Access, IndexVar
+
+__all__ = [
+    "is_sparse",
+    "level_variables",
+    "natural",
+    "ordered_as",
+    "takes_alone",
+    "takes_as_result",
+    "takes_shared",
+]
+
+_COMPRESSED = LevelType(LevelFormat.COMPRESSED)
+_DENSE = LevelType(LevelFormat.DENSE)
+
+
+def is_sparse(kind: TensorType) -> bool:
+    """Returns whether a tensor leaves out zeros: some level is not dense."""
+    return kind.encoding is not None and not kind.encoding.is_dense
+
+
+def level_variables(access: Access, encoding: Encoding) -> tuple[IndexVar, ...]:
+    """Returns the index variables of an access in the order in which the levels first name them."""
+    dims = dict.fromkeys(dim for spec in encoding.levels for dim in spec.expr.dims())
+    found = (access.subscripts[dim] for dim in dims)
+    return tuple(subscript for subscript in found if isinstance(subscript, IndexVar))
+
+
+def takes_shared(encoding: Encoding) -> bool:
+    """Returns whether a tensor so stored may meet other sparse tensors, as operand, in one loop nest.
+
+    Co-iteration walks coordinates in order and once: unordered levels, duplicates of a
+    coordinate, blocks and n:m levels cannot take part.
+    """
+    if encoding.has_slices or not encoding.is_permutation:
+        return False
+    types = encoding.level_types
+    plain = (LevelFormat.DENSE, LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED, LevelFormat.SINGLETON)
+    return types[-1].unique and all(t.format in plain and t.ordered for t in types)
+
+
+def takes_alone(encoding: Encoding) -> bool:
+    """Returns whether a tensor so stored may be the one sparse tensor of a loop nest with a dense result."""
+    return not encoding.has_slices and all(t.format is not LevelFormat.BATCH for t in encoding.level_types)
+
+
+def takes_as_result(encoding: Encoding) -> bool:
+    """Returns whether a loop nest can insert into a tensor so stored.
+
+    Insertion appends in the order of the levels: dense levels, then compressed ones,
+    or coordinates as an array of structures.
+    """
+    if encoding.has_slices or not encoding.is_permutation or encoding.explicit_val is not None:
+        return False
+    formats = [t.format for t in encoding.level_types]
+    depth = formats.count(LevelFormat.DENSE)
+    rest = encoding.level_types[depth:]
+    appends = all(t == _COMPRESSED for t in rest)
+    return formats[:depth] == [LevelFormat.DENSE] * depth and bool(rest) and (appends or _is_coo(encoding))
+
+
+def _is_coo(encoding: Encoding) -> bool:
+    types = encoding.level_types
+    return encoding.aos_start == 0 and types[-1].unique and all(t.ordered for t in types)
+
+
+def natural(variables: tuple[IndexVar, ...], order: tuple[IndexVar, ...], like: Encoding | None) -> Encoding:
+    """Returns the storage that a loop order inserts into as it goes.
+
+    Args:
+        variables: the result's index variable per dimension.
+        order: the loop order.
+        like: an encoding whose widths to use.
+    """
+    dims = tuple(variables.index(variable) for variable in order if variable in variables)
+    names = tuple(variable.name for variable in variables)
+    return _plain(names, dims, like)
+
+
+def ordered_as(kind: TensorType, dims: tuple[int, ...]) -> TensorType:
+    """Returns the type with plain storage whose levels hold the dimensions in the order given."""
+    assert kind.encoding is not None
+    return replace(kind, encoding=_plain(kind.encoding.dim_names, dims, kind.encoding))
+
+
+def _plain(names: tuple[str, ...], dims: tuple[int, ...], like: Encoding | None) -> Encoding:
+    """Returns CSR for a matrix, CSF for the rest, with the dimensions in the order given."""
+    specs = tuple(LevelSpec(Dim(dim), _level_type(level, len(dims))) for level, dim in enumerate(dims))
+    encoding = Encoding(names, specs)
+    return encoding if like is None else encoding.with_widths(like.pos_width, like.crd_width)
+
+
+def _level_type(level: int, rank: int) -> LevelType:
+    # A dense root of a matrix costs a position a row; of a deeper tensor it may cost more than the entries.
+    return _DENSE if level == 0 and rank == 2 else _COMPRESSED

@@ -1,0 +1,139 @@
+"""Expressions as sums of terms, each of which is one accumulation.
+
+The sparsifier takes `out + body` under one set of reductions. Anything else is
+first brought to that form: additions are split, products are distributed over
+additions where those cannot be co-iterated, and reductions are moved outwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from mlir_sparse.kernel import depends_on, vanishes
+from mlir_sparse.notation import (
+    Access,
+    Binary,
+    BinaryOp,
+    Expr,
+    IndexVar,
+    Literal,
+    Negate,
+    Reduce,
+    ReduceOp,
+    children,
+    free_indices,
+    walk,
+)
+
+__all__ = [
+    "Term",
+    "accesses_of",
+    "addends",
+    "combine",
+    "has_reduction",
+    "needs_distribution",
+    "rebuild",
+    "replace_accesses",
+    "unites",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One accumulation: a body, free of reductions, reduced over some variables.
+
+    Args:
+        body: the scalar computation.
+        op: the operator of the reduction.
+        indices: the variables reduced; none for an elementwise term.
+        negative: whether the term is subtracted.
+    """
+
+    body: Expr
+    op: ReduceOp = ReduceOp.SUM
+    indices: tuple[IndexVar, ...] = ()
+    negative: bool = False
+
+    def negated(self) -> Term:
+        """Returns the term with the other sign."""
+        return replace(self, negative=not self.negative)
+
+    @property
+    def signed(self) -> Expr:
+        """Returns the body with its sign."""
+        return Negate(self.body) if self.negative else self.body
+
+    @property
+    def value(self) -> Expr:
+        """Returns the whole term as an expression, sign aside."""
+        return Reduce(self.op, self.indices, self.body) if self.indices else self.body
+
+
+def accesses_of(node: Expr) -> tuple[Access, ...]:
+    """Returns the distinct accesses of an expression, in the order of the text."""
+    return tuple(dict.fromkeys(below for below in walk(node) if isinstance(below, Access)))
+
+
+def has_reduction(node: Expr) -> bool:
+    """Returns whether any node is a reduction."""
+    return any(isinstance(below, Reduce) for below in walk(node))
+
+
+def addends(node: Expr) -> tuple[tuple[Expr, bool], ...]:
+    """Returns the operands of a chain of additions, each with whether it is subtracted."""
+    match node:
+        case Negate(operand):
+            return tuple((expr, not negative) for expr, negative in addends(operand))
+        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, left, right):
+            flip = op is BinaryOp.SUB
+            return addends(left) + tuple((expr, negative != flip) for expr, negative in addends(right))
+        case _:
+            return ((node, False),)
+
+
+def combine(terms: Collection[Term]) -> Expr:
+    """Returns the sum of elementwise terms as one expression."""
+    first, *rest = terms
+    total = first.signed
+    for term in rest:
+        total = Binary(BinaryOp.SUB if term.negative else BinaryOp.ADD, total, term.body)
+    return total
+
+
+def unites(node: Expr, sparse: Collection[str]) -> bool:
+    """Returns whether an addition can be co-iterated: all operands sparse, over the same variables.
+
+    The sparsifier crashes on the union of a sparse tensor with a value that does not
+    vary along with it (`scalar_plus_sparse_segv.mlir`).
+    """
+    parts = [expr for expr, _ in addends(node)]
+    variables = {frozenset(free_indices(part)) for part in parts}
+    return len(variables) == 1 and all(vanishes(part, sparse) for part in parts)
+
+
+def rebuild(node: Expr, operands: tuple[Expr, ...]) -> Expr:
+    """Returns a node with other children."""
+    match node:
+        case Negate():
+            return replace(node, operand=operands[0])
+        case Binary():
+            return replace(node, left=operands[0], right=operands[1])
+        case Reduce():
+            return replace(node, body=operands[0])
+        case Access() | Literal():
+            return node
+        case _:
+            return replace(node, arguments=operands)
+
+
+def replace_accesses(node: Expr, names: dict[Access, str]) -> Expr:
+    """Returns an expression in which some accesses read other tensors, at the same subscripts."""
+    if isinstance(node, Access):
+        return replace(node, tensor=names[node]) if node in names else node
+    return rebuild(node, tuple(replace_accesses(child, names) for child in children(node)))
+
+
+def needs_distribution(node: Expr, sparse: Collection[str]) -> bool:
+    """Returns whether an addition below a product must be multiplied out."""
+    return has_reduction(node) or (depends_on(node, sparse) and not unites(node, sparse))

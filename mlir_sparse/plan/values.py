@@ -1,0 +1,101 @@
+"""The values of a program under construction: their names, their types, the steps that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.kernel import KernelSpec
+from mlir_sparse.plan.program import Conversion, Generic, Step
+from mlir_sparse.plan.storage import is_sparse
+
+__all__ = ["Values"]
+
+
+class Values:
+    """Names and types of all values, and the steps so far.
+
+    Args:
+        spec: the kernel, whose inputs are the first values.
+    """
+
+    def __init__(self, spec: KernelSpec) -> None:
+        self.dtype: DType = spec.output.dtype
+        self.steps: list[Step] = []
+        self._widths = _widths(spec)
+        self._types: dict[str, TensorType] = dict(spec.inputs)
+        self._converted: dict[tuple[str, TensorType], str] = {}
+
+    def types(self) -> tuple[tuple[str, TensorType], ...]:
+        """Returns (name, type) of every value, in the order of their making."""
+        return tuple(self._types.items())
+
+    def mapping(self) -> Mapping[str, TensorType]:
+        """Returns the types by name."""
+        return self._types
+
+    def type_of(self, name: str) -> TensorType:
+        """Returns the type of a value."""
+        return self._types[name]
+
+    def sparse_names(self) -> frozenset[str]:
+        """Returns the values that leave out zeros."""
+        return frozenset(name for name, kind in self._types.items() if is_sparse(kind))
+
+    def typed(self, encoding: Encoding | None, rank: int) -> TensorType:
+        """Returns a type of dynamic shape in the element type of the computation."""
+        return TensorType(self.dtype, (None,) * rank, encoding)
+
+    def widened(self, encoding: Encoding) -> Encoding:
+        """Returns an encoding with the program's widths where it names none."""
+        positions, coordinates = self._widths
+        return encoding.with_widths(encoding.pos_width or positions, encoding.crd_width or coordinates)
+
+    def fresh(self, wish: str) -> str:
+        """Returns a name that no value has yet, as near to the wish as can be."""
+        name, number = wish, 0
+        while name in self._types:
+            number += 1
+            name = f"{wish}_{number}"
+        return name
+
+    def declare(self, name: str, kind: TensorType) -> None:
+        """Adds a value."""
+        self._types[name] = kind
+
+    def emit(self, step: Generic | Conversion) -> None:
+        """Adds a step."""
+        self.steps.append(step)
+
+    def convert(self, name: str, kind: TensorType, reason: str) -> str:
+        """Returns the name of a value in another type; converts at most once."""
+        if kind.encoding is not None:
+            kind = replace(kind, encoding=self.widened(kind.encoding))
+        if self._types[name] == kind:
+            return name
+        known = self._converted.get((name, kind))
+        if known is not None:
+            return known
+        result = self.fresh(f"{name}_converted")
+        self.declare(result, kind)
+        self.emit(Conversion(result, name, False, reason))
+        self._converted[name, kind] = result
+        return result
+
+    def dense(self, name: str, reason: str) -> str:
+        """Returns the name of a value as a dense array."""
+        return self.convert(name, replace(self._types[name], encoding=None), reason)
+
+
+def _widths(spec: KernelSpec) -> tuple[int, int]:
+    """Returns the widths of temporaries: wide enough for all sparse tensors of the kernel, at least 32 bits.
+
+    0, the machine's index, where the kernel names no widths at all.
+    """
+    kinds = [spec.output, *(kind for _, kind in spec.inputs)]
+    found = [kind.encoding for kind in kinds if kind.encoding is not None]
+    if not any(e.pos_width or e.crd_width for e in found):
+        return 0, 0
+    return max(32, *(e.pos_width for e in found)), max(32, *(e.crd_width for e in found))

@@ -1,0 +1,19 @@
+"""Compiled modules and level storage to level storage."""
+
+from mlir_sparse.runtime.abi import buffer_dtypes, operand_of, type_id
+from mlir_sparse.runtime.executable import Call, Convert, Executable, Stage, finish_sparse
+from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
+
+__all__ = [
+    "Call",
+    "CompiledModule",
+    "Convert",
+    "Executable",
+    "Stage",
+    "assembly",
+    "buffer_dtypes",
+    "finish_sparse",
+    "llvm_ir",
+    "operand_of",
+    "type_id",
+]

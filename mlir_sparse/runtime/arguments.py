@@ -1,0 +1,138 @@
+"""What users pass as the values that kernels take: checked, and converted where that loses nothing."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.errors import DTypeError, OperandError, RankError
+from mlir_sparse.tensor import SparseTensor, tensor
+
+__all__ = ["as_argument", "as_output", "type_of", "value_of"]
+
+Array = np.ndarray[Any, Any]
+Value = Array | SparseTensor
+
+
+def value_of(name: str, source: object) -> Value:
+    """Returns an operand as an array or a tensor: SciPy's sparse arrays become tensors, all else NumPy arrays.
+
+    Raises:
+        OperandError: for what is neither.
+        DTypeError: for an element type the dialect does not have.
+    """
+    if isinstance(source, SparseTensor):
+        return source
+    if _is_scipy_sparse(source):
+        return tensor(source)
+    try:
+        array = np.asarray(source)
+    except (TypeError, ValueError) as error:
+        raise OperandError(
+            f"expected an array or tensor for {name}, but got {type(source).__name__}: {error}"
+        ) from None
+    if array.dtype == object:
+        raise OperandError(f"expected an array or tensor of numbers for {name}, but got {type(source).__name__}")
+    return _native_array(name, array)
+
+
+def _is_scipy_sparse(source: object) -> bool:
+    return type(source).__module__.startswith("scipy.sparse") and hasattr(source, "tocoo")
+
+
+def _native_array(name: str, array: Array) -> Array:
+    """Returns the array in an element type of the dialect, native byte order, C order, aligned; a copy only if needed."""
+    try:
+        dtype = DType.of(array.dtype.newbyteorder("=")).numpy
+    except DTypeError as error:
+        raise DTypeError(f"{error.message} (operand {name})") from None
+    return np.require(np.asarray(array, dtype=dtype, order="C"), requirements=["C", "A"])
+
+
+def type_of(value: Value) -> TensorType:
+    """Returns the type a value has, of any shape."""
+    if isinstance(value, SparseTensor):
+        return value.type
+    return TensorType(DType.of(value.dtype), (None,) * value.ndim)
+
+
+def as_argument(name: str, source: object, kind: TensorType) -> Value:
+    """Returns an operand as a value of the type a kernel was compiled for.
+
+    Python numbers and lists take the kernel's element type; arrays and tensors must have it.
+
+    Raises:
+        OperandError: for dense data where the kernel takes sparse, or the reverse, or other storage.
+        DTypeError: for another element type.
+        RankError: for another number of dimensions.
+    """
+    value = value_of(name, source)
+    wanted, got = kind.dtype, type_of(value)
+    if got.rank != kind.rank:
+        raise RankError(f"expected {name} of {kind.rank} dimensions, but got {got.rank} (shape {value.shape})")
+    if got.dtype != wanted and isinstance(value, np.ndarray) and _is_weak(source):
+        value = value.astype(wanted.numpy)
+        got = type_of(value)
+    if got.dtype != wanted:
+        raise DTypeError(
+            f"expected {wanted} for {name}, but got {got.dtype}: pass {name}.astype({wanted.numpy.name!r}), "
+            f"or compile for {got.dtype}"
+        )
+    _check_storage(name, got, kind)
+    return value
+
+
+def _is_weak(source: object) -> bool:
+    return isinstance(source, (numbers.Number, list, tuple)) and not isinstance(source, np.generic)
+
+
+def _check_storage(name: str, got: TensorType, kind: TensorType) -> None:
+    if kind.encoding is None and got.encoding is None:
+        return
+    if kind.encoding is None:
+        raise OperandError(
+            f"expected a dense array for {name}, but got a tensor stored as {got}: "
+            f"pass {name}.to_numpy(), or compile for its encoding"
+        )
+    wanted = kind.encoding.to_text()
+    if got.encoding is None:
+        raise OperandError(
+            f"expected {name} stored as {kind}, but got a dense array: pass ms.tensor({name}, {wanted!r})"
+        )
+    if not _agrees(kind.encoding, got.encoding):
+        raise OperandError(
+            f"expected {name} stored as {kind}, but got {got}: pass {name}.convert({wanted!r}), or compile for it"
+        )
+
+
+def _agrees(declared: Encoding, actual: Encoding) -> bool:
+    """Returns whether a tensor is stored as declared; widths that the declaration leaves open may be any."""
+    return declared == actual.with_widths(
+        actual.pos_width if declared.pos_width else 0, actual.crd_width if declared.crd_width else 0
+    )
+
+
+def as_output(out: object, kind: TensorType) -> Array:
+    """Checks the array that a dense result is to be written to.
+
+    Raises:
+        OperandError: for anything but a writeable array.
+        DTypeError, RankError: for another element type or number of dimensions.
+    """
+    if kind.encoding is not None:
+        raise OperandError(
+            f"expected no out= for a result stored as {kind}, but got {type(out).__name__}: sparse results are new tensors"
+        )
+    if not isinstance(out, np.ndarray):
+        raise OperandError(f"expected a NumPy array for out, but got {type(out).__name__}")
+    if out.ndim != kind.rank:
+        raise RankError(f"expected out of {kind.rank} dimensions, but got {out.ndim} (shape {out.shape})")
+    if out.dtype != kind.dtype.numpy and not (out.dtype == np.bool_ and kind.dtype.name == "i8"):
+        raise DTypeError(f"expected out of dtype {kind.dtype.numpy.name}, but got {out.dtype}")
+    if not out.flags.writeable:
+        raise OperandError("expected a writeable array for out, but got a read-only one")
+    return out

@@ -1,0 +1,213 @@
+"""Programs that run: calls of compiled functions and native conversions, over named values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.errors import OperandError, WidthError
+from mlir_sparse.runtime.abi import operand_of, sparse_result
+from mlir_sparse.runtime.jit import CompiledModule
+from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.memory import check_fits
+
+__all__ = ["Call", "Convert", "Executable", "Stage"]
+
+Array = np.ndarray[Any, Any]
+Value = Array | SparseTensor
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a compiled function.
+
+    Args:
+        launcher: the function.
+        operands: the names of the values it reads.
+        axes: for each operand the index variable of each axis, None where the subscript is no plain variable.
+        result: the name of the value it computes.
+        variables: the index variable of each axis of the result.
+        dtype: the result's element type.
+        encoding: the result's storage; None for a dense array.
+        continues: whether it adds to what the result holds.
+    """
+
+    launcher: _native.Launcher
+    operands: tuple[str, ...]
+    axes: tuple[tuple[str | None, ...], ...]
+    result: str
+    variables: tuple[str, ...]
+    dtype: DType
+    encoding: Encoding | None
+    continues: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """A native change of storage or element type."""
+
+    result: str
+    operand: str
+    type: TensorType
+    drop_zeros: bool
+
+
+Stage = Call | Convert
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """A compiled program.
+
+    Args:
+        stages: what to run, in order.
+        result: the name of the value to return.
+        module: the machine code that the launchers point into.
+    """
+
+    stages: tuple[Stage, ...]
+    result: str
+    module: CompiledModule = field(repr=False)
+
+    @property
+    def only_launcher(self) -> _native.Launcher | None:
+        """Returns the function of a program that is one call, which can be called directly."""
+        match self.stages:
+            case (Call(launcher=launcher),):
+                return launcher
+            case _:
+                return None
+
+    @property
+    def only_encoding(self) -> Encoding | None:
+        """Returns the storage of the result of a program that is one call."""
+        match self.stages:
+            case (Call(encoding=encoding),):
+                return encoding
+            case _:
+                return None
+
+    def run(self, inputs: Mapping[str, Value], extents: Mapping[str, int], out: Array | None) -> Value:
+        """Runs the program on checked inputs.
+
+        Args:
+            inputs: C-contiguous arrays and tensors of the types the program was compiled for.
+            extents: how far each index variable runs.
+            out: where a dense result goes; a contiguous array that shares no memory with the inputs.
+
+        Returns:
+            the result: `out` if given, else a new array or tensor.
+        """
+        values: dict[str, Value] = dict(inputs)
+        if out is not None:
+            values[self.result] = out
+        for stage in self.stages:
+            if isinstance(stage, Convert):
+                values[stage.result] = _convert(values[stage.operand], stage)
+            else:
+                values[stage.result] = _call(stage, values, extents)
+        return values[self.result]
+
+
+def _convert(value: Value, stage: Convert) -> Value:
+    kind = stage.type
+    if kind.encoding is None:
+        dense = value.to_numpy() if isinstance(value, SparseTensor) else value
+        return np.ascontiguousarray(dense, dtype=kind.dtype.numpy)
+    encoding = kind.encoding
+    if isinstance(value, SparseTensor):
+        if value.dtype != kind.dtype.numpy:
+            value = value.astype(kind.dtype)
+        return value.convert(encoding)
+    return tensor(value, encoding)
+
+
+def _call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
+    arguments = [values[name] for name in stage.operands]
+    bounds = _padded_extents(stage, arguments, extents)
+    ready = tuple(
+        argument if isinstance(argument, SparseTensor) else _padded(argument, axes, extents, bounds)
+        for argument, axes in zip(arguments, stage.axes, strict=True)
+    )
+    if stage.encoding is None:
+        return _call_dense(stage, ready, values.get(stage.result), extents, bounds)
+    returned = stage.launcher(ready)
+    if returned is None:
+        raise _refused(stage)
+    return finish_sparse(stage.encoding, *returned)
+
+
+def finish_sparse(encoding: Encoding, level_sizes: Sequence[int], buffers: Sequence[Array]) -> SparseTensor:
+    """Returns a kernel's sparse result as a tensor.
+
+    Raises:
+        WidthError: when the result has more entries than its positions can count.
+    """
+    width = encoding.pos_width or 64
+    entries = len(buffers[-1])
+    if entries >= 1 << min(width, 63) or (width == 32 and entries >= 1 << 31):
+        raise WidthError(
+            f"expected at most {(1 << min(width, 31)) - 1} entries with posWidth = {width}, but got {entries} "
+            f"in the result: ask for a wider posWidth with out="
+        )
+    return sparse_result(encoding, level_sizes, buffers)
+
+
+def _call_dense(
+    stage: Call,
+    arguments: tuple[Value, ...],
+    present: Value | None,
+    extents: Mapping[str, int],
+    bounds: Mapping[str, int],
+) -> Array:
+    shape = tuple(extents[variable] for variable in stage.variables)
+    whole = tuple(bounds[variable] for variable in stage.variables)
+    assert not isinstance(present, SparseTensor)
+    result = _empty(shape, stage.dtype) if present is None else present
+    if whole == shape:
+        if stage.launcher(arguments, result) is None:
+            raise _refused(stage)
+        return result
+    # Blocks reach beyond the tensor's edge: the loops need room there.
+    inside = tuple(slice(0, size) for size in shape)
+    room = _empty(whole, stage.dtype)
+    room[...] = 0
+    if stage.continues:
+        room[inside] = result
+    if stage.launcher(arguments, room) is None:
+        raise _refused(stage)
+    result[inside] = room[inside]
+    return result
+
+
+def _padded_extents(stage: Call, arguments: Sequence[Value], extents: Mapping[str, int]) -> Mapping[str, int]:
+    """Returns the extents that the loops run over: rounded up where an operand is stored in blocks."""
+    bounds = dict(extents)
+    for argument, axes in zip(arguments, stage.axes, strict=True):
+        if isinstance(argument, SparseTensor):
+            for variable, size in zip(axes, operand_of(argument).shape, strict=True):
+                if variable is not None:
+                    bounds[variable] = size
+    return bounds
+
+
+def _padded(array: Array, axes: tuple[str | None, ...], extents: Mapping[str, int], bounds: Mapping[str, int]) -> Array:
+    widths = [0 if variable is None else bounds[variable] - extents[variable] for variable in axes]
+    return np.pad(array, [(0, width) for width in widths]) if any(widths) else array
+
+
+def _empty(shape: tuple[int, ...], dtype: DType) -> Array:
+    check_fits(math.prod(shape) * dtype.itemsize, f"a dense array of shape {shape}")
+    return np.empty(shape, dtype.numpy)
+
+
+def _refused(stage: Call) -> OperandError:
+    # The arguments were checked before; this names the stage rather than let a wrong one through.
+    return OperandError(f"expected operands {', '.join(stage.operands)} as compiled for, but got others")

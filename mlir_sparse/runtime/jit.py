@@ -1,0 +1,60 @@
+"""LLVM-dialect modules to addresses of machine code, through MLIR's ExecutionEngine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mlir_sparse._mlir import bindings, mlir_context, parse_module
+from mlir_sparse.errors import UnsupportedError
+
+__all__ = ["CompiledModule", "assembly", "llvm_ir"]
+
+
+class CompiledModule:
+    """Machine code for this process; lives as long as the object.
+
+    Args:
+        bytecode: a module in the LLVM dialect.
+        names: the functions to look up, each with `llvm.emit_c_interface`.
+        opt_level: LLVM's optimisation level.
+    """
+
+    def __init__(self, bytecode: bytes, names: Sequence[str], opt_level: int = 3) -> None:
+        with mlir_context():
+            module = parse_module(bytecode)
+            # The engine owns the code: it must outlive every launcher made from its addresses.
+            engine_type = bindings().module("execution_engine").ExecutionEngine
+            self.engine: Any = engine_type(module, opt_level=opt_level)
+        self.addresses = {name: int(self.engine.raw_lookup(f"_mlir_ciface_{name}")) for name in names}
+
+
+def llvm_ir(bytecode: bytes) -> str:
+    """Returns a module of the LLVM dialect as LLVM IR."""
+    with mlir_context():
+        module = parse_module(bytecode)
+        return str(bindings().module("dialects.llvm").translate_module_to_llvmir(module.operation))
+
+
+def assembly(bytecode: bytes, opt_level: int = 3) -> str:
+    """Returns the machine code of a module, disassembled by binutils' or LLVM's `objdump`.
+
+    Raises:
+        UnsupportedError: when neither is installed.
+    """
+    tool = shutil.which("objdump") or shutil.which("llvm-objdump")
+    if tool is None:
+        raise UnsupportedError("expected objdump on PATH for the stage asm, but got none: install binutils")
+    with mlir_context(), tempfile.TemporaryDirectory() as folder:
+        module = parse_module(bytecode)
+        engine_type = bindings().module("execution_engine").ExecutionEngine
+        engine = engine_type(module, opt_level=opt_level, enable_object_dump=True)
+        engine.initialize()
+        path = Path(folder, "kernel.o")
+        engine.dump_to_object_file(str(path))
+        command = [tool, "-d", "--no-show-raw-insn", str(path)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
