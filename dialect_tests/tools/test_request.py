@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
+from mlir_sparse.encoding import encoding
 from mlir_sparse.errors import NotationSyntaxError, RankError, SparseError, UnknownTensorError
 from mlir_sparse.tools.request import NamedValue, Request, as_mapping
 
@@ -31,10 +32,16 @@ def test_a_tensor_named_twice_is_refused() -> None:
         as_mapping("-f", [("A", "CSR"), ("A", "CSC")])
 
 
-def test_types_as_text() -> None:
+def test_types() -> None:
     request = Request.of(SPMV, {"A": "CSR"}, {"x": "f32"}, {"A": "1000x?"})
-    assert [request.type_text(name) for name in ("A", "x", "y")] == ["f64[1000,?] CSR", "f32[?]", "f64[?]"]
-    assert Request.of("y(i) = a * x(i)", {}, {}, {}).type_text("a") == "f64[]"
+    assert [str(request.type_of(name)) for name in ("A", "x", "y")] == ["f64[1000,?] CSR", "f32[?]", "f64[?]"]
+    assert str(Request.of("y(i) = a * x(i)", {}, {}, {}).type_of("a")) == "f64[]"
+
+
+def test_what_is_asked_of_the_result() -> None:
+    assert Request.of(SPMV, {}, {}, {}).output == "dense"
+    assert Request.of(SPMV, {"y": "SparseVector"}, {}, {}).output == encoding("SparseVector")
+    assert str(Request.of(SPMV, {}, {"y": "f32"}, {}).output) == "f32[?]"
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,6 @@ from mlir_sparse.tools.request import NamedValue, Request, as_mapping
 
 __all__ = ["main"]
 
-STAGES = ("notation", "plan", "linalg", "sparsified", "llvm", "llvmir", "asm")
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -85,17 +83,17 @@ def _request(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs) -> R
 
 @main.command()
 @_tensor_options
-@click.option("--stage", default="linalg", show_default=True, type=click.Choice(STAGES), help="Which text to print.")
-def emit(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, target: str, stage: str) -> None:
+@click.option("--stage", default="linalg", show_default=True, type=click.Choice(ms.STAGES), help="Which text to print.")
+def emit(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, target: str, stage: Any) -> None:
     r"""Prints what NOTATION becomes at one stage, and nothing else.
 
     \b
     mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage linalg
     """
     request = _request(notation, encodings, dtypes, shapes)
-    types = {name: request.type_text(name) for name in request.assignment.inputs}
-    kernel = ms.compile(notation, tensors=types, out=request.encoding(request.target), target=target)
-    click.echo(kernel.ir(stage))
+    types = {name: request.type_of(name) for name in request.assignment.inputs}
+    kernel = ms.compile(request.assignment, tensors=types, out=request.output, target=target)
+    click.echo(kernel.ir(stage).rstrip("\n"))
 
 
 @main.command()

@@ -84,10 +84,11 @@ def _read(name: str, request: Request, path: Path) -> Tensor:
     _check_shape(name, request, tuple(tensor.shape))
     kind = np.dtype(tensor.dtype).kind
     dtype = DType.of(request.dtypes.get(name, "c128" if kind == "c" else "f64"))
-    if request.encoding(name) == "dense":
+    encoding = request.encoding(name)
+    if encoding is None:
         array = tensor.to_numpy() if isinstance(tensor, ms.SparseTensor) else np.asarray(tensor)
         return array.astype(dtype.numpy)
-    return ms.tensor(tensor, ms.encoding(request.encoding(name), rank=request.ranks[name]), dtype=dtype)
+    return ms.tensor(tensor, encoding, dtype=dtype)
 
 
 def _check_shape(name: str, request: Request, shape: tuple[int, ...]) -> None:
@@ -101,11 +102,10 @@ def _check_shape(name: str, request: Request, shape: tuple[int, ...]) -> None:
 
 def _make(name: str, request: Request, generator: Generator, tensors: Mapping[str, Tensor]) -> Tensor:
     shape = _shape(name, request, tensors)
-    dtype = DType.of(request.dtype(name))
-    if request.encoding(name) == "dense":
-        return generator.dense(shape, dtype.numpy)
-    encoding = ms.encoding(request.encoding(name), rank=request.ranks[name])
-    return ms.tensor(generator.sparse(shape, dtype.numpy), encoding, shape=shape)
+    kind = request.type_of(name)
+    if kind.encoding is None:
+        return generator.dense(shape, kind.dtype.numpy)
+    return ms.tensor(generator.sparse(shape, kind.dtype.numpy), kind.encoding, shape=shape)
 
 
 def _shape(name: str, request: Request, tensors: Mapping[str, Tensor]) -> tuple[int, ...]:

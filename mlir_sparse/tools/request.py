@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import click
 
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import RankError, UnknownTensorError
 from mlir_sparse.notation import Access, Assignment, check, parse, walk
 
@@ -60,14 +62,12 @@ class Request:
     """An assignment, and what was said about its tensors.
 
     Args:
-        text: the notation as written.
-        assignment: what it says.
+        assignment: what to compute.
         encodings: text of encodings by tensor; dense where absent.
         dtypes: element types by tensor; f64 where absent.
         shapes: extents by tensor, None for one that follows from elsewhere.
     """
 
-    text: str
     assignment: Assignment
     encodings: Mapping[str, str]
     dtypes: Mapping[str, str]
@@ -78,11 +78,11 @@ class Request:
         """Parses the notation and checks that every option is about a tensor of it."""
         assignment = parse(text)
         check(assignment)
-        request = Request(text, assignment, encodings, dtypes, {})
+        request = Request(assignment, encodings, dtypes, {})
         for option, names in (("-f", encodings), ("-t", dtypes), ("-s", shapes)):
             request.require_known(option, names)
         parsed = {name: _parse_shape(name, shape, request.ranks[name]) for name, shape in shapes.items()}
-        return Request(text, assignment, encodings, dtypes, parsed)
+        return Request(assignment, encodings, dtypes, parsed)
 
     @property
     def ranks(self) -> dict[str, int]:
@@ -106,20 +106,26 @@ class Request:
                 known = ", ".join(self.ranks)
                 raise UnknownTensorError(f"expected {option} to name one of {known}, but got '{name}'")
 
-    def encoding(self, name: str) -> str:
-        """Returns the text of a tensor's encoding."""
-        return self.encodings.get(name, "dense")
+    def type_of(self, name: str) -> TensorType:
+        """Returns a tensor's type: f64, of any extents and dense, where nothing else was said.
 
-    def dtype(self, name: str) -> str:
-        """Returns the name of a tensor's element type."""
-        return self.dtypes.get(name, "f64")
-
-    def type_text(self, name: str) -> str:
-        """Returns a tensor's type as text, such as `f64[?,?] CSR`."""
+        Raises:
+            SparseError: for an encoding or element type that does not parse, or of another rank.
+        """
         shape = self.shapes.get(name, (None,) * self.ranks[name])
-        extents = ",".join("?" if extent is None else str(extent) for extent in shape)
-        encoding = self.encoding(name)
-        return f"{self.dtype(name)}[{extents}]" + ("" if encoding == "dense" else f" {encoding}")
+        return TensorType(DType.of(self.dtypes.get(name, "f64")), shape, self.encoding(name))
+
+    def encoding(self, name: str) -> Encoding | None:
+        """Returns a tensor's encoding, None for a dense array."""
+        text = self.encodings.get(name, "dense")
+        return None if text.lower() == "dense" else encoding(text, rank=self.ranks[name])
+
+    @property
+    def output(self) -> str | Encoding | TensorType:
+        """Returns what to ask for as the result: its storage, and its element type where -t names it."""
+        if self.target in self.dtypes:
+            return self.type_of(self.target)
+        return self.encoding(self.target) or "dense"
 
 
 def _parse_shape(name: str, text: str, rank: int) -> tuple[int | None, ...]:
