@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -41,6 +42,10 @@ _SPELLINGS = {
     "bool": "i8",
     "i1": "i8",
 }
+
+
+# No records, and not NumPy's deprecated `a` for byte strings.
+_ONE_NUMPY_TYPE = re.compile(r"[<>=|]?(?!a[0-9]*$)[A-Za-z?][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,8 @@ def _bfloat16() -> np.dtype[Any]:
 def _to_numpy(dtype: Any) -> np.dtype[Any]:
     if dtype is None:  # NumPy would take it for float64
         raise DTypeError(f"expected an element type of {', '.join(DType.NAMES)}, but got None")
+    if isinstance(dtype, str) and not _ONE_NUMPY_TYPE.fullmatch(dtype):
+        raise DTypeError(f"expected an element type of {', '.join(DType.NAMES)}, but got {dtype!r}")
     try:
         result: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError) as error:

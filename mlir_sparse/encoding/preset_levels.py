@@ -66,8 +66,8 @@ def _coo_types(rank: int, first: LevelFormat, *, soa: bool = False, ordered: boo
     kinds = []
     for level in range(rank):
         properties = []
-        # The last level is unique where coordinates are in order: no entry occurs twice.
-        if level < rank - 1 or not ordered:
+        # Above the last level a coordinate stands once for each entry below it.
+        if level < rank - 1:
             properties.append(LevelProperty.NONUNIQUE)
         if not ordered:
             properties.append(LevelProperty.NONORDERED)

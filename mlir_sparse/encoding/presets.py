@@ -44,7 +44,7 @@ _TABLE = (
     Preset("COO", "coordinates, array of structs", 1, None, 2, coo(), "order"),
     Preset("SoA-COO", "coordinates, an array for each dimension", 1, None, 2, coo(soa=True), "order"),
     Preset("ColumnMajorCOO", "coordinates sorted by the last dimension first", 2, None, 2, coo(reverse=True)),
-    Preset("UnorderedCOO", "coordinates in any order, repeated or not", 1, None, 2, coo(ordered=False), "order"),
+    Preset("UnorderedCOO", "coordinates in any order", 1, None, 2, coo(ordered=False), "order"),
     Preset("BCOO", "a batch of COO along the first dimension", 2, None, 3, batched_coo),
     Preset("CSF", "compressed sparse fiber", 1, None, 3, uniform("compressed"), "order"),
     Preset("BSR", "compressed rows of dense blocks", 2, None, 2, blocked("dense", "compressed"), "block"),
@@ -103,17 +103,14 @@ _TABLE = (
 PRESETS: dict[str, Preset] = {preset.name: preset for preset in _TABLE}
 
 _ALIASES = {
-    "vector": "SparseVector",
     "coosoa": "SoA-COO",
     "cooaos": "COO",
     "aoscoo": "COO",
-    "columnmajorcoo": "ColumnMajorCOO",
     "coocolumnmajor": "ColumnMajorCOO",
     "colcoo": "ColumnMajorCOO",
     "coounordered": "UnorderedCOO",
     "bcsr": "BSR",
     "nofm": "NM",
-    "nv24": "NV_24",
 }
 _MIX = re.compile("(?:dense|compressed)+")
 

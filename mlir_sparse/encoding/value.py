@@ -6,13 +6,15 @@ import math
 import re
 import struct
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Context, Decimal
 
 from mlir_sparse.errors import EncodingError
 
 __all__ = ["TypedValue"]
 
 _INTEGER = re.compile(r"(?P<sign>[su]?)i(?P<bits>[1-9]\d{0,2})|index")
+
+
+_SHORT = 6  # the significant digits, and the decimals, of MLIR's usual spelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class TypedValue:
     @classmethod
     def of_complex(cls, real_bits: int, imag_bits: int, part: str) -> TypedValue:
         """Returns the complex literal whose parts have the given bits and float type."""
-        real, imag = _float_literal(real_bits, part), _float_literal(imag_bits, part)
+        real, imag = _part_literal(real_bits, part), _part_literal(imag_bits, part)
         return cls(f"#complex.number<:{part} {real}, {imag}>", f"complex<{part}>")
 
     @property
@@ -101,9 +103,8 @@ class TypedValue:
         if self.type in _FLOATS:
             return _float_value(self.literal, self.type)
         if self.type.startswith("complex<"):
-            part = self.type[len("complex<") : -1]
             real, imag = self.literal.split(" ", 1)[1].rstrip(">").split(", ")
-            return complex(_float_value(real, part), _float_value(imag, part))
+            return complex(_float_value(real, "f64"), _float_value(imag, "f64"))
         return int(self.literal)
 
     @property
@@ -147,7 +148,7 @@ def _round_bits(value: float, dtype: str) -> int:
     if math.isfinite(value) and value != 0:
         _, exponent = math.frexp(value)
         quantum = max(exponent - form.precision, form.quantum)
-        value = _scale(round(math.ldexp(value, -quantum)), quantum)
+        value = math.copysign(_scale(round(math.ldexp(value, -quantum)), quantum), value)
     return _pack(value, dtype)
 
 
@@ -183,8 +184,7 @@ def _float_literal(bits: int, dtype: str) -> str:
     """Prints as MLIR's `printFloatValue`: six digits if they suffice, all digits, or else the bits."""
     value = _unpack(bits, dtype)
     if math.isfinite(value):
-        mantissa, exponent = f"{value:.5e}".split("e")
-        short = f"{mantissa}0e{exponent}"  # six significant digits, padded to six decimals
+        short = _short(value)
         if _round_bits(float(short), dtype) == bits:
             return short
         full = _all_digits(value, 2 + _FLOATS[dtype].precision * 59 // 196)
@@ -193,12 +193,39 @@ def _float_literal(bits: int, dtype: str) -> str:
     return f"0x{bits:0{_FLOATS[dtype].bits // 4}X}"
 
 
+def _part_literal(bits: int, part: str) -> str:
+    """Prints a part of a complex number; MLIR reads bits there as those of an f64, whatever the part's type."""
+    literal = _float_literal(bits, part)
+    if literal.startswith("0x") and part != "f64":
+        return f"0x{_pack(_unpack(bits, part), 'f64'):016X}"
+    return literal
+
+
+def _decimal(value: float, precision: int) -> tuple[str, int]:
+    """Returns digits and a power of ten, as LLVM's `APFloat::toString` rounds: twice, first down, then half up."""
+    if value == 0:
+        return "0", 0
+    numerator, denominator = abs(value).as_integer_ratio()
+    exponent = 1 - denominator.bit_length()
+    significand = numerator * 5**-exponent
+    excess = significand.bit_length() - (precision * 196 + 58) // 59  # 196/59 is LLVM's log2(10)
+    dropped = excess * 59 // 196 if excess > 0 else 0
+    digits = str(significand // 10**dropped)
+    exponent += dropped + max(0, len(digits) - precision)
+    kept = int(digits[:precision]) + (digits[precision : precision + 1] >= "5")
+    text = str(kept).rstrip("0")
+    return text, exponent + len(str(kept)) - len(text)
+
+
+def _short(value: float) -> str:
+    digits, exponent = _decimal(value, _SHORT)
+    sign = "-" if math.copysign(1, value) < 0 else ""
+    return f"{sign}{digits[0]}.{digits[1:]:0<{_SHORT}}e{exponent + len(digits) - 1:+03d}"
+
+
 def _all_digits(value: float, precision: int) -> str:
     """Prints as LLVM's `APFloat::toString` with at most three zeros of padding."""
-    rounded = Context(prec=precision, rounding=ROUND_HALF_UP).create_decimal(Decimal(value)).normalize()
-    sign, digits_tuple, exponent = rounded.as_tuple()
-    assert isinstance(exponent, int)
-    digits = "".join(map(str, digits_tuple))
+    digits, exponent = _decimal(value, precision)
     leading = exponent + len(digits) - 1
     padded = exponent > 3 or len(digits) + exponent > precision
     scientific = padded if exponent >= 0 else leading < -3
@@ -210,4 +237,4 @@ def _all_digits(value: float, precision: int) -> str:
         body = f"{digits[: leading + 1]}.{digits[leading + 1 :]}"
     else:
         body = "0." + "0" * (-leading - 1) + digits
-    return ("-" if sign else "") + body
+    return ("-" if value < 0 else "") + body

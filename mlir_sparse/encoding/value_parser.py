@@ -54,7 +54,7 @@ def _parse_complex(cursor: Cursor) -> TypedValue:
     bits = []
     for closing in (",", ">"):
         sign = "-" if cursor.accept("-") else ""
-        bits.append(_float_bits(sign, _take_number(cursor, "a floating point literal"), dtype))
+        bits.append(_part_bits(sign, _take_number(cursor, "a floating point literal"), dtype))
         cursor.expect(closing)
     value = TypedValue.of_complex(bits[0], bits[1], dtype)
     if cursor.accept(":"):
@@ -92,6 +92,15 @@ def _is_hexadecimal(token: Token) -> bool:
 def _integer(sign: str, token: Token) -> int:
     value = int(token.text, 16 if _is_hexadecimal(token) else 10)
     return -value if sign else value
+
+
+def _part_bits(sign: str, token: Token, dtype: str) -> int:
+    """Reads a part of a complex number; bits are those of an f64, whatever the part's type, as in MLIR."""
+    if _is_real(token):
+        return _float_bits(sign, token, dtype)
+    whole = TypedValue.of_bits(_float_bits(sign, token, "f64"), "f64")
+    assert isinstance(whole.value, float)
+    return TypedValue.bits_of(whole.value, dtype)
 
 
 def _float_bits(sign: str, token: Token, dtype: str) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
 from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
@@ -20,7 +21,7 @@ from mlir_sparse.encoding.value import TypedValue
 __all__ = ["Fault", "first_fault", "level_type_fault"]
 
 _WIDTHS = (0, 8, 16, 32, 64)
-_BEFORE_SINGLETON = (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED)
+_BEFORE_SINGLETON = (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED, LevelFormat.SINGLETON)
 _WITHOUT_PROPERTIES = (LevelFormat.DENSE, LevelFormat.BATCH, LevelFormat.STRUCTURED)
 
 
@@ -69,6 +70,7 @@ def _faults(draft: Draft) -> Iterator[Fault]:
     yield from _singletons(draft.types)
     yield from _batches(draft.types)
     yield from _soa(draft.types)
+    yield from _dense_after_nonunique(draft.types)
     yield from _structured(draft)
     yield from _maps(draft)
     yield from _slices(draft)
@@ -106,18 +108,16 @@ def _widths(draft: Draft) -> Iterator[Fault]:
 
 
 def _singletons(types: Sequence[LevelType]) -> Iterator[Fault]:
-    positions = [lvl for lvl, kind in enumerate(types) if kind.format is LevelFormat.SINGLETON]
-    if not positions:
-        return
-    first = positions[0]
-    if first == 0 or types[first - 1].format not in _BEFORE_SINGLETON:
-        got = f"{types[first - 1]} before it" if first else "no level before it"
-        rule = "expected compressed or loose_compressed level before singleton level"
-        yield Fault(f"{rule}, but got {got}", "level", first)
-    for lvl in positions[1:]:
-        if types[lvl].soa != types[first].soa:
-            rule = "expected all singleton lvlTypes stored in the same memory layout (SoA vs AoS)"
-            yield Fault(f"{rule}, but got {types[first]} and {types[lvl]}", "level", lvl)
+    above: LevelType | None = None
+    for lvl, kind in enumerate(types):
+        if kind.format is LevelFormat.SINGLETON:
+            if above is None or above.format not in _BEFORE_SINGLETON:
+                rule = "expected compressed or loose_compressed level before singleton level"
+                yield Fault(f"{rule}, but got {above or 'no level'} before it", "level", lvl)
+            elif above.format is LevelFormat.SINGLETON and above.soa != kind.soa:
+                rule = "expected all singleton lvlTypes stored in the same memory layout (SoA vs AoS)"
+                yield Fault(f"{rule}, but got {above} and {kind}", "level", lvl)
+        above = kind
 
 
 def _batches(types: Sequence[LevelType]) -> Iterator[Fault]:
@@ -133,6 +133,12 @@ def _soa(types: Sequence[LevelType]) -> Iterator[Fault]:
     for lvl, kind in enumerate(types):
         if LevelProperty.SOA in kind.properties and kind.format is not LevelFormat.SINGLETON:
             yield Fault(f"SoA is only applicable to singleton lvlTypes, but got {kind}", "level", lvl)
+
+
+def _dense_after_nonunique(types: Sequence[LevelType]) -> Iterator[Fault]:
+    for lvl, (above, kind) in enumerate(pairwise(types), start=1):
+        if kind.format is LevelFormat.DENSE and not above.unique:
+            yield Fault(f"dense level cannot follow a non-unique level, but got {above} before it", "level", lvl)
 
 
 def _structured(draft: Draft) -> Iterator[Fault]:
