@@ -1,7 +1,8 @@
 """Sparse tensors as data: level storage and its invariants, in and out of NumPy, SciPy and files."""
 
 from mlir_sparse.tensor.create import tensor
+from mlir_sparse.tensor.files import read, write
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import LevelStorage
 
-__all__ = ["LevelStorage", "SparseTensor", "tensor"]
+__all__ = ["LevelStorage", "SparseTensor", "read", "tensor", "write"]

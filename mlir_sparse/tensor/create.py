@@ -22,7 +22,7 @@ from mlir_sparse.tensor.validate import check_explicit_value
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["tensor"]
+__all__ = ["from_entries", "tensor"]
 
 _DENSE_DEFAULTS = {1: "SparseVector", 2: "CSR"}
 
@@ -130,17 +130,51 @@ def _from_pair(
     parameters: dict[str, Any],
 ) -> SparseTensor:
     dims = _split_coordinates(source[0])
-    values, _ = value_array(source[1], dtype)
     extents = _infer_shape(dims) if shape is None else tuple(shape)
     if len(dims) != len(extents):
         raise RankError(
             f"expected coordinates of {len(extents)} dimensions, one row each, for shape {extents}, "
             f"but got {len(dims)}{_transposed_hint(source[0], len(extents))}"
         )
+    return from_entries(
+        dims,
+        source[1],
+        extents,
+        encoding,
+        dtype=dtype,
+        parameters=parameters,
+        sum_duplicates=sum_duplicates,
+        width=_index_width(source[0], dims),
+    )
+
+
+def from_entries(
+    dims: Sequence[Array],
+    values: object,
+    shape: Sequence[int],
+    encoding: str | Encoding | None,
+    *,
+    dtype: object,
+    parameters: dict[str, Any],
+    sum_duplicates: bool = True,
+    width: int | None = None,
+) -> SparseTensor:
+    """Returns the tensor of entries given by one coordinate array a dimension.
+
+    Args:
+        dims: the coordinates.
+        values: the values.
+        shape: the extents.
+        encoding: SparseVector or COO when None.
+        dtype: the element type, that of the values when None.
+        parameters: parameters of a preset.
+        sum_duplicates: see `tensor`.
+        width: the bits of the coordinates, if these are the user's own arrays.
+    """
+    cast, _ = value_array(values, dtype)
     wanted = _wanted(encoding, "SparseVector" if len(dims) == 1 else "COO", len(dims), parameters)
-    widths = (_index_width(source[0], dims),) * 2
-    storage = pack(wanted, extents, dims, values, sum_duplicates=sum_duplicates, source=widths)
-    return SparseTensor._trusted(storage.encoding, extents, storage)
+    storage = pack(wanted, shape, dims, cast, sum_duplicates=sum_duplicates, source=(width, width))
+    return SparseTensor._trusted(storage.encoding, tuple(shape), storage)
 
 
 def _split_coordinates(given: Any) -> list[Array]:
