@@ -43,7 +43,7 @@ from mlir_sparse.errors import (
     UnsupportedError,
     WidthError,
 )
-from mlir_sparse.notation import Access, Assignment, IndexVar
+from mlir_sparse.notation import Access, Assignment, IndexVar, TensorVar, indices, tensors
 from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
 
 __all__ = [
@@ -81,6 +81,7 @@ __all__ = [
     "SparseTensor",
     "StorageError",
     "TensorType",
+    "TensorVar",
     "TooLargeError",
     "UnknownPresetError",
     "UnknownTensorError",
@@ -91,6 +92,8 @@ __all__ = [
     "einsum",
     "encoding",
     "evaluate",
+    "indices",
     "parse",
     "tensor",
+    "tensors",
 ]

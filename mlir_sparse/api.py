@@ -16,7 +16,7 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import ExtentError, OperandError, SparseError, UnknownTensorError, UnsupportedError
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import Assignment, IndexVar
+from mlir_sparse.notation import Assignment, IndexVar, TensorVar
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor
 
@@ -30,11 +30,11 @@ STAGES: tuple[Stage, ...] = ("notation", "plan", "linalg", "sparsified", "llvm",
 _Types = tuple[TensorType, ...]
 
 
-def parse(text: str | Assignment) -> Assignment:
+def parse(text: str | Assignment | TensorVar) -> Assignment:
     """Parses index notation and checks that it means something.
 
     Args:
-        text: one statement, such as `"y(i) = A(i,j) * x(j)"`.
+        text: one statement, such as `"y(i) = A(i,j) * x(j)"`; or a TensorVar that was assigned to.
 
     Raises:
         NotationSyntaxError: for text outside the grammar.
@@ -43,6 +43,8 @@ def parse(text: str | Assignment) -> Assignment:
     >>> str(parse("y(i)=A(i,j)*x(j)"))
     'y(i) = A(i,j) * x(j)'
     """
+    if isinstance(text, TensorVar):
+        text = text.assignment
     if isinstance(text, Assignment):
         notation.check(text)
         return text
@@ -153,9 +155,8 @@ class Kernel:
         self.parameters = spec.assignment.inputs
         self._builds: dict[_Types, _Build] = {}
         self._lock = threading.Lock()
-        # The function called last, tried first: it returns None for arguments that are not its own.
-        self._launch: _native.Launcher | None = None
-        self._storage: Encoding | None = None
+        # The function called last and the storage it returns, tried first: it returns None for arguments not its own.
+        self._last: tuple[_native.Launcher, Encoding | None] | None = None
 
     def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
         """Computes the result.
@@ -172,10 +173,11 @@ class Kernel:
             UnknownTensorError, OperandError, DTypeError, RankError: for operands that are not the kernel's.
             ExtentError: for shapes that do not fit together.
         """
-        if self._launch is not None and not named:
-            returned = self._launch(operands, out)
+        last = self._last
+        if last is not None and not named:
+            returned = last[0](operands, out)
             if returned is not None:
-                return returned if self._storage is None else runtime.finish_sparse(self._storage, *returned)
+                return returned if last[1] is None else runtime.finish_sparse(last[1], *returned)
         return self._call(self._bind(operands, named), out)
 
     def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,12 +200,12 @@ class Kernel:
         shapes = {name: value.shape for name, value in values.items()}
         extents = kernel.infer_extents(self.spec.assignment, shapes, None if target is None else target.shape)
         self._check_static(shapes)
-        for name, value in values.items():
+        for value in values.values():
             if isinstance(value, SparseTensor):
                 runtime.operand_of(value)
         executable = self._build_for(values).executable
-        self._launch = executable.only_launcher
-        self._storage = executable.only_encoding
+        if all(size is None for _, kind in self.spec.inputs for size in kind.shape):
+            self._last = executable.direct
         named = {variable.name: extent for variable, extent in extents.items()}
         if target is None:
             return executable.run(values, named, None)
@@ -307,7 +309,7 @@ def _with_widths(encoding: Encoding | None, types: _Types) -> Encoding | None:
 
 
 def compile(
-    text: str | Assignment,
+    text: str | Assignment | TensorVar,
     *,
     out: str | Encoding | TensorType | None = None,
     tensors: Mapping[str, Any] | None = None,
@@ -378,7 +380,7 @@ def _compiled(
 
 
 def evaluate(
-    text: str | Assignment,
+    text: str | Assignment | TensorVar,
     *,
     out: str | Encoding | TensorType | Array | None = None,
     tensors: Mapping[str, Any] | None = None,
@@ -402,12 +404,11 @@ def evaluate(
     """
     assignment = parse(text)
     values = {name: arguments.value_of(name, value) for name, value in {**named, **(tensors or {})}.items()}
-    array = out if isinstance(out, np.ndarray) else None
-    types: Mapping[str, Any] = {name: arguments.type_of(value) for name, value in values.items()}
-    storage = "dense" if array is not None else out
-    compiled = compile(assignment, out=storage, tensors=types, target=target)
     kernel.check_names(assignment, tuple(values))
-    return compiled._call(values, array)
+    types = {name: arguments.type_of(value) for name, value in values.items()}
+    if isinstance(out, np.ndarray):
+        return compile(assignment, out="dense", tensors=types, target=target)._call(values, out)
+    return compile(assignment, out=out, tensors=types, target=target)._call(values, None)
 
 
 def einsum(text: str, *operands: Any, out: str | Encoding | TensorType | Array | None = None) -> Any:

@@ -82,12 +82,14 @@ class SparseError(Exception):
     @property
     def line(self) -> int | None:
         """Returns the 1-based line of the mistake, or None without a span."""
-        return self._location()[0] if self._location() else None
+        location = self._location()
+        return location and location[0]
 
     @property
     def column(self) -> int | None:
         """Returns the 1-based column of the mistake, or None without a span."""
-        return self._location()[1] if self._location() else None
+        location = self._location()
+        return location and location[1]
 
     def _location(self) -> tuple[int, int] | None:
         if self.source is None or self.span is None:

@@ -63,7 +63,8 @@ def _plain_extents(assignment: Assignment, accesses: list[tuple[Access, Shape]])
             if known != size:
                 raise ExtentError(
                     f"expected index {subscript} to range over one extent, but got {known} "
-                    f"(axis {first_axis} of {first.tensor}) and {size} (axis {axis} of {access.tensor}) in {assignment}",
+                    f"(axis {first_axis} of {first.tensor}) and {size} (axis {axis} of {access.tensor}) "
+                    f"in {assignment}",
                     source=assignment.source,
                     span=subscript.span,
                 )

@@ -12,7 +12,7 @@ from mlir_sparse.errors import CompileError
 from mlir_sparse.lower import scalars
 from mlir_sparse.lower.payload import emit_payload
 from mlir_sparse.lower.types import element_type, indexing_map, iterator_types, tensor_type
-from mlir_sparse.notation import Access, walk
+from mlir_sparse.notation import Access, Subscript, walk
 from mlir_sparse.plan import Generic, Meeting, Program
 
 __all__ = ["Function", "LoweredProgram", "lower"]
@@ -120,10 +120,10 @@ def _empty(function: Function, output: TensorType, arguments: list[Any]) -> Any:
     return ir.Operation.create("tensor.empty", results=[kind], operands=sizes).result
 
 
-def _axis_of(function: Function, variable: object) -> tuple[int, int]:
+def _axis_of(function: Function, variable: Subscript) -> tuple[int, int]:
     for number, access in enumerate(function.operands):
         if variable in access.subscripts:
-            return number, access.subscripts.index(variable)  # type: ignore[arg-type]
+            return number, access.subscripts.index(variable)
     raise AssertionError("a sparse result has every variable from some operand")
 
 

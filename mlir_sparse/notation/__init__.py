@@ -20,6 +20,7 @@ from mlir_sparse.notation.ast import (
 )
 from mlir_sparse.notation.builders import Formula, Index, TensorVar, call, indices, reduce, tensors
 from mlir_sparse.notation.check import check
+from mlir_sparse.notation.einsum import parse_einsum
 from mlir_sparse.notation.functions import FUNCTIONS, Function
 from mlir_sparse.notation.parser import parse
 from mlir_sparse.notation.printer import to_text
@@ -51,6 +52,7 @@ __all__ = [
     "free_indices",
     "indices",
     "parse",
+    "parse_einsum",
     "reduce",
     "tensors",
     "to_text",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from mlir_sparse.pipeline.reproducer import PIPELINE_MARK
 from mlir_sparse.pipeline.run import run_here
@@ -10,7 +11,7 @@ from mlir_sparse.pipeline.run import run_here
 
 def main(path: str) -> int:
     """Lowers the module of a reproducer in this process, and prints it or MLIR's diagnostics."""
-    text = sys.stdin.read() if path == "-" else open(path, encoding="utf-8").read()
+    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     marked = [line for line in text.splitlines() if line.startswith(PIPELINE_MARK)]
     if not marked:
         print(f"expected a line `{PIPELINE_MARK}...` in {path}, but got none", file=sys.stderr)

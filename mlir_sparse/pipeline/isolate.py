@@ -8,6 +8,7 @@ warm and restarted when it dies; calls from several threads take turns.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from typing import IO
 from mlir_sparse.errors import CompileError, CompilerCrash
 from mlir_sparse.pipeline.passes import Pipeline
 from mlir_sparse.pipeline.reproducer import write_reproducer
-from mlir_sparse.pipeline.run import Outcome
+from mlir_sparse.pipeline.run import Outcome, Request
 from mlir_sparse.pipeline.worker import read_message, write_message
 
 __all__ = ["compile_module", "warm_up"]
@@ -33,7 +34,7 @@ _DEFAULT_MEMORY = 8 << 30  # bytes
 class _Worker:
     def __init__(self) -> None:
         limit = os.environ.get(MEMORY_ENVIRONMENT, str(_DEFAULT_MEMORY))
-        self.log: IO[bytes] = tempfile.TemporaryFile()
+        self.log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self.process = subprocess.Popen(
             [sys.executable, "-m", "mlir_sparse.pipeline.worker", limit],
             stdin=subprocess.PIPE,
@@ -44,7 +45,7 @@ class _Worker:
             start_new_session=True,
         )
 
-    def ask(self, request: object, timeout: float) -> Outcome | str:
+    def ask(self, request: Request, timeout: float) -> Outcome | str:
         """Returns the answer, or how the worker ended without one."""
         timed_out = threading.Event()
 
@@ -80,10 +81,8 @@ class _Worker:
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.log):
             if stream is not None:
-                try:
+                with contextlib.suppress(BrokenPipeError):  # unsent bytes of a worker that died
                     stream.close()
-                except BrokenPipeError:
-                    pass  # unsent bytes of a worker that died
 
 
 _lock = threading.Lock()
@@ -114,7 +113,7 @@ def compile_module(module: bytes, pipeline: Pipeline, *, kernel: str, as_text: b
     with _lock:
         worker = _current_worker()
         try:
-            outcome = worker.ask((module, str(pipeline), as_text), timeout)
+            outcome = worker.ask(Request(module, str(pipeline), as_text), timeout)
         except BaseException:
             _discard()  # an interrupt left half an answer in the pipe
             raise

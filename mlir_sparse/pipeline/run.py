@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context, parse_module
 
-__all__ = ["Outcome", "run_here"]
+__all__ = ["Outcome", "Request", "run_here"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A module to lower, as bytecode, the pipeline to run, and whether to answer with text."""
+
+    module: bytes
+    pipeline: str
+    as_text: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The process that compiles: reads requests from standard input, answers on standard output.
 
 Run as `python -m mlir_sparse.pipeline.worker`. A request is a pickled
-`(module, pipeline, as_text)` after its length in eight bytes; the answer is a
-pickled Outcome in the same form. End of input ends the process.
+Request after its length in eight bytes; the answer is a pickled Outcome in the
+same form. End of input ends the process.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import pickle
 import resource
 import struct
 import sys
-from typing import BinaryIO
+from typing import IO
 
-from mlir_sparse.pipeline.run import run_here
+from mlir_sparse.pipeline.run import Request, run_here
 
 __all__ = ["read_message", "write_message"]
 
 _HEADER = struct.Struct("<Q")
 
 
-def read_message(stream: BinaryIO) -> object | None:
+def read_message(stream: IO[bytes]) -> object | None:
     """Reads one message; None at the end of the stream."""
     header = stream.read(_HEADER.size)
     if len(header) < _HEADER.size:
@@ -31,7 +31,7 @@ def read_message(stream: BinaryIO) -> object | None:
     return pickle.loads(body) if len(body) == length else None
 
 
-def write_message(stream: BinaryIO, message: object) -> None:
+def write_message(stream: IO[bytes], message: object) -> None:
     """Writes one message and flushes."""
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     stream.write(_HEADER.pack(len(body)) + body)
@@ -46,9 +46,8 @@ def main(memory_limit: int) -> None:
     # MLIR may print to standard output; the answers get a descriptor of their own.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    while (request := read_message(sys.stdin.buffer)) is not None:
-        module, pipeline, as_text = request  # type: ignore[misc]
-        write_message(answers, run_here(module, pipeline, as_text=as_text))
+    while isinstance(request := read_message(sys.stdin.buffer), Request):
+        write_message(answers, run_here(request.module, request.pipeline, as_text=request.as_text))
 
 
 if __name__ == "__main__":

@@ -42,12 +42,6 @@ _ACCUMULATION = {
     Meeting.START: "accumulates from the identity",
     Meeting.CONTINUE: "accumulates in place",
 }
-_COMBINED = {
-    AssignOp.ADD: lambda old, new: Binary(BinaryOp.ADD, old, new),
-    AssignOp.MUL: lambda old, new: Binary(BinaryOp.MUL, old, new),
-    AssignOp.MAX: lambda old, new: Call("max", (old, new)),
-    AssignOp.MIN: lambda old, new: Call("min", (old, new)),
-}
 
 
 def plan(spec: KernelSpec) -> Program:
@@ -77,9 +71,18 @@ def plan(spec: KernelSpec) -> Program:
 
 def _value(assignment: Assignment) -> Expr:
     """Returns what the target becomes, its present value written out."""
-    if assignment.op is AssignOp.ASSIGN:
-        return assignment.value
-    return _COMBINED[assignment.op](assignment.target, assignment.value)
+    target, value = assignment.target, assignment.value
+    match assignment.op:
+        case AssignOp.ADD:
+            return Binary(BinaryOp.ADD, target, value)
+        case AssignOp.MUL:
+            return Binary(BinaryOp.MUL, target, value)
+        case AssignOp.MAX:
+            return Call("max", (target, value))
+        case AssignOp.MIN:
+            return Call("min", (target, value))
+        case _:
+            return value
 
 
 class _Planner:

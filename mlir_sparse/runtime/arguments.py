@@ -45,7 +45,7 @@ def _is_scipy_sparse(source: object) -> bool:
 
 
 def _native_array(name: str, array: Array) -> Array:
-    """Returns the array in an element type of the dialect, native byte order, C order, aligned; a copy only if needed."""
+    """Returns the array as kernels take it: an element type of the dialect, native byte order, C order, aligned."""
     try:
         dtype = DType.of(array.dtype.newbyteorder("=")).numpy
     except DTypeError as error:
@@ -125,7 +125,8 @@ def as_output(out: object, kind: TensorType) -> Array:
     """
     if kind.encoding is not None:
         raise OperandError(
-            f"expected no out= for a result stored as {kind}, but got {type(out).__name__}: sparse results are new tensors"
+            f"expected no out= for a result stored as {kind}, but got {type(out).__name__}: "
+            f"sparse results are new tensors"
         )
     if not isinstance(out, np.ndarray):
         raise OperandError(f"expected a NumPy array for out, but got {type(out).__name__}")

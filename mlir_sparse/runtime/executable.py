@@ -77,20 +77,11 @@ class Executable:
     module: CompiledModule = field(repr=False)
 
     @property
-    def only_launcher(self) -> _native.Launcher | None:
-        """Returns the function of a program that is one call, which can be called directly."""
+    def direct(self) -> tuple[_native.Launcher, Encoding | None] | None:
+        """Returns the function of a program that is one call, and the storage of its result; None for any other."""
         match self.stages:
-            case (Call(launcher=launcher),):
-                return launcher
-            case _:
-                return None
-
-    @property
-    def only_encoding(self) -> Encoding | None:
-        """Returns the storage of the result of a program that is one call."""
-        match self.stages:
-            case (Call(encoding=encoding),):
-                return encoding
+            case (Call(launcher=launcher, encoding=encoding),):
+                return launcher, encoding
             case _:
                 return None
 
