@@ -51,6 +51,10 @@ class _Expr:
         """Returns the positions of the symbols used, ascending."""
         return tuple(sorted({n.position for n in _leaves(_node(self)) if isinstance(n, Symbol)}))
 
+    def constants(self) -> tuple[int, ...]:
+        """Returns the integers in the expression, left to right."""
+        return tuple(n.value for n in _leaves(_node(self)) if isinstance(n, Constant))
+
     @property
     def is_symbolic(self) -> bool:
         """Returns whether the expression uses no dimension."""

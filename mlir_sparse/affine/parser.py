@@ -20,14 +20,15 @@ _INT64_MAX = 2**63 - 1
 _MAX_OPERATORS = 100
 
 
-def parse_integer(cursor: Cursor, rule: str = "an integer") -> int:
+def parse_integer(cursor: Cursor, rule: str = "an integer", too_large: str = "expected an integer of 64 bits") -> int:
     """Takes an unsigned integer literal of at most 64 bits, decimal or hexadecimal."""
     token = cursor.expect_kind(TokenKind.INTEGER, rule)
+    is_hexadecimal = token.text[1:2] in ("x", "X")
     # Python itself refuses to convert thousands of digits; leading zeros are nothing to count.
-    digits = token.text.lstrip("0") if token.text[1:2] not in ("x", "X") else token.text
-    value = int(digits or "0", 0) if len(digits) < 40 else _INT64_MAX + 1
+    digits = token.text[2:] if is_hexadecimal else token.text.lstrip("0") or "0"
+    value = int(digits, 16 if is_hexadecimal else 10) if len(digits) < 40 else _INT64_MAX + 1
     if value > _INT64_MAX:
-        cursor.fail(f"expected an integer of 64 bits, but got {len(token.text)} digits", token.span)
+        cursor.fail(f"{too_large}, but got a number of {len(token.text)} digits", token.span)
     return value
 
 
@@ -46,7 +47,11 @@ def parse_affine_expr(cursor: Cursor, dims: Mapping[str, int], symbols: Mapping[
     >>> str(parse_affine_expr(cursor, {"i": 0, "j": 1}, {}))
     'd1 * 3 + d0 floordiv 4'
     """
-    return _ExprParser(cursor, dims, symbols).parse_sum()
+    start = cursor.token.span
+    expr = _ExprParser(cursor, dims, symbols).parse_sum()
+    if any(not -_INT64_MAX <= value <= _INT64_MAX for value in expr.constants()):
+        cursor.fail(f"constant too large for index after folding: {expr}", start.to(cursor.previous))
+    return expr
 
 
 def parse_affine_map(text: str) -> AffineMap:
@@ -117,7 +122,7 @@ class _ExprParser:
         cursor = self._cursor
         token = cursor.token
         if token.kind is TokenKind.INTEGER:
-            return Constant(parse_integer(cursor))
+            return Constant(parse_integer(cursor, too_large="constant too large for index"))
         if token.kind is TokenKind.NAME:
             return self._parse_name()
         if minus := cursor.accept("-"):

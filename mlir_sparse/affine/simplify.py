@@ -2,7 +2,8 @@
 
 Each follows the simplification of the operator in MLIR's `AffineExpr.cpp`:
 constants go right, symbols go right of dimensions, neighbouring constants
-fold, and divisions by a known divisor disappear.
+fold, and divisions by a known divisor disappear. Sums also lean left, so that
+what prints is what MLIR prints of it, and reads back as the same value.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from math import gcd
 from typing import assert_never
 
-from mlir_sparse.affine.expr import AffineBinary, AffineExpr, AffineOp, Constant
+from mlir_sparse.affine.expr import AffineBinary, AffineExpr, AffineOp, Constant, Dim, Symbol
 
 __all__ = ["add", "binary", "ceildiv", "floordiv", "mod", "mul", "negate", "subtract"]
 
@@ -55,7 +56,25 @@ def add(left: AffineExpr, right: AffineExpr) -> AffineExpr:
             return left
         case AffineBinary(AffineOp.ADD, inner, Constant(a)), Constant(b):
             return add(inner, Constant(a + b))
-    return _add_like_terms(left, right) or _add_remainder(left, right) or AffineBinary(AffineOp.ADD, left, right)
+        case _, AffineBinary(AffineOp.ADD, inner, last):
+            # Sums lean left, or the text of one would read back as another.
+            return add(add(left, inner), last)
+    return (
+        _add_like_terms(left, right)
+        or _add_remainder(left, right)
+        or _add_to_last(left, right)
+        or AffineBinary(AffineOp.ADD, *_in_order(left, right))
+    )
+
+
+def _in_order(left: AffineExpr, right: AffineExpr) -> tuple[AffineExpr, AffineExpr]:
+    """Orders two variables: dimensions before symbols, then by position."""
+    match left, right:
+        case (Dim(a), Dim(b)) | (Symbol(a), Symbol(b)) if a > b:
+            return right, left
+        case Symbol(), Dim():
+            return right, left
+    return left, right
 
 
 def _add_like_terms(left: AffineExpr, right: AffineExpr) -> AffineExpr | None:
@@ -82,12 +101,21 @@ def _add_remainder(left: AffineExpr, right: AffineExpr) -> AffineExpr | None:
     match right:
         case AffineBinary(AffineOp.MUL, AffineBinary(AffineOp.MUL, quotient, divisor), Constant(-1)):
             pass
-        case AffineBinary(AffineOp.MUL, quotient, Constant(value)):
-            divisor = Constant(-value)
+        case AffineBinary(AffineOp.MUL, quotient, factor):
+            divisor = negate(factor)
         case _:
             return None
     if quotient == AffineBinary(AffineOp.FLOORDIV, left, divisor):
         return mod(left, divisor)
+    return None
+
+
+def _add_to_last(left: AffineExpr, right: AffineExpr) -> AffineExpr | None:
+    """Folds a quotient into the last term of a sum, as in `(f + e) - (e floordiv q) * q`."""
+    match left, right:
+        case AffineBinary(AffineOp.ADD, rest, last), AffineBinary(AffineOp.MUL, AffineBinary(AffineOp.FLOORDIV), _):
+            folded = _add_like_terms(last, right) or _add_remainder(last, right)
+            return add(rest, folded) if folded is not None else None
     return None
 
 
@@ -133,7 +161,7 @@ def mul(left: AffineExpr, right: AffineExpr) -> AffineExpr:
             return mul(inner, Constant(a * b))
         case AffineBinary(AffineOp.MUL, inner, Constant() as constant), _:
             return mul(mul(inner, right), constant)
-    return AffineBinary(AffineOp.MUL, left, right)
+    return AffineBinary(AffineOp.MUL, *_in_order(left, right))
 
 
 def floordiv(left: AffineExpr, right: AffineExpr) -> AffineExpr:
@@ -143,7 +171,9 @@ def floordiv(left: AffineExpr, right: AffineExpr) -> AffineExpr:
     >>> str(floordiv(mul(Dim(0), Constant(8)), Constant(4)))
     'd0 * 2'
     """
-    if not isinstance(right, Constant) or right.value == 0:
+    if not isinstance(right, Constant):
+        return Constant(1) if left == right else AffineBinary(AffineOp.FLOORDIV, left, right)
+    if right.value == 0:
         return AffineBinary(AffineOp.FLOORDIV, left, right)
     divisor = right.value
     match left:
@@ -165,7 +195,9 @@ def ceildiv(left: AffineExpr, right: AffineExpr) -> AffineExpr:
     >>> str(ceildiv(Dim(0), Constant(4)))
     'd0 ceildiv 4'
     """
-    if not isinstance(right, Constant) or right.value == 0:
+    if not isinstance(right, Constant):
+        return Constant(1) if left == right else AffineBinary(AffineOp.CEILDIV, left, right)
+    if right.value == 0:
         return AffineBinary(AffineOp.CEILDIV, left, right)
     divisor = right.value
     match left:
@@ -185,7 +217,9 @@ def mod(left: AffineExpr, right: AffineExpr) -> AffineExpr:
     >>> str(mod(add(mul(Dim(0), Constant(8)), Dim(1)), Constant(4)))
     'd1 mod 4'
     """
-    if not isinstance(right, Constant) or right.value < 1:
+    if not isinstance(right, Constant):
+        return Constant(0) if left == right else AffineBinary(AffineOp.MOD, left, right)
+    if right.value < 1:
         return AffineBinary(AffineOp.MOD, left, right)
     divisor = right.value
     if isinstance(left, Constant):

@@ -1,0 +1,81 @@
+"""Element types and all their spellings."""
+
+from __future__ import annotations
+
+import datetime
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.dtypes import DTYPES, DType
+from mlir_sparse.errors import DTypeError
+
+SPELLINGS = {
+    "i8": [np.int8, "i8", "int8", "i1", "b", np.dtype("i1"), bool, np.bool_, "bool", "?"],
+    "i16": [np.int16, "i16", "int16", "<i2", ">i2", "h"],
+    "i32": [np.int32, "i32", "int32", "i4", "intc"],
+    "i64": [np.int64, "i64", "int64", int, "int", "<i8", "q"],
+    "f16": [np.float16, "f16", "float16", "half", "f2"],
+    "bf16": ["bf16", "bfloat16", ml_dtypes.bfloat16, np.dtype(ml_dtypes.bfloat16)],
+    "f32": [np.float32, "f32", "float32", "single", ">f4", np.dtype(">f4")],
+    "f64": [np.float64, "f64", "float64", float, "float", "double", "f8", "d"],
+    "c64": [np.complex64, "c64", "complex64", "complex<f32>", "F"],
+    "c128": [np.complex128, "c128", "complex128", "complex<f64>", "complex< f64 >", complex, "complex", "D"],
+}
+
+
+@pytest.mark.parametrize(("name", "spelling"), [(n, s) for n, many in SPELLINGS.items() for s in many])
+def test_every_spelling(name: str, spelling: object) -> None:
+    assert DType.of(spelling) == DType(name)  # type: ignore[arg-type]  # NumPy's stubs know fewer
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_names_elsewhere(dtype: DType) -> None:
+    assert DType.of(dtype) is dtype
+    assert DType.of(dtype.mlir) == DType.of(dtype.numpy) == DType.of(dtype.numpy.name) == dtype
+    assert dtype.numpy.itemsize == dtype.itemsize == dtype.bits // 8
+    assert dtype.numpy.isnative
+    with bindings().ir.Context():
+        assert str(bindings().ir.Type.parse(dtype.mlir)) == dtype.mlir
+
+
+def test_ten_types_of_three_kinds() -> None:
+    assert [d.kind for d in DTYPES] == list("iiii") + list("ffff") + list("cc")
+    assert len({d.name for d in DTYPES}) == 10
+
+
+@pytest.mark.parametrize(
+    ("spelling", "way_out"),
+    [
+        (np.uint8, "astype('int16')"),
+        (np.uint32, "astype('int64')"),
+        (np.uint64, "astype('int64')"),
+        (np.longdouble, "astype('float64')"),
+        (np.clongdouble, "astype('complex128')"),
+        (object, "convert the Python objects"),
+        (str, "convert with astype to a numeric type"),
+        ("datetime64[s]", "expected an element type of i8"),
+        (np.dtype("M8[s]"), "astype('int64')"),
+        (datetime.date, "convert the Python objects"),
+        (np.dtype([("a", "f8")]), "convert with astype"),
+        (np.dtype(("f8", 2)), "convert with astype"),
+        ("f99", "expected an element type of i8"),
+        ("f8,i4", "expected an element type of i8"),
+        ("a5", "expected an element type of i8"),
+        ("", "expected an element type of i8"),
+        (None, "but got None"),
+        (3, "but got 3"),
+    ],
+)
+def test_other_types_are_refused_with_the_way_out(spelling: object, way_out: str) -> None:
+    with pytest.raises(DTypeError, match="expected an element type") as caught:
+        DType.of(spelling)  # type: ignore[arg-type]  # wrong on purpose
+    assert way_out in str(caught.value)
+    assert isinstance(caught.value, TypeError)
+
+
+def test_the_constructor_takes_short_names_only() -> None:
+    with pytest.raises(DTypeError, match="but got 'float32'"):
+        DType("float32")
