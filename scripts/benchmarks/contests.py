@@ -1,0 +1,97 @@
+"""Kernels that other libraries have too, and the inputs that they are timed on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+import mlir_sparse as ms
+from benchmarks.data import Operands, poisson, sorted_coo, uniform, with_dense
+from benchmarks.peers import Call, Prepare
+
+__all__ = ["CONTESTS", "KERNELS", "Contest", "Kernel", "error_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One computation.
+
+    Args:
+        prepare: from operands to our call.
+        reference: from operands to the result; multilinear, so that on absolute values it bounds the rounding.
+    """
+
+    prepare: Prepare
+    reference: Callable[[Operands], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A kernel on one input.
+
+    Args:
+        kernel: a name in KERNELS.
+        operands: makes the input.
+        bound: the largest time relative to the fastest peer's that will do; None to report only.
+    """
+
+    kernel: str
+    operands: Callable[[], Operands]
+    bound: float | None = None
+
+
+def _compiled(text: str) -> Prepare:
+    """Returns what compiles a kernel with a dense result and calls it by position, A first."""
+
+    def prepare(operands: Operands) -> Call:
+        arguments = [ms.tensor(o) if scipy.sparse.issparse(o) else o for o in operands.values()]
+        kernel = ms.compile(text, tensors=dict(zip(operands, arguments, strict=True)), out="dense")
+        return lambda: kernel(*arguments)
+
+    return prepare
+
+
+def _spmv_out(operands: Operands) -> Call:
+    A, x, y = ms.tensor(operands["A"]), operands["x"], np.empty(operands["A"].shape[0])
+    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)
+    return lambda: kernel(A, x, out=y)
+
+
+def _pack(operands: Operands) -> Call:
+    A = operands["A"]
+    return lambda: ms.tensor((A.coords, A.data), "CSR", shape=A.shape)
+
+
+KERNELS: Mapping[str, Kernel] = {
+    "spmv": Kernel(_compiled("y(i) = A(i,j) * x(j)"), lambda o: o["A"] @ o["x"]),
+    "spmv-out": Kernel(_spmv_out, lambda o: o["A"] @ o["x"]),
+    "spmm": Kernel(_compiled("Y(i,k) = A(i,j) * X(j,k)"), lambda o: o["A"] @ o["X"]),
+    "pack": Kernel(_pack, lambda o: o["A"].tocsr()),
+}
+
+CONTESTS: Mapping[str, Contest] = {
+    "call overhead, SpMV 8 x 8, out=": Contest("spmv-out", lambda: with_dense(uniform(8, 3), "x"), 1.0),
+    "SpMV uniform 1e5 x 20": Contest("spmv", lambda: with_dense(uniform(100_000, 20), "x"), 1.0),
+    "SpMV Poisson 1000 x 1000": Contest("spmv", lambda: with_dense(poisson(1000), "x")),
+    "SpMM Poisson 1000 x 1000, k = 32": Contest("spmm", lambda: with_dense(poisson(1000), "X", 32)),
+    "pack sorted COO, 5 M entries, to CSR": Contest("pack", lambda: {"A": sorted_coo(250_000, 20)}, 1.0),
+}
+
+
+def error_of(kernel: Kernel, operands: Operands, result: Any) -> float:
+    """Returns the largest error relative to the sum of the absolute values that were added up."""
+    found, expected = _plain(result), _plain(kernel.reference(operands))
+    scale = _plain(kernel.reference({name: abs(value) for name, value in operands.items()}))
+    error, largest = abs(found - expected), scale.max()
+    if scipy.sparse.issparse(error):
+        return float(error.max() / largest)
+    # A row without entries has scale 0 and must be exact.
+    return float(np.max(error / np.maximum(scale, np.finfo(float).tiny * largest), initial=0.0))
+
+
+def _plain(result: Any) -> Any:
+    return result.to_scipy() if isinstance(result, ms.SparseTensor) else result
