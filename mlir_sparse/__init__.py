@@ -6,7 +6,7 @@ notation), and get verified MLIR and kernels that run on NumPy and SciPy data
 """
 
 from mlir_sparse._native import __version__
-from mlir_sparse.api import STAGES, Kernel, compile, einsum, evaluate, parse
+from mlir_sparse.api import STAGES, Kernel, compile, einsum, evaluate, load, parse
 from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.encoding import (
     PRESETS,
@@ -93,6 +93,7 @@ __all__ = [
     "encoding",
     "evaluate",
     "indices",
+    "load",
     "parse",
     "tensor",
     "tensors",

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from mlir_sparse import _native, kernel, lower, notation, pipeline, plan, runtime
+from mlir_sparse import _native, kernel, notation, pipeline, plan, runtime
+from mlir_sparse._native import __version__
+from mlir_sparse.build import STAGES, Build, Stage
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.errors import ExtentError, OperandError, SparseError, UnknownTensorError, UnsupportedError
+from mlir_sparse.errors import ExtentError, FileFormatError, OperandError, UnknownTensorError, UnsupportedError
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import Assignment, IndexVar, TensorVar
+from mlir_sparse.notation import Assignment, TensorVar
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["STAGES", "Kernel", "Stage", "compile", "einsum", "evaluate", "parse"]
+__all__ = ["STAGES", "Kernel", "Stage", "compile", "einsum", "evaluate", "load", "parse"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
-Stage = Literal["notation", "plan", "linalg", "sparsified", "llvm", "llvmir", "asm"]
-STAGES: tuple[Stage, ...] = ("notation", "plan", "linalg", "sparsified", "llvm", "llvmir", "asm")
 
 _Types = tuple[TensorType, ...]
 
@@ -58,88 +59,6 @@ def _parse(text: str) -> Assignment:
     return assignment
 
 
-@dataclass(frozen=True)
-class _Build:
-    """A kernel specialised to the widths of its operands: the stages, each made when first asked for."""
-
-    spec: KernelSpec
-
-    @cached_property
-    def program(self) -> plan.Program:
-        return plan.plan(self.spec)
-
-    @cached_property
-    def lowered(self) -> lower.LoweredProgram:
-        return lower.lower(self.program)
-
-    @property
-    def lanes(self) -> int:
-        """Returns the lanes to vectorise with: none where lanes of one vector could meet in one element."""
-        kinds = [kind for _, kind in self.program.types if kind.encoding is not None]
-        plain = all(k.dtype.name in ("f32", "f64") for _, k in self.program.types)
-        wide = all(
-            w >= 32 for k in kinds if k.encoding for w in (k.encoding.pos_width or 64, k.encoding.crd_width or 64)
-        )
-        unique = all(k.encoding.is_unique for k in kinds if k.encoding)
-        return pipeline.vector_lanes() if plain and wide and unique and self.spec.output.encoding is None else 0
-
-    @property
-    def sparsifier(self) -> pipeline.Pipeline:
-        return pipeline.sparsifier(self.lanes)
-
-    def compile(self, passes: pipeline.Pipeline, *, as_text: bool = False) -> bytes:
-        return pipeline.compile_module(self.lowered.bytecode, passes, kernel=str(self.spec.assignment), as_text=as_text)
-
-    @cached_property
-    def executable(self) -> runtime.Executable:
-        code = self.compile(self.sparsifier.then(pipeline.cpu()))
-        module = runtime.CompiledModule(code, [function.name for function in self.lowered.functions])
-        functions = iter(self.lowered.functions)
-        stages = tuple(
-            _call_stage(next(functions), self.program, module)
-            if isinstance(step, plan.Generic)
-            else runtime.Convert(step.result, step.operand, self.program.type_of(step.result), step.drop_zeros)
-            for step in self.program.steps
-        )
-        return runtime.Executable(stages, self.program.result, module)
-
-
-def _call_stage(function: lower.Function, program: plan.Program, module: runtime.CompiledModule) -> runtime.Call:
-    step, output = function.step, program.type_of(function.step.result)
-    parameters = [_parameter(access, program.type_of(access.tensor), step.loops) for access in function.operands]
-    result = _native.Result.dense()
-    if output.encoding is None:
-        parameters.append(_parameter(step.target, output, step.loops))
-    else:
-        result = _native.Result.sparse(output.encoding.lvl_rank, runtime.buffer_dtypes(output.encoding, output.dtype))
-    launcher = _native.Launcher(module.addresses[function.name], parameters, result, len(step.loops))
-    return runtime.Call(
-        launcher,
-        tuple(access.tensor for access in function.operands),
-        tuple(
-            tuple(s.name if isinstance(s, IndexVar) else None for s in access.subscripts)
-            for access in function.operands
-        ),
-        step.result,
-        tuple(s.name for s in step.target.subscripts if isinstance(s, IndexVar)),
-        output.dtype,
-        output.encoding,
-        step.meeting is plan.Meeting.CONTINUE,
-    )
-
-
-def _parameter(access: notation.Access, kind: TensorType, loops: tuple[IndexVar, ...]) -> _native.Parameter:
-    subscripts = [
-        _native.Subscript([(1, loops.index(s))])
-        if isinstance(s, IndexVar)
-        else _native.Subscript([(c, loops.index(v)) for c, v in s.terms], s.constant)
-        for s in access.subscripts
-    ]
-    if kind.encoding is None:
-        return _native.Parameter.dense(kind.dtype.numpy, subscripts)
-    return _native.Parameter.sparse(runtime.type_id(kind.dtype, kind.encoding), subscripts)
-
-
 class Kernel:
     """A compiled assignment, for tensors of any shape of the types it was compiled for.
 
@@ -153,7 +72,7 @@ class Kernel:
     def __init__(self, spec: KernelSpec) -> None:
         self.spec = spec
         self.parameters = spec.assignment.inputs
-        self._builds: dict[_Types, _Build] = {}
+        self._builds: dict[_Types, Build] = {}
         self._lock = threading.Lock()
         # The function called last and the storage it returns, tried first: it returns None for arguments not its own.
         self._last: tuple[_native.Launcher, Encoding | None] | None = None
@@ -203,7 +122,7 @@ class Kernel:
         for value in values.values():
             if isinstance(value, SparseTensor):
                 runtime.operand_of(value)
-        executable = self._build_for(values).executable
+        executable = self._build_for(tuple(map(arguments.type_of, values.values()))).executable
         if all(size is None for _, kind in self.spec.inputs for size in kind.shape):
             self._last = executable.direct
         named = {variable.name: extent for variable, extent in extents.items()}
@@ -224,45 +143,27 @@ class Kernel:
                         f"but got {kernel.shape_text(shapes[name])} (axis {axis})"
                     )
 
-    def _build_for(self, values: Mapping[str, Value]) -> _Build:
-        types = tuple(arguments.type_of(values[name]) for name in self.parameters)
+    def _build_for(self, types: _Types) -> Build:
         with self._lock:
             build = self._builds.get(types)
             if build is None:
                 inputs = tuple(zip(self.parameters, types, strict=True))
                 output = replace(self.spec.output, encoding=_with_widths(self.spec.output.encoding, types))
-                build = self._builds[types] = _Build(KernelSpec(self.spec.assignment, inputs, output))
+                build = self._builds[types] = Build(KernelSpec(self.spec.assignment, inputs, output))
                 build.executable  # noqa: B018 - compiled under the lock, once
             return build
 
     @cached_property
-    def _declared(self) -> _Build:
-        return _Build(self.spec)
+    def _declared(self) -> Build:
+        return Build(self.spec)
 
     def ir(self, stage: Stage = "linalg") -> str:
         """Returns the kernel's text at a stage: `notation`, `plan`, `linalg`, `sparsified`, `llvm`, `llvmir` or `asm`.
 
         Raises:
-            SparseError: for an unknown stage.
+            UnsupportedError: for an unknown stage.
         """
-        build = self._declared
-        match stage:
-            case "notation":
-                return f"{build.program.spec.explicit}\n"
-            case "plan":
-                return str(build.program)
-            case "linalg":
-                return _native_steps(build.program) + build.lowered.text
-            case "sparsified":
-                return build.compile(build.sparsifier, as_text=True).decode()
-            case "llvm":
-                return build.compile(build.sparsifier.then(pipeline.cpu()), as_text=True).decode()
-            case "llvmir":
-                return runtime.llvm_ir(build.compile(build.sparsifier.then(pipeline.cpu())))
-            case "asm":
-                return runtime.assembly(build.compile(build.sparsifier.then(pipeline.cpu())))
-            case _:
-                raise SparseError(f"expected a stage of {', '.join(STAGES)}, but got {stage!r}")
+        return self._declared.text(stage)
 
     def explain(self) -> str:
         """Returns what the kernel does, in which loops, over which storage, where, and why."""
@@ -275,15 +176,74 @@ class Kernel:
         """Returns the type of the result: asked for, or inferred."""
         return self.spec.output
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the kernel as machine code, to be loaded by `load` where no compiler is.
+
+        What has been called is saved, in the widths it was called with; before the first
+        call, what was declared.
+
+        Raises:
+            UnsupportedError: when no linker is installed.
+        """
+        with self._lock:
+            builds = list(self._builds.values())
+        if not builds:
+            builds = [self._build_for(tuple(_concrete(kind) for _, kind in self.spec.inputs))]
+        index = {
+            "assignment": str(self.spec.assignment),
+            "declared": [str(kind) for kind in self._types(self.spec)],
+            "builds": [[str(kind) for kind in self._types(build.spec)] for build in builds],
+            "plans": [str(build.program) for build in builds],
+            "version": __version__,
+            "features": sorted(pipeline.cpu_features()),
+        }
+        modules = [build.executable.module for build in builds]
+        runtime.write_archive(path, index, modules)
+
+    @staticmethod
+    def _types(spec: KernelSpec) -> tuple[TensorType, ...]:
+        return (*(kind for _, kind in spec.inputs), spec.output)
+
     def __repr__(self) -> str:
         return f"Kernel({self.spec})"
 
 
-def _native_steps(program: plan.Program) -> str:
-    """Returns the steps between the functions of a module as comments that MLIR skips."""
-    steps = [step for step in program.steps if isinstance(step, plan.Conversion)]
-    lines = (f"// {s.result} = {s.operand} as {program.type_of(s.result)}, natively: {s.reason}\n" for s in steps)
-    return "".join(lines)
+def load(path: str | os.PathLike[str]) -> Kernel:
+    """Loads a kernel that `Kernel.save` wrote; needs no MLIR.
+
+    Args:
+        path: the file. It holds machine code: load only what you trust.
+
+    Raises:
+        FileFormatError: for a file that is no kernel, or was written by another version.
+        UnsupportedError: for a kernel of another machine.
+    """
+    index, libraries = runtime.read_archive(path, pipeline.cpu_features())
+    assignment = parse(index["assignment"])
+
+    def spec_of(types: list[str]) -> KernelSpec:
+        *inputs, output = map(TensorType.parse, types)
+        return KernelSpec(assignment, tuple(zip(assignment.inputs, inputs, strict=True)), output)
+
+    loaded = Kernel(spec_of(index["declared"]))
+    for types, planned, library in zip(index["builds"], index["plans"], libraries, strict=True):
+        build = Build(spec_of(types))
+        if str(build.program) != planned:
+            raise FileFormatError(
+                f"expected a kernel planned as by version {__version__} in {os.fspath(path)}, "
+                f"but got one of version {index['version']}: save it again"
+            )
+        build.__dict__["executable"] = build.linked(runtime.LoadedModule(library, build.names))
+        loaded._builds[tuple(kind for _, kind in build.spec.inputs)] = build
+    return loaded
+
+
+def _concrete(kind: TensorType) -> TensorType:
+    """Returns a type with the widths that tensors take by default where it names none."""
+    if kind.encoding is None:
+        return kind
+    widths = kind.encoding.pos_width or 32, kind.encoding.crd_width or 32
+    return replace(kind, encoding=kind.encoding.with_widths(*widths))
 
 
 def _is_ready(target: Array, values: Mapping[str, Value], dtype: DType) -> bool:

@@ -15,7 +15,7 @@ from mlir_sparse.lower.types import element_type, indexing_map, iterator_types, 
 from mlir_sparse.notation import Access, Subscript, walk
 from mlir_sparse.plan import Generic, Meeting, Program
 
-__all__ = ["Function", "LoweredProgram", "lower"]
+__all__ = ["Function", "LoweredProgram", "functions_of", "lower"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,7 @@ def lower(program: Program) -> LoweredProgram:
     Raises:
         CompileError: when MLIR refuses the module.
     """
-    generics = [step for step in program.steps if isinstance(step, Generic)]
-    names = ["kernel"] if len(generics) == 1 else [f"kernel_{number}" for number in range(len(generics))]
-    functions = tuple(Function(name, step, _operands(step)) for name, step in zip(names, generics, strict=True))
+    functions = functions_of(program)
     ir = bindings().ir
     with mlir_context():
         try:
@@ -71,6 +69,13 @@ def lower(program: Program) -> LoweredProgram:
         buffer = io.BytesIO()
         module.operation.write_bytecode(buffer)
         return LoweredProgram(buffer.getvalue(), str(module), functions)
+
+
+def functions_of(program: Program) -> tuple[Function, ...]:
+    """Returns the function that each Generic of a program becomes; needs no MLIR."""
+    generics = [step for step in program.steps if isinstance(step, Generic)]
+    names = ["kernel"] if len(generics) == 1 else [f"kernel_{number}" for number in range(len(generics))]
+    return tuple(Function(name, step, _operands(step)) for name, step in zip(names, generics, strict=True))
 
 
 def _operands(step: Generic) -> tuple[Access, ...]:

@@ -1,6 +1,7 @@
 """Compiled modules and level storage to level storage."""
 
 from mlir_sparse.runtime.abi import buffer_dtypes, operand_of, type_id
+from mlir_sparse.runtime.ahead import LoadedModule, read_archive, write_archive
 from mlir_sparse.runtime.executable import Call, Convert, Executable, Stage, finish_sparse
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
 
@@ -9,11 +10,14 @@ __all__ = [
     "CompiledModule",
     "Convert",
     "Executable",
+    "LoadedModule",
     "Stage",
     "assembly",
     "buffer_dtypes",
     "finish_sparse",
     "llvm_ir",
     "operand_of",
+    "read_archive",
     "type_id",
+    "write_archive",
 ]

@@ -14,6 +14,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import OperandError, WidthError
 from mlir_sparse.runtime.abi import operand_of, sparse_result
+from mlir_sparse.runtime.ahead import LoadedModule
 from mlir_sparse.runtime.jit import CompiledModule
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.memory import check_fits
@@ -74,7 +75,7 @@ class Executable:
 
     stages: tuple[Stage, ...]
     result: str
-    module: CompiledModule = field(repr=False)
+    module: CompiledModule | LoadedModule = field(repr=False)
 
     @property
     def direct(self) -> tuple[_native.Launcher, Encoding | None] | None:

@@ -32,6 +32,10 @@ class CompiledModule:
             self.engine: Any = engine_type(module, opt_level=opt_level)
         self.addresses = {name: int(self.engine.raw_lookup(f"_mlir_ciface_{name}")) for name in names}
 
+    def write_object(self, path: Path) -> None:
+        """Writes the machine code as a relocatable object file."""
+        self.engine.dump_to_object_file(str(path))
+
 
 def llvm_ir(bytecode: bytes) -> str:
     """Returns a module of the LLVM dialect as LLVM IR."""
@@ -40,7 +44,7 @@ def llvm_ir(bytecode: bytes) -> str:
         return str(bindings().module("dialects.llvm").translate_module_to_llvmir(module.operation))
 
 
-def assembly(bytecode: bytes, opt_level: int = 3) -> str:
+def assembly(bytecode: bytes, names: Sequence[str], opt_level: int = 3) -> str:
     """Returns the machine code of a module, disassembled by binutils' or LLVM's `objdump`.
 
     Raises:
@@ -49,12 +53,8 @@ def assembly(bytecode: bytes, opt_level: int = 3) -> str:
     tool = shutil.which("objdump") or shutil.which("llvm-objdump")
     if tool is None:
         raise UnsupportedError("expected objdump on PATH for the stage asm, but got none: install binutils")
-    with mlir_context(), tempfile.TemporaryDirectory() as folder:
-        module = parse_module(bytecode)
-        engine_type = bindings().module("execution_engine").ExecutionEngine
-        engine = engine_type(module, opt_level=opt_level, enable_object_dump=True)
-        engine.initialize()
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.o")
-        engine.dump_to_object_file(str(path))
+        CompiledModule(bytecode, names, opt_level).write_object(path)
         command = [tool, "-d", "--no-show-raw-insn", str(path)]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -1,0 +1,153 @@
+"""KernelSpec to machine code: where plan, lowering, pipeline and runtime are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from mlir_sparse import _native, lower, notation, pipeline, plan, runtime
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.kernel import KernelSpec
+from mlir_sparse.notation import IndexVar
+
+__all__ = ["STAGES", "Build", "Stage"]
+
+Stage = Literal["notation", "plan", "linalg", "sparsified", "llvm", "llvmir", "asm"]
+STAGES: tuple[Stage, ...] = ("notation", "plan", "linalg", "sparsified", "llvm", "llvmir", "asm")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A kernel specialised to the widths of its operands: the stages, each made when first asked for."""
+
+    spec: KernelSpec
+
+    @cached_property
+    def program(self) -> plan.Program:
+        """Returns the steps."""
+        return plan.plan(self.spec)
+
+    @cached_property
+    def lowered(self) -> lower.LoweredProgram:
+        """Returns the steps as `linalg.generic` on encoded tensors."""
+        return lower.lower(self.program)
+
+    @property
+    def lanes(self) -> int:
+        """Returns the lanes to vectorise with: none where lanes of one vector could meet in one element."""
+        kinds = [kind for _, kind in self.program.types if kind.encoding is not None]
+        plain = all(k.dtype.name in ("f32", "f64") for _, k in self.program.types)
+        wide = all(
+            w >= 32 for k in kinds if k.encoding for w in (k.encoding.pos_width or 64, k.encoding.crd_width or 64)
+        )
+        unique = all(k.encoding.is_unique for k in kinds if k.encoding)
+        return pipeline.vector_lanes() if plain and wide and unique and self.spec.output.encoding is None else 0
+
+    @property
+    def sparsifier(self) -> pipeline.Pipeline:
+        """Returns the passes down to loops."""
+        return pipeline.sparsifier(self.lanes)
+
+    @property
+    def passes(self) -> pipeline.Pipeline:
+        """Returns the passes down to the LLVM dialect."""
+        return self.sparsifier.then(pipeline.cpu())
+
+    def compile(self, passes: pipeline.Pipeline, *, as_text: bool = False) -> bytes:
+        """Returns the module after the passes, run in the compiler's process.
+
+        Raises:
+            CompileError, CompilerCrash: when MLIR fails, with a reproducer.
+        """
+        return pipeline.compile_module(self.lowered.bytecode, passes, kernel=str(self.spec.assignment), as_text=as_text)
+
+    @cached_property
+    def executable(self) -> runtime.Executable:
+        """Returns the program as machine code of this process."""
+        return self.linked(runtime.CompiledModule(self.compile(self.passes), self.names))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Returns the functions of the module."""
+        return tuple(function.name for function in lower.functions_of(self.program))
+
+    def linked(self, module: runtime.CompiledModule | runtime.LoadedModule) -> runtime.Executable:
+        """Returns the program over machine code that was made of it, now or ahead of time; needs no MLIR."""
+        functions = iter(lower.functions_of(self.program))
+        stages = tuple(
+            _call_stage(next(functions), self.program, module.addresses)
+            if isinstance(step, plan.Generic)
+            else runtime.Convert(step.result, step.operand, self.program.type_of(step.result), step.drop_zeros)
+            for step in self.program.steps
+        )
+        return runtime.Executable(stages, self.program.result, module)
+
+    def text(self, stage: str) -> str:
+        """Returns the program at one of STAGES.
+
+        Raises:
+            UnsupportedError: for any other.
+        """
+        match stage:
+            case "notation":
+                return f"{self.spec.explicit}\n"
+            case "plan":
+                return str(self.program)
+            case "linalg":
+                return _native_steps(self.program) + self.lowered.text
+            case "sparsified":
+                return self.compile(self.sparsifier, as_text=True).decode()
+            case "llvm":
+                return self.compile(self.passes, as_text=True).decode()
+            case "llvmir":
+                return runtime.llvm_ir(self.compile(self.passes))
+            case "asm":
+                return runtime.assembly(self.compile(self.passes), self.names)
+            case _:
+                raise UnsupportedError(f"expected a stage of {', '.join(STAGES)}, but got {stage!r}")
+
+
+def _native_steps(program: plan.Program) -> str:
+    """Returns the steps between the functions of a module as comments that MLIR skips."""
+    steps = [step for step in program.steps if isinstance(step, plan.Conversion)]
+    lines = (f"// {s.result} = {s.operand} as {program.type_of(s.result)}, natively: {s.reason}\n" for s in steps)
+    return "".join(lines)
+
+
+def _call_stage(function: lower.Function, program: plan.Program, addresses: Mapping[str, int]) -> runtime.Call:
+    step, output = function.step, program.type_of(function.step.result)
+    parameters = [_parameter(access, program.type_of(access.tensor), step.loops) for access in function.operands]
+    result = _native.Result.dense()
+    if output.encoding is None:
+        parameters.append(_parameter(step.target, output, step.loops))
+    else:
+        result = _native.Result.sparse(output.encoding.lvl_rank, runtime.buffer_dtypes(output.encoding, output.dtype))
+    launcher = _native.Launcher(addresses[function.name], parameters, result, len(step.loops))
+    return runtime.Call(
+        launcher,
+        tuple(access.tensor for access in function.operands),
+        tuple(
+            tuple(s.name if isinstance(s, IndexVar) else None for s in access.subscripts)
+            for access in function.operands
+        ),
+        step.result,
+        tuple(s.name for s in step.target.subscripts if isinstance(s, IndexVar)),
+        output.dtype,
+        output.encoding,
+        step.meeting is plan.Meeting.CONTINUE,
+    )
+
+
+def _parameter(access: notation.Access, kind: TensorType, loops: tuple[IndexVar, ...]) -> _native.Parameter:
+    subscripts = [
+        _native.Subscript([(1, loops.index(s))])
+        if isinstance(s, IndexVar)
+        else _native.Subscript([(c, loops.index(v)) for c, v in s.terms], s.constant)
+        for s in access.subscripts
+    ]
+    if kind.encoding is None:
+        return _native.Parameter.dense(kind.dtype.numpy, subscripts)
+    return _native.Parameter.sparse(runtime.type_id(kind.dtype, kind.encoding), subscripts)
