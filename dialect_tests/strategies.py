@@ -341,7 +341,8 @@ def encodings(draw: st.DrawFn, rank: int, without: tuple[str, ...] = ("CSR_SLICE
         case "order":
             encoding = preset_encoding(name, rank, order=draw(st.permutations(range(rank))))
         case "block":
-            block = draw(st.lists(st.integers(1, 3), min_size=rank, max_size=rank))
+            smallest = 2 if name == "CSB" else 1  # CSB has a level for each dimension inside a block
+            block = draw(st.lists(st.integers(smallest, 3), min_size=rank, max_size=rank))
             encoding = preset_encoding(name, rank, block=block)
         case "n_m":
             m = draw(st.integers(2, 4))

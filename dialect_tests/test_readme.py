@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from mlir_sparse.tools.formats import table
+
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -74,6 +76,11 @@ def test_shell(tmp_path: Path) -> None:
         told = f"README.md:{command.line}: {command.text}{run.stdout}"
         assert run.returncode == 0, told
         assert doctest.OutputChecker().check_output(command.output, run.stdout, FLAGS), told
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+def test_the_tables_are_what_the_planner_says(rank: int) -> None:
+    assert table(rank) in README
 
 
 @pytest.mark.parametrize("script", re.findall(r"scripts/\w+", README))

@@ -295,6 +295,8 @@ class _Planner:
             term.op is ReduceOp.SUM
             and vanishes(term.body, sparse)
             and set(free_indices(term.body)) == set(variables) | set(term.indices)
+            # The result's sizes are read off operands, which an affine subscript does not tell.
+            and {s for a in accesses_of(term.body) for s in a.subscripts}.issuperset(variables)
             for term in terms
         )
 

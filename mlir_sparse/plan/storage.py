@@ -53,7 +53,12 @@ def takes_shared(encoding: Encoding) -> bool:
 
 def takes_alone(encoding: Encoding) -> bool:
     """Returns whether a tensor so stored may be the one sparse tensor of a loop nest with a dense result."""
-    return not encoding.has_slices and all(t.format is not LevelFormat.BATCH for t in encoding.level_types)
+    formats = [t.format for t in encoding.level_types]
+    if encoding.has_slices or LevelFormat.BATCH in formats:
+        return False
+    # Blocks along some dimensions only crash the sparsifier (`rowblk_sig11.mlir`).
+    blocked = [encoding.block_of(dim) > 1 for dim in range(encoding.dim_rank)]
+    return encoding.is_permutation or all(blocked) or formats[-1] is LevelFormat.STRUCTURED
 
 
 def takes_as_result(encoding: Encoding) -> bool:

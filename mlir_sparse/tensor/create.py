@@ -171,9 +171,9 @@ def from_entries(
         sum_duplicates: see `tensor`.
         width: the bits of the coordinates, if these are the user's own arrays.
     """
-    cast, _ = value_array(values, dtype)
     wanted = _wanted(encoding, "SparseVector" if len(dims) == 1 else "COO", len(dims), parameters)
-    storage = pack(wanted, shape, dims, cast, sum_duplicates=sum_duplicates, source=(width, width))
+    source = (width, width)
+    storage = pack(wanted, shape, dims, values, dtype=dtype, sum_duplicates=sum_duplicates, source=source)
     return SparseTensor._trusted(storage.encoding, tuple(shape), storage)
 
 

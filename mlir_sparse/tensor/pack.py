@@ -31,6 +31,7 @@ def pack(
     dims: Sequence[object],
     values: object,
     *,
+    dtype: object = None,
     sum_duplicates: bool = True,
     source: tuple[int | None, int | None] = (None, None),
 ) -> LevelStorage:
@@ -41,6 +42,7 @@ def pack(
         shape: the extent of each dimension.
         dims: for each dimension the coordinates of all entries, integers of any kind.
         values: the entries' values; zeros are stored like others.
+        dtype: the element type to store, that of the values when None.
         sum_duplicates: add entries of equal coordinates, in the order given; otherwise keep
             each, for encodings whose innermost level is nonunique.
         source: the widths that positions and coordinates came with.
@@ -54,11 +56,13 @@ def pack(
     extents = check_shape(shape, encoding)
     check_supported(encoding)
     _check_keeps(encoding, sum_duplicates)
-    stored, dtype = value_array(values)
-    check_explicit_value(encoding, stored, dtype)
+    given = np.asarray(values)
     sizes = encoding.level_sizes(extents)
-    resolved = _resolve(encoding, sizes, stored.size, source)
-    _check_dense_prefix(resolved, sizes, stored.dtype.itemsize)
+    # Sizes and widths first: what is refused for them is refused before anything is copied.
+    resolved = _resolve(encoding, sizes, given.size, source)
+    _check_dense_prefix(resolved, sizes, given.dtype.itemsize)
+    stored, kind = value_array(values, dtype)
+    check_explicit_value(encoding, stored, kind)
     columns = index_columns(dims, "coordinates")
     _check_lengths(columns, stored, len(extents))
     columns = _level_columns(resolved, extents, columns)
@@ -66,7 +70,7 @@ def pack(
     with pack_faults(resolved, extents, order):
         _check_coordinate_width(resolved, sizes, columns)
         positions, coordinates, packed = _native.pack(
-            level_tuples(resolved, sizes), columns, stored, dtype.name, resolved.pos_width, resolved.crd_width,
+            level_tuples(resolved, sizes), columns, stored, kind.name, resolved.pos_width, resolved.crd_width,
             not sum_duplicates, available_bytes(),
         )  # fmt: skip
     pairs = zip(positions, coordinates, strict=True)

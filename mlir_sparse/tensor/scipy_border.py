@@ -12,7 +12,6 @@ from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat, LevelProperty
 from mlir_sparse.errors import CoordinatesError, DTypeError
-from mlir_sparse.tensor.arrays import value_array
 from mlir_sparse.tensor.convert import convert_storage, same_formats
 from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.pack import pack
@@ -94,9 +93,8 @@ def _without_promises(encoding: Encoding) -> Encoding:
 def _storage_of_coo(source: Any, encoding: Encoding, dtype: object) -> LevelStorage:
     coo = source if source.format == "coo" else source.tocoo()
     dims = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
-    values, _ = value_array(coo.data, dtype)
     width = max(dim.dtype.itemsize for dim in dims) * 8
-    return pack(encoding, source.shape, dims, values, source=(width, width))
+    return pack(encoding, source.shape, dims, coo.data, dtype=dtype, source=(width, width))
 
 
 def to_scipy(tensor: SparseTensor) -> Any:

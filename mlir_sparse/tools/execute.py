@@ -106,9 +106,11 @@ def _verify(request: Request, tensors: Mapping[str, Tensor], result: Tensor, rep
 
 def _told(verdict: Comparison) -> str:
     told = f"{'passed' if verdict.passed else 'FAILED'}: {verdict.entries:,} values against NumPy"
+    if verdict.error == 0:
+        return f"{told}, all equal"
     if math.isinf(verdict.error):
         return f"{told}, at least one is wrong"
-    return f"{told}, error {verdict.error:.2g} eps, at most {verdict.allowed:.3g}"
+    return f"{told}, error {verdict.error:.2g} eps where {verdict.allowed:.2g} may be rounding"
 
 
 def _write(job: Job, result: Tensor, report: Report) -> None:

@@ -13,7 +13,7 @@ from mlir_sparse.kernel import KernelSpec, infer_output
 from mlir_sparse.notation import Access, parse, walk
 from mlir_sparse.plan import Conversion, plan
 
-__all__ = ["describe_format", "describe_formats", "works_with"]
+__all__ = ["describe_format", "describe_formats", "table", "works_with"]
 
 # By rank; A has the storage in question, and so has C where it stands on the left. All else is dense.
 KERNELS: dict[int, dict[str, str]] = {
@@ -39,6 +39,8 @@ KERNELS: dict[int, dict[str, str]] = {
         "sum of two": "C(i,j,k) = A(i,j,k) + B(i,j,k)",
     },
 }
+
+_SIGNS = {"runs as stored": "●", "converts first": "in", "converts the result": "out", "refused": ""}
 
 
 def describe_formats(names: Iterable[str] = ()) -> Iterator[str]:
@@ -79,6 +81,23 @@ def works_with(storage: Encoding) -> dict[str, str]:
     'runs as stored'
     """
     return {name: _outcome(text, storage) for name, text in KERNELS.get(storage.dim_rank, {}).items()}
+
+
+def table(rank: int) -> str:
+    """Returns a Markdown table of the presets of a rank and the common kernels.
+
+    >>> print(table(1))
+    | | dot product | scaled | sum of two |
+    |---|:-:|:-:|:-:|
+    | DenseVector | ... |
+    """
+    kernels = list(KERNELS[rank])
+    lines = [f"| | {' | '.join(kernels)} |", f"|---|{':-:|' * len(kernels)}"]
+    for preset in PRESETS.values():
+        if preset.min_rank <= rank and (preset.max_rank is None or rank <= preset.max_rank):
+            found = works_with(encoding(preset.name, rank=rank))
+            lines.append(f"| {preset.name} | {' | '.join(_SIGNS[found[name]] for name in kernels)} |")
+    return "\n".join(lines)
 
 
 def _outcome(text: str, storage: Encoding) -> str:

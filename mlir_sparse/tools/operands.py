@@ -80,15 +80,17 @@ def as_operand(tensor: Tensor) -> Operand:
 
 
 def _read(name: str, request: Request, path: Path) -> Tensor:
-    tensor = ms.read(path)
-    _check_shape(name, request, tuple(tensor.shape))
-    kind = np.dtype(tensor.dtype).kind
-    dtype = DType.of(request.dtypes.get(name, "c128" if kind == "c" else "f64"))
+    given = request.shapes.get(name, (None,))
+    shape = None if None in given else tuple(extent for extent in given if extent is not None)
     encoding = request.encoding(name)
-    if encoding is None:
-        array = tensor.to_numpy() if isinstance(tensor, ms.SparseTensor) else np.asarray(tensor)
-        return array.astype(dtype.numpy)
-    return ms.tensor(tensor, encoding, dtype=dtype)
+    tensor = ms.read(path, encoding, shape=shape)
+    _check_shape(name, request, tuple(tensor.shape))
+    # Files of integers and patterns are f64 like everything else, unless -t says otherwise; complex numbers stay.
+    default = "c128" if np.dtype(tensor.dtype).kind == "c" else "f64"
+    dtype = DType.of(request.dtypes.get(name, default))
+    if isinstance(tensor, ms.SparseTensor) and encoding is None:
+        tensor = tensor.to_numpy()
+    return tensor if DType.of(tensor.dtype) == dtype else tensor.astype(dtype.numpy)
 
 
 def _check_shape(name: str, request: Request, shape: tuple[int, ...]) -> None:

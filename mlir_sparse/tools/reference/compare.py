@@ -62,7 +62,9 @@ def compare(
             pending += _halves(block)
             continue
         entries += math.prod(block.within[variable.name] for variable in assignment.target.indices)
-    return Comparison(worst, 8 + 4 * math.sqrt(_terms(assignment, operands, extents)), entries)
+    exact = _rounding(result.values.dtype)[0] == 0
+    allowed = 0.0 if exact else 8 + 4 * math.sqrt(_terms(assignment, operands, extents))
+    return Comparison(worst, allowed, entries)
 
 
 def _whole(assignment: Assignment, operands: Mapping[str, Operand], extents: Mapping[str, int]) -> Block:
