@@ -22,6 +22,7 @@ def test_names_are_kept_for_people_and_canonical_for_mlir() -> None:
     assert csc.to_text() == "#sparse_tensor.encoding<{ map = (row, col) -> (col : dense, row : compressed) }>"
     assert str(csc) == csc.to_mlir() == "#sparse_tensor.encoding<{ map = (d0, d1) -> (d1 : dense, d0 : compressed) }>"
     assert csc.with_default_names().to_text() == str(csc)
+    assert eval(repr(csc), {"encoding": encoding}) == csc
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from mlir_sparse.errors import EncodingError, RankError
 __all__ = ["Encoding"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Encoding:
     """A storage format. Equal encodings store alike; names of dimensions and levels do not count.
 
@@ -49,11 +49,11 @@ class Encoding:
     crd_width: int = 0
     explicit_val: TypedValue | None = None
     implicit_val: TypedValue | None = None
-    lvl_to_dim_given: AffineMap | None = field(default=None, compare=False, repr=False)
-    preset: str | None = field(default=None, compare=False, repr=False)
+    lvl_to_dim_given: AffineMap | None = field(default=None, compare=False)
+    preset: str | None = field(default=None, compare=False)
     symbol_names: tuple[str, ...] = field(default=(), compare=False)
     # What the names stand for, for comparison: a map of two dimensions is no map of three.
-    _ranks: tuple[int, int] = field(default=(0, 0), init=False, repr=False)
+    _ranks: tuple[int, int] = field(default=(0, 0), init=False)
 
     def __post_init__(self) -> None:
         fault = first_fault(
@@ -255,6 +255,9 @@ class Encoding:
 
     def __str__(self) -> str:
         return self.to_mlir()
+
+    def __repr__(self) -> str:
+        return f"encoding({self.to_text()!r})"
 
 
 def _block(level: LevelSpec) -> tuple[int, int]:
