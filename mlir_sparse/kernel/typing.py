@@ -8,7 +8,6 @@ from typing import assert_never
 import numpy as np
 
 from mlir_sparse.dtypes import DType
-from mlir_sparse.errors import DTypeError
 from mlir_sparse.notation import FUNCTIONS, Access, Binary, BinaryOp, Call, Expr, Literal, Negate, Reduce
 
 __all__ = ["promote", "result_dtype"]
@@ -18,18 +17,18 @@ _COMPLEX = DType("c128")
 
 
 def promote(left: DType, right: DType) -> DType:
-    """Returns the type NumPy computes two types in (`numpy.result_type`).
+    """Returns the type NumPy computes two types in (`numpy.result_type`); bf16 counts as f16, and the two meet in f32.
 
-    Raises:
-        DTypeError: for a pair that NumPy has no common type for.
-
-    >>> promote(DType("i32"), DType("f32"))
-    DType(name='f64')
+    >>> promote(DType("i32"), DType("f32")), promote(DType("bf16"), DType("f16"))
+    (DType(name='f64'), DType(name='f32'))
     """
     try:
         return DType.of(np.result_type(left.numpy, right.numpy))
-    except TypeError as error:
-        raise DTypeError(f"expected element types with a common type, but got {left} and {right}") from error
+    except TypeError:  # NumPy knows no common type of bf16 and f16 or integers of 16 bits and more
+        if {left.name, right.name} == {"bf16", "f16"}:
+            return DType("f32")
+        other = right if left.name == "bf16" else left
+        return promote(DType("f16"), other)
 
 
 def result_dtype(value: Expr, dtypes: Mapping[str, DType]) -> DType:

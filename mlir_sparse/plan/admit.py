@@ -118,13 +118,13 @@ class Admission:
         return replace_accesses(node, names)
 
     def _in_one_field(self, body: Expr) -> Expr:
-        """Makes real sparse operands of a complex kernel complex: the sparsifier cannot cast them on the way."""
+        """Gives sparse operands of a complex kernel its type: the sparsifier cannot cast to complex on the way."""
         if self._values.dtype.kind != "c":
             return body
         names = {
-            access: self._values.convert(access.tensor, self._complex(kind), "joins complex operands")
+            access: self._values.convert(access.tensor, self._complex(kind), "joins operands of another type")
             for access in accesses_of(body)
-            if is_sparse(kind := self._values.type_of(access.tensor)) and kind.dtype.kind != "c"
+            if is_sparse(kind := self._values.type_of(access.tensor)) and kind.dtype != self._values.dtype
         }
         return replace_accesses(body, names)
 
