@@ -44,7 +44,7 @@ from mlir_sparse.errors import (
     WidthError,
 )
 from mlir_sparse.notation import Access, Assignment, IndexVar, TensorVar, indices, tensors
-from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
+from mlir_sparse.tensor import LevelStorage, SparseTensor, read, tensor, write
 
 __all__ = [
     "DTYPES",
@@ -95,6 +95,8 @@ __all__ = [
     "indices",
     "load",
     "parse",
+    "read",
     "tensor",
     "tensors",
+    "write",
 ]

@@ -148,14 +148,13 @@ class Kernel:
             build = self._builds.get(types)
             if build is None:
                 inputs = tuple(zip(self.parameters, types, strict=True))
-                output = replace(self.spec.output, encoding=_with_widths(self.spec.output.encoding, types))
-                build = self._builds[types] = Build(KernelSpec(self.spec.assignment, inputs, output))
+                build = self._builds[types] = Build(replace(self.spec, inputs=inputs).with_output_widths())
                 build.executable  # noqa: B018 - compiled under the lock, once
             return build
 
     @cached_property
     def _declared(self) -> Build:
-        return Build(self.spec)
+        return Build(self.spec.with_output_widths())
 
     def ir(self, stage: Stage = "linalg") -> str:
         """Returns the kernel's text at a stage: `notation`, `plan`, `linalg`, `sparsified`, `llvm`, `llvmir` or `asm`.
@@ -256,16 +255,6 @@ def _is_ready(target: Array, values: Mapping[str, Value], dtype: DType) -> bool:
         for array in (value.storage.buffers() if isinstance(value, SparseTensor) else (value,))
     ]
     return not any(np.may_share_memory(target, array) for array in held)
-
-
-def _with_widths(encoding: Encoding | None, types: _Types) -> Encoding | None:
-    """Returns the encoding of a result with the widths it does not name: those of the operands, at least 32 bits."""
-    if encoding is None:
-        return None
-    found = [kind.encoding for kind in types if kind.encoding is not None]
-    positions = max((e.pos_width for e in found), default=64)
-    coordinates = max((e.crd_width for e in found), default=64)
-    return encoding.with_widths(encoding.pos_width or max(32, positions), encoding.crd_width or max(32, coordinates))
 
 
 def compile(

@@ -67,6 +67,7 @@ class Build:
     @cached_property
     def executable(self) -> runtime.Executable:
         """Returns the program as machine code of this process."""
+        pipeline.warm_up()  # the compiler starts while the module is built
         return self.linked(runtime.CompiledModule(self.compile(self.passes), self.names))
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Assignment, with_explicit_sums
@@ -32,6 +32,19 @@ class KernelSpec:
     def type_of(self, tensor: str) -> TensorType:
         """Returns the type of an input by name."""
         return dict(self.inputs)[tensor]
+
+    def with_output_widths(self) -> KernelSpec:
+        """Returns the kernel with the widths that the result's encoding leaves open: the operands', at least 32 bits.
+
+        They stay open where no operand has any.
+        """
+        storage = self.output.encoding
+        found = [kind.encoding for _, kind in self.inputs if kind.encoding is not None]
+        if storage is None or not any(encoding.pos_width or encoding.crd_width for encoding in found):
+            return self
+        positions = storage.pos_width or max(32, *(encoding.pos_width or 64 for encoding in found))
+        coordinates = storage.crd_width or max(32, *(encoding.crd_width or 64 for encoding in found))
+        return replace(self, output=replace(self.output, encoding=storage.with_widths(positions, coordinates)))
 
     def __str__(self) -> str:
         types = ", ".join(f"{name}: {kind}" for name, kind in self.inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from mlir_sparse.encoding import TensorType
@@ -15,10 +16,13 @@ from mlir_sparse.notation import (
     Literal,
     Negate,
     Reduce,
+    ReduceOp,
 )
 from mlir_sparse.plan.program import Conversion, Generic, Meeting, Program
 
 __all__ = ["explain"]
+
+_IDENTITIES = {ReduceOp.SUM: "0", ReduceOp.PRODUCT: "1", ReduceOp.MAX: "the least value", ReduceOp.MIN: "the greatest"}
 
 
 def explain(program: Program) -> str:
@@ -29,8 +33,8 @@ def explain(program: Program) -> str:
     """
     spec = program.spec
     lines = [f"{spec.explicit}", "", "tensors"]
-    lines += [f"  {name}: {kind}" for name, kind in spec.inputs]
-    lines += [f"  {spec.assignment.target.tensor}: {spec.output} (result)"]
+    lines += [f"  {name}: {_named(kind)}" for name, kind in spec.inputs]
+    lines += [f"  {spec.assignment.target.tensor}: {_named(spec.output)} (result)"]
     for number, step in enumerate(program.steps, 1):
         lines += ["", *_step(number, step, program)]
     return "\n".join(lines)
@@ -38,7 +42,7 @@ def explain(program: Program) -> str:
 
 def _step(number: int, step: Generic | Conversion, program: Program) -> list[str]:
     if isinstance(step, Conversion):
-        before, after = program.type_of(step.operand), program.type_of(step.result)
+        before, after = _named(program.type_of(step.operand)), _named(program.type_of(step.result))
         head = f"step {number}: convert {step.operand} from {before} to {after} as {step.result}"
         return [head, f"  because: {step.reason}"]
     lines = [f"step {number}: linalg.generic", f"  {_statement(step)}"]
@@ -47,7 +51,7 @@ def _step(number: int, step: Generic | Conversion, program: Program) -> list[str
         lines.append(f"  {'  ' * depth}for {variable} ({kind}) in {_space(step.payload, variable, program)}")
     if not step.in_order:
         lines.append("  the sparsifier orders the loops of blocked storage itself")
-    lines.append(f"  into {step.result}: {program.type_of(step.result)}")
+    lines.append(f"  into {step.result}: {_named(program.type_of(step.result))}")
     return [*lines, f"  because: {step.reason}"]
 
 
@@ -56,8 +60,18 @@ def _statement(step: Generic) -> str:
         case Meeting.REPLACE:
             return f"{step.target} = {step.payload}"
         case Meeting.START | Meeting.CONTINUE:
-            start = "0 or the operator's identity" if step.meeting is Meeting.START else "its present value"
-            return f"{step.target} {step.combine.value}= {step.payload}, from {start}"
+            start = f"{_IDENTITIES[step.combine]}" if step.meeting is Meeting.START else "its present value"
+            sign = "+" if step.combine is ReduceOp.SUM else step.combine.value
+            return f"{step.target} {sign}= {step.payload}, from {start}"
+
+
+def _named(kind: TensorType) -> str:
+    """Returns a type by the name of its storage, widths apart from it."""
+    if kind.encoding is None:
+        return f"{kind} dense"
+    widths = kind.encoding.pos_width, kind.encoding.crd_width
+    text = str(replace(kind, encoding=kind.encoding.with_widths(0, 0)))
+    return f"{text}, {widths[0]}-bit positions, {widths[1]}-bit coordinates" if any(widths) else text
 
 
 def _space(payload: Expr, variable: IndexVar, program: Program) -> str:
