@@ -325,7 +325,7 @@ def _compiled(
         raise UnsupportedError(f"expected target='cpu', but got {target!r}: kernels run on the CPU only so far")
     spec = KernelSpec(assignment, types, output)
     kernel.check_spec(spec)
-    return Kernel(spec)
+    return Kernel(spec.with_static_extents())
 
 
 def evaluate(

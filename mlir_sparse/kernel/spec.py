@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.notation import Assignment, with_explicit_sums
+from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, walk, with_explicit_sums
 
 __all__ = ["KernelSpec"]
 
@@ -33,6 +34,31 @@ class KernelSpec:
         """Returns the type of an input by name."""
         return dict(self.inputs)[tensor]
 
+    def with_static_extents(self) -> KernelSpec:
+        """Returns the kernel with each extent that one type gives given in all.
+
+        MLIR does not join a static size with a dynamic one.
+        """
+        extents, types = self.static_extents, dict(self.inputs)
+        for access in self._accesses():
+            types[access.tensor] = _with_extents(access, types[access.tensor], extents)
+        output = _with_extents(self.assignment.target, self.output, extents)
+        return replace(self, inputs=tuple(types.items()), output=output)
+
+    @property
+    def static_extents(self) -> Mapping[IndexVar, int]:
+        """Returns the extent of each index variable that some type gives one."""
+        kinds = [(self.assignment.target, self.output), *((a, self.type_of(a.tensor)) for a in self._accesses())]
+        return {
+            subscript: size
+            for access, kind in kinds
+            for subscript, size in zip(access.subscripts, kind.shape, strict=True)
+            if isinstance(subscript, IndexVar) and size is not None
+        }
+
+    def _accesses(self) -> list[Access]:
+        return [node for node in walk(self.assignment.value) if isinstance(node, Access)]
+
     def with_output_widths(self) -> KernelSpec:
         """Returns the kernel with the widths that the result's encoding leaves open: the operands', at least 32 bits.
 
@@ -49,3 +75,10 @@ class KernelSpec:
     def __str__(self) -> str:
         types = ", ".join(f"{name}: {kind}" for name, kind in self.inputs)
         return f"{self.assignment} where {types} -> {self.output}"
+
+
+def _with_extents(access: Access, kind: TensorType, extents: Mapping[IndexVar, int]) -> TensorType:
+    def known(subscript: Subscript, size: int | None) -> int | None:
+        return extents.get(subscript) if size is None and isinstance(subscript, IndexVar) else size
+
+    return replace(kind, shape=tuple(map(known, access.subscripts, kind.shape)))

@@ -115,14 +115,13 @@ def _empty(function: Function, output: TensorType, arguments: list[Any]) -> Any:
     ir, tensor = bindings().ir, bindings().module("dialects.tensor")
     arith = bindings().module("dialects.arith")
     sizes = []
-    for variable in function.step.target.subscripts:
+    for variable, static in zip(function.step.target.subscripts, output.shape, strict=True):
+        if static is not None:
+            continue
         number, axis = _axis_of(function, variable)
         position = arith.ConstantOp(ir.IndexType.get(), axis).result
         sizes.append(tensor.DimOp(arguments[number], position).result)
-    encoding = tensor_type(output).encoding
-    dynamic = ir.ShapedType.get_dynamic_size()
-    kind = ir.RankedTensorType.get([dynamic] * len(sizes), element_type(output.dtype), encoding)
-    return ir.Operation.create("tensor.empty", results=[kind], operands=sizes).result
+    return ir.Operation.create("tensor.empty", results=[tensor_type(output)], operands=sizes).result
 
 
 def _axis_of(function: Function, variable: Subscript) -> tuple[int, int]:

@@ -227,13 +227,13 @@ class _Planner:
         meeting = Meeting.START if term.indices else Meeting.REPLACE
         direct = encoding is None or storage == encoding
         target = Access(result if direct else self.values.fresh(f"{result}_natural"), variables)
-        self.values.declare(target.tensor, self.values.typed(storage, len(variables)))
+        self.values.declare(target.tensor, self.values.typed(storage, variables))
         reason = "inserts in the order of the loops"
         self.values.emit(Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason))
         if direct:
             return result
         assert encoding is not None
-        self.values.declare(result, self.values.typed(encoding, len(variables)))
+        self.values.declare(result, self.values.typed(encoding, variables))
         self.values.emit(Conversion(result, target.tensor, False, "the loops cannot insert in the order asked for"))
         return result
 
@@ -242,11 +242,11 @@ class _Planner:
     ) -> str:
         """Computes a result that zeros in the operands do not make zero; its zeros are dropped afterwards."""
         dense = self.values.fresh(f"{result}_dense")
-        self.values.declare(dense, self.values.typed(None, len(variables)))
+        self.values.declare(dense, self.values.typed(None, variables))
         self.dense(dense, variables, terms)
         if encoding is None:
             return dense
-        self.values.declare(result, self.values.typed(encoding, len(variables)))
+        self.values.declare(result, self.values.typed(encoding, variables))
         self.values.emit(Conversion(result, dense, True, "the expression has entries where its operands have none"))
         return result
 
@@ -270,7 +270,7 @@ class _Planner:
         name = self.values.fresh("t")
         if len(variables) > 1 and self._covered(node, variables):
             return Access(self.sparse(name, variables, node, None), variables)
-        self.values.declare(name, self.values.typed(None, len(variables)))
+        self.values.declare(name, self.values.typed(None, variables))
         self.dense(name, variables, self.terms(node))
         return Access(name, variables)
 
@@ -295,6 +295,8 @@ class _Planner:
             term.op is ReduceOp.SUM
             and vanishes(term.body, sparse)
             and set(free_indices(term.body)) == set(variables) | set(term.indices)
+            # A sparse result takes its shape from axes of operands; `x(i + k)` has no axis of the extent of i.
+            and set(variables) <= {s for access in accesses_of(term.body) for s in access.subscripts}
             # The result's sizes are read off operands, which an affine subscript does not tell.
             and {s for a in accesses_of(term.body) for s in a.subscripts}.issuperset(variables)
             for term in terms

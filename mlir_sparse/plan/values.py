@@ -8,6 +8,7 @@ from dataclasses import replace
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.kernel import KernelSpec
+from mlir_sparse.notation import IndexVar
 from mlir_sparse.plan.program import Conversion, Generic, Step
 from mlir_sparse.plan.storage import is_sparse
 
@@ -25,6 +26,7 @@ class Values:
         self.dtype: DType = spec.output.dtype
         self.steps: list[Step] = []
         self._widths = _widths(spec)
+        self._extents = spec.static_extents
         self._types: dict[str, TensorType] = dict(spec.inputs)
         self._converted: dict[tuple[str, TensorType], str] = {}
 
@@ -44,9 +46,9 @@ class Values:
         """Returns the values that leave out zeros."""
         return frozenset(name for name, kind in self._types.items() if is_sparse(kind))
 
-    def typed(self, encoding: Encoding | None, rank: int) -> TensorType:
-        """Returns a type of dynamic shape in the element type of the computation."""
-        return TensorType(self.dtype, (None,) * rank, encoding)
+    def typed(self, encoding: Encoding | None, variables: tuple[IndexVar, ...]) -> TensorType:
+        """Returns a type in the element type of the computation, its axes as long as the variables run."""
+        return TensorType(self.dtype, tuple(self._extents.get(variable) for variable in variables), encoding)
 
     def widened(self, encoding: Encoding) -> Encoding:
         """Returns an encoding with the program's widths where it names none."""

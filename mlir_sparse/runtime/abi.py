@@ -61,8 +61,8 @@ def buffer_dtypes(encoding: Encoding, dtype: DType) -> list[np.dtype[Any]]:
     for level, kind in enumerate(encoding.level_types):
         if kind.has_positions:
             found.append(positions)
-        # An array-of-structures region has one buffer for all its levels.
-        if kind.has_coordinates and level <= encoding.aos_start:
+        # An array-of-structures region has one buffer for all its levels, at the first.
+        if kind.has_coordinates and level not in encoding.aos_levels[1:]:
             found.append(coordinates)
     return [*found, dtype.numpy]
 
