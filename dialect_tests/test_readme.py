@@ -53,7 +53,10 @@ def commands() -> list[Command]:
 
 
 def test_python() -> None:
-    text = "\n".join(block for _, block in blocks("python"))
+    # A blank line would end an example's output; in a block of its own it can be written as it is.
+    text = "\n".join(
+        re.sub("^$", "<BLANKLINE>", block.rstrip("\n"), flags=re.M) + "\n" for _, block in blocks("python")
+    )
     test = doctest.DocTestParser().get_doctest(text, {}, "README", "README.md", 0)
     assert test.examples
     reports: list[str] = []

@@ -15,7 +15,7 @@ from mlir_sparse.tools.execute import Job, execute
 from mlir_sparse.tools.formats import describe_formats
 from mlir_sparse.tools.generate import KINDS, Generator
 from mlir_sparse.tools.operands import Sources
-from mlir_sparse.tools.report import Report
+from mlir_sparse.tools.report import Report, summary
 from mlir_sparse.tools.request import NamedValue, Request, as_mapping
 
 __all__ = ["main"]
@@ -148,14 +148,11 @@ def run(
 @click.option("--dtype", help="Element type to convert to.")
 def convert(source: Path, destination: Path, encoding: str | None, dtype: str | None) -> None:
     """Reads a tensor file and writes another; the suffix says which format (.mtx .tns .ttx, and .gz of each)."""
-    tensor = ms.read(source)
-    if encoding is not None:
-        tensor = ms.tensor(tensor, encoding)
+    tensor = ms.read(source, encoding)
     if dtype is not None:
         tensor = tensor.astype(DType.of(dtype).numpy)
     ms.write(destination, tensor)
-    extents = " x ".join(map(str, tensor.shape))
-    click.echo(f"{destination}: {extents}, {tensor.nse:,} entries, {tensor.encoding}", err=True)
+    click.echo(f"{destination}: {summary(tensor)}", err=True)
 
 
 @main.command()

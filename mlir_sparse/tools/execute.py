@@ -110,7 +110,7 @@ def _told(verdict: Comparison) -> str:
         return f"{told}, all equal"
     if math.isinf(verdict.error):
         return f"{told}, at least one is wrong"
-    return f"{told}, error {verdict.error:.2g} eps where {verdict.allowed:.2g} may be rounding"
+    return f"{told}, {verdict.error:.2g} of the rounding to expect, {verdict.allowed:.2g} allowed"
 
 
 def _write(job: Job, result: Tensor, report: Report) -> None:

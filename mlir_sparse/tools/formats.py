@@ -74,12 +74,16 @@ def _ranks(preset: Preset) -> str:
 def works_with(storage: Encoding) -> dict[str, str]:
     """Tells for each common kernel how it takes a storage format, by planning it.
 
+    Slices are of IR only: no tensor is stored in them.
+
     Returns:
         kernel to "runs as stored", "converts first", "converts the result" or "refused".
 
     >>> works_with(encoding("CSR"))["SpMV"]
     'runs as stored'
     """
+    if storage.has_slices:
+        return dict.fromkeys(KERNELS.get(storage.dim_rank, {}), "refused")
     return {name: _outcome(text, storage) for name, text in KERNELS.get(storage.dim_rank, {}).items()}
 
 
@@ -96,6 +100,8 @@ def table(rank: int) -> str:
     for preset in PRESETS.values():
         if preset.min_rank <= rank and (preset.max_rank is None or rank <= preset.max_rank):
             found = works_with(encoding(preset.name, rank=rank))
+            if set(found.values()) == {"refused"}:
+                continue
             lines.append(f"| {preset.name} | {' | '.join(_SIGNS[found[name]] for name in kernels)} |")
     return "\n".join(lines)
 

@@ -9,7 +9,8 @@
 array([3., 4.])
 """
 
+from mlir_sparse.tools.reference.access import Block, Operand
 from mlir_sparse.tools.reference.compare import Comparison, compare
-from mlir_sparse.tools.reference.evaluator import Block, Operand, evaluate
+from mlir_sparse.tools.reference.evaluator import evaluate
 
 __all__ = ["Block", "Comparison", "Operand", "compare", "evaluate"]

@@ -11,9 +11,10 @@ import ml_dtypes
 import numpy as np
 
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation.ast import Assignment, AssignOp, Call, IndexVar, walk
-from mlir_sparse.tools.reference.evaluator import Block, Operand, evaluate
-from mlir_sparse.tools.reference.relation import Array, Relation, TooManyValues, combine
+from mlir_sparse.notation.ast import Assignment, AssignOp, IndexVar
+from mlir_sparse.tools.reference.access import Block, Mode, Operand
+from mlir_sparse.tools.reference.evaluator import evaluate
+from mlir_sparse.tools.reference.relation import Array, TooManyValues, combine
 
 __all__ = ["Comparison", "compare"]
 
@@ -23,7 +24,8 @@ class Comparison:
     """How far a result is from its reference.
 
     Args:
-        error: the largest difference, in units of what rounding could explain for that entry; 0 where all are equal.
+        error: the largest difference, in units of the rounding to expect of its entry: the type's spacing at the
+            sum of the terms' absolute values, times one more than the square root of their number.
         allowed: the largest error that is taken for rounding.
         entries: how many values were compared, stored or zero.
     """
@@ -62,9 +64,10 @@ def compare(
             pending += _halves(block)
             continue
         entries += math.prod(block.within[variable.name] for variable in assignment.target.indices)
-    exact = _rounding(result.values.dtype)[0] == 0
-    allowed = 0.0 if exact else 8 + 4 * math.sqrt(_terms(assignment, operands, extents))
-    return Comparison(worst, allowed, entries)
+    return Comparison(worst, _ALLOWED if _rounding(result.values.dtype)[0] else 0.0, entries)
+
+
+_ALLOWED = 4.0
 
 
 def _whole(assignment: Assignment, operands: Mapping[str, Operand], extents: Mapping[str, int]) -> Block:
@@ -87,19 +90,19 @@ def _error(assignment: Assignment, block: Block, result: Operand) -> float:
     got = evaluate(
         replace(assignment, op=AssignOp.ASSIGN, value=assignment.target), replace(block, operands={name: result})
     )
-    expected, scale = evaluate(assignment, block), _scale(assignment, block)
-    extents, kind = block.within, result.values.dtype
+    parts = [got, *(evaluate(assignment, replace(block, mode=mode)) for mode in Mode)]
+    kind = result.values.dtype
     epsilon, tiny = _rounding(kind)
 
-    def difference(got: Array, expected: Array, scale: Array) -> Array:
+    def difference(got: Array, expected: Array, scale: Array, terms: Array) -> Array:
         rounded = expected.astype(kind).astype(got.dtype)  # integers wrap, small floats overflow to infinity
         equal = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
-        with np.errstate(all="ignore"):
-            units = np.abs(got - expected) / (epsilon * scale + tiny) if epsilon else np.inf
+        unit = epsilon * scale * (1 + np.sqrt(np.abs(terms))) + tiny
+        units = np.abs(got - expected) / unit if epsilon else np.inf
         return np.where(equal, 0.0, np.where(np.isnan(units), np.inf, units))
 
     with np.errstate(all="ignore"):
-        return float(combine(difference, [got, expected, scale], extents).values.max(initial=0.0))
+        return float(combine(difference, parts, block.within).values.max(initial=0.0))
 
 
 def _rounding(dtype: np.dtype[Any]) -> tuple[float, float]:
@@ -109,19 +112,3 @@ def _rounding(dtype: np.dtype[Any]) -> tuple[float, float]:
     real = np.zeros((), dtype).real.dtype if dtype.kind == "c" else dtype
     limits: Any = ml_dtypes.finfo(real)  # type: ignore[no-untyped-call]  # NumPy's knows no bfloat16
     return float(limits.eps), float(limits.smallest_normal)
-
-
-def _scale(assignment: Assignment, block: Block) -> Relation:
-    """Returns what rounding errors are relative to: the sum of the absolute values of all terms."""
-    if any(isinstance(node, Call) for node in walk(assignment.value)):
-        value = evaluate(assignment, block)
-        return value.map(lambda values: np.maximum(np.abs(values), 1.0) * (values != 0))
-    return evaluate(assignment, replace(block, absolute=True))
-
-
-def _terms(assignment: Assignment, operands: Mapping[str, Operand], extents: Mapping[str, int]) -> int:
-    """Bounds how many terms one value of the target sums: what the variables allow, or what is stored."""
-    free = {variable.name for variable in assignment.target.indices}
-    reduced = math.prod(extents[variable.name] for variable in assignment.indices if variable.name not in free)
-    stored = max((operand.values.size for operand in operands.values()), default=1)
-    return max(1, min(reduced, stored))

@@ -59,8 +59,8 @@ class Relation:
         return Relation(self.sparse, self.dense, self.coordinates, function(self.values))
 
 
-def multiply(left: Relation, right: Relation, by: Callable[[Array, Array], Array] = np.multiply) -> Relation:
-    """Joins two Relations on the variables they share and combines their values."""
+def multiply(left: Relation, right: Relation) -> Relation:
+    """Joins two Relations on the variables they share and multiplies their values."""
     rows_left, rows_right = _join(left, right)
     sparse = tuple(dict.fromkeys(left.sparse + right.sparse))
     dense = tuple(name for name in dict.fromkeys(left.dense + right.dense) if name not in sparse)
@@ -74,9 +74,8 @@ def multiply(left: Relation, right: Relation, by: Callable[[Array, Array], Array
     at = dict(zip(sparse, columns, strict=True))
     extents = {n: e for side in (left, right) for n, e in zip(side.dense, side.values.shape[1:], strict=True)}
     _check_size(len(rows_left), *(extents[name] for name in dense))
-    return Relation(
-        sparse, dense, coordinates, by(_align(left, rows_left, at, dense), _align(right, rows_right, at, dense))
-    )
+    values = _align(left, rows_left, at, dense) * _align(right, rows_right, at, dense)
+    return Relation(sparse, dense, coordinates, values)
 
 
 def combine(function: Callable[..., Array], parts: list[Relation], extents: Mapping[str, int]) -> Relation:

@@ -1,0 +1,238 @@
+"""The command line, run as users run it: what it prints where, and its exit status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import mlir_sparse as ms
+from mlir_sparse.encoding import PRESETS
+from mlir_sparse.tools.cli import main
+
+SPMV = "y(i) = A(i,j) * x(j)"
+MATRIX = """%%MatrixMarket matrix coordinate real general
+4 3 5
+1 1 1.5
+2 3 -2
+3 1 4
+3 2 0.25
+4 3 8
+"""
+TENSOR = "1 1 1 1.0\n1 2 3 2.0\n2 1 2 3.0\n3 3 1 4.0\n3 3 3 5.0\n"
+
+
+def run(*arguments: str) -> Result:
+    """Runs the command and requires success."""
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def refused(*arguments: str) -> str:
+    """Runs the command, requires failure without a traceback and nothing on stdout; returns what it said."""
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code in (1, 2), result.output
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> str:
+    path = tmp_path / "a.mtx"
+    path.write_text(MATRIX)
+    return str(path)
+
+
+@pytest.fixture
+def cube(tmp_path: Path) -> str:
+    path = tmp_path / "t.tns"
+    path.write_text(TENSOR)
+    return str(path)
+
+
+# emit
+
+
+def test_emit_prints_the_stage_and_nothing_else() -> None:
+    result = run("emit", SPMV, "-f", "A:CSR")
+    kernel = ms.compile(SPMV, A="f64[?,?] CSR", x="f64[?]", out="dense")
+    assert result.stdout.rstrip("\n") == kernel.ir("linalg").rstrip("\n")
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("stage", ms.STAGES)
+def test_emit_every_stage(stage: str) -> None:
+    assert run("emit", SPMV, "-f", "A:CSR", "--stage", stage).stdout.strip()
+
+
+def test_emit_takes_maps_types_and_shapes() -> None:
+    storage = "A:(i, j) -> (i : compressed, j : compressed)"
+    text = run("emit", SPMV, "-f", storage, "-t", "A:f32", "-t", "x:f32", "-s", "A=1000x?").stdout
+    assert "tensor<1000x?xf32" in text
+    assert "(d0 : compressed, d1 : compressed)" in text
+
+
+def test_emit_gives_the_result_the_storage_asked_for() -> None:
+    text = run(
+        "emit", "C(i,j) = A(i,k) * B(k,j)", "-f", "A:CSR", "-f", "B:CSR", "-f", "C:DCSR", "--stage", "plan"
+    ).stdout
+    assert "C: f64[?,?] DCSR" in text
+
+
+# run
+
+
+# A slice is a view of a tensor, which is stored without it.
+STORED = [
+    name for name in PRESETS if PRESETS[name].min_rank <= 2 <= (PRESETS[name].max_rank or 2) and name != "CSR_SLICE"
+]
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_run_spmv_on_every_matrix_preset(name: str, matrix: str, tmp_path: Path) -> None:
+    target = tmp_path / "y.ttx"
+    arguments = ["run", SPMV, "-f", f"A:{name}", "-i", f"A={matrix}", "-g", "x=random", "-o", f"y={target}"]
+    result = run(*arguments, "--time", "3", "--verify")
+    for line in ("compile", "call", "verify  passed: 4 values", "wrote"):
+        assert line in result.stdout
+    assert ms.read(target).shape == (4,)
+
+
+def test_run_refuses_slices_as_storage(matrix: str) -> None:
+    message = refused("run", SPMV, "-f", "A:CSR_SLICE", "-i", f"A={matrix}", "-g", "x=ones")
+    assert "expected the encoding of a whole tensor, but got dimension slices" in message
+
+
+@pytest.mark.parametrize("storage", ["CSF", "CSF(2, 0, 1)", "COO", "dense"])
+def test_run_mttkrp(storage: str, cube: str) -> None:
+    notation = "M(i,r) = T(i,j,k) * B(j,r) * C(k,r)"
+    result = run(
+        *("run", notation, "-f", f"T:{storage}", "-i", f"T={cube}", "-g", "B=random", "-g", "C=random:seed=1"),
+        *("-s", "B=?x4", "-s", "C=?x4", "--verify"),
+    )
+    assert "verify  passed: 12 values" in result.stdout
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"])
+def test_run_in_every_element_type(dtype: str) -> None:
+    types = ("-t", f"A:{dtype}", "-t", f"x:{dtype}")
+    result = run(
+        "run", SPMV, "-f", "A:CSR", "-g", "A=random:density=0.2", "-s", "A=30x20", "-g", "x=random", *types, "--verify"
+    )
+    assert "verify  passed" in result.stdout
+
+
+def test_run_sparse_results_and_scalars(matrix: str, tmp_path: Path) -> None:
+    target = tmp_path / "c.mtx"
+    result = run(
+        *("run", "C(i,j) = alpha * A(i,j) + B(i,j)", "-f", "A:CSR", "-f", "B:CSC", "-f", "C:DCSR", "-i", f"A={matrix}"),
+        *("-g", "B=uniform:density=0.5", "-g", "alpha=2", "-o", f"C={target}", "--verify"),
+    )
+    assert "verify  passed: 12 values" in result.stdout
+    assert ms.read(target).shape == (4, 3)
+
+
+def test_run_updates_of_the_target(matrix: str) -> None:
+    result = run(
+        "run", "y(i) += A(i,j) * x(j)", "-f", "A:CSR", "-i", f"A={matrix}", "-g", "x=ones", "-g", "y=ones", "--verify"
+    )
+    assert "verify  passed: 4 values" in result.stdout
+
+
+def test_run_says_where_the_result_is_wrong(matrix: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    original = ms.Kernel.__call__
+
+    def wrong(self: ms.Kernel, *operands: object, **named: object) -> object:
+        result = original(self, *operands, **named)
+        result[0] += 1e-3
+        return result
+
+    monkeypatch.setattr(ms.Kernel, "__call__", wrong)
+    target = tmp_path / "y.ttx"
+    arguments = ("run", SPMV, "-f", "A:CSR", "-i", f"A={matrix}", "-g", "x=ones", "-o", f"y={target}", "--verify")
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert "verify  FAILED" in result.stdout
+    assert "the result differs from the reference" in result.stderr
+    assert not target.exists()
+
+
+# convert, formats, doctor
+
+
+@pytest.mark.parametrize("suffix", [".mtx", ".mtx.gz", ".tns", ".ttx", ".tns.gz"])
+def test_convert_keeps_the_entries(suffix: str, matrix: str, tmp_path: Path) -> None:
+    target = tmp_path / f"out{suffix}"
+    result = run("convert", matrix, str(target), "--encoding", "CSC")
+    assert result.stdout == ""
+    assert "5 entries" in result.stderr
+    assert ms.read(target).to_numpy().tolist() == ms.read(matrix).to_numpy().tolist()
+
+
+def test_convert_to_another_element_type(matrix: str, tmp_path: Path) -> None:
+    run("convert", matrix, str(tmp_path / "out.mtx"), "--dtype", "c128")
+    assert ms.read(tmp_path / "out.mtx").dtype.kind == "c"
+
+
+def test_formats_prints_every_preset() -> None:
+    text = run("formats").stdout
+    for name in PRESETS:
+        assert f"{name}: " in text
+        assert str(ms.encoding(name)) in text
+    assert "storage: positions[1], coordinates[1], values" in run("formats", "CSR").stdout
+
+
+def test_doctor_finds_what_the_tests_use() -> None:
+    text = run("doctor").stdout
+    for line in ("mlir_sparse", "Python", "native module", "numpy", "MLIR bindings", "filecheck", "CUDA driver"):
+        assert line in text
+
+
+# mistakes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("emit", "y(i) = A(i,j * x(j)"), "mlir-sparse: error: notation:1:16:"),
+        (("emit", SPMV, "-f", "A:CSQ"), "did you mean CSR"),
+        (("emit", SPMV, "-f", "B:CSR"), "expected -f to name one of y, A, x, but got 'B'"),
+        (
+            ("emit", SPMV, "-f", "A:CSF(0, 1, 2)"),
+            "expected one rank for CSF, but got 2 from the rank, 3 from the order",
+        ),
+        (("emit", SPMV, "-t", "A:u8"), "expected an element type"),
+        (("emit", SPMV, "-f", "A"), "expected NAME:ENCODING, but got 'A'"),
+        (("emit", SPMV, "-f", "A:CSR", "-f", "A:CSC"), "once for each tensor"),
+        (("emit", SPMV, "-s", "A=3x4", "-s", "x=5"), "4"),
+        (("emit", SPMV, "--stage", "ptx"), "Invalid value for '--stage'"),
+        (("emit", SPMV, "--target", "tpu"), "target"),
+        (("run", SPMV, "-g", "x=ones"), "expected -i A=FILE or -g A=random, but got neither"),
+        (("run", SPMV, "-g", "A=ones", "-g", "x=ones"), "expected an extent for index i of 'A', but got none"),
+        (("run", SPMV, "-i", "A=absent.mtx", "-g", "x=ones"), "absent.mtx"),
+        (
+            ("run", SPMV, "-g", "A=ones", "-g", "x=ones", "-o", "A=a.mtx"),
+            "expected -o to name the target 'y', but got 'A'",
+        ),
+        (("convert", "absent.mtx", "out.tns"), "absent.mtx"),
+        (("formats", "CSQ"), "did you mean CSR"),
+        (("frobnicate",), "No such command"),
+    ],
+)
+def test_mistakes_end_in_one_message(arguments: tuple[str, ...], message: str) -> None:
+    assert message in refused(*arguments)
+
+
+def test_shapes_that_contradict_a_file(matrix: str) -> None:
+    text = refused("run", SPMV, "-i", f"A={matrix}", "-s", "A=5x?", "-g", "x=ones")
+    assert "expected 'A' to be 5x?, as -s says, but got 4x3" in text
+
+
+def test_a_file_that_is_not_what_its_name_says(tmp_path: Path) -> None:
+    path = tmp_path / "a.mtx"
+    path.write_text("not a matrix\n")
+    assert "a.mtx" in refused("run", SPMV, "-i", f"A={path}", "-g", "x=ones")
