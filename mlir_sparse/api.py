@@ -148,8 +148,10 @@ class Kernel:
             build = self._builds.get(types)
             if build is None:
                 inputs = tuple(zip(self.parameters, types, strict=True))
-                build = self._builds[types] = Build(replace(self.spec, inputs=inputs).with_output_widths())
-                build.executable  # noqa: B018 - compiled under the lock, once
+                output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
+                build = Build(KernelSpec(self.spec.assignment, inputs, output).with_output_widths())
+                build.executable  # noqa: B018 - compiled under the lock, once, and kept only if that succeeds
+                self._builds[types] = build
             return build
 
     @cached_property

@@ -27,7 +27,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.plan.admit import Admission
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
-from mlir_sparse.plan.program import Conversion, Generic, Meeting, Program
+from mlir_sparse.plan.program import Conversion, Generic, Meeting, Program, Step
 from mlir_sparse.plan.storage import is_sparse
 from mlir_sparse.plan.terms import Term, accesses_of, addends, combine, needs_distribution, replace_accesses
 from mlir_sparse.plan.values import Values
@@ -66,7 +66,14 @@ def plan(spec: KernelSpec) -> Program:
         planner.dense(result, variables, planner.terms(value))
     else:
         result = planner.sparse(result, variables, value, spec.output.encoding)
-    return Program(spec, planner.values.types(), tuple(planner.values.steps), result)
+    return Program(spec, planner.values.types(), _inputs_first(spec, planner.values.steps), result)
+
+
+def _inputs_first(spec: KernelSpec, steps: list[Step]) -> tuple[Step, ...]:
+    """Returns the steps with all conversions of inputs ahead: one that fails must not leave half an output behind."""
+    inputs = {name for name, _ in spec.inputs}
+    early = [step for step in steps if isinstance(step, Conversion) and step.operand in inputs]
+    return (*early, *(step for step in steps if step not in early))
 
 
 def _value(assignment: Assignment) -> Expr:
