@@ -7,4 +7,4 @@
 // CHECK-SAME: tensor<1000x?xf64, #{{.+}}>, %{{.+}}: tensor<?xf64>, %{{.+}}: tensor<1000xf64>) -> tensor<1000xf64>
 
 // SPARSE-LABEL: func.func @kernel(
-// SPARSE-SAME: tensor<8x?xf64, #{{.+}}>, %{{.+}}: tensor<?x16xf64, #{{.+}}>)
+// SPARSE-SAME: tensor<8x?xf64, #{{.+}}>, %{{.+}}: tensor<?x16xf64, #{{.+}}>) -> tensor<8x16xf64, #{{.+}}>
