@@ -132,7 +132,7 @@ def as_output(out: object, kind: TensorType) -> Array:
         raise OperandError(f"expected a NumPy array for out, but got {type(out).__name__}")
     if out.ndim != kind.rank:
         raise RankError(f"expected out of {kind.rank} dimensions, but got {out.ndim} (shape {out.shape})")
-    if out.dtype != kind.dtype.numpy and not (out.dtype == np.bool_ and kind.dtype.name == "i8"):
+    if out.dtype.newbyteorder("=") != kind.dtype.numpy and not (out.dtype == np.bool_ and kind.dtype.name == "i8"):
         raise DTypeError(f"expected out of dtype {kind.dtype.numpy.name}, but got {out.dtype}")
     if not out.flags.writeable:
         raise OperandError("expected a writeable array for out, but got a read-only one")

@@ -18,6 +18,7 @@ from mlir_sparse.runtime.ahead import LoadedModule
 from mlir_sparse.runtime.jit import CompiledModule
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.memory import check_fits
+from mlir_sparse.tensor.widths import check_width
 
 __all__ = ["Call", "Convert", "Executable", "Stage"]
 
@@ -140,8 +141,10 @@ def finish_sparse(encoding: Encoding, level_sizes: Sequence[int], buffers: Seque
     """Returns a kernel's sparse result as a tensor.
 
     Raises:
-        WidthError: when the result has more entries than its positions can count.
+        WidthError: when the result has more entries than its positions can count, or a longer axis than its
+            coordinates can.
     """
+    _check_coordinates(encoding, level_sizes)
     width = encoding.pos_width or 64
     entries = len(buffers[-1])
     if entries >= 1 << min(width, 63) or (width == 32 and entries >= 1 << 31):
@@ -150,6 +153,15 @@ def finish_sparse(encoding: Encoding, level_sizes: Sequence[int], buffers: Seque
             f"in the result: ask for a wider posWidth with out="
         )
     return sparse_result(encoding, level_sizes, buffers)
+
+
+def _check_coordinates(encoding: Encoding, level_sizes: Sequence[int]) -> None:
+    # Compiled code cuts coordinates off at their width, so that only the axis tells what they were.
+    if encoding.crd_width in (0, 64):
+        return
+    for kind, size in zip(encoding.level_types, level_sizes, strict=True):
+        if kind.has_coordinates and size:
+            check_width("crdWidth", encoding.crd_width, size - 1)
 
 
 def _call_dense(
