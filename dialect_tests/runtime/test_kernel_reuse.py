@@ -1,0 +1,231 @@
+"""One kernel for all shapes and widths of its types, called from anywhere."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from mlir_sparse import _native
+
+SPMV = "y(i) = A(i,j) * x(j)"
+
+
+def random_matrix(rows: int, columns: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    random = np.random.default_rng(seed)
+    return np.asarray(random.integers(1, 9, (rows, columns)) * (random.random((rows, columns)) < 0.3), np.float64)
+
+
+def test_new_shapes_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    spmv = ms.compile(SPMV, A="f64[?,?] CSR", x="f64[?]")
+    spmv(ms.tensor(random_matrix(3, 4)), np.ones(4))
+    monkeypatch.setattr("mlir_sparse.build.pipeline.compile_module", _forbidden)
+    for rows, columns in ((1, 1), (0, 5), (7, 0), (100, 3), (3, 100), (64, 64)):
+        dense, x = random_matrix(rows, columns, seed=rows), np.arange(columns, dtype=np.float64)
+        np.testing.assert_array_equal(spmv(ms.tensor(dense), x), dense @ x)
+
+
+def _forbidden(*args: object, **kwargs: object) -> bytes:
+    raise AssertionError("compiled again")
+
+
+def test_widths_in_turn() -> None:
+    """Each pair of widths is a function of its own; the kernel finds the right one at each call."""
+    dense, x = random_matrix(20, 30), np.arange(30.0)
+    spmv = ms.compile(SPMV, A="f64[?,?] CSR", x="f64[?]")
+    tensors = [
+        ms.tensor(dense, ms.encoding("CSR", pos_width=p, crd_width=c))
+        for p, c in ((32, 32), (64, 64), (8, 8), (64, 32), (16, 8), (32, 64))
+    ]
+    for _ in range(3):
+        for tensor in tensors:
+            np.testing.assert_array_equal(spmv(tensor, x), dense @ x)
+
+
+def test_scipy_widths() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    dense, x = random_matrix(20, 30), np.arange(30.0)
+    spmv = ms.compile(SPMV, A="f64[?,?] CSR", x="f64[?]")
+    for index in (np.int32, np.int64):
+        matrix = sparse.csr_array(dense)
+        matrix.indptr, matrix.indices = matrix.indptr.astype(index), matrix.indices.astype(index)
+        a = ms.tensor(matrix)
+        assert (a.encoding.pos_width, a.encoding.crd_width) == (np.iinfo(index).bits,) * 2
+        np.testing.assert_array_equal(spmv(a, x), dense @ x)
+        np.testing.assert_array_equal(spmv(matrix, x), dense @ x)
+
+
+def test_named_widths_are_a_promise() -> None:
+    stored = ms.encoding("CSR", pos_width=64, crd_width=64)
+    spmv = ms.compile(SPMV, A=ms.TensorType(ms.DType("f64"), (None, None), stored), x="f64[?]")
+    with pytest.raises(ms.OperandError, match="posWidth = 32"):
+        spmv(ms.tensor(random_matrix(3, 3), "CSR"), np.ones(3))
+    np.testing.assert_array_equal(spmv(ms.tensor(np.eye(3), stored), np.ones(3)), np.ones(3))
+
+
+def test_results_get_the_operands_widths() -> None:
+    dense = random_matrix(10, 10)
+    for width in (32, 64):
+        a = ms.tensor(dense, ms.encoding("CSR", pos_width=width, crd_width=width))
+        c = ms.evaluate("C(i,j) = A(i,k) * B(k,j)", A=a, B=a)
+        assert (c.encoding.pos_width, c.encoding.crd_width) == (width, width)
+        np.testing.assert_array_equal(c.to_numpy(), dense @ dense)
+
+
+def test_a_kernel_takes_its_own_results() -> None:
+    dense = random_matrix(10, 10)
+    a = ms.tensor(dense)
+    product = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=a, B=a)
+    np.testing.assert_array_equal(product(product(a, a), a).to_numpy(), dense @ dense @ dense)
+
+
+def test_calls_from_many_threads() -> None:
+    """First calls race for the compiler, later ones for the launcher; sparse and dense results, several widths."""
+    dense, x = random_matrix(40, 40), np.arange(40.0)
+    spmv = ms.compile(SPMV, A="f64[?,?] CSR", x="f64[?]")
+    square = ms.compile("C(i,j) = A(i,k) * B(k,j)", A="f64[?,?] CSR", B="f64[?,?] CSR")
+    wrong: list[BaseException | str] = []
+
+    def work(number: int) -> None:
+        try:
+            a = ms.tensor(dense * number, ms.encoding("CSR", pos_width=(32, 64)[number % 2]))
+            out = np.empty(40)
+            for _ in range(50):
+                if not np.array_equal(spmv(a, x, out=out), number * (dense @ x)):
+                    wrong.append(f"spmv in thread {number}")
+                if not np.array_equal(square(a, a).to_numpy(), number**2 * (dense @ dense)):
+                    wrong.append(f"square in thread {number}")
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_one_operand_shared_by_threads() -> None:
+    """The descriptors of a tensor are made once and shared: calls must not disturb each other."""
+    dense = random_matrix(200, 200)
+    a, b = ms.tensor(dense), ms.tensor(random_matrix(200, 200, seed=1), "CSC")
+    add = ms.compile("C(i,j) = A(i,j) + B(i,j)", A=a, B=b)
+    expected = dense + b.to_numpy()
+    results: list[bool] = []
+
+    def work() -> None:
+        results.extend(np.array_equal(add(a, b).to_numpy(), expected) for _ in range(20))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 80
+    assert all(results)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_after_a_fork_both_sides_compile() -> None:
+    """A child that used its parent's compiler would take the parent's answers out of the pipe."""
+    ms.evaluate(SPMV, A=ms.tensor(np.eye(3)), x=np.ones(3))  # the compiler is up, the kernel is there
+    context = multiprocessing.get_context("fork")
+    queue: Any = context.Queue()
+
+    def child(number: int) -> None:
+        a = ms.tensor(random_matrix(5, 5))
+        known = ms.evaluate(SPMV, A=a, x=np.ones(5))
+        fresh = ms.evaluate(f"y(i) = {number} * A(i,j) * x(j)", A=a, x=np.ones(5))
+        queue.put(np.array_equal(fresh, number * known))
+
+    children = [context.Process(target=child, args=(number,)) for number in (11, 12)]
+    for process in children:
+        process.start()
+    x = np.ones(5)
+    here = [ms.evaluate(f"y(i) = {n} * A(i,j) * x(j)", A=ms.tensor(random_matrix(5, 5)), x=x) for n in (13, 14)]
+    answers = [queue.get(timeout=60) for _ in children]
+    for process in children:
+        process.join(timeout=60)
+        assert process.exitcode == 0
+    assert answers == [True, True]
+    np.testing.assert_array_equal(here[0] * 14, here[1] * 13)
+
+
+# -- the launcher by itself ---------------------------------------------------------------------------------
+
+
+def test_an_operand_checks_its_buffers() -> None:
+    with pytest.raises(ValueError, match="contiguous buffers of rank 1"):
+        _native.Operand(1, [2, 2], [2, 2], [np.zeros(8)[::2]])
+    with pytest.raises(ValueError, match="contiguous buffers of rank 1"):
+        _native.Operand(1, [2, 2], [2, 2], [np.zeros((2, 2))])
+
+
+def test_a_launcher_returns_none_for_what_is_not_its_own() -> None:
+    """Addresses are never called: every argument here is refused first."""
+    i, j = _native.Subscript([(1, 0)]), _native.Subscript([(1, 1)])
+    dtype = np.dtype(np.float64)
+    parameters = [
+        _native.Parameter.sparse(5, [i, j]),
+        _native.Parameter.dense(dtype, [j]),
+        _native.Parameter.dense(dtype, [i]),
+    ]
+    launch = _native.Launcher(0, parameters, _native.Result.dense(), 2)
+    operand = _native.Operand(5, [2, 3], [2, 3], [np.zeros(3, np.int32), np.zeros(0, np.int32), np.zeros(0)])
+    other = _native.Operand(6, [2, 3], [2, 3], [np.zeros(0)])
+
+    class Holder:
+        def __init__(self, operand: object) -> None:
+            self._operand = operand
+
+    x, y = np.zeros(3), np.zeros(2)
+    read_only = np.zeros(2)
+    read_only.flags.writeable = False
+    shared = np.zeros(5)
+    for arguments, out in (
+        ((), None),
+        ((Holder(operand),), None),
+        ((Holder(operand), x, x), None),
+        ((Holder(other), x), y),
+        ((Holder(None), x), y),
+        ((object(), x), y),
+        ((Holder(operand), x.astype(np.float32)), y),
+        ((Holder(operand), np.zeros(4)), y),
+        ((Holder(operand), np.zeros((3, 1))), y),
+        ((Holder(operand), np.zeros(6)[::2]), y),
+        ((Holder(operand), [0.0, 0.0, 0.0]), y),
+        ((Holder(operand), x), np.zeros(3)),
+        ((Holder(operand), x), np.zeros(2, np.float32)),
+        ((Holder(operand), x), read_only),
+        ((Holder(operand), x), [0.0, 0.0]),
+        ((Holder(operand), shared[:3]), shared[2:4]),
+        ((Holder(operand), x.astype(">f8")), y),
+    ):
+        assert launch(arguments, out) is None
+    assert y.tolist() == [0.0, 0.0]
+
+
+def test_subscripts_stay_inside_their_axis() -> None:
+    i, k = _native.Subscript([(1, 0)]), _native.Subscript([(1, 1)])
+    reach = _native.Subscript([(1, 0), (1, 1)])
+    dtype = np.dtype(np.float64)
+    parameters = [
+        _native.Parameter.dense(dtype, [reach]),
+        _native.Parameter.dense(dtype, [k]),
+        _native.Parameter.dense(dtype, [i]),
+    ]
+    launch = _native.Launcher(0, parameters, _native.Result.dense(), 2)
+    # i + k reaches 4 + 2 = 6: seven elements are enough, six are not.
+    assert launch((np.zeros(6), np.zeros(3)), np.zeros(5)) is None
+
+
+def test_a_dense_result_needs_an_output_parameter() -> None:
+    with pytest.raises(ValueError, match="dense output"):
+        _native.Launcher(0, [], _native.Result.dense(), 0)

@@ -1,0 +1,193 @@
+"""Who owns which memory: operands are not copied, results are owned and freed, and nothing leaks."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from mlir_sparse import _native
+
+SPMV = "y(i) = A(i,j) * x(j)"
+SPGEMM = "C(i,j) = A(i,k) * B(k,j)"
+
+
+def address(array: np.ndarray[Any, Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def test_scipy_memory_reaches_the_kernel_without_a_copy() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    matrix = sparse.random_array((50, 60), density=0.1, format="csr", rng=np.random.default_rng(0))
+    a = ms.tensor(matrix)
+    pos, crd, values = a.storage.buffers()
+    assert [address(pos), address(crd), address(values)] == [
+        address(matrix.indptr),
+        address(matrix.indices),
+        address(matrix.data),
+    ]
+    # The kernel reads the very memory: a change of SciPy's values is seen by the next call.
+    spmv, x = ms.compile(SPMV, A=a, x=np.ones(60)), np.arange(60.0)
+    first = spmv(a, x)
+    matrix.data *= 2
+    np.testing.assert_array_equal(spmv(a, x), 2 * first)
+    np.testing.assert_allclose(spmv(a, x), matrix @ x, rtol=1e-12)
+
+
+def test_results_go_to_scipy_without_a_copy() -> None:
+    pytest.importorskip("scipy.sparse")
+    a = ms.tensor(np.eye(4))
+    c = ms.evaluate(SPGEMM, A=a, B=a)
+    matrix = c.to_scipy()
+    assert address(matrix.data) == address(c.storage.values)
+    assert address(matrix.indices) == address(c.storage.coordinates[1])
+    assert address(matrix.indptr) == address(c.storage.positions[1])
+
+
+def test_out_is_written_in_place() -> None:
+    a, x = ms.tensor(np.eye(3)), np.arange(3.0)
+    spmv = ms.compile(SPMV, A=a, x=x)
+    out = np.zeros(3)
+    where = address(out)
+    for _ in range(3):
+        assert spmv(a, x, out=out) is out
+        assert address(out) == where
+    np.testing.assert_array_equal(out, x)
+
+
+def test_results_outlive_their_kernel_and_operands() -> None:
+    a = ms.tensor(np.eye(40))
+    text = "C(i,j) = 5 * A(i,k) * B(k,j)"
+    kernel = ms.compile(text, A=a, B=a)
+    c = kernel(a, a)
+    values = c.storage.values
+    operand = weakref.ref(a)
+    del a, kernel, c
+    gc.collect()
+    assert operand() is None, "the kernel kept its operand"
+    np.testing.assert_array_equal(values, np.full(40, 5.0))
+
+
+def test_a_tensor_keeps_the_memory_it_was_made_of() -> None:
+    values = np.array([2.0, 3.0])
+    a = ms.SparseTensor.from_levels("CSR", (2, 2), [None, [0, 1, 2]], [None, [1, 0]], values)
+    spmv = ms.compile(SPMV, A=a, x=np.ones(2))
+    del values
+    gc.collect()
+    np.testing.assert_array_equal(spmv(a, np.ones(2)), [2.0, 3.0])
+
+
+def test_results_do_not_share_memory() -> None:
+    a = ms.tensor(np.eye(3))
+    kernel = ms.compile(SPGEMM, A=a, B=a)
+    first, second = kernel(a, a), kernel(a, a)
+    first.storage.values[:] = 7.0
+    np.testing.assert_array_equal(second.to_numpy(), np.eye(3))
+    np.testing.assert_array_equal(a.to_numpy(), np.eye(3))
+
+
+def test_a_copy_of_an_operand_is_no_alias() -> None:
+    """`C = A` is a new tensor, even where the storage is the same."""
+    a = ms.tensor(np.eye(3))
+    c = ms.evaluate("C(i,j) = A(i,j)", A=a)
+    c.storage.values[:] = 7.0
+    np.testing.assert_array_equal(a.to_numpy(), np.eye(3))
+
+
+# -- leaks --------------------------------------------------------------------------------------------------
+
+Growth = tuple[int, int]
+
+
+def grown(call: Callable[[], object], calls: int = 10_000, warm: int = 1_000) -> Growth:
+    """Returns by how many bytes the process grew over many calls, and how many more buffers it owns."""
+    for _ in range(warm):  # caches, arenas and thread-local pools fill up first
+        call()
+    gc.collect()
+    before, owned = _resident(), _native.owned_buffers()
+    for _ in range(calls):
+        call()
+    gc.collect()
+    return _resident() - before, _native.owned_buffers() - owned
+
+
+def _resident() -> int:
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+    except (OSError, AttributeError):
+        pytest.skip("resident memory is read from Linux's /proc")
+
+
+FLAT = 5 << 20
+
+
+def _pair(size: int = 60) -> tuple[ms.SparseTensor, ms.SparseTensor]:
+    random = np.random.default_rng(0)
+    dense = random.random((size, size)) * (random.random((size, size)) < 0.1)
+    return ms.tensor(dense), ms.tensor(dense.T)
+
+
+def test_ten_thousand_products_leak_nothing() -> None:
+    a, b = _pair()
+    kernel = ms.compile(SPGEMM, A=a, B=b)
+    growth, buffers = grown(lambda: kernel(a, b))
+    assert growth < FLAT
+    assert buffers == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "out"),
+    [
+        ("C(i,j) = A(i,j) + B(i,j)", "COO"),
+        ("C(i,j) = A(i,j) + B(j,i)", "CSC"),
+        ("C(i,j) = A(i,k) * B(k,j)", "DCSC"),
+        ("C(i,j) = A(i,k) * B(k,j)", "dense"),
+        ("y(i) = A(i,j) * (B(j,k) * x(k))", None),
+    ],
+)
+def test_programs_of_several_steps_leak_nothing(text: str, out: str | None) -> None:
+    a, b = _pair()
+    operands = {"A": a, "B": b} | ({"x": np.ones(60)} if "x" in text else {})
+    kernel = ms.compile(text, out=out, tensors=operands)
+    growth, buffers = grown(lambda: kernel(**operands), calls=1_500, warm=500)
+    assert growth < FLAT
+    assert buffers == 0
+
+
+def test_failed_calls_leak_nothing() -> None:
+    a = ms.tensor(np.ones((20, 20)))
+    narrow = ms.encoding("CSR", pos_width=8, crd_width=8)
+    kernel = ms.compile(SPGEMM, A=a, B=a, out=narrow)
+
+    def call() -> None:
+        with pytest.raises(ms.WidthError):
+            kernel(a, a)
+
+    growth, buffers = grown(call, calls=1_500, warm=500)
+    assert growth < FLAT
+    assert buffers == 0
+
+
+def test_a_leak_is_seen() -> None:
+    """The measure itself: results that are kept must show, in bytes and in buffers."""
+    a, b = _pair()
+    kernel = ms.compile(SPGEMM, A=a, B=b)
+    kept: list[object] = []
+    growth, buffers = grown(lambda: kept.append(kernel(a, b)), calls=2_000, warm=100)
+    assert growth > FLAT
+    assert buffers == 3 * 2_000
+
+
+def test_memory_that_no_buffer_owns_is_seen() -> None:
+    kept: list[object] = []
+    growth, buffers = grown(lambda: kept.append(bytearray(b"x" * 10_000)), calls=2_000, warm=100)
+    assert growth > FLAT
+    assert buffers == 0
