@@ -26,11 +26,10 @@ config.excludes = ["Inputs", "Output"]
 config.test_source_root = str(root / "lit")
 config.test_exec_root = str(root / ".build" / "lit")
 
-# What a test may see of the caller's environment; a cache of its own keeps runs independent of the machine's history.
+# What a test may see of the caller's environment.
 for name in ("MLIR_SPARSE_BINDINGS", "CUDA_VISIBLE_DEVICES", "HOME", "LD_LIBRARY_PATH"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
-config.environment["MLIR_SPARSE_CACHE"] = str(root / ".build" / "lit" / "cache")
 
 
 def command(name: str) -> str:
