@@ -1,0 +1,213 @@
+"""The compiler may die, hang or refuse: the caller gets one error that says how to see it again, and goes on."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from mlir_sparse import pipeline
+from mlir_sparse.pipeline import Pass, Pipeline, isolate
+
+GOOD = b"""
+func.func @f(%x: tensor<?xf64>) -> tensor<?xf64> {
+  return %x : tensor<?xf64>
+}
+"""
+# A reduction that does not accumulate: a segmentation fault in the sparsifier.
+CRASHING = b"""
+#CSR = #sparse_tensor.encoding<{map = (i, j) -> (i : dense, j : compressed)}>
+#maps = {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i)>,
+         affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+func.func @f(%A: tensor<8x12xf64, #CSR>, %x: tensor<12xf64>, %b: tensor<8xf64>, %y: tensor<8xf64>) -> tensor<8xf64> {
+  %r = linalg.generic #maps ins(%A, %x, %b : tensor<8x12xf64, #CSR>, tensor<12xf64>, tensor<8xf64>)
+      outs(%y : tensor<8xf64>) {
+  ^bb0(%a0: f64, %a1: f64, %a2: f64, %o: f64):
+    %m = arith.mulf %a0, %a1 : f64
+    %s = arith.subf %a2, %m : f64
+    linalg.yield %s : f64
+  } -> tensor<8xf64>
+  return %r : tensor<8xf64>
+}
+"""
+# A maximum into a dense vector, which the sparsifier cannot lower.
+REFUSED = b"""
+#CSR = #sparse_tensor.encoding<{map = (i, j) -> (i : dense, j : compressed)}>
+#maps = {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+         iterator_types = ["parallel", "reduction"]}
+func.func @f(%A: tensor<?x?xf64, #CSR>, %y: tensor<?xf64>) -> tensor<?xf64> {
+  %r = linalg.generic #maps ins(%A : tensor<?x?xf64, #CSR>) outs(%y : tensor<?xf64>) {
+  ^bb0(%a0: f64, %o: f64):
+    %s = arith.maximumf %o, %a0 : f64
+    linalg.yield %s : f64
+  } -> tensor<?xf64>
+  return %r : tensor<?xf64>
+}
+"""
+
+
+def works() -> bool:
+    """Returns whether the compiler serves the next request."""
+    code = pipeline.compile_module(GOOD, Pipeline((Pass("canonicalize", "a test"),)), kernel="", as_text=True)
+    return b"func.func @f" in code
+
+
+def reproduce(error: ms.CompileError) -> subprocess.CompletedProcess[str]:
+    """Runs the command that an error names."""
+    command = re.search(r"reproduce: python (-m mlir_sparse\.pipeline \S+)", str(error))
+    assert command is not None, str(error)
+    root = Path(ms.__file__).parent.parent
+    return subprocess.run([sys.executable, *command[1].split()], capture_output=True, text=True, check=False, cwd=root)
+
+
+def test_a_crash_is_an_exception_with_a_reproducer_that_crashes() -> None:
+    with pytest.raises(ms.CompilerCrash) as caught:
+        pipeline.compile_module(CRASHING, pipeline.sparsifier(), kernel="y(i) = b(i) - A(i,j) * x(j)")
+    error = caught.value
+    assert "expected MLIR to lower the kernel, but the compiler was killed by SIGSEGV" in error.message
+    assert "kernel: y(i) = b(i) - A(i,j) * x(j)" in str(error)
+    assert error.pipeline == str(pipeline.sparsifier())
+    assert error.reproducer is not None
+    text = Path(error.reproducer).read_text()
+    assert "// kernel: y(i) = b(i) - A(i,j) * x(j)" in text
+    assert f"// pipeline: {pipeline.sparsifier()}" in text
+    assert "arith.subf" in text
+    assert reproduce(error).returncode == -signal.SIGSEGV
+    assert works()
+
+
+def test_a_refusal_carries_each_diagnostic_once() -> None:
+    with pytest.raises(ms.CompileError) as caught:
+        pipeline.compile_module(REFUSED, pipeline.sparsifier().then(pipeline.cpu()), kernel="y(i) max= A(i,j)")
+    error = caught.value
+    assert type(error) is ms.CompileError
+    said = [line for line in error.message.splitlines()[1:] if "note:" not in line]
+    assert said
+    assert len(said) == len(set(said))
+    again = reproduce(error)
+    assert again.returncode == 1
+    assert again.stdout == ""
+    for line in said:
+        assert again.stderr.count(line) == 1
+    assert works()
+
+
+def test_diagnostics_go_to_the_exception_only(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ms.CompileError):
+        pipeline.compile_module(REFUSED, pipeline.sparsifier().then(pipeline.cpu()), kernel="")
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert printed.err == ""
+
+
+def test_a_reproducer_that_compiles_prints_the_result(tmp_path: Path) -> None:
+    path = tmp_path / "good.mlir"
+    path.write_text(f"// pipeline: builtin.module(canonicalize)\n{GOOD.decode()}")
+    run = [sys.executable, "-m", "mlir_sparse.pipeline"]
+    done = subprocess.run([*run, str(path)], capture_output=True, text=True, check=True)
+    assert "func.func @f" in done.stdout
+    piped = subprocess.run([*run, "-"], input=path.read_text(), capture_output=True, text=True, check=True)
+    assert piped.stdout == done.stdout
+
+
+def test_a_file_without_a_pipeline_is_no_reproducer(tmp_path: Path) -> None:
+    path = tmp_path / "bare.mlir"
+    path.write_bytes(GOOD)
+    run = [sys.executable, "-m", "mlir_sparse.pipeline"]
+    done = subprocess.run([*run, str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "expected a line `// pipeline: ...`" in done.stderr
+    assert subprocess.run(run, capture_output=True, check=False).returncode != 0
+
+
+def test_an_unknown_pass_is_a_compile_error() -> None:
+    with pytest.raises(ms.CompileError, match="no-such-pass"):
+        pipeline.compile_module(GOOD, Pipeline((Pass("no-such-pass", "a test"),)), kernel="")
+    assert works()
+
+
+def test_a_compiler_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIR_SPARSE_COMPILE_TIMEOUT", "0.0001")
+    with pytest.raises(
+        ms.CompilerCrash, match=r"ran past 0.0001 s \(MLIR_SPARSE_COMPILE_TIMEOUT sets the limit\)"
+    ) as caught:
+        pipeline.compile_module(CRASHING, pipeline.sparsifier(), kernel="k")
+    assert caught.value.reproducer is not None
+    monkeypatch.delenv("MLIR_SPARSE_COMPILE_TIMEOUT")
+    assert works()
+
+
+def test_a_compiler_killed_from_outside_is_replaced() -> None:
+    assert works()
+    worker = isolate._worker
+    assert worker is not None
+    os.kill(worker.process.pid, signal.SIGKILL)
+    worker.process.wait()
+    assert works()
+
+
+def test_a_compiler_out_of_memory_is_an_exception() -> None:
+    """In a process of its own: the limit is read when the compiler starts."""
+    program = """
+import mlir_sparse as ms
+try:
+    ms.evaluate("y(i) = x(i) * x(i)", x=[1.0])
+except ms.CompilerCrash as error:
+    print("crash:", error.message)
+"""
+    environment = {**os.environ, "MLIR_SPARSE_COMPILE_MEMORY": str(16 << 20)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("crash: expected MLIR to lower the kernel, but the compiler ")
+
+
+def test_a_crash_leaves_other_threads_alone() -> None:
+    crashed: list[bool] = []
+
+    def crash() -> None:
+        with pytest.raises(ms.CompilerCrash):
+            pipeline.compile_module(CRASHING, pipeline.sparsifier(), kernel="")
+        crashed.append(True)
+
+    threads = [threading.Thread(target=crash) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert all(works() for _ in range(3))
+    for thread in threads:
+        thread.join()
+    assert crashed == [True, True]
+
+
+def test_no_process_stays_behind() -> None:
+    program = """
+import mlir_sparse as ms
+from mlir_sparse.pipeline import isolate
+ms.evaluate("y(i) = x(i) * x(i)", x=[1.0])
+print(isolate._worker.process.pid)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
+
+
+def test_importing_starts_nothing() -> None:
+    program = "import sys, mlir_sparse; from mlir_sparse.pipeline import isolate; print(isolate._worker)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "None\n"
+
+
+def test_the_compiler_goes_on_after_an_error_of_a_kernel() -> None:
+    a = ms.tensor(np.eye(3))
+    with pytest.raises(ms.SparseError):
+        ms.evaluate("y(i) = max(j : A(i,j))", A=ms.tensor(np.eye(3) * 1j))
+    np.testing.assert_array_equal(ms.evaluate("y(i) = max(j : A(i,j))", A=a), np.ones(3))
