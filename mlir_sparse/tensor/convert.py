@@ -35,7 +35,7 @@ def convert_storage(
     relabelled = _relabel(storage, encoding)
     if relabelled is not None:
         return relabelled
-    dims, values = expand_dims(storage, shape, keep_zeros=encoding.is_dense)
+    dims, values = expand_dims(storage, shape)
     source = (storage.encoding.pos_width, storage.encoding.crd_width)
     return pack(encoding, shape, dims, values, sum_duplicates=sum_duplicates, source=source)
 

@@ -231,7 +231,10 @@ def _dense_array(source: object, shape: Sequence[int] | None) -> Array:
     if source is None or isinstance(source, str | bytes | dict | set):
         kinds = "a dense array, a SciPy array, a pair (coordinates, values), a SparseTensor or a number with shape=..."
         raise OperandError(f"expected {kinds}, but got {type(source).__name__}")
-    array = np.asarray(source)
+    try:
+        array = np.asarray(source)
+    except ValueError as error:  # lists of different lengths
+        raise OperandError(f"expected nested lists of one shape, but got {error}") from None
     if array.dtype.kind == "O":
         raise OperandError(f"expected numbers, but got {type(source).__name__} as array of Python objects")
     if array.ndim == 0:

@@ -24,7 +24,10 @@ def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
     levels = level_tuples(encoding, storage.level_sizes)
     flat = _flat_coordinates(storage)
     columns, places = _native.expand(levels, storage.positions, flat)
-    return columns, storage.values if places is None else storage.values[places]
+    if places is not None:
+        return columns, storage.values[places]
+    reached = columns[0].size  # a gap at the end of a loose level is left out here
+    return columns, storage.values if reached == storage.values.size else storage.values[:reached]
 
 
 def _flat_coordinates(storage: LevelStorage) -> list[Array | None]:
@@ -44,9 +47,7 @@ def _flat_coordinates(storage: LevelStorage) -> list[Array | None]:
     return flat
 
 
-def expand_dims(
-    storage: LevelStorage, shape: tuple[int, ...], *, keep_zeros: bool = False
-) -> tuple[list[Array], Array]:
+def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Array], Array]:
     """Returns the coordinates of the stored values in each dimension, and the values.
 
     Where the innermost level is dense or structured, zeros are left out: such
@@ -56,7 +57,6 @@ def expand_dims(
     Args:
         storage: the tensor's buffers.
         shape: its extents.
-        keep_zeros: keep zeros of dense innermost levels, too.
     """
     columns, values = expand_levels(storage)
     encoding = storage.encoding
@@ -65,7 +65,7 @@ def expand_dims(
         dims = [columns[order.index(dim)] for dim in range(encoding.dim_rank)]
     else:
         dims = _evaluate_inverse(encoding, columns, shape)
-    if has_padding(encoding) and not keep_zeros:
+    if has_padding(encoding):
         stored = np.flatnonzero(values)
         if stored.size < values.size:
             return [dim[stored] for dim in dims], values[stored]

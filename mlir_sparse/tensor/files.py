@@ -27,8 +27,9 @@ import numpy as np
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
-from mlir_sparse.tensor.coordinate_text import read_frostt, read_sptensor, read_ttx, write_frostt, write_ttx
 from mlir_sparse.tensor.create import from_entries, tensor
+from mlir_sparse.tensor.frostt import read_frostt, read_sptensor, write_frostt
+from mlir_sparse.tensor.market_text import read_array, read_head, read_tensor, write_tensor
 from mlir_sparse.tensor.matrix_market import read_matrix, write_matrix
 from mlir_sparse.tensor.scipy_border import is_scipy
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -93,14 +94,20 @@ def _read_entries(name: str, shape: Sequence[int] | None, index_base: int | None
     file = TextFile(name, _is_compressed(name))
     first = file.first_line()
     if first.startswith("%%MatrixMarket"):
-        words = first.lower().split()
-        return read_ttx(file) if words[1:2] == ["tensor"] else read_matrix(file)
+        return _read_market(file)
     if first.split()[:1] == ["sptensor"]:
         return read_sptensor(file, index_base)
     if _stem(name).endswith(".tns"):
         return read_frostt(file, shape, 1 if index_base is None else index_base)
     rule = "a line that begins with %%MatrixMarket or sptensor, or a name that ends in .tns or .tns.gz"
     raise FileFormatError(f"{name}: expected {rule}, but got {first.rstrip()[:40]!r}")
+
+
+def _read_market(file: TextFile) -> Entries:
+    head = read_head(file)
+    if head.layout == "array":
+        return read_array(file, head)
+    return read_matrix(file, head) if head.object == "matrix" else read_tensor(file, head)
 
 
 def _stem(name: str) -> str:
@@ -167,7 +174,7 @@ def _writer(name: str, entries: Entries) -> Callable[[IO[bytes], Entries, str], 
         case ".mtx":
             raise UnsupportedError(f"expected a matrix for {name}, but got a tensor of rank {rank}: write a .ttx file")
         case ".ttx":
-            return write_matrix if rank == 2 else write_ttx
+            return write_matrix if rank == 2 else write_tensor
         case ".tns" if np.iscomplexobj(entries.values if entries.dense is None else entries.dense):
             raise UnsupportedError(f"expected real values for {name}, but got complex ones: write a .ttx file")
         case ".tns":

@@ -1,14 +1,15 @@
-"""Matrix Market files of matrices and vectors, through the package fast_matrix_market."""
+"""Matrix Market files of matrices, through the package fast_matrix_market."""
 
 from __future__ import annotations
 
 import io
 import re
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from mlir_sparse.errors import FileFormatError
+from mlir_sparse.tensor.market_text import Head
 from mlir_sparse.tensor.storage import Array
 from mlir_sparse.tensor.text_lines import Entries, TextFile
 
@@ -17,48 +18,55 @@ __all__ = ["read_matrix", "write_matrix"]
 _LINE = re.compile(r"Line (\d+): (.*)", re.DOTALL)
 
 
-def read_matrix(file: TextFile) -> Entries:
-    """Returns the entries of a Matrix Market file, symmetric ones on both sides of the diagonal.
+def read_matrix(file: TextFile, head: Head) -> Entries:
+    """Returns the entries of a coordinate file, symmetric ones on both sides of the diagonal.
 
-    Every field and symmetry is taken; a `pattern` has ones for values, and the
-    object `vector` gives a tensor of one dimension.
+    Args:
+        file: what to read.
+        head: its head, already checked.
 
     Raises:
-        FileFormatError: for what the format does not allow, with the line where there is one.
+        FileFormatError: for lines that do not hold what the head says.
     """
     import fast_matrix_market  # 20 ms that only files need
 
     try:
-        head = _read_head(file, fast_matrix_market)
-        read, shape = fast_matrix_market.read_array_or_coo(_native_source(file))
+        # The package dies mirroring some files that are truncated: the other half is made here.
+        (values, dims), shape = fast_matrix_market.read_coo(_native_source(file), generalize_symmetry=False)
     except (ValueError, OverflowError) as error:
         raise _reworded(file, str(error)) from None
-    except MemoryError as error:
-        raise file.error(None, f"expected extents and entries that fit in memory, but got {error}") from None
-    vector = head.object == "vector"
-    if isinstance(read, np.ndarray):
-        dense = np.ascontiguousarray(read[:, 0] if vector else read)
-        return Entries(dense.shape, (), np.empty(0), dense=dense)
-    values, dims = read
-    if vector:
-        return Entries(shape[:1], tuple(dims[:1]), _signed(values))
-    return Entries(tuple(shape), tuple(dims), _signed(values))
+    except MemoryError:
+        raise file.error(head.line, f"expected entries that fit in memory, but got {head.entries}") from None
+    return _mirrored(Entries(tuple(shape), tuple(dims), _signed(values)), head.symmetry)
+
+
+def _mirrored(half: Entries, symmetry: str) -> Entries:
+    """Returns the entries with those on the other side of the diagonal."""
+    if symmetry == "general":
+        return half
+    rows, columns = half.dims
+    off = np.flatnonzero(rows != columns)
+    values = half.values[off]
+    other = {"symmetric": values, "skew-symmetric": -values, "hermitian": values.conj()}[symmetry]
+    dims = (np.concatenate([rows, columns[off]]), np.concatenate([columns, rows[off]]))
+    return Entries(half.shape, dims, np.concatenate([half.values, other]))
 
 
 def _native_source(file: TextFile) -> object:
-    # A Python error inside a stream that the package reads would end the process: it gets names and bytes only.
-    if not file.compressed:
+    """Returns what the package can read without dying of it: a name, or bytes, that end with a whole line.
+
+    It reads on past a last line that no newline ends, and a Python error inside a stream ends the process.
+    """
+    if not file.compressed and _ends_with_newline(file.name):
         return file.name
     with file.open() as stream:
-        return io.BytesIO(stream.read())
+        return io.BytesIO(stream.read() + b"\n")
 
 
-def _read_head(file: TextFile, reader: Any) -> Any:
-    head = reader.read_header(_native_source(file))
-    rows, columns = head.shape
-    if head.symmetry != "general" and rows != columns:
-        raise file.error(None, f"expected a square matrix for {head.symmetry}, but got {rows} x {columns}")
-    return head
+def _ends_with_newline(name: str) -> bool:
+    with open(name, "rb") as stream:
+        stream.seek(-1, io.SEEK_END)  # it has a head, so it has bytes
+        return stream.read() == b"\n"
 
 
 def _signed(values: Array) -> Array:

@@ -61,6 +61,8 @@ def storage_of_scipy(source: Any, encoding: Encoding, dtype: object) -> LevelSto
     try:
         storage = _storage_of_rows(source, direct, dtype)
     except CoordinatesError:
+        if source.format == "bsr":
+            return _storage_of_coo(source, encoding, dtype)
         # Out of order or repeated; if it is worse than that, this raises again.
         storage = _storage_of_rows(source, _without_promises(native), dtype)
     if direct is encoding and storage.encoding.level_types == encoding.level_types:
@@ -85,16 +87,20 @@ def _storage_of_rows(source: Any, encoding: Encoding, dtype: object) -> LevelSto
 
 
 def _without_promises(encoding: Encoding) -> Encoding:
-    outer, inner, *rest = encoding.levels
+    outer, inner = encoding.levels
     loose = (LevelProperty.NONUNIQUE, LevelProperty.NONORDERED)
-    return replace(encoding, levels=(outer, replace(inner, type=replace(inner.type, properties=loose)), *rest))
+    return replace(encoding, levels=(outer, replace(inner, type=replace(inner.type, properties=loose))))
 
 
 def _storage_of_coo(source: Any, encoding: Encoding, dtype: object) -> LevelStorage:
     coo = source if source.format == "coo" else source.tocoo()
     dims = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
+    values = coo.data
+    if source.format == "bsr":  # zeros within blocks are padding
+        stored = np.flatnonzero(values)
+        dims, values = [dim[stored] for dim in dims], values[stored]
     width = max(dim.dtype.itemsize for dim in dims) * 8
-    return pack(encoding, source.shape, dims, coo.data, dtype=dtype, source=(width, width))
+    return pack(encoding, source.shape, dims, values, dtype=dtype, source=(width, width))
 
 
 def to_scipy(tensor: SparseTensor) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import IO, Any, cast
@@ -15,7 +15,7 @@ import numpy as np
 from mlir_sparse.errors import FileFormatError
 from mlir_sparse.tensor.storage import Array
 
-__all__ = ["Entries", "TextFile", "line_of_entry", "read_rows"]
+__all__ = ["Entries", "TextFile", "check_coordinates", "check_count", "read_rows", "split_columns", "write_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def read_rows(
         warnings.simplefilter("ignore", UserWarning)  # no entries at all: the caller knows what that means
         try:
             rows = np.loadtxt(islice(lines, start, None), np.dtype(fields), comments=comments, ndmin=1)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise _bad_line(file, start, columns, dtype, parts, comments, error) from None
     count = rows.shape[0]
     coordinates = rows["coordinates"] if columns else np.empty((count, 0), np.int64)
@@ -105,23 +105,78 @@ def _data_lines(file: TextFile, start: int, comments: str) -> Iterator[tuple[int
 
 
 def _bad_line(
-    file: TextFile, start: int, columns: int, dtype: type[Any], parts: int, comments: str, error: ValueError
+    file: TextFile, start: int, columns: int, dtype: type[Any], parts: int, comments: str, error: Exception
 ) -> FileFormatError:
     """Finds the line that the fast reader stumbled over, and says what is wrong with it."""
     rule = f"{columns} coordinates and {parts or 'no'} value{'' if parts == 1 else 's'}"
     for number, words in _data_lines(file, start, comments):
         if len(words) != columns + parts:
             return file.error(number, f"expected {rule} on each line, but got {len(words)} words")
-        for kind, word in zip([int] * columns + [dtype] * parts, words, strict=True):
+        for kind, word in zip([np.int64] * columns + [dtype] * parts, words, strict=True):
             try:
                 kind(word)
-            except ValueError:
-                noun = "an integer" if kind is int or kind is np.int64 else "a number"
+            except (ValueError, OverflowError):
+                noun = "an integer" if kind is np.int64 else "a number"
                 return file.error(number, f"expected {noun}, but got {word!r}")
     return file.error(None, f"expected {rule} on each line, but got: {error}")
 
 
-def line_of_entry(file: TextFile, start: int, comments: str, entry: int) -> int | None:
+def _line_of_entry(file: TextFile, start: int, comments: str, entry: int) -> int | None:
     """Returns the line of an entry, counted from 0 in the lines after `start` that have words."""
     found = next(islice(_data_lines(file, start, comments), entry, None), None)
     return found[0] if found else None
+
+
+def split_columns(coordinates: Array) -> tuple[Array, ...]:
+    """Returns one contiguous array a dimension."""
+    return tuple(np.ascontiguousarray(coordinates[:, dim]) for dim in range(coordinates.shape[1]))
+
+
+def check_count(file: TextFile, announced: int, got: int) -> None:
+    """Raises FileFormatError when a file has not the number of entries it announces."""
+    if announced != got:
+        state = "truncated" if got < announced else "longer than it says"
+        raise file.error(None, f"expected {announced} entries, as its head says, but got {got}: the file is {state}")
+
+
+def check_coordinates(
+    file: TextFile, start: int, comments: str, coordinates: Array, extents: Sequence[int], base: int
+) -> None:
+    """Raises FileFormatError, with the line, for the first coordinate out of range.
+
+    Args:
+        file: where the entries came from.
+        start: the number of lines before them.
+        comments: the character that starts a comment.
+        coordinates: from 0, of shape (entries, rank).
+        extents: of the tensor.
+        base: what the file counts from, for the message.
+    """
+    wrong = (coordinates < 0) | (coordinates >= np.array(extents, np.int64))
+    if not wrong.any():
+        return
+    entry = int(np.argmax(wrong.any(axis=1)))
+    dim = int(np.argmax(wrong[entry]))
+    got = int(coordinates[entry, dim]) + base
+    rule = f"a coordinate from {base} to {extents[dim] - 1 + base} in dimension {dim}"
+    hint = ": give index_base=0 for a file that counts from 0" if got == 0 and base == 1 else ""
+    raise file.error(_line_of_entry(file, start, comments, entry), f"expected {rule}, but got {got}{hint}")
+
+
+def write_rows(file: IO[bytes], dims: Sequence[Array], values: Array) -> None:
+    """Writes lines of coordinates from 1 and values, with the digits that read back to the same number."""
+    block = 100_000  # as Python's numbers, all at once would take many times the tensor's memory
+    for start in range(0, values.size, block):
+        part = values[start : start + block]
+        columns: list[Iterable[str]] = [map(str, (dim[start : start + block] + 1).tolist()) for dim in dims]
+        if part.dtype.kind == "c":
+            columns += [_digits(part.real), _digits(part.imag)]
+        else:
+            columns.append(_digits(part))
+        file.write("".join(" ".join(row) + "\n" for row in zip(*columns, strict=True)).encode())
+
+
+def _digits(values: Array) -> Iterable[str]:
+    if values.dtype == np.float32:  # its own shortest digits, not those of the double next to it
+        return (str(value) for value in values)
+    return map(repr, values.tolist())
