@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.machine import commit, machine, versions
 
-__all__ = ["Row", "header", "save"]
+__all__ = ["OURS", "Row", "header", "median", "save"]
 
 OURS = "mlir_sparse"
 _RESULTS = Path(__file__).parent / "results"
@@ -57,8 +57,10 @@ class Row:
 
 
 def header() -> str:
-    """Returns the table's first line."""
-    return f"{'':<38}{OURS:>12}  {'peers':<20}{'ratio':>6}{'bound':>11}"
+    """Returns the machine, whose load counts, and the table's first line."""
+    host = machine()
+    where = f"{host['processor']}, {host['cores']} cores, load {host['load']}, commit {commit()}"
+    return f"{where}\n\n{'':<38}{OURS:>12}  {'peers':<20}{'ratio':>6}{'bound':>11}"
 
 
 def _amount(value: float, unit: str) -> str:
