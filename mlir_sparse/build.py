@@ -24,11 +24,20 @@ class Build:
     """A kernel specialised to the widths of its operands: the stages, each made when first asked for."""
 
     spec: KernelSpec
+    densified: bool = False
+
+    @classmethod
+    def of(cls, spec: KernelSpec) -> Build:
+        """Returns the build of a kernel; from dense operands where arithmetic would cancel sparse ones."""
+        build = cls(spec)
+        folds = spec.output.dtype.kind != "f"  # 0 * x and x - x are not 0 in floating point
+        reads_sparse = any(kind.encoding is not None for _, kind in spec.inputs)
+        return cls(spec, True) if folds and reads_sparse and lower.cancels_operands(build.lowered.bytecode) else build
 
     @cached_property
     def program(self) -> plan.Program:
         """Returns the steps."""
-        return plan.plan(self.spec)
+        return plan.plan(self.spec, densified=self.densified)
 
     @cached_property
     def lowered(self) -> lower.LoweredProgram:

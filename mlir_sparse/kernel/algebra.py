@@ -40,7 +40,7 @@ def vanishes(node: Expr, zeros: Collection[str]) -> bool:
             return vanishes(left, zeros) or vanishes(right, zeros)
         case Binary(BinaryOp.DIV, left, right):
             # 0/0 is not zero, so a divisor that vanishes as well decides nothing.
-            return vanishes(left, zeros) and not depends_on(right, zeros)
+            return vanishes(left, zeros) and not depends_on(right, zeros) and not vanishes(right, zeros)
         case Binary(_, left, right):
             return vanishes(left, zeros) and vanishes(right, zeros)
         case Call(function, arguments):

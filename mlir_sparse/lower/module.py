@@ -10,7 +10,7 @@ from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CompileError
 from mlir_sparse.lower import scalars
-from mlir_sparse.lower.payload import emit_payload
+from mlir_sparse.lower.payload import Arguments, emit_payload
 from mlir_sparse.lower.types import element_type, indexing_map, iterator_types, tensor_type
 from mlir_sparse.notation import Access, Subscript, walk
 from mlir_sparse.plan import Generic, Meeting, Program
@@ -146,7 +146,8 @@ def _generic(function: Function, program: Program, operands: list[Any], outs: An
     block = op.regions[0].blocks.append(*elements, arg_locs=[ir.Location.unknown()] * len(elements))
     with ir.InsertionPoint(block):
         *values, present = block.arguments
-        arguments = dict(zip(accesses, zip(values, kinds, strict=True), strict=True))
+        sparse = {access.tensor for access in accesses if program.type_of(access.tensor).encoding is not None}
+        arguments = Arguments(dict(zip(accesses, zip(values, kinds, strict=True), strict=True)), sparse)
         kept = None if step.meeting is Meeting.REPLACE else present
         linalg.YieldOp([emit_payload(step.payload, arguments, kept, step.combine, output)])
     return op.results[0]

@@ -22,6 +22,7 @@ def cpu() -> Pipeline:
             Pass("convert-vector-to-llvm", "before functions: masks and gathers", _VECTOR_TO_LLVM),
             Pass("convert-complex-to-standard", "complex arithmetic to pairs", on_functions=True),
             Pass("arith-expand", "operations without an LLVM equivalent", on_functions=True),
+            Pass("convert-math-to-funcs", "integer powers, which no library has"),
             Pass("convert-math-to-llvm", "functions that are LLVM intrinsics", on_functions=True),
             Pass("convert-math-to-libm", "functions that are not"),
             Pass("convert-complex-to-libm", "complex functions"),

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.kernel import depends_on
+from mlir_sparse.kernel import depends_on, vanishes
 from mlir_sparse.notation import (
     Access,
     Binary,
@@ -19,21 +19,14 @@ from mlir_sparse.notation import (
     Call,
     Expr,
     IndexVar,
-    Literal,
     children,
 )
 from mlir_sparse.plan.storage import is_sparse
-from mlir_sparse.plan.terms import accesses_of, rebuild, replace_accesses, unites
+from mlir_sparse.plan.terms import accesses_of, rebuild, replace_accesses, substitute, unites
 from mlir_sparse.plan.values import Values
 
-__all__ = ["SPARSE_FUNCTIONS", "Admission"]
+__all__ = ["Admission"]
 
-# Functions that the sparsifier knows to keep zeros, by kind of element type.
-SPARSE_FUNCTIONS = {
-    "f": frozenset({"abs", "ceil", "floor", "sqrt", "expm1", "log1p", "sin", "tanh"}),
-    "c": frozenset({"sqrt", "expm1", "log1p", "sin", "tanh"}),
-    "i": frozenset[str](),
-}
 # Functions with a lowering for complex numbers.
 COMPLEX_FUNCTIONS = frozenset(
     {"abs", "conj", "sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "tanh", "pow"}
@@ -46,11 +39,13 @@ class Admission:
     Args:
         values: the program under construction.
         materialize: computes an expression into a temporary.
+        densified: whether every payload must read dense arrays.
     """
 
-    def __init__(self, values: Values, materialize: Callable[[Expr], Access]) -> None:
+    def __init__(self, values: Values, materialize: Callable[[Expr], Access], densified: bool) -> None:
         self._values = values
         self._materialize = materialize
+        self._dense_only = densified
 
     def payload(self, body: Expr, *, sums: bool) -> Expr:
         """Returns a payload for a loop nest over sparse operands.
@@ -59,11 +54,13 @@ class Admission:
             body: the scalar computation.
             sums: whether the nest accumulates by addition; any other operator must see every zero.
         """
+        if self._dense_only:
+            return self._densified(body, "arithmetic cancels sparse operands, which the sparsifier does not survive")
         if not sums:
             return self.dense_payload(body)
         body = self._plain_storage(body)
         body = self._admitted(body)
-        return self._in_one_field(body)
+        return self._in_one_field(self._without_diagonals(body))
 
     def dense_payload(self, body: Expr) -> Expr:
         """Returns a payload that reads dense arrays only."""
@@ -83,30 +80,30 @@ class Admission:
                 names[access] = self._values.dense(access.tensor, "sparse levels take one index variable each")
         return replace_accesses(body, names)
 
+    def _without_diagonals(self, body: Expr) -> Expr:
+        """Reads diagonals of dense arrays beforehand: next to a sparse operand they do not lower."""
+        if not depends_on(body, self._values.sparse_names()):
+            return body
+        diagonals = {access: self._materialize(access) for access in accesses_of(body) if _repeats(access)}
+        return substitute(body, diagonals)
+
     def _admitted(self, node: Expr) -> Expr:
         sparse = self._values.sparse_names()
         if not depends_on(node, sparse):
             self._check_functions(node)
             return node
         match node:
-            case Binary(BinaryOp.DIV, left, right):
-                return self._quotient(node, self._admitted(left), right)
+            case Binary(BinaryOp.DIV) if not vanishes(node, sparse):
+                return self._densified(node, "a divisor must be dense: what is not stored divides by zero")
             case Binary(BinaryOp.ADD | BinaryOp.SUB) if not unites(node, sparse):
                 return self._densified(node, "a sum with a dense operand has no zeros to skip")
-            case Call(function, _) if function not in SPARSE_FUNCTIONS[self._values.dtype.kind]:
-                self._check_functions(node)
-                return self._densified(node, f"the sparsifier does not know that {function} keeps zeros")
+            case Call(function, _) if not vanishes(node, sparse):
+                return self._densified(node, f"{function} of zeros is not zero")
+            case Call(function, arguments) if len(arguments) > 1:
+                return self._densified(node, f"the sparsifier does not know {function} of two operands")
             case _:
+                self._check_function(node)
                 return rebuild(node, tuple(self._admitted(child) for child in children(node)))
-
-    def _quotient(self, node: Binary, left: Expr, right: Expr) -> Expr:
-        """Divides by literals only: the sparsifier knows no other divisor to keep zeros."""
-        if depends_on(right, self._values.sparse_names()):
-            return self._densified(node, "a divisor must be dense: what is not stored divides by zero")
-        if isinstance(right, Literal):
-            return replace(node, left=left)
-        reciprocal = self._materialize(Binary(BinaryOp.DIV, Literal(1), right))
-        return Binary(BinaryOp.MUL, left, reciprocal)
 
     def _densified(self, node: Expr, reason: str) -> Expr:
         self._check_functions(node)
@@ -132,15 +129,22 @@ class Admission:
         return replace(kind, dtype=self._values.dtype)
 
     def _check_functions(self, node: Expr) -> None:
+        self._check_function(node)
+        for child in children(node):
+            self._check_functions(child)
+
+    def _check_function(self, node: Expr) -> None:
         if isinstance(node, Call) and self._values.dtype.kind == "c" and node.function not in COMPLEX_FUNCTIONS:
             raise UnsupportedError(
                 f"expected a function that complex numbers have, but got {node.function} in {node}: "
                 f"take the parts apart before the call"
             )
-        for child in children(node):
-            self._check_functions(child)
 
 
 def _plainly_subscripted(access: Access) -> bool:
+    return all(isinstance(subscript, IndexVar) for subscript in access.subscripts) and not _repeats(access)
+
+
+def _repeats(access: Access) -> bool:
     plain = [subscript for subscript in access.subscripts if isinstance(subscript, IndexVar)]
-    return len(plain) == len(access.subscripts) == len(set(plain))
+    return len(plain) > len(set(plain))

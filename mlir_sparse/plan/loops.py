@@ -98,7 +98,7 @@ def _evaluate(nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, Tenso
         output_cost = nest_cost(own, nest.payload, types) if nest.output not in (None, storage) else 0.0
     conversions = _conversions(nest, order, types)
     payload, after = _after(nest.payload, types, conversions)
-    cost = nest_cost(order, payload, after) * (1 + _STRIDED * _strided(nest, order))
+    cost = nest_cost(order, payload, after) * (1 + _STRIDED * _strided(nest, payload, order, after))
     if nest.sparse and not _injective(nest, order):
         cost *= _WORKSPACE
     cost += output_cost + sum(conversion_cost(types[access.tensor]) for access in conversions)
@@ -183,9 +183,10 @@ def _result_storage(nest: Nest, order: tuple[IndexVar, ...]) -> Encoding:
     return natural(nest.variables, order, nest.output)
 
 
-def _strided(nest: Nest, order: tuple[IndexVar, ...]) -> int:
-    """Returns how many accesses move by more than one element in the innermost loop."""
+def _strided(nest: Nest, payload: Expr, order: tuple[IndexVar, ...], types: Mapping[str, TensorType]) -> int:
+    """Returns how many dense arrays are walked by more than one element in the innermost loop."""
     if not order:
         return 0
-    every = [a.subscripts for a in accesses_of(nest.payload)] + [nest.variables]
+    dense = [access.subscripts for access in accesses_of(payload) if types[access.tensor].encoding is None]
+    every = dense if nest.sparse else [*dense, nest.variables]
     return sum(order[-1] in subscripts[:-1] for subscripts in every if subscripts)

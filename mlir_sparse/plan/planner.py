@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.kernel import KernelSpec, vanishes
+from mlir_sparse.kernel import KernelSpec, depends_on, vanishes
 from mlir_sparse.notation import (
     Access,
     Assignment,
@@ -44,11 +44,12 @@ _ACCUMULATION = {
 }
 
 
-def plan(spec: KernelSpec) -> Program:
+def plan(spec: KernelSpec, *, densified: bool = False) -> Program:
     """Plans a kernel.
 
     Args:
         spec: a kernel that passed `check_spec`.
+        densified: whether to read all operands from dense arrays.
 
     Returns:
         the steps, each with the reason it is there.
@@ -56,7 +57,7 @@ def plan(spec: KernelSpec) -> Program:
     Raises:
         UnsupportedError: for a case that no plan covers, by name.
     """
-    planner = _Planner(spec)
+    planner = _Planner(spec, densified)
     assignment = spec.explicit
     result = planner.values.fresh(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
@@ -93,9 +94,9 @@ def _value(assignment: Assignment) -> Expr:
 
 
 class _Planner:
-    def __init__(self, spec: KernelSpec) -> None:
+    def __init__(self, spec: KernelSpec, densified: bool) -> None:
         self.values = Values(spec)
-        self.admission = Admission(self.values, self.materialize)
+        self.admission = Admission(self.values, self.materialize, densified)
 
     # -- expressions to terms ------------------------------------------------------------------------------------
 
@@ -225,7 +226,8 @@ class _Planner:
 
     def _insert(self, result: str, variables: tuple[IndexVar, ...], term: Term, encoding: Encoding | None) -> str:
         body = self.admission.payload(term.signed, sums=True)
-        if not vanishes(body, self.values.sparse_names()):
+        sparse = self.values.sparse_names()
+        if not (depends_on(body, sparse) and vanishes(body, sparse)):
             return self._by_way_of_dense(result, variables, (replace(term, body=body, negative=False),), encoding)
         choice = self._choice(Nest(variables, term.indices, body, encoding, True))
         body = self._converted(body, choice)

@@ -7,7 +7,7 @@ additions where those cannot be co-iterated, and reductions are moved outwards.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from mlir_sparse.kernel import depends_on, vanishes
@@ -35,6 +35,7 @@ __all__ = [
     "needs_distribution",
     "rebuild",
     "replace_accesses",
+    "substitute",
     "unites",
 ]
 
@@ -127,11 +128,16 @@ def rebuild(node: Expr, operands: tuple[Expr, ...]) -> Expr:
             return replace(node, arguments=operands)
 
 
-def replace_accesses(node: Expr, names: dict[Access, str]) -> Expr:
-    """Returns an expression in which some accesses read other tensors, at the same subscripts."""
+def substitute(node: Expr, instead: Mapping[Access, Expr]) -> Expr:
+    """Returns an expression with other expressions in place of some accesses."""
     if isinstance(node, Access):
-        return replace(node, tensor=names[node]) if node in names else node
-    return rebuild(node, tuple(replace_accesses(child, names) for child in children(node)))
+        return instead.get(node, node)
+    return rebuild(node, tuple(substitute(child, instead) for child in children(node)))
+
+
+def replace_accesses(node: Expr, names: Mapping[Access, str]) -> Expr:
+    """Returns an expression in which some accesses read other tensors, at the same subscripts."""
+    return substitute(node, {access: replace(access, tensor=name) for access, name in names.items()})
 
 
 def needs_distribution(node: Expr, sparse: Collection[str]) -> bool:

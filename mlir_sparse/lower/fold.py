@@ -1,0 +1,42 @@
+"""Arithmetic that cancels sparse operands, found before the sparsifier meets it.
+
+`A(i,j) * 0` on integers folds to a constant; the sparsifier then sees an
+accumulation without its operand and crashes. MLIR's own folder is asked, so that
+every rule it has is seen.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir_sparse._mlir import bindings, mlir_context, parse_module
+
+__all__ = ["cancels_operands"]
+
+_FOLD = "builtin.module(func.func(canonicalize,cse))"
+
+
+def cancels_operands(bytecode: bytes) -> bool:
+    """Returns whether folding leaves some sparse operand of a `linalg.generic` without a use."""
+    with mlir_context():
+        module = parse_module(bytecode)
+        before = _sparse_uses(module)
+        bindings().module("passmanager").PassManager.parse(_FOLD).run(module.operation)
+        return _sparse_uses(module) < before
+
+
+def _sparse_uses(module: Any) -> int:
+    """Returns how many encoded operands of generics their payloads read."""
+    ir = bindings().ir
+    count = 0
+
+    def visit(op: Any) -> Any:
+        nonlocal count
+        if op.name == "linalg.generic":
+            arguments = list(op.regions[0].blocks[0].arguments)
+            encoded = [ir.RankedTensorType(value.type).encoding is not None for value in op.operands][:-1]
+            count += sum(bool(list(a.uses)) for a, sparse in zip(arguments, encoded, strict=False) if sparse)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return count
