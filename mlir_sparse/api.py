@@ -149,14 +149,14 @@ class Kernel:
             if build is None:
                 inputs = tuple(zip(self.parameters, types, strict=True))
                 output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
-                build = Build(KernelSpec(self.spec.assignment, inputs, output).with_output_widths())
+                build = Build.of(KernelSpec(self.spec.assignment, inputs, output).with_output_widths())
                 build.executable  # noqa: B018 - compiled under the lock, once, and kept only if that succeeds
                 self._builds[types] = build
             return build
 
     @cached_property
     def _declared(self) -> Build:
-        return Build(self.spec.with_output_widths())
+        return Build.of(self.spec.with_output_widths())
 
     def ir(self, stage: Stage = "linalg") -> str:
         """Returns the kernel's text at a stage: `notation`, `plan`, `linalg`, `sparsified`, `llvm`, `llvmir` or `asm`.
@@ -194,6 +194,7 @@ class Kernel:
             "assignment": str(self.spec.assignment),
             "declared": [str(kind) for kind in self._types(self.spec)],
             "builds": [[str(kind) for kind in self._types(build.spec)] for build in builds],
+            "densified": [build.densified for build in builds],
             "plans": [str(build.program) for build in builds],
             "version": __version__,
             "features": sorted(pipeline.cpu_features()),
@@ -227,8 +228,9 @@ def load(path: str | os.PathLike[str]) -> Kernel:
         return KernelSpec(assignment, tuple(zip(assignment.inputs, inputs, strict=True)), output)
 
     loaded = Kernel(spec_of(index["declared"]))
-    for types, planned, library in zip(index["builds"], index["plans"], libraries, strict=True):
-        build = Build(spec_of(types))
+    columns = (index["builds"], index["densified"], index["plans"], libraries)
+    for types, densified, planned, library in zip(*columns, strict=True):
+        build = Build(spec_of(types), densified)
         if str(build.program) != planned:
             raise FileFormatError(
                 f"expected a kernel planned as by version {__version__} in {os.fspath(path)}, "
@@ -284,13 +286,19 @@ def compile(
     f64[?]
     """
     assignment = parse(text)
-    given = {**named, **(tensors or {})}
+    given = _given(named, tensors)
     declared = dict(given)
     target_name = assignment.target.tensor
     asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
     kernel.check_names(assignment, tuple(declared))
     types = tuple((name, _type_of(name, declared[name])) for name in assignment.inputs)
     return _compiled(assignment, types, _output(assignment, dict(types), out, asked), target)
+
+
+def _given(named: Mapping[str, Any], tensors: Mapping[str, Any] | None) -> dict[str, Any]:
+    if tensors is not None and not isinstance(tensors, Mapping):
+        raise OperandError(f"expected a mapping of names to tensors for tensors=, but got {type(tensors).__name__}")
+    return {**named, **(tensors or {})}
 
 
 def _type_of(name: str, given: Any) -> TensorType:
@@ -354,7 +362,7 @@ def evaluate(
     array([3., 4.])
     """
     assignment = parse(text)
-    values = {name: arguments.value_of(name, value) for name, value in {**named, **(tensors or {})}.items()}
+    values = {name: arguments.value_of(name, value) for name, value in _given(named, tensors).items()}
     kernel.check_names(assignment, tuple(values))
     types = {name: arguments.type_of(value) for name, value in values.items()}
     if isinstance(out, np.ndarray):
