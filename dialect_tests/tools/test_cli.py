@@ -218,6 +218,10 @@ def test_doctor_finds_what_the_tests_use() -> None:
             ("run", SPMV, "-g", "A=ones", "-g", "x=ones", "-o", "A=a.mtx"),
             "expected -o to name the target 'y', but got 'A'",
         ),
+        (
+            ("run", SPMV, "-g", "A=ones", "-g", "x=ones", "-o", "y=absent/y.ttx"),
+            "cannot use absent/y.ttx: No such file",
+        ),
         (("convert", "absent.mtx", "out.tns"), "absent.mtx"),
         (("formats", "CSQ"), "did you mean CSR"),
         (("frobnicate",), "No such command"),

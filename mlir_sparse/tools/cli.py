@@ -38,6 +38,8 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except ms.SparseError as error:
             raise _Failure(str(error)) from error
+        except MemoryError as error:
+            raise _Failure(f"expected tensors that fit in memory, but got: {error}") from error
         except OSError as error:
             if error.filename is None:
                 raise

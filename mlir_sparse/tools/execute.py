@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -70,9 +72,12 @@ def execute(job: Job, report: Report) -> bool:
 
 
 def _check_outputs(job: Job) -> None:
-    for name in job.outputs:
+    """Refuses files that could not be written, before anything is computed."""
+    for name, path in job.outputs.items():
         if name != job.request.target:
             raise UnknownTensorError(f"expected -o to name the target '{job.request.target}', but got '{name}'")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
 def _call(kernel: Any, request: Request, tensors: Mapping[str, Tensor], result: Tensor) -> Callable[[], object]:
@@ -105,7 +110,8 @@ def _verify(request: Request, tensors: Mapping[str, Tensor], result: Tensor, rep
 
 
 def _told(verdict: Comparison) -> str:
-    told = f"{'passed' if verdict.passed else 'FAILED'}: {verdict.entries:,} values against NumPy"
+    noun = "value" if verdict.entries == 1 else "values"
+    told = f"{'passed' if verdict.passed else 'FAILED'}: {verdict.entries:,} {noun} against NumPy"
     if verdict.error == 0:
         return f"{told}, all equal"
     if math.isinf(verdict.error):

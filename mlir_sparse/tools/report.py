@@ -52,13 +52,15 @@ class Report:
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
-        """Shows a step while it runs; the line goes when it ends well."""
+        """Shows a step while it runs, and clears the line after it."""
         shown = not self.quiet and sys.stderr.isatty()
         if shown:
             click.echo(f"{what} ...", err=True, nl=False)
-        yield
-        if shown:
-            click.echo(f"\r{' ' * (len(what) + 4)}\r", err=True, nl=False)
+        try:
+            yield
+        finally:
+            if shown:
+                click.echo(f"\r{' ' * (len(what) + 4)}\r", err=True, nl=False)
 
     def line(self, name: str, text: str) -> None:
         """Prints one result."""
