@@ -9,7 +9,7 @@ import click
 from benchmarks.contests import CONTESTS, KERNELS, error_of
 from benchmarks.figures import FIGURES
 from benchmarks.peers import PEERS
-from benchmarks.report import OURS, Row, header, median, save
+from benchmarks.report import OURS, Row, header, row_of, save
 from benchmarks.timing import interleaved, ratio
 
 
@@ -36,9 +36,7 @@ def main(words: tuple[str, ...], seconds: float, saved: bool) -> None:
 
 def _figure(name: str) -> Row:
     figure = FIGURES[name]
-    samples = figure.measure()
-    found = median({OURS: samples})
-    return Row(name, figure.unit, found, found[OURS], figure.bound, len(samples))
+    return row_of(name, figure.unit, {OURS: figure.measure()}, figure.bound)
 
 
 def _contest(name: str, seconds: float) -> Row:
@@ -49,7 +47,7 @@ def _contest(name: str, seconds: float) -> Row:
     error = max(error_of(kernel, operands, call()) for call in calls.values())
     samples = interleaved(calls, seconds)
     value = max(ratio(samples, OURS, peer) for peer in calls if peer != OURS)
-    return Row(name, "s", median(samples), value, contest.bound, len(samples[OURS]), error)
+    return row_of(name, "s", samples, contest.bound, value, error)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.machine import commit, machine, versions
 
-__all__ = ["OURS", "Row", "header", "median", "save"]
+__all__ = ["OURS", "Row", "header", "row_of", "save"]
 
 OURS = "mlir_sparse"
 _RESULTS = Path(__file__).parent / "results"
@@ -25,6 +25,7 @@ class Row:
         name: of the contest or figure.
         unit: of the medians.
         medians: by library.
+        minima: by library; what a quiet machine comes near.
         value: what is held against the bound: the ratio to the fastest peer, or our median.
         bound: the largest value that will do; None to report only.
         samples: how many each median is of.
@@ -34,6 +35,7 @@ class Row:
     name: str
     unit: str
     medians: Mapping[str, float]
+    minima: Mapping[str, float]
     value: float
     bound: float | None
     samples: int
@@ -70,6 +72,20 @@ def _amount(value: float, unit: str) -> str:
     return f"{value / scale:.3g} {name}" if value < 1000 * scale else f"{value / scale:.0f} {name}"
 
 
+def row_of(
+    name: str,
+    unit: str,
+    samples: Mapping[str, Sequence[float]],
+    bound: float | None,
+    value: float | None = None,
+    error: float | None = None,
+) -> Row:
+    """Returns a row of samples by library; the value is our median where none is given."""
+    medians = {library: statistics.median(found) for library, found in samples.items()}
+    minima = {library: min(found) for library, found in samples.items()}
+    return Row(name, unit, medians, minima, medians[OURS] if value is None else value, bound, len(samples[OURS]), error)
+
+
 def save(rows: Sequence[Row]) -> Path:
     """Writes the results beside the machine they were measured on."""
     now, name = datetime.now(UTC), commit()
@@ -80,11 +96,7 @@ def save(rows: Sequence[Row]) -> Path:
         "versions": versions(),
         "results": [{**asdict(row), "verdict": row.verdict} for row in rows],
     }
+    _RESULTS.mkdir(exist_ok=True)
     path = _RESULTS / f"{now:%Y-%m-%d}-{name}.json"
     path.write_text(json.dumps(record, indent=2) + "\n")
     return path
-
-
-def median(samples: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Returns the median of each."""
-    return {name: statistics.median(found) for name, found in samples.items()}
