@@ -1,6 +1,6 @@
 """Kernels as values: an assignment with the types of its tensors, and what follows from the two."""
 
-from mlir_sparse.kernel.algebra import depends_on, is_linear, vanishes
+from mlir_sparse.kernel.algebra import depends_on, vanishes
 from mlir_sparse.kernel.check import check_names, check_spec, shape_text
 from mlir_sparse.kernel.extents import infer_extents, subscript_bounds
 from mlir_sparse.kernel.infer import infer_output
@@ -14,7 +14,6 @@ __all__ = [
     "depends_on",
     "infer_extents",
     "infer_output",
-    "is_linear",
     "promote",
     "result_dtype",
     "shape_text",

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from mlir_sparse.notation import FUNCTIONS, Access, Binary, BinaryOp, Call, Expr, Literal, Negate, Reduce, walk
 
-__all__ = ["depends_on", "is_linear", "vanishes"]
+__all__ = ["depends_on", "vanishes"]
 
 
 def depends_on(node: Expr, tensors: Collection[str]) -> bool:
@@ -47,36 +47,3 @@ def vanishes(node: Expr, zeros: Collection[str]) -> bool:
             return bool(FUNCTIONS[function].zero_preserving) and all(vanishes(a, zeros) for a in arguments)
         case _:
             assert_never(node)
-
-
-def is_linear(node: Expr, access: Access) -> bool:
-    """Returns whether a node is linear in an access, so that entries stored twice may be visited apart."""
-    match node:
-        case Access():
-            return node == access
-        case Literal():
-            return False
-        case Negate(operand):
-            return is_linear(operand, access)
-        case Reduce(_, _, body):
-            return is_linear(body, access)
-        case Binary(BinaryOp.MUL, left, right):
-            return _once(left, right, access)
-        case Binary(BinaryOp.DIV, left, right):
-            return is_linear(left, access) and not _reads(right, access)
-        case Binary(_, left, right):
-            return is_linear(left, access) and is_linear(right, access)
-        case Call():
-            return False
-        case _:
-            assert_never(node)
-
-
-def _reads(node: Expr, access: Access) -> bool:
-    return any(below == access for below in walk(node))
-
-
-def _once(left: Expr, right: Expr, access: Access) -> bool:
-    if _reads(left, access):
-        return is_linear(left, access) and not _reads(right, access)
-    return is_linear(right, access)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import islice, permutations
 
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.kernel import is_linear
 from mlir_sparse.notation import Access, Expr, IndexVar
 from mlir_sparse.plan.cost import conversion_cost, nest_cost
 from mlir_sparse.plan.storage import (
@@ -134,22 +133,21 @@ def _wanted(
 ) -> TensorType | None:
     """Returns the type to convert an operand to, or None where it can stay as it is."""
     assert kind.encoding is not None
-    takes = takes_shared(kind.encoding) or (alone and takes_alone(kind.encoding) and _visits_once(nest, access, kind))
+    takes = takes_shared(kind.encoding) or (alone and takes_alone(kind.encoding) and _has_room(nest, kind))
     if takes and _follows(level_variables(access, kind.encoding), order):
         return None
     dims = sorted(range(kind.rank), key=lambda dim: _position(access, dim, order))
     return ordered_as(kind, tuple(dims))
 
 
-def _visits_once(nest: Nest, access: Access, kind: TensorType) -> bool:
-    """Returns whether blocks and duplicates of the one sparse operand leave the payload's meaning as it is.
+def _has_room(nest: Nest, kind: TensorType) -> bool:
+    """Returns whether loops over blocks, which reach beyond the last index, stay inside the dense operands.
 
-    Loops over blocks reach beyond the last index, which dense operands have room for
-    under plain subscripts only; entries stored twice add up where the payload is linear.
+    Those have room for it under plain subscripts only.
     """
     assert kind.encoding is not None
     plain = all(isinstance(s, IndexVar) for a in accesses_of(nest.payload) for s in a.subscripts)
-    return (plain or kind.encoding.is_permutation) and (kind.encoding.is_unique or is_linear(nest.payload, access))
+    return plain or kind.encoding.is_permutation
 
 
 def _position(access: Access, dim: int, order: tuple[IndexVar, ...]) -> int:

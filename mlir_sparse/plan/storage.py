@@ -48,17 +48,30 @@ def takes_shared(encoding: Encoding) -> bool:
         return False
     types = encoding.level_types
     plain = (LevelFormat.DENSE, LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED, LevelFormat.SINGLETON)
-    return types[-1].unique and all(t.format in plain and t.ordered for t in types)
+    return _visits_all(encoding) and all(t.format in plain and t.ordered for t in types)
 
 
 def takes_alone(encoding: Encoding) -> bool:
     """Returns whether a tensor so stored may be the one sparse tensor of a loop nest with a dense result."""
     formats = [t.format for t in encoding.level_types]
-    if encoding.has_slices or LevelFormat.BATCH in formats:
+    if encoding.has_slices or LevelFormat.BATCH in formats or not _visits_all(encoding):
         return False
     # Blocks along some dimensions only crash the sparsifier (`rowblk_sig11.mlir`).
     blocked = [encoding.block_of(dim) > 1 for dim in range(encoding.dim_rank)]
     return encoding.is_permutation or all(blocked) or formats[-1] is LevelFormat.STRUCTURED
+
+
+def _visits_all(encoding: Encoding) -> bool:
+    """Returns whether loops visit every entry.
+
+    Of equal coordinates in a row the sparsifier takes the first; only singleton levels
+    below are walked for all of them.
+    """
+    types = encoding.level_types
+    below = (*types[1:], None)
+    return all(
+        t.unique or (b is not None and b.format is LevelFormat.SINGLETON) for t, b in zip(types, below, strict=True)
+    )
 
 
 def takes_as_result(encoding: Encoding) -> bool:
