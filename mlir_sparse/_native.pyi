@@ -65,3 +65,6 @@ def expand(
     positions: Sequence[NDArray[Any] | None],
     coordinates: Sequence[NDArray[Any] | None],
 ) -> tuple[list[NDArray[Any]], NDArray[Any] | None]: ...
+def transpose(
+    columns: int, positions: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...

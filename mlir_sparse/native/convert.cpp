@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "pack_levels.hpp"
+#include "pack_values.hpp"
 
 namespace mlir_sparse {
 namespace {
@@ -16,25 +17,26 @@ namespace {
 // Walks down the levels; at each it holds, for all places reached so far, their coordinates in the levels above.
 template <class I>
 class Expander {
- public:
+public:
   Expander(const std::vector<Level> &levels, const std::vector<OptionalArray> &positions,
            const std::vector<OptionalArray> &coordinates)
       : levels_(levels), positions_(positions), coordinates_(coordinates) {}
 
   std::pair<std::vector<py::array>, OptionalArray> run() {
-    for (size_t level = 0; level < levels_.size();) level = expand_level(level);
+    for (size_t level = 0; level < levels_.size();)
+      level = expand_level(level);
     return {std::move(columns_), std::move(places_)};
   }
 
- private:
+private:
   static py::array new_column(int64_t length) { return py::array(py::dtype::of<I>(), length); }
   static I *data(py::array &column) { return static_cast<I *>(column.mutable_data()); }
 
   size_t expand_level(size_t level) {
     switch (levels_[level].kind) {
-      case LevelKind::Dense: expand_dense(level); return level + 1;
-      case LevelKind::Structured: expand_structured(level); return level + 1;
-      default: return expand_region(level);
+    case LevelKind::Dense: expand_dense(level); return level + 1;
+    case LevelKind::Structured: expand_structured(level); return level + 1;
+    default: return expand_region(level);
     }
   }
 
@@ -46,7 +48,8 @@ class Expander {
     {
       py::gil_scoped_release release;
       for (int64_t i = 0; i < count_; ++i)
-        for (int64_t c = 0; c < size; ++c) *out++ = static_cast<I>(c);
+        for (int64_t c = 0; c < size; ++c)
+          *out++ = static_cast<I>(c);
     }
     columns_.push_back(std::move(column));
     subdivide_places(size);
@@ -67,7 +70,8 @@ class Expander {
       auto *to = static_cast<int64_t *>(below.mutable_data());
       py::gil_scoped_release release;
       for (int64_t i = 0; i < count_; ++i)
-        for (int64_t c = 0; c < size; ++c) *to++ = from[i] * size + c;
+        for (int64_t c = 0; c < size; ++c)
+          *to++ = from[i] * size + c;
       py::gil_scoped_acquire acquire;
       places_ = below;
     }
@@ -105,7 +109,8 @@ class Expander {
   void for_places(F &&f) const {
     const auto *places = places_ ? static_cast<const int64_t *>(places_->data()) : nullptr;
     py::gil_scoped_release release;
-    for (int64_t i = 0; i < count_; ++i) f(places ? places[i] : i);
+    for (int64_t i = 0; i < count_; ++i)
+      f(places ? places[i] : i);
   }
 
   template <class Low, class High>
@@ -113,7 +118,8 @@ class Expander {
     py::array places(py::dtype::of<int64_t>(), total);
     auto *out = static_cast<int64_t *>(places.mutable_data());
     for_places([&](int64_t place) {
-      for (int64_t k = low(place); k < high(place); ++k) *out++ = k;
+      for (int64_t k = low(place); k < high(place); ++k)
+        *out++ = k;
     });
     return places;
   }
@@ -128,7 +134,8 @@ class Expander {
       I *out = data(repeated);
       for_places([&](int64_t place) {
         const I value = *from++;
-        for (int64_t k = length(place); k > 0; --k) *out++ = value;
+        for (int64_t k = length(place); k > 0; --k)
+          *out++ = value;
       });
       column = std::move(repeated);
     }
@@ -152,7 +159,7 @@ class Expander {
   const std::vector<OptionalArray> &positions_;
   const std::vector<OptionalArray> &coordinates_;
   std::vector<py::array> columns_;
-  OptionalArray places_;  // absent while place i is simply the i-th
+  OptionalArray places_; // absent while place i is simply the i-th
   int64_t count_ = 1;
 };
 
@@ -167,11 +174,64 @@ std::pair<std::vector<py::array>, OptionalArray> expand(const std::vector<LevelT
                 : Expander<int64_t>(levels, positions, coordinates).run();
 }
 
-}  // namespace
-
-void register_convert(py::module_ &module) {
-  module.def("expand", &expand, py::arg("levels"), py::arg("positions"), py::arg("coordinates"),
-             "Returns the level coordinates of every stored value, and the values' places where these are not 0, 1, ...");
+// Rows and columns change places: one counting pass, then each entry goes where its column has got to.
+template <class P, class C, class V>
+void transpose_rows(int64_t rows, int64_t columns, const P *pos, const C *crd, const V *values, P *pos_out, C *crd_out,
+                    V *values_out) {
+  const P count = pos[rows];
+  std::fill(pos_out, pos_out + columns + 1, P{0});
+  for (P k = 0; k < count; ++k)
+    ++pos_out[crd[k] + 1];
+  for (int64_t c = 0; c < columns; ++c)
+    pos_out[c + 1] += pos_out[c];
+  for (int64_t r = 0; r < rows; ++r)
+    for (P k = pos[r]; k < pos[r + 1]; ++k) {
+      const P place = pos_out[crd[k]]++;
+      crd_out[place] = static_cast<C>(r);
+      values_out[place] = values[k];
+    }
+  for (int64_t c = columns; c > 0; --c)
+    pos_out[c] = pos_out[c - 1]; // each start has moved to its column's end
+  pos_out[0] = 0;
 }
 
-}  // namespace mlir_sparse
+template <class P, class C>
+void transpose_typed(int64_t rows, int64_t columns, const py::array &pos, const py::array &crd, const py::array &values,
+                     std::tuple<py::array, py::array, py::array> &out) {
+  auto *pos_out = static_cast<P *>(std::get<0>(out).mutable_data());
+  auto *crd_out = static_cast<C *>(std::get<1>(out).mutable_data());
+  with_itemsize(values.itemsize(), [&](auto t) {
+    using V = decltype(t);
+    const auto *from = static_cast<const V *>(values.data());
+    auto *to = static_cast<V *>(std::get<2>(out).mutable_data());
+    const auto *p = static_cast<const P *>(pos.data());
+    const auto *c = static_cast<const C *>(crd.data());
+    py::gil_scoped_release release;
+    transpose_rows(rows, columns, p, c, from, pos_out, crd_out, to);
+  });
+}
+
+std::tuple<py::array, py::array, py::array> transpose(int64_t columns, const py::array &pos, const py::array &crd,
+                                                      const py::array &values) {
+  const int64_t rows = pos.size() - 1;
+  const auto empty = py::module_::import("numpy").attr("empty");
+  std::tuple<py::array, py::array, py::array> out{empty(columns + 1, pos.dtype()), empty(crd.size(), crd.dtype()),
+                                                  empty(values.size(), values.dtype())};
+  with_width(static_cast<int>(pos.itemsize() * 8), [&](auto p) {
+    with_width(static_cast<int>(crd.itemsize() * 8),
+               [&](auto c) { transpose_typed<decltype(p), decltype(c)>(rows, columns, pos, crd, values, out); });
+  });
+  return out;
+}
+
+} // namespace
+
+void register_convert(py::module_ &module) {
+  module.def(
+      "expand", &expand, py::arg("levels"), py::arg("positions"), py::arg("coordinates"),
+      "Returns the level coordinates of every stored value, and the values' places where these are not 0, 1, ...");
+  module.def("transpose", &transpose, py::arg("columns"), py::arg("positions"), py::arg("coordinates"),
+             py::arg("values"), "Returns positions, coordinates and values of a matrix of rows by its columns.");
+}
+
+} // namespace mlir_sparse

@@ -19,7 +19,8 @@ using PackedTuple = std::tuple<std::vector<OptionalArray>, std::vector<OptionalA
 template <class I>
 Columns<I> to_columns(const std::vector<py::array> &arrays, size_t count) {
   Columns<I> columns{{}, count};
-  for (const auto &array : arrays) columns.data.push_back(static_cast<const I *>(array.data()));
+  for (const auto &array : arrays)
+    columns.data.push_back(static_cast<const I *>(array.data()));
   return columns;
 }
 
@@ -42,7 +43,8 @@ template <class I>
 std::vector<int64_t> check_columns(const Columns<I> &columns, const std::vector<int64_t> &extents) {
   std::vector<int64_t> maxima;
   if (!scan(columns, extents, true).in_range) raise_range(columns, extents);
-  for (const I *column : columns.data) maxima.push_back(largest(column, columns.count));
+  for (const I *column : columns.data)
+    maxima.push_back(largest(column, columns.count));
   return maxima;
 }
 
@@ -58,14 +60,30 @@ Scan scan_levels(const PackPlan &plan, const Columns<I> &columns) {
   return found;
 }
 
+// Each level is read many times, by then in order: one random pass over a column is enough.
+template <class I, class Index>
+Scratch<I> gather(const I *column, const Scratch<Index> &order) {
+  Scratch<I> sorted(order.length);
+  for (size_t e = 0; e < order.length; ++e)
+    sorted[e] = column[order[e]];
+  return sorted;
+}
+
 template <class I, class Index>
 Packed pack_levels(const PackPlan &plan, const Columns<I> &columns, const Scan &scan, const py::array &values) {
+  if (scan.sorted) return Builder<I, Index>(plan, columns, nullptr).build(values);
   std::optional<Scratch<Index>> order;
-  if (!scan.sorted) {
+  std::vector<Scratch<I>> sorted;
+  Columns<I> in_order{{}, columns.count};
+  {
     py::gil_scoped_release release;
     order = sort_order<I, Index>(columns.slice(0, plan.ordered_rank()), plan.ordered_sizes());
+    for (const I *column : columns.data)
+      sorted.push_back(gather(column, *order));
   }
-  return Builder<I, Index>(plan, columns, order).build(values);
+  for (const auto &column : sorted)
+    in_order.data.push_back(column.owned.get());
+  return Builder<I, Index>(plan, in_order, order->owned.get()).build(values);
 }
 
 template <class I>
@@ -84,8 +102,8 @@ Packed pack_columns(const PackPlan &plan, const Columns<I> &columns, const py::a
 }
 
 PackedTuple pack(const std::vector<LevelTuple> &levels, const std::vector<py::array> &coordinates,
-                 const py::array &values, const std::string &dtype, int pos_width, int crd_width,
-                 bool keep_duplicates, int64_t memory_limit) {
+                 const py::array &values, const std::string &dtype, int pos_width, int crd_width, bool keep_duplicates,
+                 int64_t memory_limit) {
   const PackPlan plan{to_levels(levels), pos_width, crd_width, dtype, keep_duplicates, memory_limit};
   const auto count = static_cast<size_t>(values.size());
   const bool narrow = !coordinates.empty() && coordinates.front().itemsize() == 4;
@@ -116,7 +134,7 @@ void register_fault(py::module_ &module) {
   });
 }
 
-}  // namespace
+} // namespace
 
 void register_pack(py::module_ &module) {
   register_fault(module);
@@ -127,4 +145,4 @@ void register_pack(py::module_ &module) {
              "Returns the largest coordinate of each dimension (-1 for none), or raises the first out of range.");
 }
 
-}  // namespace mlir_sparse
+} // namespace mlir_sparse

@@ -30,12 +30,14 @@ struct PackPlan {
   // The number of leading levels after which all are dense: there the order of entries does not matter.
   size_t ordered_rank() const {
     size_t rank = levels.size();
-    while (rank > 0 && levels[rank - 1].kind == LevelKind::Dense) --rank;
+    while (rank > 0 && levels[rank - 1].kind == LevelKind::Dense)
+      --rank;
     return rank;
   }
   std::vector<int64_t> sizes() const {
     std::vector<int64_t> sizes;
-    for (const Level &level : levels) sizes.push_back(level.size);
+    for (const Level &level : levels)
+      sizes.push_back(level.size);
     return sizes;
   }
   std::vector<int64_t> ordered_sizes() const {
@@ -74,15 +76,11 @@ inline py::array new_array(const py::dtype &dtype, int64_t length, bool zeros = 
 
 template <class I, class Index>
 class Builder {
- public:
-  Builder(const PackPlan &plan, const Columns<I> &columns, const std::optional<Scratch<Index>> &order)
-      : plan_(plan),
-        columns_(columns),
-        order_(order ? order->owned.get() : nullptr),
-        place_(columns.count),
-        difference_(columns.count) {
+public:
+  // The columns are sorted; `order`, if they had to be, says where each entry came from.
+  Builder(const PackPlan &plan, const Columns<I> &columns, const Index *order)
+      : plan_(plan), columns_(columns), order_(order), place_(columns.count), difference_(columns.count) {
     py::gil_scoped_release release;
-    for (size_t e = 0; e < columns_.count; ++e) place_[e] = 0;
     find_differences();
   }
 
@@ -90,30 +88,34 @@ class Builder {
     const size_t rank = plan_.levels.size();
     packed_.positions.resize(rank);
     packed_.coordinates.resize(rank);
-    for (size_t level = 0; level < rank;) level = add_level(level);
+    for (size_t level = 0; level < rank;)
+      level = add_level(level);
     add_values(values);
     return std::move(packed_);
   }
 
- private:
+private:
   size_t source(size_t e) const { return order_ ? static_cast<size_t>(order_[e]) : e; }
-  int64_t coordinate(size_t level, size_t e) const { return columns_.data[level][source(e)]; }
+  int64_t coordinate(size_t level, size_t e) const { return columns_.data[level][e]; }
+  int64_t place(size_t e) const { return at_root_ ? 0 : place_[e]; }
 
   // difference_[e] is the first level at which entry e departs from the one before it.
   void find_differences() {
     const size_t rank = plan_.ordered_rank();
     for (size_t e = 1; e < columns_.count; ++e) {
       size_t level = 0;
-      while (level < rank && coordinate(level, e) == coordinate(level, e - 1)) ++level;
+      while (level < rank && coordinate(level, e) == coordinate(level, e - 1))
+        ++level;
       difference_[e] = static_cast<uint8_t>(level);
+      distinct_ &= level < rank;
     }
   }
 
   size_t add_level(size_t level) {
     switch (plan_.levels[level].kind) {
-      case LevelKind::Dense: add_dense(level); return level + 1;
-      case LevelKind::Structured: add_structured(level); return level + 1;
-      default: return add_region(level);
+    case LevelKind::Dense: add_dense(level); return level + 1;
+    case LevelKind::Structured: add_structured(level); return level + 1;
+    default: return add_region(level);
     }
   }
 
@@ -122,8 +124,14 @@ class Builder {
     places_ = checked_product(places_, size);
     require_memory(plan_, level, places_, 1);
     py::gil_scoped_release release;
-    for (size_t e = 0; e < columns_.count; ++e) place_[e] = place_[e] * size + coordinate(level, e);
+    const I *column = columns_.data[level];
+    for (size_t e = 0; e < columns_.count; ++e)
+      place_[e] = place(e) * size + static_cast<int64_t>(column[e]);
+    at_root_ = false;
   }
+
+  // Whether all entries have places of their own after the levels before `end`.
+  bool separates(size_t end) const { return distinct_ && end == plan_.ordered_rank(); }
 
   bool starts_place(size_t e, size_t end) const {
     if (e == 0 || difference_[e] < end) return true;
@@ -142,7 +150,7 @@ class Builder {
     packed_.positions[start] = new_array(width_dtype(plan_.pos_width), length);
     with_width(plan_.pos_width, [&](auto t) {
       auto *pos = static_cast<decltype(t) *>(packed_.positions[start]->mutable_data());
-      fill_positions(pos, start, end, count, loose);
+      fill_positions(pos, end, count, loose);
     });
     add_coordinates(start, end, count);
     advance_places(end);
@@ -152,6 +160,7 @@ class Builder {
 
   int64_t count_places(size_t start, size_t end) {
     py::gil_scoped_release release;
+    if (separates(end) && end - start == 1) return static_cast<int64_t>(columns_.count);
     int64_t count = 0;
     for (size_t e = 0; e < columns_.count; ++e) {
       count += starts_place(e, end);
@@ -165,7 +174,7 @@ class Builder {
   }
 
   template <class P>
-  void fill_positions(P *pos, size_t /*start*/, size_t end, int64_t count, bool loose) {
+  void fill_positions(P *pos, size_t end, int64_t count, bool loose) {
     py::gil_scoped_release release;
     const int64_t step = loose ? 2 : 1;
     int64_t filled = 0, next = 0;
@@ -173,12 +182,14 @@ class Builder {
       if (loose && filled > 0) pos[2 * filled - 1] = static_cast<P>(place);
       pos[step * filled++] = static_cast<P>(place);
     };
-    for (size_t e = 0; e < columns_.count; ++e) {
+    for (size_t e = 0; e < columns_.count && filled < places_; ++e) {
       if (!starts_place(e, end)) continue;
-      while (filled <= place_[e]) begin_parent(next);
+      while (filled <= place(e))
+        begin_parent(next);
       ++next;
     }
-    while (filled < places_) begin_parent(count);
+    while (filled < places_)
+      begin_parent(count);
     if (!loose || places_ > 0) pos[loose ? 2 * places_ - 1 : places_] = static_cast<P>(count);
   }
 
@@ -200,9 +211,15 @@ class Builder {
   template <class C>
   void fill_coordinates(C *crd, size_t level, size_t end, int64_t stride) {
     py::gil_scoped_release release;
+    const I *column = columns_.data[level];
+    if (separates(end)) {
+      for (size_t e = 0; e < columns_.count; ++e, crd += stride)
+        *crd = static_cast<C>(column[e]);
+      return;
+    }
     for (size_t e = 0; e < columns_.count; ++e) {
       if (!starts_place(e, end)) continue;
-      *crd = static_cast<C>(coordinate(level, e));
+      *crd = static_cast<C>(column[e]);
       crd += stride;
     }
   }
@@ -210,7 +227,9 @@ class Builder {
   void advance_places(size_t end) {
     py::gil_scoped_release release;
     int64_t place = -1;
-    for (size_t e = 0; e < columns_.count; ++e) place_[e] = place += starts_place(e, end);
+    for (size_t e = 0; e < columns_.count; ++e)
+      place_[e] = place += starts_place(e, end);
+    at_root_ = false;
   }
 
   void add_structured(size_t level) {
@@ -221,9 +240,12 @@ class Builder {
     with_width(plan_.crd_width, [&, n = n](auto t) {
       auto *crd = static_cast<decltype(t) *>(packed_.coordinates[level]->mutable_data());
       py::gil_scoped_release release;
-      for (int64_t i = 0; i < length; ++i) crd[i] = static_cast<decltype(t)>(i % n);
-      for (size_t e = 0; e < columns_.count;) e = fill_block(crd, level, e);
+      for (int64_t i = 0; i < length; ++i)
+        crd[i] = static_cast<decltype(t)>(i % n);
+      for (size_t e = 0; e < columns_.count;)
+        e = fill_block(crd, level, e);
     });
+    at_root_ = false;
     places_ = length;
   }
 
@@ -236,13 +258,14 @@ class Builder {
     for (; end < columns_.count && (end == begin || difference_[end] >= level); ++end)
       used += starts_place(end, level + 1);
     if (used > n) throw LevelFault("structured", level, static_cast<int64_t>(source(begin)), n, used);
-    C *block = crd + place_[begin] * n;
+    C *block = crd + place(begin) * n;
     int64_t slot = 0, unused = n - used;
     size_t e = begin;
     for (int64_t c = 0; slot < n; ++c) {
       const bool taken = e < end && coordinate(level, e) == c;
       if (!taken && unused-- <= 0) continue;
-      for (; e < end && coordinate(level, e) == c; ++e) place_[e] = place_[e] * n + slot;
+      for (; e < end && coordinate(level, e) == c; ++e)
+        place_[e] = place(e) * n + slot;
       block[slot++] = static_cast<C>(c);
     }
     return end;
@@ -258,12 +281,17 @@ class Builder {
       const auto *from = static_cast<const V *>(values.data());
       auto *to = static_cast<V *>(packed_.values.mutable_data());
       py::gil_scoped_release release;
-      int64_t written = -1;  // without gaps the places come in order: the first to come sets, the others add
+      if (!has_gaps && separates(plan_.levels.size())) {
+        for (size_t e = 0; e < columns_.count; ++e)
+          to[e] = from[source(e)];
+        return;
+      }
+      int64_t written = -1; // without gaps the places come in order: the first to come sets, the others add
       for (size_t e = 0; e < columns_.count; ++e) {
-        V &value = to[place_[e]];
-        const bool first = !has_gaps && place_[e] != written;
+        V &value = to[place(e)];
+        const bool first = !has_gaps && place(e) != written;
         value = first ? from[source(e)] : add(value, from[source(e)]);
-        written = place_[e];
+        written = place(e);
       }
     });
   }
@@ -274,7 +302,9 @@ class Builder {
   Scratch<int64_t> place_;
   Scratch<uint8_t> difference_;
   int64_t places_ = 1;
+  bool at_root_ = true; // no level yet: every entry is at place 0
+  bool distinct_ = true;
   Packed packed_;
 };
 
-}  // namespace mlir_sparse
+} // namespace mlir_sparse

@@ -15,22 +15,6 @@
 
 namespace mlir_sparse {
 
-struct Wide {
-  uint64_t words[2];
-};
-
-// Runs f with an unsigned type of the element's size: rows are moved, not added.
-template <class F>
-auto with_itemsize(py::ssize_t size, F &&f) {
-  switch (size) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    case 8: return f(uint64_t{});
-    default: return f(Wide{});
-  }
-}
-
 inline bool packs_by_rows(const PackPlan &plan) {
   const auto &levels = plan.levels;
   if (levels.empty() || levels.back().kind != LevelKind::Compressed || plan.keep_duplicates) return false;
@@ -40,7 +24,7 @@ inline bool packs_by_rows(const PackPlan &plan) {
 
 template <class I, class P, class C, class V>
 class RowPacker {
- public:
+public:
   RowPacker(const Columns<I> &columns, const std::vector<int64_t> &sizes, int64_t rows, P *pos, C *crd, V *values)
       : columns_(columns), sizes_(sizes), rows_(rows), pos_(pos), crd_(crd), values_(values) {}
 
@@ -50,7 +34,7 @@ class RowPacker {
     return run(from, scan, [rows = columns_.data[0]](size_t e) { return rows[e]; });
   }
 
- private:
+private:
   template <class Row>
   bool run(const V *from, const Scan &scan, Row row) {
     std::fill(pos_, pos_ + rows_ + 1, P{0});
@@ -69,8 +53,10 @@ class RowPacker {
     // The last store of a row wins: no count to load, add to and store again.
     const auto count = static_cast<P>(columns_.count);
     P *ends = pos_ + 1;
-    for (P e = 0; e < count; ++e) ends[row(e)] = e + 1;
-    for (int64_t r = 0; r < rows_; ++r) pos_[r + 1] = std::max(pos_[r], pos_[r + 1]);
+    for (P e = 0; e < count; ++e)
+      ends[row(e)] = e + 1;
+    for (int64_t r = 0; r < rows_; ++r)
+      pos_[r + 1] = std::max(pos_[r], pos_[r + 1]);
     const I *last = columns_.data.back();
     std::transform(last, last + columns_.count, crd_, [](I c) { return static_cast<C>(c); });
     if (columns_.count > 0) std::memcpy(values_, from, columns_.count * sizeof(V));
@@ -83,14 +69,17 @@ class RowPacker {
     P *pos = pos_;
     C *crd = crd_;
     V *values = values_;
-    for (size_t e = 0; e < count; ++e) ++pos[row(e) + 1];
-    for (int64_t r = 0; r < rows_; ++r) pos[r + 1] += pos[r];
+    for (size_t e = 0; e < count; ++e)
+      ++pos[row(e) + 1];
+    for (int64_t r = 0; r < rows_; ++r)
+      pos[r + 1] += pos[r];
     for (size_t e = 0; e < count; ++e) {
       const P place = pos[row(e)]++;
       crd[place] = static_cast<C>(last[e]);
       values[place] = from[e];
     }
-    for (int64_t r = rows_; r > 0; --r) pos_[r] = pos_[r - 1];  // each start has moved to its row's end
+    for (int64_t r = rows_; r > 0; --r)
+      pos_[r] = pos_[r - 1]; // each start has moved to its row's end
     pos_[0] = 0;
   }
 
@@ -138,9 +127,11 @@ class RowPacker {
 
   void sort_long_row(P begin, P end) {
     row_.clear();
-    for (P k = begin; k < end; ++k) row_.push_back({crd_[k], values_[k]});
+    for (P k = begin; k < end; ++k)
+      row_.push_back({crd_[k], values_[k]});
     std::stable_sort(row_.begin(), row_.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
-    for (P k = begin; k < end; ++k) std::tie(crd_[k], values_[k]) = row_[k - begin];
+    for (P k = begin; k < end; ++k)
+      std::tie(crd_[k], values_[k]) = row_[k - begin];
   }
 
   const Columns<I> &columns_;
@@ -178,7 +169,8 @@ Packed pack_rows(const PackPlan &plan, const Columns<I> &columns, const Scan &sc
   const size_t last = sizes.size() - 1;
   const auto count = static_cast<int64_t>(columns.count);
   int64_t rows = 1;
-  for (size_t level = 0; level < last; ++level) rows = checked_product(rows, sizes[level]);
+  for (size_t level = 0; level < last; ++level)
+    rows = checked_product(rows, sizes[level]);
   require_memory(plan, last, rows, sizeof(P));
   require_memory(plan, last, count, static_cast<int64_t>(sizeof(C)) + values.itemsize());
   require_width("posWidth", last, plan.pos_width, count);
@@ -212,4 +204,4 @@ Packed pack_rows(const PackPlan &plan, const Columns<I> &columns, const Scan &sc
   return packed;
 }
 
-}  // namespace mlir_sparse
+} // namespace mlir_sparse

@@ -45,7 +45,7 @@ Scan scan_block(const std::array<const I *, N> &columns, const std::array<I, N> 
     I greater = 0, equal = -1;
     for (size_t l = N; l-- > 0;) {
       const I a = columns[l][e], b = columns[l][e + 1];
-      signs |= a | static_cast<I>(static_cast<U>(last[l]) - static_cast<U>(a));  // negative when out of range
+      signs |= a | static_cast<I>(static_cast<U>(last[l]) - static_cast<U>(a)); // negative when out of range
       const I same = -static_cast<I>(a == b);
       greater = -static_cast<I>(a > b) | (same & greater);
       equal &= same;
@@ -124,10 +124,12 @@ bool radix_pass(const Scratch<Keyed<Index>> &from, Scratch<Keyed<Index>> &to, un
   constexpr unsigned kBits = 11;
   std::array<size_t, (1u << kBits) + 1> start{};
   const auto digit = [shift](uint64_t key) { return (key >> shift) & ((1u << kBits) - 1); };
-  for (size_t i = 0; i < from.length; ++i) ++start[digit(from[i].key) + 1];
+  for (size_t i = 0; i < from.length; ++i)
+    ++start[digit(from[i].key) + 1];
   if (start[digit(from[0].key) + 1] == from.length) return false;
   std::partial_sum(start.begin(), start.end(), start.begin());
-  for (size_t i = 0; i < from.length; ++i) to[start[digit(from[i].key)]++] = from[i];
+  for (size_t i = 0; i < from.length; ++i)
+    to[start[digit(from[i].key)]++] = from[i];
   return true;
 }
 
@@ -164,7 +166,8 @@ uint64_t linear_key(const Columns<I> &columns, const std::vector<int64_t> &sizes
 template <class I, class Index>
 Scratch<Index> sort_by_digits(const Columns<I> &columns, const std::vector<int64_t> &sizes, size_t end) {
   Scratch<Keyed<Index>> keyed(columns.count);
-  for (size_t e = 0; e < columns.count; ++e) keyed[e].entry = static_cast<Index>(e);
+  for (size_t e = 0; e < columns.count; ++e)
+    keyed[e].entry = static_cast<Index>(e);
   while (end > 0) {
     uint64_t largest = 0;
     const size_t begin = end - levels_in_key(sizes, end, &largest);
@@ -174,7 +177,8 @@ Scratch<Index> sort_by_digits(const Columns<I> &columns, const std::vector<int64
     end = begin;
   }
   Scratch<Index> order(columns.count);
-  for (size_t e = 0; e < columns.count; ++e) order[e] = keyed[e].entry;
+  for (size_t e = 0; e < columns.count; ++e)
+    order[e] = keyed[e].entry;
   return order;
 }
 
@@ -203,10 +207,10 @@ Scratch<Index> sort_within_runs(const Columns<I> &columns, const std::vector<int
     run.clear();
     for (size_t e = begin; e < end; ++e)
       run.push_back({linear_key(columns, sizes, prefix, sizes.size(), e), static_cast<Index>(e)});
-    std::sort(run.begin(), run.end(), [](const auto &a, const auto &b) {
-      return a.key < b.key || (a.key == b.key && a.entry < b.entry);
-    });
-    for (size_t e = begin; e < end; ++e) order[e] = run[e - begin].entry;
+    std::sort(run.begin(), run.end(),
+              [](const auto &a, const auto &b) { return a.key < b.key || (a.key == b.key && a.entry < b.entry); });
+    for (size_t e = begin; e < end; ++e)
+      order[e] = run[e - begin].entry;
     begin = end;
   }
   return order;
@@ -217,17 +221,18 @@ template <class I, class Index>
 Scratch<Index> sort_order(const Columns<I> &columns, const std::vector<int64_t> &sizes) {
   const size_t rank = sizes.size();
   size_t prefix = 0;
-  while (is_sorted(columns, sizes, 0, prefix + 1)) ++prefix;
+  while (is_sorted(columns, sizes, 0, prefix + 1))
+    ++prefix;
   uint64_t largest = 0;
   if (prefix > 0 && levels_in_key(sizes, rank, &largest) >= rank - prefix) {
-    constexpr size_t kAverageRun = 512;  // above it, the digits' few passes beat comparisons
+    constexpr size_t kAverageRun = 512; // above it, the digits' few passes beat comparisons
     const auto ends = run_ends(columns, prefix);
-    if (columns.count / ends.size() <= kAverageRun)
-      return sort_within_runs<I, Index>(columns, sizes, prefix, ends);
+    if (columns.count / ends.size() <= kAverageRun) return sort_within_runs<I, Index>(columns, sizes, prefix, ends);
   }
   size_t suffix = rank;
-  while (is_sorted(columns, sizes, suffix - 1, rank)) --suffix;
+  while (is_sorted(columns, sizes, suffix - 1, rank))
+    --suffix;
   return sort_by_digits<I, Index>(columns, sizes, suffix);
 }
 
-}  // namespace mlir_sparse
+} // namespace mlir_sparse

@@ -16,22 +16,23 @@ namespace mlir_sparse {
 namespace {
 
 class Validator {
- public:
+public:
   Validator(const std::vector<Level> &levels, std::vector<IntBuffer> positions, std::vector<IntBuffer> coordinates)
       : levels_(levels), positions_(std::move(positions)), coordinates_(std::move(coordinates)) {}
 
   void run(int64_t num_values) {
-    for (size_t level = 0; level < levels_.size();) level = check_level(level);
+    for (size_t level = 0; level < levels_.size();)
+      level = check_level(level);
     if (num_values != places_) throw LevelFault("values length", levels_.size(), 0, places_, num_values);
   }
 
- private:
+private:
   size_t check_level(size_t level) {
     const Level &l = levels_[level];
     switch (l.kind) {
-      case LevelKind::Dense: multiply_places(l.size); return level + 1;
-      case LevelKind::Structured: check_structured(level); return level + 1;
-      default: return check_region(level);
+    case LevelKind::Dense: multiply_places(l.size); return level + 1;
+    case LevelKind::Structured: check_structured(level); return level + 1;
+    default: return check_region(level);
     }
   }
 
@@ -63,7 +64,8 @@ class Validator {
       check_loose_positions(start);
     else
       check_positions(start);
-    for (size_t level = start; level < end; ++level) check_range(level);
+    for (size_t level = start; level < end; ++level)
+      check_range(level);
     check_order(start, end, loose);
     places_ = coordinates_[start].length;
     return end;
@@ -108,8 +110,7 @@ class Validator {
       }
       if (low >= 0 && high < size) return 0;
       for (int64_t k = 0; k < count; ++k)
-        if ((crd(k) < 0 || crd(k) >= size) && !in_gap(level, k))
-          throw LevelFault("range", level, k, size, crd(k));
+        if ((crd(k) < 0 || crd(k) >= size) && !in_gap(level, k)) throw LevelFault("range", level, k, size, crd(k));
       return 0;
     });
   }
@@ -117,10 +118,11 @@ class Validator {
   // What a loose level's gaps hold is nobody's business.
   bool in_gap(size_t level, int64_t k) const {
     size_t start = level;
-    while (levels_[start].kind == LevelKind::Singleton) --start;
+    while (levels_[start].kind == LevelKind::Singleton)
+      --start;
     if (levels_[start].kind != LevelKind::LooseCompressed) return false;
     return positions_[start].visit([&](auto pos) {
-      int64_t low = 0, high = places_;  // the first place whose end lies beyond k
+      int64_t low = 0, high = places_; // the first place whose end lies beyond k
       while (low < high) {
         const int64_t middle = (low + high) / 2;
         if (pos(2 * middle + 1) > k)
@@ -168,7 +170,8 @@ class Validator {
   // The first level at which two places differ; `end` when none does.
   size_t difference(size_t start, size_t end, int64_t a, int64_t b) const {
     size_t level = start;
-    while (level < end && coordinate(level, a) == coordinate(level, b)) ++level;
+    while (level < end && coordinate(level, a) == coordinate(level, b))
+      ++level;
     return level;
   }
 
@@ -198,7 +201,8 @@ class Validator {
       if (differ == end) return a < b;
       return coordinate(differ, a) < coordinate(differ, b);
     });
-    for (size_t k = 1; k < sorted_.size(); ++k) check_distinct(start, end, sorted_[k - 1], sorted_[k]);
+    for (size_t k = 1; k < sorted_.size(); ++k)
+      check_distinct(start, end, sorted_[k - 1], sorted_[k]);
   }
 
   [[noreturn]] static void fault_step(size_t level, int64_t k, int64_t before, int64_t got) {
@@ -220,7 +224,7 @@ void validate(const std::vector<LevelTuple> &tuples, const std::vector<OptionalA
   validator.run(num_values);
 }
 
-}  // namespace
+} // namespace
 
 void register_validate(py::module_ &module) {
   module.def("validate", &validate, py::arg("levels"), py::arg("positions"), py::arg("coordinates"),
@@ -228,4 +232,4 @@ void register_validate(py::module_ &module) {
              "Raises LevelFault for the first rule of the levels that the buffers (one a level) break.");
 }
 
-}  // namespace mlir_sparse
+} // namespace mlir_sparse

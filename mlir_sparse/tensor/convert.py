@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mlir_sparse import _native
 from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level import LevelType
+from mlir_sparse.encoding.level import LevelFormat, LevelType
 from mlir_sparse.tensor.arrays import stored_integers
 from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.layout import aos_regions, check_supported
+from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.pack import pack
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import resolve_widths
@@ -35,6 +37,9 @@ def convert_storage(
     relabelled = _relabel(storage, encoding)
     if relabelled is not None:
         return relabelled
+    transposed = _transpose(storage, encoding)
+    if transposed is not None:
+        return transposed
     dims, values = expand_dims(storage, shape)
     source = (storage.encoding.pos_width, storage.encoding.crd_width)
     return pack(encoding, shape, dims, values, sum_duplicates=sum_duplicates, source=source)
@@ -54,6 +59,32 @@ def _relabel(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None:
     positions = tuple(_resized(p, wanted.pos_width, "posWidth", lvl) for lvl, p in enumerate(storage.positions))
     coordinates = tuple(_resized(c, wanted.crd_width, "crdWidth", lvl) for lvl, c in enumerate(storage.coordinates))
     return LevelStorage(wanted, storage.level_sizes, positions, coordinates, storage.values)
+
+
+def _transpose(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None:
+    """Returns a matrix stored by rows as one stored by columns, or the other way round; None for anything else.
+
+    One counting pass does it, where both have the same widths, of 32 or 64 bits, and nothing is stored twice.
+    """
+    given = storage.encoding
+    if not (_is_rows(given) and _is_rows(encoding)) or given.level_order == encoding.level_order:
+        return None
+    if not given.level_types[1].unique or min(given.pos_width, given.crd_width) < 32 or encoding.explicit_val:
+        return None
+    rows, columns = storage.level_sizes
+    largest = {"largest_position": storage.values.size, "largest_coordinate": rows - 1}
+    resolved = resolve_widths(encoding, **largest, source=(given.pos_width, given.crd_width))
+    if (resolved.pos_width, resolved.crd_width) != (given.pos_width, given.crd_width):
+        return None
+    check_fits((columns + 1) * resolved.pos_width // 8, f"{encoding.map_text()} of {columns} by {rows}")
+    pos, crd, values = storage.buffers()
+    buffers = _native.transpose(columns, pos, crd, values)
+    return LevelStorage.from_buffers(resolved, (columns, rows), buffers)
+
+
+def _is_rows(encoding: Encoding) -> bool:
+    formats = tuple(kind.format for kind in encoding.level_types)
+    return encoding.is_permutation and formats == (LevelFormat.DENSE, LevelFormat.COMPRESSED)
 
 
 def same_formats(a: Encoding, b: Encoding) -> bool:
