@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from random import Random
 
 import numpy as np
 import pytest
@@ -28,6 +29,8 @@ from mlir_sparse.affine import (
     print_map,
     subtract,
 )
+from mlir_sparse.affine.bounds import bounds_of
+from mlir_sparse.affine.form import form_of
 from mlir_sparse.errors import EncodingSyntaxError
 
 _CONTEXT = bindings().ir.Context()
@@ -114,9 +117,13 @@ def test_blocked_maps_invert(text: str, inverse: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "(i, j) -> (j - i, i)",
+        "(i, j) -> (i + j, i - j)",
         "(i) -> (i floordiv 2)",
-        "(i) -> (i mod 2, i floordiv 2)",
+        "(i) -> (2 * i)",
+        "(i, j) -> (i - j, j - i)",
+        "(i) -> (i floordiv 6, (i mod 6) floordiv 4, i mod 4)",
+        "(i) -> (i floordiv 6, i mod 4)",
+        "(i) -> (i ceildiv 2, i mod 2)",
         "(i) -> (i floordiv 2, i mod 3)",
         "(i) -> (i floordiv 2, i mod 2, i mod 2)",
         "(i) -> (i, i)",
@@ -127,6 +134,106 @@ def test_blocked_maps_invert(text: str, inverse: str) -> None:
 )
 def test_maps_without_a_known_inverse(text: str) -> None:
     assert parse_affine_map(text).inverse() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "inverse"),
+    [
+        ("(i, j) -> (j - i, i)", "(d0, d1) -> (d1, d0 + d1)"),
+        ("(i, j) -> (i, j + 1)", "(d0, d1) -> (d0, d1 - 1)"),
+        ("(i) -> (-i + 3)", "(d0) -> (-d0 + 3)"),
+        ("(i) -> (i mod 2, i floordiv 2)", "(d0, d1) -> (d0 + d1 * 2)"),
+        ("(i, j, k) -> (i + j + k, j - 2*k, k)", "(d0, d1, d2) -> (d0 - d1 - d2 * 3, d1 + d2 * 2, d2)"),
+        (
+            "(i, j) -> (i floordiv 8, j, (i mod 8) floordiv 2, i mod 2)",
+            "(d0, d1, d2, d3) -> (d0 * 8 + d2 * 2 + d3, d1)",
+        ),
+        ("(i) -> (i floordiv 8, (i floordiv 2) mod 4, i mod 2)", "(d0, d1, d2) -> (d0 * 8 + d1 * 2 + d2)"),
+        ("(i) -> ((i + 3) floordiv 4, (i + 3) mod 4)", "(d0, d1) -> (d0 * 4 + d1 - 3)"),
+        ("(i, j) -> ((j - i) floordiv 4, i, (j - i) mod 4)", "(d0, d1, d2) -> (d1, d0 * 4 + d1 + d2)"),
+        ("(i, j) -> (j - i, i floordiv 4, i mod 4)", "(d0, d1, d2) -> (d1 * 4 + d2, d0 + d1 * 4 + d2)"),
+        (
+            "(i, j) -> (i floordiv 4 - j floordiv 4, j floordiv 4, i mod 4, j mod 4)",
+            "(d0, d1, d2, d3) -> (d0 * 4 + d1 * 4 + d2, d1 * 4 + d3)",
+        ),
+    ],
+)
+def test_unimodular_maps_and_nested_blocks_invert(text: str, inverse: str) -> None:
+    there = parse_affine_map(text)
+    back = there.inverse()
+    assert str(back) == inverse
+    assert back is not None
+    assert back.is_inverse_of(there)
+    for point in itertools.product(range(-6, 7), repeat=there.num_dims):
+        assert back.evaluate(there.evaluate(point)) == point
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(-3, 3)), max_size=6), st.permutations(range(3))
+)
+def test_every_unimodular_map_inverts(steps: list[tuple[int, int, int]], order: list[int]) -> None:
+    # Adding multiples of rows to others reaches every matrix of determinant 1; the order gives -1.
+    rows = [add(Dim(d), Constant(d - 1)) for d in order]
+    for target, source, factor in steps:
+        if target != source:
+            rows[target] = add(rows[target], mul(rows[source], Constant(factor)))
+    there = AffineMap(3, 0, tuple(rows))
+    back = there.inverse()
+    assert back is not None
+    assert back.is_inverse_of(there)
+    assert back.evaluate(there.evaluate([5, -7, 11])) == (5, -7, 11)
+
+
+@given(st.lists(st.integers(2, 4), min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_every_mixed_radix_inverts_in_any_order(radices: list[int], random: Random) -> None:
+    exprs, size = [], 1
+    for radix in radices:
+        exprs.append(mod(floordiv(Dim(0), Constant(size)), Constant(radix)))
+        size *= radix
+    exprs.append(floordiv(Dim(0), Constant(size)))
+    random.shuffle(exprs)
+    there = AffineMap(1, 0, tuple(exprs))
+    back = there.inverse()
+    assert back is not None
+    assert back.is_inverse_of(there)
+    assert all(back.evaluate(there.evaluate([i])) == (i,) for i in range(-size, 2 * size))
+
+
+@pytest.mark.parametrize(
+    ("there", "back", "is_right"),
+    [
+        ("(i, j) -> (i + j, i - j)", "(a, b) -> ((a + b) floordiv 2, (a - b) floordiv 2)", True),
+        ("(i, j) -> (i + j, i - j)", "(a, b) -> ((a + b) floordiv 2, (a + b) floordiv 2)", False),
+        ("(i, j) -> (j - i, i, j)", "(a, b, c) -> (b, c)", True),
+        ("(i, j) -> (j - i, i, j)", "(a, b, c) -> (c - a, a + b)", True),
+        ("(i) -> (i floordiv 4, i mod 4)", "(a, b) -> (a * 4 + b mod 4)", True),
+        ("(i) -> (i floordiv 4, i mod 4)", "(a, b) -> (a * 4 + b mod 2)", False),
+        ("(i) -> (i, i floordiv 4)", "(a, b) -> (b * 4 + a mod 4)", True),
+        ("(i) -> (i)", "(a, b) -> (a)", False),
+        ("(i) -> (i)", "(a)[s] -> (a + s)", False),
+    ],
+)
+def test_an_inverse_is_shown_right_or_not(there: str, back: str, is_right: bool) -> None:
+    assert parse_affine_map(back).is_inverse_of(parse_affine_map(there)) is is_right
+
+
+@given(
+    st.lists(st.integers(-3, 3), min_size=2, max_size=2),
+    st.integers(-5, 5),
+    st.sampled_from(["", "floordiv 3", "mod 3"]),
+    st.integers(1, 6),
+    st.integers(1, 6),
+)
+def test_bounds_hold_every_value_and_are_met(factors: list[int], constant: int, last: str, m: int, n: int) -> None:
+    expr = parse_affine_map(f"(i, j) -> (({factors[0]} * i + {factors[1]} * j + {constant}) {last})").results[0]
+    form = form_of(expr)
+    assert form is not None
+    low, high = (b.evaluate((), (m, n)) for b in bounds_of(form, [(Constant(0), Symbol(0)), (Constant(0), Symbol(1))]))
+    values = [expr.evaluate(point) for point in itertools.product(range(m), range(n))]
+    assert low <= min(values)
+    assert max(values) < high
+    if "mod" not in last:
+        assert (low, high) == (min(values), max(values) + 1)
 
 
 def test_evaluates_on_arrays() -> None:

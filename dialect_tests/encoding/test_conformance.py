@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dialect_tests.encoding import mlir_reference as mlir
-from dialect_tests.encoding.conformance import REFUSED, REFUSED_FIELDS, VALID, attribute
+from dialect_tests.encoding.conformance import FOREIGN, REFUSED, REFUSED_FIELDS, VALID, WRONG, attribute
 from mlir_sparse.encoding import TensorType, encoding, parse_encoding
-from mlir_sparse.errors import EncodingError, EncodingSyntaxError, SyntaxError_
+from mlir_sparse.errors import EncodingError, EncodingSyntaxError, SyntaxError_, UnsupportedError
 
 # What MLIR and we call by different words: MLIR names only the token it wanted.
 _OWN_WORDS = ("expected ':'", "expected '->'", "expected affine expression", "constant too large for index")
@@ -29,6 +29,41 @@ def test_what_prints_parses_back(text: str) -> None:
     assert parse_encoding(str(parsed)) == parsed
     assert parse_encoding(parsed.to_text()) == parsed
     assert parse_encoding(parsed.to_text()).dim_names == parsed.dim_names
+
+
+@pytest.mark.parametrize("text", VALID)
+def test_what_mlir_takes_is_native_but_for_symbols(text: str) -> None:
+    parsed = parse_encoding(text)
+    assert parsed.is_native is not bool(parsed.symbol_names)
+
+
+@pytest.mark.parametrize(("text", "level", "lacks"), FOREIGN)
+def test_what_mlir_has_no_word_for_is_read_and_kept_from_it(text: str, level: int, lacks: str) -> None:
+    theirs = mlir.complaint(attribute(f"map = {text}"))
+    assert theirs is not None
+    parsed = parse_encoding(text)
+    for printed in (str(parsed), parsed.to_text(), parsed.map_text()):
+        assert parse_encoding(printed) == parsed
+    assert parse_encoding(parsed.to_text()).dim_names == parsed.dim_names
+    assert str(parse_encoding(str(parsed))) == str(parse_encoding(parsed.to_text())) == str(parsed)
+    assert parsed.foreign_reason is not None
+    assert parsed.foreign_reason.startswith(f"level {level} (")
+    assert lacks in parsed.foreign_reason
+    assert f"not in the dialect: level {level} (" in parsed.describe()
+    with pytest.raises(UnsupportedError) as caught:
+        parsed.to_mlir()
+    assert caught.value.message == f"expected an encoding that the dialect can say, but got {parsed.foreign_reason}"
+    with pytest.raises(UnsupportedError):
+        TensorType.parse(f"f64[{','.join('?' * parsed.dim_rank)}] {text}").to_mlir()
+
+
+@pytest.mark.parametrize(("text", "place", "message"), WRONG)
+def test_what_no_tensor_can_have_is_refused_at_the_place(text: str, place: str, message: str) -> None:
+    with pytest.raises((EncodingError, EncodingSyntaxError)) as caught:
+        parse_encoding(text)
+    assert message in caught.value.message
+    assert (caught.value.line, caught.value.column) == (1, text.rindex(place) + 1)
+    assert "^" in str(caught.value)
 
 
 @pytest.mark.parametrize(("text", "place"), REFUSED)

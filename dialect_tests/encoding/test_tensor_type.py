@@ -67,7 +67,7 @@ def test_widths_set_after_naming_are_printed() -> None:
         ("f64[?,?,?] CSR", RankError, (1, 12), "expected rank 2 for CSR, but got 3"),
         ("f64[?] (i, j) -> (i : dense, j : dense)", RankError, (1, 8), "tensor shape: 2 != 1"),
         ("f64[] (i) -> (i : dense)", RankError, (1, 7), "expected non-scalar sparse tensor"),
-        ("f64[?,?] (i, j) -> (i : dense, j : singleton)", EncodingError, (1, 32), "before singleton level"),
+        ("f64[?,?] (i, j) -> (i : batch, j : singleton)", EncodingError, (1, 32), "before singleton level"),
         ("f64[?,?] CSR CSR", UnknownPresetError, (1, 10), "'CSR CSR'"),
         ("f64[?,?] CSR]", EncodingSyntaxError, (1, 13), "expected the end of the text"),
         ("tensor<?xf64", EncodingSyntaxError, (1, 13), "expected `>`"),

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlir_sparse.affine.expr import AffineBinary, AffineExpr, AffineOp, Constant, Dim
+from mlir_sparse.affine.expr import AffineBinary, AffineExpr, Dim
+from mlir_sparse.affine.inverse import infer_inverse, is_inverse
 from mlir_sparse.affine.printer import print_map
-from mlir_sparse.affine.simplify import add, binary, mul
+from mlir_sparse.affine.simplify import binary
 
 __all__ = ["AffineMap"]
 
@@ -43,6 +44,11 @@ class AffineMap:
         """
         results = tuple(Dim(d) for d in order)
         return cls(len(results), 0, results)
+
+    @property
+    def num_results(self) -> int:
+        """Returns the number of results."""
+        return len(self.results)
 
     @property
     def is_permutation(self) -> bool:
@@ -81,30 +87,33 @@ class AffineMap:
     def inverse(self) -> AffineMap | None:
         """Returns the map back, or None where there is none that is known.
 
-        Knows the maps that MLIR's `inferLvlToDim` knows: every dimension either
-        appears once as it is, or once as `d floordiv c` and later as `d mod c`.
+        Knows permutations, unimodular maps, blocks nested to any depth, and
+        combinations: all whose dimensions are sums of results times integers.
 
-        >>> blocked = AffineMap(1, 0, (AffineBinary(AffineOp.FLOORDIV, Dim(0), Constant(4)),
-        ...                            AffineBinary(AffineOp.MOD, Dim(0), Constant(4))))
-        >>> print(blocked.inverse())
+        >>> from mlir_sparse.affine import parse_affine_map
+        >>> print(parse_affine_map("(i) -> (i floordiv 4, i mod 4)").inverse())
         (d0, d1) -> (d0 * 4 + d1)
         """
-        found: dict[int, AffineExpr] = {}
-        blocks: dict[int, int] = {}
-        for level, result in enumerate(self.results):
-            match result:
-                case Dim(dim) if dim not in found:
-                    found[dim] = Dim(level)
-                case AffineBinary(AffineOp.FLOORDIV, Dim(dim), Constant(c)) if c > 0 and dim not in found:
-                    found[dim], blocks[dim] = mul(Dim(level), Constant(c)), c
-                case AffineBinary(AffineOp.MOD, Dim(dim), Constant(c)) if blocks.get(dim) == c:
-                    found[dim] = add(found[dim], Dim(level))
-                    del blocks[dim]  # a second `mod` of the same dimension has nothing left to say
-                case _:
-                    return None
-        if blocks or self.num_symbols or len(found) != self.num_dims:
+        if self.num_symbols:
             return None
-        return AffineMap(len(self.results), 0, tuple(found[d] for d in range(self.num_dims)))
+        found = infer_inverse(self.num_dims, self.results)
+        return None if isinstance(found, str) else AffineMap(len(self.results), 0, found)
+
+    def is_inverse_of(self, other: AffineMap) -> bool:
+        """Returns whether this map can be shown to undo another, for all integers.
+
+        The argument is by substitution and exact; it knows what `inverse` knows
+        and quotients that cancel, and says no where it cannot tell.
+
+        >>> from mlir_sparse.affine import parse_affine_map
+        >>> rotated = parse_affine_map("(i, j) -> (i + j, i - j)")
+        >>> back = parse_affine_map("(a, b) -> ((a + b) floordiv 2, (a - b) floordiv 2)")
+        >>> rotated.inverse() is None, back.is_inverse_of(rotated)
+        (True, True)
+        """
+        if (self.num_dims, len(self.results)) != (len(other.results), other.num_dims):
+            return False
+        return is_inverse(other.results, self.results)
 
     def __str__(self) -> str:
         return print_map(self.num_dims, self.num_symbols, self.results)

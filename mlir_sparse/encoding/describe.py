@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
-from mlir_sparse.encoding.level import LevelFormat, LevelType
+from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
+from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.level_maps import slots_of
+from mlir_sparse.errors import EncodingError
 
 if TYPE_CHECKING:  # the value describes itself with this module
     from mlir_sparse.encoding.encoding import Encoding
@@ -35,31 +38,39 @@ def describe(encoding: Encoding) -> str:
     if encoding.implicit_val is not None:
         lines.append(f"  implicit value: {encoding.implicit_val}, that of every other entry")
     lines.append(f"  inverse: {_inverse(encoding)}")
+    if encoding.foreign_reason is not None:
+        lines.append(f"  not in the dialect: {encoding.foreign_reason}")
     return "\n".join(lines)
 
 
 def _level(encoding: Encoding, lvl: int) -> str:
     level = encoding.levels[lvl]
     expr = level.expr.to_text(encoding.dim_names, encoding.symbol_names)
-    return f"{expr} is {_meaning(level.type)}; stores {_stored(encoding, lvl)}"
+    return f"{expr} is {_meaning(encoding, level)}; stores {_stored(encoding, lvl)}"
 
 
-def _meaning(kind: LevelType) -> str:
-    match kind.format:
-        case LevelFormat.DENSE:
-            return "dense, all coordinates 0, 1, 2, ... present"
-        case LevelFormat.BATCH:
-            return "batch, one of everything below for each coordinate"
-        case LevelFormat.STRUCTURED:
-            return f"structured, {kind.n} of every {kind.m} coordinates"
-        case LevelFormat.COMPRESSED:
-            return f"compressed, {_promises(kind)}"
-        case LevelFormat.LOOSE_COMPRESSED:
-            return f"loose_compressed, {_promises(kind)}, with room between parents"
-        case LevelFormat.SINGLETON:
-            return f"singleton, one coordinate for each parent, {_promises(kind)}"
-        case _:
-            assert_never(kind.format)
+def _meaning(encoding: Encoding, level: LevelSpec) -> str:
+    kind = level.type
+    parts = [kind.functions.meaning] if kind.functions.meaning else []
+    if LevelProperty.NONORDERED in kind.functions.declares:
+        parts.insert(0 if kind.has_positions else len(parts), _promises(kind))
+    if kind.format is LevelFormat.STRUCTURED:
+        parts = [f"{kind.n} of every {kind.m} coordinates"]
+    if slots := slots_of(level):
+        width = "as many slots as the longest needs" if slots.width is None else f"{slots.width} slots"
+        parts = [f"{width}, the n-th entry with the same {encoding.dim_names[slots.dim]} in slot n"]
+    if kind.format is LevelFormat.RANGE:
+        parts.append(_interval(encoding, kind))
+    elif kind.interval is not None:
+        parts = [f"all coordinates of {kind.interval} present"]
+    return ", ".join([kind.format.value, *parts])
+
+
+def _interval(encoding: Encoding, kind: LevelType) -> str:
+    if kind.interval is None:
+        return "as far as the map stays inside the tensor, zeros elsewhere"
+    bounds = kind.interval.to_text(encoding.dim_names, encoding.symbol_names)
+    return f"[low, high) = {bounds}, with no room between parents"
 
 
 def _promises(kind: LevelType) -> str:
@@ -67,10 +78,11 @@ def _promises(kind: LevelType) -> str:
 
 
 def _stored(encoding: Encoding, lvl: int) -> str:
-    kind, aos = encoding.level_types[lvl], encoding.aos_levels
+    kind = encoding.level_types[lvl]
+    region = next((r for r in encoding.aos_regions if lvl in r), None)
     parts = [f"positions[{lvl}]"] if kind.has_positions else []
-    if lvl in aos:
-        parts.append(f"column {lvl - aos.start} of coordinates[{aos.start}]")
+    if region is not None:
+        parts.append(f"column {lvl - region.start} of coordinates[{region.start}]")
     elif kind.has_coordinates:
         parts.append(f"coordinates[{lvl}]")
     return " and ".join(parts) or "nothing"
@@ -78,19 +90,21 @@ def _stored(encoding: Encoding, lvl: int) -> str:
 
 def _arrays(encoding: Encoding) -> list[str]:
     names: list[str] = []
+    regions = {lvl: region for region in encoding.aos_regions for lvl in region}
     for lvl, kind in enumerate(encoding.level_types):
         if kind.has_positions:
             names.append(f"positions[{lvl}]")
-        if lvl == encoding.aos_start:
-            names.append(f"coordinates[{lvl}] (array of structs of {len(encoding.aos_levels)})")
-        elif kind.has_coordinates and lvl not in encoding.aos_levels:
+        if lvl not in regions and kind.has_coordinates:
             names.append(f"coordinates[{lvl}]")
+        elif lvl in regions and regions[lvl].start == lvl:
+            names.append(f"coordinates[{lvl}] (array of structs of {len(regions[lvl])})")
     return names
 
 
 def _inverse(encoding: Encoding) -> str:
-    if encoding.symbol_names:
-        return "none known, the map has symbols"
     names = [level.name or f"l{lvl}" for lvl, level in enumerate(encoding.levels)]
-    results = encoding.lvl_to_dim.results
+    try:
+        results = encoding.lvl_to_dim.results
+    except EncodingError:
+        return "none known, the map has symbols"
     return ", ".join(f"{d} = {r.to_text(names)}" for d, r in zip(encoding.dim_names, results, strict=True))

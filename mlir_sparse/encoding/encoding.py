@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
+from mlir_sparse.affine import AffineMap, Dim
+from mlir_sparse.affine.form import Atom, Digit, Form, form_of
 from mlir_sparse.encoding.describe import describe
+from mlir_sparse.encoding.foreign import foreign_reason
 from mlir_sparse.encoding.level import LevelFormat, LevelType
+from mlir_sparse.encoding.level_bounds import level_bounds, sized_slots
 from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.level_maps import infer_lvl_to_dim
+from mlir_sparse.encoding.level_space import LevelSpace, level_space
 from mlir_sparse.encoding.printer import print_attribute, print_encoding_map
 from mlir_sparse.encoding.slice import DimSlice
 from mlir_sparse.encoding.value import TypedValue
 from mlir_sparse.encoding.verify import Draft, first_fault
-from mlir_sparse.errors import EncodingError, RankError
+from mlir_sparse.errors import EncodingError, RankError, UnsupportedError
 
 __all__ = ["Encoding"]
 
@@ -100,16 +105,25 @@ class Encoding:
         """Returns the map from level coordinates back to dimension coordinates.
 
         Raises:
-            EncodingError: for a map with symbols, which has no known inverse.
+            EncodingError: for a map with symbols that stand for no slots (`Slots`).
 
         >>> from mlir_sparse.encoding import encoding
         >>> print(encoding("BSR(2, 3)").lvl_to_dim)
         (d0, d1, d2, d3) -> (d0 * 2 + d2, d1 * 3 + d3)
         """
-        inverse = self.dim_to_lvl.inverse()
-        if inverse is None:
+        inverse = infer_lvl_to_dim(self.dim_rank, self.levels)
+        if isinstance(inverse, AffineMap):
+            return inverse
+        if self.lvl_to_dim_given is None:
             raise EncodingError(f"failed to infer lvlToDim from dimToLvl, which has symbols: {self.map_text()}")
-        return inverse
+        return self.lvl_to_dim_given
+
+    @property
+    def has_inferred_inverse(self) -> bool:
+        """Returns whether the text of the map needs no inverse: it is inferred, or nobody knows it."""
+        if self.lvl_to_dim_given is None:
+            return True
+        return isinstance(infer_lvl_to_dim(self.dim_rank, self.levels), AffineMap)
 
     @property
     def is_permutation(self) -> bool:
@@ -130,12 +144,12 @@ class Encoding:
     @property
     def is_dense(self) -> bool:
         """Returns whether all levels are dense, so that only values are stored."""
-        return all(kind.format is LevelFormat.DENSE for kind in self.level_types)
+        return all(kind.format is LevelFormat.DENSE and kind.interval is None for kind in self.level_types)
 
     @property
     def is_blocked(self) -> bool:
         """Returns whether some dimension is split into blocks."""
-        return any(_block(level)[1] for level in self.levels)
+        return any(isinstance(atom, Digit) for level in self.levels for atom, _ in _terms(level))
 
     @property
     def is_ordered(self) -> bool:
@@ -148,21 +162,26 @@ class Encoding:
         return self.level_types[-1].unique
 
     @property
-    def aos_levels(self) -> range:
-        """Returns the levels whose coordinates share one array of structs, MLIR's AoS COO segment.
+    def aos_regions(self) -> tuple[range, ...]:
+        """Returns the runs of levels whose coordinates share one array of structs, MLIR's AoS COO segments.
 
-        It is empty at lvl_rank where there is none. It starts at a compressed level
-        and takes the singleton levels after it that are not `soa`.
+        Each starts at a level with positions and takes the singleton levels after it
+        that are not `soa`. Singletons below other levels have arrays of their own.
         """
-        types = self.level_types
-        for start, kind in enumerate(types[:-1]):
-            follower = types[start + 1]
-            if kind.has_positions and follower.format is LevelFormat.SINGLETON and not follower.soa:
-                stop = start + 1
-                while stop < len(types) and types[stop].format is LevelFormat.SINGLETON:
-                    stop += 1
-                return range(start, stop)
-        return range(len(types), len(types))
+        types, regions, start = self.level_types, [], 0
+        while start < len(types):
+            stop = start + 1
+            while _starts_aos(types[start]) and stop < len(types) and types[stop].format is LevelFormat.SINGLETON:
+                stop += 1
+            if stop - start > 1 and not types[start + 1].soa:
+                regions.append(range(start, stop))
+            start = stop
+        return tuple(regions)
+
+    @property
+    def aos_levels(self) -> range:
+        """Returns the first of `aos_regions`; it is empty at lvl_rank where there is none."""
+        return next(iter(self.aos_regions), range(self.lvl_rank, self.lvl_rank))
 
     @property
     def aos_start(self) -> int:
@@ -179,37 +198,53 @@ class Encoding:
         return replace(self, slices=(), preset=None) if self.slices else self
 
     def block_of(self, dim: int) -> int:
-        """Returns the block size of a dimension, 1 where it is not blocked."""
-        for level in self.levels:
-            position, size = _block(level)
-            if size and position == dim:
-                return size
-        return 1
+        """Returns the block size of a dimension, the outermost of nested ones, 1 where it is not blocked."""
+        digits = [atom for level in self.levels for atom, _ in _terms(level) if isinstance(atom, Digit)]
+        return max((d.low for d in digits if d.base == Form(((Dim(dim), 1),)) and d.high is None), default=1)
 
     def level_sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Returns the size of each level of a tensor of the given shape.
 
         Raises:
             RankError: for a shape of another rank.
-            EncodingError: for a map with symbols.
+            EncodingError: for a symbol without a value, as the number of slots in `c * i`; see `with_slots`.
 
         >>> from mlir_sparse.encoding import encoding
         >>> encoding("BSR(2, 3)").level_sizes((10, 10))
         (5, 4, 2, 3)
+        >>> encoding("(i, j) -> (j - i : compressed, i : range)").level_sizes((4, 6))
+        (9, 4)
         """
         self.check_rank(len(shape))
-        return tuple(self._level_size(level, shape) for level in self.levels)
+        return tuple(max(0, high - low) for low, high in self.level_bounds(shape))
 
-    def _level_size(self, level: LevelSpec, shape: Sequence[int]) -> int:
-        match level.expr:
-            case Dim(dim):
-                return shape[dim]
-            case AffineBinary(AffineOp.FLOORDIV, Dim(dim), Constant(size)):
-                return -(-shape[dim] // size)
-            case AffineBinary(AffineOp.MOD, Dim(), Constant(size)):
-                return size
-            case _:
-                raise EncodingError(f"expected a level of known size, but got {level} in {self.map_text()}")
+    def level_bounds(self, shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """Returns the least coordinate of each level and one more than the greatest.
+
+        Raises:
+            EncodingError: as `level_sizes`.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> encoding("(i, j) -> (j - i : compressed, i : range)").level_bounds((4, 6))
+        ((-3, 6), (0, 4))
+        """
+        found = []
+        for lvl, level in enumerate(self.levels):
+            bounds = level_bounds(level)
+            if bounds is None:
+                rule = "expected a level of known size"
+                raise EncodingError(f"{rule}, but got level {lvl} ({level}) of {self.map_text()}: see with_slots")
+            found.append((bounds[0].evaluate((), shape), bounds[1].evaluate((), shape)))
+        return tuple(found)
+
+    def with_slots(self, width: int) -> Encoding:
+        """Returns the same format with the number of slots in every slot level `c * i`.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> encoding("[c](i, j) -> (c * i : dense, i : dense, j : singleton)").with_slots(3).map_text()
+        '[c](i, j) -> (i * (c * 3) : dense, i : dense, j : singleton)'
+        """
+        return replace(self, levels=tuple(sized_slots(level, width) for level in self.levels))
 
     def check_rank(self, rank: int) -> None:
         """Raises RankError unless a tensor of `rank` dimensions can have this encoding."""
@@ -245,8 +280,37 @@ class Encoding:
         """Returns the attribute as people wrote it, names kept; `str` gives the canonical one."""
         return print_attribute(self, self.dim_names, self.symbol_names)
 
+    @property
+    def is_native(self) -> bool:
+        """Returns whether the dialect can say this encoding, so that a module can carry it."""
+        return self.foreign_reason is None
+
+    @property
+    def foreign_reason(self) -> str | None:
+        """Returns which level the dialect cannot say and what it lacks, or None if it can say all.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> print(encoding("(i, j) -> (j - i : dense, i : dense)").foreign_reason)
+        level 0 (j - i : dense): the dialect failed to infer lvlToDim from dimToLvl: ...
+        """
+        return foreign_reason(self)
+
+    def level_space(self) -> LevelSpace:
+        """Returns the plain encoding that the same buffers have as a tensor with a dimension for each level.
+
+        Raises:
+            UnsupportedError: where there is none: slices, and symbols that stand for no slots.
+        """
+        return level_space(self)
+
     def to_mlir(self) -> str:
-        """Returns the attribute text exactly as MLIR itself prints it."""
+        """Returns the attribute text exactly as MLIR itself prints it.
+
+        Raises:
+            UnsupportedError: for an encoding that the dialect cannot say; `str` prints those too.
+        """
+        if (reason := self.foreign_reason) is not None:
+            raise UnsupportedError(f"expected an encoding that the dialect can say, but got {reason}")
         return print_attribute(self)
 
     def describe(self) -> str:
@@ -254,16 +318,16 @@ class Encoding:
         return describe(self)
 
     def __str__(self) -> str:
-        return self.to_mlir()
+        return print_attribute(self)
 
     def __repr__(self) -> str:
         return f"encoding({self.to_text()!r})"
 
 
-def _block(level: LevelSpec) -> tuple[int, int]:
-    """Returns the dimension and block size of a level `d floordiv c` or `d mod c`, else zeros."""
-    match level.expr:
-        case AffineBinary(AffineOp.FLOORDIV | AffineOp.MOD, Dim(dim), Constant(size)):
-            return dim, size
-        case _:
-            return 0, 0
+def _starts_aos(kind: LevelType) -> bool:
+    return kind.format in (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED)
+
+
+def _terms(level: LevelSpec) -> tuple[tuple[Atom, int], ...]:
+    form = form_of(level.expr)
+    return form.terms if form is not None else ()

@@ -1,36 +1,19 @@
-"""Level formats and their properties, in the dialect's words.
+"""A level's type: its format, its properties, and the parameters in brackets.
 
-The names and their meaning are those of `SparseTensorAttrDefs.td`; level
-formats as composable parts of a tensor format are from Chou et al. 2018,
-section 3.
+The names and their meaning are those of `SparseTensorAttrDefs.td`, and of Chou
+et al. 2018, section 3, for the formats that the dialect lacks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+
+from mlir_sparse.encoding.interval import Interval
+from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
+from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, LevelFunctions, Promise
 
 __all__ = ["LevelFormat", "LevelProperty", "LevelType"]
-
-
-class LevelFormat(Enum):
-    """How one level stores its coordinates."""
-
-    DENSE = "dense"
-    BATCH = "batch"
-    COMPRESSED = "compressed"
-    LOOSE_COMPRESSED = "loose_compressed"
-    SINGLETON = "singleton"
-    STRUCTURED = "structured"
-
-
-class LevelProperty(Enum):
-    """What a level does not promise (`nonunique`, `nonordered`), or how it is laid out (`soa`)."""
-
-    NONUNIQUE = "nonunique"
-    NONORDERED = "nonordered"
-    SOA = "soa"
-
 
 # Properties print in the order of the dialect's own printer.
 _PROPERTY_ORDER = tuple(LevelProperty)
@@ -38,16 +21,30 @@ _PROPERTY_ORDER = tuple(LevelProperty)
 
 @dataclass(frozen=True, slots=True)
 class LevelType:
-    """A level format with its properties; `n` and `m` for `structured[n, m]` only."""
+    """A level format with its properties.
+
+    Args:
+        format: the level format.
+        properties: what it does not promise, or how it is laid out.
+        n: how many of every m coordinates there are, for `structured[n, m]` only.
+        m: likewise.
+        interval: the coordinates there are, for `dense[low, high]` and `range[low, high]`.
+    """
 
     format: LevelFormat
     properties: tuple[LevelProperty, ...] = ()
     n: int | None = None
     m: int | None = None
+    interval: Interval | None = None
 
     def __post_init__(self) -> None:
         ordered = tuple(p for p in _PROPERTY_ORDER if p in self.properties)
         object.__setattr__(self, "properties", ordered)
+
+    @property
+    def functions(self) -> LevelFunctions:
+        """Returns what the level format can do, promises and stores."""
+        return LEVEL_FUNCTIONS[self.format]
 
     @property
     def unique(self) -> bool:
@@ -57,7 +54,7 @@ class LevelType:
     @property
     def ordered(self) -> bool:
         """Returns whether coordinates below one parent are ascending."""
-        return LevelProperty.NONORDERED not in self.properties
+        return self.functions.ordered is not Promise.NEVER and LevelProperty.NONORDERED not in self.properties
 
     @property
     def soa(self) -> bool:
@@ -67,14 +64,28 @@ class LevelType:
     @property
     def has_positions(self) -> bool:
         """Returns whether the level stores positions."""
-        return self.format in (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED)
+        if self.format is LevelFormat.RANGE:
+            return self.interval is not None and self.interval.stored > 0
+        return self.functions.positions is not None
 
     @property
     def has_coordinates(self) -> bool:
         """Returns whether the level stores coordinates."""
-        return self.format not in (LevelFormat.DENSE, LevelFormat.BATCH)
+        if self.format is LevelFormat.RANGE:
+            return self.interval is not None and self.interval.stored == 2
+        return self.functions.coordinates is not None
 
-    def __str__(self) -> str:
+    @property
+    def is_native(self) -> bool:
+        """Returns whether the dialect has a word for the level."""
+        return self.functions.native and self.interval is None
+
+    def to_text(self, dim_names: Sequence[str] = (), symbol_names: Sequence[str] = ()) -> str:
+        """Returns the type as it stands in a map, with the names given."""
         bracket = f"[{self.n}, {self.m}]" if self.format is LevelFormat.STRUCTURED else ""
+        bracket = self.interval.to_text(dim_names, symbol_names) if self.interval else bracket
         names = ", ".join(p.value for p in self.properties)
         return f"{self.format.value}{bracket}" + (f"({names})" if names else "")
+
+    def __str__(self) -> str:
+        return self.to_text()

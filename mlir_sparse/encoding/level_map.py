@@ -27,7 +27,7 @@ class LevelSpec:
 
     def to_text(self, dim_names: Sequence[str] = (), symbol_names: Sequence[str] = ()) -> str:
         """Returns the level as it stands in a map, with the names given."""
-        return f"{self.expr.to_text(dim_names, symbol_names)} : {self.type}"
+        return f"{self.expr.to_text(dim_names, symbol_names)} : {self.type.to_text(dim_names, symbol_names)}"
 
     def __str__(self) -> str:
         return self.to_text()

@@ -1,10 +1,12 @@
-"""Text to level types: `compressed(nonunique)`, `structured[2, 4]`, and the older spellings of both."""
+"""Text to level types: `compressed(nonunique)`, `structured[2, 4]`, `range[0, i + 1]`, and older spellings."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from mlir_sparse.affine.parser import parse_integer
+from mlir_sparse.affine.parser import parse_affine_expr, parse_integer
+from mlir_sparse.encoding.interval import Interval
 from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
 from mlir_sparse.encoding.verify import level_type_fault
 from mlir_sparse.errors import EncodingError
@@ -15,14 +17,23 @@ __all__ = ["parse_level_type"]
 
 _FORMATS = {f.value: f for f in LevelFormat}
 _PROPERTIES = {p.value: p for p in LevelProperty}
+# What may have its coordinates confined to an interval.
+_BOUNDED = (LevelFormat.DENSE, LevelFormat.RANGE)
 # What the published dialect documentation still calls `structured[2, 4]`.
 _OLD_STRUCTURED = re.compile(r"block([0-9]{1,3})_([0-9]{1,3})")
 # The property that made a compressed level a loose_compressed one.
 _HIGH = "high"
 
 
-def parse_level_type(cursor: Cursor) -> LevelType:
-    """Takes a level format and its properties.
+def parse_level_type(
+    cursor: Cursor, dims: Mapping[str, int] | None = None, symbols: Mapping[str, int] | None = None
+) -> LevelType:
+    """Takes a level format, what stands in brackets after it, and its properties.
+
+    Args:
+        cursor: where to read.
+        dims: the position of each dimension name, for bounds.
+        symbols: the position of each symbol name, likewise.
 
     Raises:
         EncodingSyntaxError: for an unknown format or property.
@@ -39,6 +50,7 @@ def parse_level_type(cursor: Cursor) -> LevelType:
         cursor.fail(f"{rule}, but got {start.describe()}")
     cursor.take()
     level_format, sizes = _format(cursor, start.text)
+    interval = _interval(cursor, dims or {}, symbols or {}) if level_format in _BOUNDED and cursor.at("[") else None
     words = _words(cursor)
     if _HIGH in words and level_format is LevelFormat.COMPRESSED:
         level_format = LevelFormat.LOOSE_COMPRESSED
@@ -46,23 +58,37 @@ def parse_level_type(cursor: Cursor) -> LevelType:
         rule = "invalid level type: level format doesn't support the properties"
         cursor.fail(f"{rule}, but got {start.text}(high)", start.span.to(cursor.previous), EncodingError)
     properties = tuple(_PROPERTIES[word] for word in words if word != _HIGH)
-    kind = LevelType(level_format, properties, *sizes)
+    n, m = sizes or (None, None)
+    kind = LevelType(level_format, properties, n, m, interval)
     if message := level_type_fault(kind):
         cursor.fail(message, start.span.to(cursor.previous), EncodingError)
     return kind
 
 
-def _format(cursor: Cursor, word: str) -> tuple[LevelFormat, tuple[int, ...]]:
+def _format(cursor: Cursor, word: str) -> tuple[LevelFormat, tuple[int, int] | None]:
     if old := _OLD_STRUCTURED.fullmatch(word):
         return LevelFormat.STRUCTURED, (int(old[1]), int(old[2]))
     if word not in _FORMATS:
-        known = "dense, batch, compressed, loose_compressed, singleton or structured[n, m]"
+        *others, last = (f"{name}[n, m]" if name == "structured" else name for name in _FORMATS)
+        known = f"{', '.join(others)} or {last}"
         cursor.fail(f"unknown level format: {word}, expected {known}", cursor.previous)
     level_format = _FORMATS[word]
-    return level_format, _sizes(cursor) if level_format is LevelFormat.STRUCTURED else ()
+    return level_format, _sizes(cursor) if level_format is LevelFormat.STRUCTURED else None
 
 
-def _sizes(cursor: Cursor) -> tuple[int, ...]:
+def _interval(cursor: Cursor, dims: Mapping[str, int], symbols: Mapping[str, int]) -> Interval:
+    """Takes `[low, high]` or `[low]`; `?` is a bound that is stored."""
+    cursor.expect("[")
+    low = None if cursor.accept("?") else parse_affine_expr(cursor, dims, symbols)
+    if cursor.accept("]"):
+        return Interval(low, to_end=True)
+    cursor.expect(",", "`,` or `]` in the bounds of a level, as [0, i + 1]")
+    high = None if cursor.accept("?") else parse_affine_expr(cursor, dims, symbols)
+    cursor.expect("]", "`]` after the bounds of a level, as [0, i + 1]")
+    return Interval(low, high)
+
+
+def _sizes(cursor: Cursor) -> tuple[int, int]:
     start = cursor.previous
     sizes: list[int] = []
     if cursor.accept("["):
@@ -75,7 +101,7 @@ def _sizes(cursor: Cursor) -> tuple[int, ...]:
         cursor.expect("]", "`,` or `]` in structured n out of m")
     if len(sizes) != 2:
         cursor.fail(f"expected exactly 2 structured sizes, but got {len(sizes)}", start.to(cursor.previous))
-    return tuple(sizes)
+    return sizes[0], sizes[1]
 
 
 def _words(cursor: Cursor) -> list[str]:

@@ -127,7 +127,7 @@ def _parse_level(cursor: Cursor, parsed: ParsedMap, scope: Mapping[str, int]) ->
     name = _parse_level_name(cursor, parsed) if parsed.level_names else None
     expr = parse_affine_expr(cursor, scope, parsed.symbols)
     cursor.expect(":", "`:` and a level format")
-    kind = parse_level_type(cursor)
+    kind = parse_level_type(cursor, scope, parsed.symbols)
     parsed.spans["level", len(parsed.levels)] = start.span.to(cursor.previous)
     parsed.levels.append(LevelSpec(expr, kind, name))
 

@@ -31,5 +31,22 @@ def print_encoding_map(encoding: Encoding, dim_names: Sequence[str] = (), symbol
     symbols = list(symbol_names) or [f"s{s}" for s in range(len(encoding.symbol_names))]
     bracket = f"[{', '.join(symbols)}]" if symbols else ""
     specs = [f"{dim} : {part}" for dim, part in zip(dims, encoding.slices, strict=True)] if encoding.slices else dims
-    levels = ", ".join(level.to_text(dims, symbols) for level in encoding.levels)
-    return f"{bracket}({', '.join(specs)}) -> ({levels})"
+    levels = [level.to_text(dims, symbols) for level in encoding.levels]
+    if encoding.has_inferred_inverse:
+        return f"{bracket}({', '.join(specs)}) -> ({', '.join(levels)})"
+    names = _level_names(encoding, [*dims, *symbols]) if dim_names else [f"l{lvl}" for lvl in range(encoding.lvl_rank)]
+    inverse = encoding.lvl_to_dim.results
+    specs = [f"{dim} = {expr.to_text(names)}" for dim, expr in zip(dims, inverse, strict=True)]
+    levels = [f"{name} = {level}" for name, level in zip(names, levels, strict=True)]
+    return f"{bracket}{{{', '.join(names)}}}({', '.join(specs)}) -> ({', '.join(levels)})"
+
+
+def _level_names(encoding: Encoding, taken: Sequence[str]) -> list[str]:
+    """Returns a name for each level: its own, or l0, l1, ..., where those of dimensions leave it free."""
+    names: list[str] = []
+    for lvl, level in enumerate(encoding.levels):
+        name = level.name or f"l{lvl}"
+        while name in taken or name in names:
+            name += "_"
+        names.append(name)
+    return names

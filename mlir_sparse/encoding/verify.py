@@ -3,7 +3,8 @@
 The rules are those of `SparseTensorEncodingAttr::verify`. Where upstream
 checks less than it goes on to rely on (a map that covers only some of the
 dimensions, a wrong inverse that happens to be the one it infers), the encoding
-is refused here too.
+is refused here too. What the dialect refuses only because it has no word for
+it (`mlir_sparse.encoding.foreign`) passes.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from itertools import pairwise
 from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
 from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
 from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.level_maps import infer_lvl_to_dim, levels_needed, undoes
 from mlir_sparse.encoding.slice import DimSlice
 from mlir_sparse.encoding.value import TypedValue
 
 __all__ = ["Fault", "first_fault", "level_type_fault"]
 
 _WIDTHS = (0, 8, 16, 32, 64)
-_BEFORE_SINGLETON = (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED, LevelFormat.SINGLETON)
-_WITHOUT_PROPERTIES = (LevelFormat.DENSE, LevelFormat.BATCH, LevelFormat.STRUCTURED)
+# Below these a parent is no place for one coordinate: batches are apart, n:m levels are the last.
+_NOT_BEFORE_SINGLETON = (LevelFormat.BATCH, LevelFormat.STRUCTURED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,29 @@ def level_type_fault(kind: LevelType) -> str | None:
             return f"expected n <= m in n_out_of_m, but got n = {kind.n} and m = {kind.m}"
         if kind.n < 0 or kind.m > 255:
             return f"expected structured sizes of 0 to 255, but got [{kind.n}, {kind.m}]"
-    if kind.format in _WITHOUT_PROPERTIES and kind.properties:
+    if kind.interval is not None and (message := _interval_fault(kind)):
+        return message
+    # `soa` has a rule of its own.
+    allowed = (*kind.functions.declares, *([LevelProperty.SOA] if kind.functions.declares else []))
+    if any(p not in allowed for p in kind.properties):
         return f"invalid level type: level format doesn't support the properties, but got {kind}"
+    return None
+
+
+def _interval_fault(kind: LevelType) -> str | None:
+    interval = kind.interval
+    assert interval is not None
+    if kind.format is LevelFormat.RANGE:
+        return None
+    if kind.format is not LevelFormat.DENSE:
+        return f"expected [low, high] only after dense and range, but got {kind}"
+    low, high = interval.low, interval.high
+    if not isinstance(low, Constant) or not isinstance(high, Constant):
+        return (
+            f"expected numbers as the bounds of a dense level, as dense[-1, 2], but got {kind}: range takes expressions"
+        )
+    if low.value >= high.value:
+        return f"expected low < high in dense[low, high], but got low = {low} and high = {high}"
     return None
 
 
@@ -111,7 +134,7 @@ def _singletons(types: Sequence[LevelType]) -> Iterator[Fault]:
     above: LevelType | None = None
     for lvl, kind in enumerate(types):
         if kind.format is LevelFormat.SINGLETON:
-            if above is None or above.format not in _BEFORE_SINGLETON:
+            if above is None or above.format in _NOT_BEFORE_SINGLETON:
                 rule = "expected compressed or loose_compressed level before singleton level"
                 yield Fault(f"{rule}, but got {above or 'no level'} before it", "level", lvl)
             elif above.format is LevelFormat.SINGLETON and above.soa != kind.soa:
@@ -137,8 +160,10 @@ def _soa(types: Sequence[LevelType]) -> Iterator[Fault]:
 
 def _dense_after_nonunique(types: Sequence[LevelType]) -> Iterator[Fault]:
     for lvl, (above, kind) in enumerate(pairwise(types), start=1):
-        if kind.format is LevelFormat.DENSE and not above.unique:
-            yield Fault(f"dense level cannot follow a non-unique level, but got {above} before it", "level", lvl)
+        if kind.format in (LevelFormat.DENSE, LevelFormat.RANGE) and not above.unique:
+            yield Fault(
+                f"{kind.format.value} level cannot follow a non-unique level, but got {above} before it", "level", lvl
+            )
 
 
 def _structured(draft: Draft) -> Iterator[Fault]:
@@ -198,15 +223,32 @@ def _block_sizes(dim_to_lvl: AffineMap) -> list[int]:
 
 def _maps(draft: Draft) -> Iterator[Fault]:
     dim_to_lvl, given = draft.dim_to_lvl, draft.lvl_to_dim_given
-    inverse = dim_to_lvl.inverse()
-    if inverse is None and draft.num_symbols == 0:
-        rule = "failed to infer lvlToDim from dimToLvl"
-        yield Fault(f"{rule}: expected every dimension once, as d or as d floordiv c and d mod c, but got {dim_to_lvl}")
-    if given is not None and given != inverse:
+    inverse: AffineMap | str | None = infer_lvl_to_dim(draft.dim_rank, draft.levels)
+    is_given_right = given is not None and undoes(given, draft.dim_rank, draft.levels)
+    if isinstance(inverse, str) and not is_given_right:
+        # MLIR reads any map with symbols; what it stands for, nobody may know.
+        if draft.num_symbols == 0:
+            yield Fault(f"failed to infer lvlToDim from dimToLvl: {inverse}, but got {dim_to_lvl}")
+        inverse = None
+    if given is not None and not is_given_right:
         rule = "expected lvlToDim to be an inverse of dimToLvl"
         yield Fault(f"{rule}, {inverse or 'which has none'}, but got {given}", "lvlToDim")
     if draft.dim_rank > len(draft.levels):
         yield Fault(f"unexpected dimToLvl mapping from {draft.dim_rank} to {len(draft.levels)}")
+    lvl_to_dim = given if isinstance(inverse, str) else inverse
+    if lvl_to_dim is not None:
+        yield from _determined(draft, lvl_to_dim)
+
+
+def _determined(draft: Draft, lvl_to_dim: AffineMap) -> Iterator[Fault]:
+    """Checks that offsets and bounds follow from the coordinates of the levels above them."""
+    for lvl, level in enumerate(draft.levels):
+        interval = level.type.interval
+        wanted = [("offset", level.expr)] if level.type.format is LevelFormat.OFFSET else []
+        wanted += [("bounds", bound) for bound in interval.exprs] if interval is not None else []
+        for word, expr in wanted:
+            if any(needed >= lvl for needed in levels_needed(expr, lvl_to_dim)):
+                yield Fault(f"expected {word} that the levels above determine, but got {expr} in {level}", "level", lvl)
 
 
 def _slices(draft: Draft) -> Iterator[Fault]:

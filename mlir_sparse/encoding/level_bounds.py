@@ -1,0 +1,48 @@
+"""How far the coordinates of a level run, over the sizes of the dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlir_sparse.affine import Constant, Dim, Symbol, mul
+from mlir_sparse.affine.bounds import Bounds, bounds_of
+from mlir_sparse.affine.form import form_of
+from mlir_sparse.encoding.level_format import LevelFormat
+from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.level_maps import slots_of
+
+__all__ = ["level_bounds", "sized_slots"]
+
+
+def level_bounds(level: LevelSpec) -> Bounds | None:
+    """Returns the least coordinate and one more than the greatest, symbol d being the size of dimension d.
+
+    None where no size says: a map with other symbols, and slots whose number the data decides.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> low, high = level_bounds(encoding("(i, j) -> (j - i : compressed, i : range)").levels[0])
+    >>> print(low, "to", high)
+    -s0 + 1 to s1
+    """
+    if slots := slots_of(level):
+        return None if slots.width is None else (Constant(0), Constant(slots.width))
+    interval = level.type.interval
+    if interval is not None and level.type.format is LevelFormat.DENSE:
+        low, high = interval.low, interval.high
+        assert low is not None
+        assert high is not None
+        return low, high
+    form = form_of(level.expr)
+    if form is None:
+        return None
+    dims = level.expr.dims()
+    return bounds_of(form, [(Constant(0), Symbol(d)) for d in range(max(dims, default=-1) + 1)])
+
+
+def sized_slots(level: LevelSpec, width: int) -> LevelSpec:
+    """Returns a slot level with its number of slots, and any other level as it is."""
+    slots = slots_of(level)
+    if slots is None:
+        return level
+    (dim,), (symbol,) = level.expr.dims(), level.expr.symbols()
+    return replace(level, expr=mul(Dim(dim), mul(Symbol(symbol), Constant(width))))

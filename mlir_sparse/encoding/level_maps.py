@@ -1,0 +1,101 @@
+"""What the levels of an encoding say of the dimensions: slots, offsets, and the way back.
+
+Two kinds of level add nothing to what the others say, and stay out of the
+inverse: an `offset` level, which the levels above add up to, and a *slot*
+level `c * 3 * i` over a symbol c. That is the dialect's spelling of counting
+(`#i` in Chou et al. 2020): the entries with the same i are numbered, and the
+n-th of them is in slot n of 3; `c * i` leaves the number of slots to the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir_sparse.affine import AffineBinary, AffineExpr, AffineMap, AffineOp, Constant, Dim, Symbol
+from mlir_sparse.affine.form import form_of
+from mlir_sparse.affine.inverse import infer_inverse
+from mlir_sparse.encoding.level_format import LevelFormat
+from mlir_sparse.encoding.level_map import LevelSpec
+
+__all__ = ["Slots", "infer_lvl_to_dim", "levels_needed", "said_by", "slots_of", "undoes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """What a slot level counts.
+
+    Args:
+        dim: the dimension whose entries it numbers.
+        width: the number of slots, or None where the data decides.
+    """
+
+    dim: int
+    width: int | None
+
+
+def slots_of(level: LevelSpec) -> Slots | None:
+    """Returns what a level counts, or None unless it is a slot level.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> slots_of(encoding("[c](i, j) -> (c * 3 * i : dense, i : dense, j : singleton)").levels[0])
+    Slots(dim=0, width=3)
+    """
+    if level.type.format is not LevelFormat.DENSE or level.type.interval is not None:
+        return None
+    match level.expr:
+        case AffineBinary(AffineOp.MUL, Dim(dim), Symbol()):
+            return Slots(dim, None)
+        case AffineBinary(AffineOp.MUL, Dim(dim), AffineBinary(AffineOp.MUL, Symbol(), Constant(width))) if width > 0:
+            return Slots(dim, width)
+        case AffineBinary(AffineOp.MUL, AffineBinary(AffineOp.MUL, Dim(dim), Symbol()), Constant(width)) if width > 0:
+            return Slots(dim, width)
+        case _:
+            return None
+
+
+def said_by(levels: Sequence[LevelSpec]) -> list[int]:
+    """Returns the levels that say something of the dimensions: all but slots and offsets."""
+    return [
+        lvl
+        for lvl, level in enumerate(levels)
+        if slots_of(level) is None and level.type.format is not LevelFormat.OFFSET
+    ]
+
+
+def infer_lvl_to_dim(dim_rank: int, levels: Sequence[LevelSpec]) -> AffineMap | str:
+    """Returns the map from levels back to dimensions, or why none can be inferred."""
+    kept = said_by(levels)
+    found = infer_inverse(dim_rank, tuple(levels[lvl].expr for lvl in kept))
+    if isinstance(found, str):
+        return found
+    back = AffineMap(len(kept), 0, found)
+    onto = AffineMap(len(levels), 0, tuple(Dim(lvl) for lvl in kept))
+    return back.compose(onto)
+
+
+def undoes(given: AffineMap, dim_rank: int, levels: Sequence[LevelSpec]) -> bool:
+    """Returns whether a map from levels to dimensions can be shown to undo the levels' own."""
+    slots = {lvl for lvl, level in enumerate(levels) if slots_of(level) is not None}
+    if any(slots & set(result.dims()) for result in given.results):
+        return False
+    exprs = tuple(Constant(0) if lvl in slots else level.expr for lvl, level in enumerate(levels))
+    there = AffineMap(dim_rank, 0, exprs)
+    return given.num_symbols == 0 and given.is_inverse_of(there)
+
+
+def levels_needed(expr: AffineExpr, lvl_to_dim: AffineMap) -> tuple[int, ...]:
+    """Returns the levels whose coordinates an expression over dimensions is a function of, ascending.
+
+    >>> from mlir_sparse.affine import parse_affine_map
+    >>> dia = parse_affine_map("(d, i) -> (i, d + i)")
+    >>> levels_needed(Dim(1), dia), levels_needed(Dim(0), dia)
+    ((0, 1), (1,))
+    """
+    form = form_of(AffineMap(lvl_to_dim.num_results, 0, (expr,)).compose(lvl_to_dim).results[0])
+    if form is None:
+        return tuple(range(lvl_to_dim.num_dims))
+    used = {lvl for result in lvl_to_dim.results for lvl in result.dims()}
+    if form.is_linear:
+        used = {atom.position for atom, _ in form.terms if isinstance(atom, Dim)}
+    return tuple(sorted(used))

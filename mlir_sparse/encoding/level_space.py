@@ -1,0 +1,238 @@
+"""Level space: the tensor that the buffers are, seen with a dimension for each level.
+
+What the dialect cannot say of a tensor's dimensions (a skew, slots, nested
+blocks), it can mostly say of its levels: there the map is the identity. A
+kernel then reads the plain tensor, and writes for each dimension of the
+original the expression over levels that it equals. For DIA of an s0 by s1
+matrix, `y(i) = A(i,j) * x(j)` becomes `y(l1) = L(l0,l1) * x(l0 + l1 - s0 + 1)`.
+
+Coordinates of MLIR's tensors start at 0, those of levels need not: `j - i`
+starts at 1 - s0. Each view has the offset that is to be added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from mlir_sparse.affine import AffineExpr, AffineMap, Constant, Dim, add
+from mlir_sparse.affine.bounds import Bounds, bounds_of, scale
+from mlir_sparse.affine.form import form_of
+from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
+from mlir_sparse.encoding.level_bounds import level_bounds
+from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.level_maps import slots_of
+from mlir_sparse.errors import EncodingError, UnsupportedError
+
+if TYPE_CHECKING:  # the value asks this module
+    from mlir_sparse.encoding.encoding import Encoding
+
+__all__ = ["Buffer", "LevelSpace", "LevelView", "level_space"]
+
+_DENSE = LevelType(LevelFormat.DENSE)
+_ZERO = Constant(0)
+
+
+class Buffer(Enum):
+    """Where a buffer of the plain tensor comes from."""
+
+    NONE = "none"
+    """The level has no such buffer."""
+    STORED = "stored"
+    """It is the array of the source level."""
+    SHIFTED = "shifted"
+    """It is the array of the source level with the offset added to each coordinate."""
+    MADE = "made"
+    """It follows from what is stored, but is to be written out; see `level_space`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelView:
+    """A dimension of level space.
+
+    Args:
+        source: the level of the original encoding that it shows.
+        type: how the plain tensor stores it.
+        offset: what to add to the level's coordinates, symbol d being the size of dimension d.
+        size: the extent, likewise; None where only the storage says (slots, hash tables).
+        positions: where its positions come from.
+        coordinates: where its coordinates come from.
+    """
+
+    source: int
+    type: LevelType
+    offset: AffineExpr = _ZERO
+    size: AffineExpr | None = None
+    positions: Buffer = Buffer.NONE
+    coordinates: Buffer = Buffer.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSpace:
+    """An encoding seen as a plain one over levels.
+
+    Args:
+        encoding: the plain encoding: identity map, native.
+        views: what each of its dimensions is.
+        lvl_to_dim: each dimension of the original over those of level space, symbol d being its size.
+        dim_bounds: between which numbers these expressions run. What lies outside
+            `[0, s_d)` is padding: it holds zeros, and other operands are to be padded as far.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> dia = encoding("(i, j) -> (j - i : compressed, i : range)").level_space()
+    >>> print(dia.encoding.map_text())
+    (l0, i) -> (l0 : compressed, i : dense)
+    >>> print(dia.lvl_to_dim)
+    (d0, d1)[s0, s1] -> (d1, d0 + d1 - s0 + 1)
+    """
+
+    encoding: Encoding
+    views: tuple[LevelView, ...]
+    lvl_to_dim: AffineMap
+    dim_bounds: tuple[Bounds, ...]
+
+    @property
+    def is_made(self) -> bool:
+        """Returns whether some buffer is neither stored nor a shifted copy."""
+        return any(Buffer.MADE in (view.positions, view.coordinates) for view in self.views)
+
+    def shape(self, shape: Sequence[int], widths: Sequence[int] = ()) -> tuple[int, ...]:
+        """Returns the extents of the plain tensor.
+
+        Args:
+            shape: the extents of the original.
+            widths: the extents that only the storage says, in the order of the views.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> encoding("(i, j) -> (j - i : compressed, i : range)").level_space().shape((4, 6))
+        (9, 4)
+        """
+        rest = iter(widths)
+        return tuple(max(0, v.size.evaluate((), shape)) if v.size is not None else next(rest) for v in self.views)
+
+    def offsets(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Returns what is added to the coordinates of each level of a tensor of a given shape.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> encoding("(i, j) -> (j - i : compressed, i : range)").level_space().offsets((4, 6))
+        (3, 0)
+        """
+        return tuple(view.offset.evaluate((), shape) for view in self.views)
+
+
+def level_space(encoding: Encoding) -> LevelSpace:
+    """Returns the plain view of an encoding; see `Encoding.level_space`.
+
+    - `range` is dense: what lies outside the interval holds zeros. With bounds it is
+      compressed, positions counted up from the lengths unless stored, coordinates written out.
+    - `offset` is left out: it stores nothing.
+    - A singleton below anything but a compressed level is loose_compressed: positions `[p, p + 1]`
+      below parent p, or `[p, p]` where its coordinate is -1.
+    - `hashed` is a dense level of slots, one a place in the table, and below it one such singleton.
+    """
+    if encoding.has_slices:
+        raise UnsupportedError(f"expected the encoding of a whole tensor, but got slices in {encoding.map_text()}")
+    try:
+        lvl_to_dim = encoding.lvl_to_dim
+    except EncodingError as error:
+        raise UnsupportedError(f"expected a map with an inverse, but {error.message}") from None
+    views = tuple(_views(encoding.levels))
+    names: list[str] = []
+    for at, view in enumerate(views):
+        is_table = at + 1 < len(views) and views[at + 1].source == view.source
+        names.append(_name(encoding, view.source, is_table, names))
+    plain = replace(
+        encoding,
+        dim_names=tuple(names),
+        levels=tuple(LevelSpec(Dim(at), view.type) for at, view in enumerate(views)),
+        lvl_to_dim_given=None,
+        symbol_names=(),
+        preset=None,
+    )
+    return LevelSpace(plain, views, _shifted(encoding, lvl_to_dim, views), _dim_bounds(encoding, lvl_to_dim))
+
+
+def _views(levels: Sequence[LevelSpec]) -> Iterator[LevelView]:
+    above: LevelType | None = None
+    is_above_native = True
+    for lvl, level in enumerate(levels):
+        if level.type.format is LevelFormat.OFFSET:
+            continue
+        for view in _view(lvl, level, above, is_above_native):
+            above = view.type
+            yield view
+        is_above_native = level.type == above
+
+
+def _view(lvl: int, level: LevelSpec, above: LevelType | None, is_above_native: bool) -> list[LevelView]:
+    kind, bounds = level.type, level_bounds(level)
+    low, high = bounds or (_ZERO, None)
+    offset = scale(low, -1)
+    size = None if high is None else add(high, offset)
+    stored = Buffer.NONE
+    if kind.has_coordinates:
+        stored = Buffer.STORED if offset == _ZERO else Buffer.SHIFTED
+    positions = Buffer.STORED if kind.has_positions else Buffer.NONE
+    sparse = LevelView(lvl, LevelType(LevelFormat.LOOSE_COMPRESSED), offset, size, Buffer.MADE, stored)
+    match kind.format:
+        case LevelFormat.HASHED:
+            return [LevelView(lvl, _DENSE), sparse]
+        case LevelFormat.DENSE:
+            return [LevelView(lvl, _DENSE, offset, size)]
+        case LevelFormat.RANGE if kind.interval is None:
+            return [LevelView(lvl, _DENSE, offset, size)]
+        case LevelFormat.RANGE:
+            made = positions if kind.has_positions else Buffer.MADE
+            return [LevelView(lvl, LevelType(LevelFormat.COMPRESSED), offset, size, made, Buffer.MADE)]
+        case LevelFormat.SINGLETON if above is None or not above.has_coordinates:
+            loose = LevelType(LevelFormat.LOOSE_COMPRESSED, tuple(p for p in kind.properties if p != LevelProperty.SOA))
+            return [replace(sparse, type=loose)]
+        case LevelFormat.SINGLETON if not is_above_native:
+            # Its coordinates are an array by themselves, as are those above it.
+            kind = replace(kind, properties=(*kind.properties, LevelProperty.SOA))
+    return [LevelView(lvl, kind, offset, size, positions, stored)]
+
+
+def _name(encoding: Encoding, lvl: int, is_table: bool, taken: Sequence[str]) -> str:
+    """Returns the name of the dimension that a level is in level space."""
+    level = encoding.levels[lvl]
+    name = level.name or f"l{lvl}"
+    if isinstance(level.expr, Dim):
+        name = encoding.dim_names[level.expr.position]
+    elif slots_of(level):
+        name = encoding.symbol_names[level.expr.symbols()[0]]
+    name = f"{name}_slot" if is_table else name
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _shifted(encoding: Encoding, lvl_to_dim: AffineMap, views: Sequence[LevelView]) -> AffineMap:
+    """Returns the inverse map over the dimensions of level space, which all start at 0."""
+    # The last view of a level has its coordinate; the one before is a table's slots.
+    at = {view.source: place for place, view in enumerate(views)}
+    levels = tuple(Dim(at.get(lvl, 0)) for lvl in range(encoding.lvl_rank))
+    results = []
+    for expr in lvl_to_dim.results:
+        form = form_of(expr)
+        if form is None or not form.is_linear:
+            raise UnsupportedError(f"expected dimensions that are sums of levels, but got {expr} of {lvl_to_dim}")
+        moved = AffineMap(len(views), 0, levels)
+        (result,) = AffineMap(encoding.lvl_rank, 0, (expr,)).compose(moved).results
+        for atom, factor in form.terms:  # constants and sizes stand after the levels
+            assert isinstance(atom, Dim)
+            result = add(result, scale(views[at[atom.position]].offset, -factor))
+        results.append(result)
+    return AffineMap(len(views), encoding.dim_rank, tuple(results))
+
+
+def _dim_bounds(encoding: Encoding, lvl_to_dim: AffineMap) -> tuple[Bounds, ...]:
+    levels = [level_bounds(level) or (_ZERO, Constant(1)) for level in encoding.levels]
+    found = []
+    for expr in lvl_to_dim.results:
+        form = form_of(expr)
+        assert form is not None  # an inverse is a sum of levels, or was shown right in this form
+        found.append(bounds_of(form, levels))
+    return tuple(found)
