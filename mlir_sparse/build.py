@@ -90,7 +90,7 @@ class Build:
         stages = tuple(
             _call_stage(next(functions), self.program, module.addresses)
             if isinstance(step, plan.Generic)
-            else runtime.Convert(step.result, step.operand, self.program.type_of(step.result), step.drop_zeros)
+            else _native_stage(step, self.program)
             for step in self.program.steps
         )
         return runtime.Executable(stages, self.program.result, module)
@@ -122,9 +122,20 @@ class Build:
 
 def _native_steps(program: plan.Program) -> str:
     """Returns the steps between the functions of a module as comments that MLIR skips."""
-    steps = [step for step in program.steps if isinstance(step, plan.Conversion)]
-    lines = (f"// {s.result} = {s.operand} as {program.type_of(s.result)}, natively: {s.reason}\n" for s in steps)
-    return "".join(lines)
+    steps = [step for step in program.steps if not isinstance(step, plan.Generic)]
+    return "".join(
+        f"// {s.result} = {_doing(s)} {s.operand} as {program.type_of(s.result)}: {s.reason}\n" for s in steps
+    )
+
+
+def _doing(step: plan.Conversion | plan.LevelView) -> str:
+    return "natively converted" if isinstance(step, plan.Conversion) else "levels of"
+
+
+def _native_stage(step: plan.Conversion | plan.LevelView, program: plan.Program) -> runtime.Convert | runtime.View:
+    if isinstance(step, plan.LevelView):
+        return runtime.View(step.result, step.operand)
+    return runtime.Convert(step.result, step.operand, program.type_of(step.result), step.drop_zeros)
 
 
 def _call_stage(function: lower.Function, program: plan.Program, addresses: Mapping[str, int]) -> runtime.Call:
@@ -139,16 +150,21 @@ def _call_stage(function: lower.Function, program: plan.Program, addresses: Mapp
     return runtime.Call(
         launcher,
         tuple(access.tensor for access in function.operands),
-        tuple(
-            tuple(s.name if isinstance(s, IndexVar) else None for s in access.subscripts)
-            for access in function.operands
-        ),
+        tuple(tuple(_axis(s, step) for s in access.subscripts) for access in function.operands),
+        tuple((frame.variable.name, frame.operand, frame.dim) for frame in step.frames),
         step.result,
-        tuple(s.name for s in step.target.subscripts if isinstance(s, IndexVar)),
+        tuple(name for s in step.target.subscripts if (name := _axis(s, step)) is not None),
         output.dtype,
         output.encoding,
         step.meeting is plan.Meeting.CONTINUE,
     )
+
+
+def _axis(subscript: notation.Subscript, step: plan.Generic) -> str | None:
+    """Returns the index variable that an axis is of, also where a sum of levels stands for it."""
+    if isinstance(subscript, IndexVar):
+        return subscript.name
+    return next((frame.variable.name for frame in step.frames if frame.subscript == subscript), None)
 
 
 def _parameter(access: notation.Access, kind: TensorType, loops: tuple[IndexVar, ...]) -> _native.Parameter:

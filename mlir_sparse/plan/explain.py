@@ -18,7 +18,7 @@ from mlir_sparse.notation import (
     Reduce,
     ReduceOp,
 )
-from mlir_sparse.plan.program import Conversion, Generic, Meeting, Program
+from mlir_sparse.plan.program import Conversion, Generic, LevelView, Meeting, Program, Step
 
 __all__ = ["explain"]
 
@@ -40,7 +40,9 @@ def explain(program: Program) -> str:
     return "\n".join(lines)
 
 
-def _step(number: int, step: Generic | Conversion, program: Program) -> list[str]:
+def _step(number: int, step: Step, program: Program) -> list[str]:
+    if isinstance(step, LevelView):
+        return [f"step {number}: {step.result} is {step.operand} over its levels", f"  because: {step.reason}"]
     if isinstance(step, Conversion):
         before, after = _named(program.type_of(step.operand)), _named(program.type_of(step.result))
         head = f"step {number}: convert {step.operand} from {before} to {after} as {step.result}"
@@ -49,6 +51,8 @@ def _step(number: int, step: Generic | Conversion, program: Program) -> list[str
     for depth, variable in enumerate(step.loops):
         kind = "reduction" if variable in step.reductions else "parallel"
         lines.append(f"  {'  ' * depth}for {variable} ({kind}) in {_space(step.payload, variable, program)}")
+    for frame in step.frames:
+        lines.append(f"  {frame.subscript} stands for {frame.variable}, counted from the least value it takes")
     if not step.in_order:
         lines.append("  the sparsifier orders the loops of blocked storage itself")
     lines.append(f"  into {step.result}: {_named(program.type_of(step.result))}")

@@ -26,9 +26,10 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.plan.admit import Admission
 from mlir_sparse.plan.cost import nest_cost
+from mlir_sparse.plan.level_space import level_nest, space_of
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.program import Conversion, Generic, Meeting, Program, Step
-from mlir_sparse.plan.storage import is_sparse
+from mlir_sparse.plan.storage import is_sparse, needs_level_space
 from mlir_sparse.plan.terms import Term, accesses_of, addends, combine, needs_distribution, replace_accesses
 from mlir_sparse.plan.values import Values
 
@@ -73,7 +74,7 @@ def plan(spec: KernelSpec, *, densified: bool = False) -> Program:
 def _inputs_first(spec: KernelSpec, steps: list[Step]) -> tuple[Step, ...]:
     """Returns the steps with all conversions of inputs ahead: one that fails must not leave half an output behind."""
     inputs = {name for name, _ in spec.inputs}
-    early = [step for step in steps if isinstance(step, Conversion) and step.operand in inputs]
+    early = [step for step in steps if not isinstance(step, Generic) and step.operand in inputs]
     return (*early, *(step for step in steps if step not in early))
 
 
@@ -199,6 +200,8 @@ class _Planner:
     def _accumulate(self, target: Access, term: Term, meeting: Meeting) -> None:
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
         body = self.admission.payload(term.body, sums=term.op is ReduceOp.SUM)
+        if self._over_levels(target, term, body, meeting):
+            return
         nest = Nest(variables, term.indices, body, None, False)
         choice = self._choice(nest)
         body = self._converted(body, choice)
@@ -208,6 +211,26 @@ class _Planner:
             meeting = Meeting.REPLACE
         reason = _ACCUMULATION[meeting]
         self.values.emit(Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason))
+
+    def _over_levels(self, target: Access, term: Term, body: Expr, meeting: Meeting) -> bool:
+        """Emits a loop nest over the levels of the one sparse operand, if the dialect needs and takes that."""
+        sparse = [a for a in accesses_of(body) if is_sparse(self.values.type_of(a.tensor))]
+        encoding = self.values.type_of(sparse[0].tensor).encoding if len(sparse) == 1 else None
+        if encoding is None or not needs_level_space(encoding, body):
+            return False
+        space = space_of(encoding)
+        if space is None:
+            return False
+        view = self.values.view(sparse[0].tensor, space)
+        nest = level_nest(space, view, sparse[0], target, body, term.indices)
+        payload = Negate(nest.payload) if term.negative else nest.payload
+        kept = set(nest.target.subscripts)
+        reductions = tuple(variable for variable in nest.loops if variable not in kept)
+        reason = f"{_ACCUMULATION[meeting]}, over the levels of {sparse[0].tensor}"
+        self.values.emit(
+            Generic(nest.target, meeting, term.op, nest.loops, reductions, payload, True, reason, nest.frames)
+        )
+        return True
 
     def sparse(self, result: str, variables: tuple[IndexVar, ...], value: Expr, encoding: Encoding | None) -> str:
         """Emits the steps that leave an expression in a sparse value; returns its name."""

@@ -7,9 +7,9 @@ from enum import Enum
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import Access, Expr, IndexVar, ReduceOp
+from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, ReduceOp
 
-__all__ = ["Conversion", "Generic", "Meeting", "Program", "Step"]
+__all__ = ["Conversion", "Frame", "Generic", "LevelView", "Meeting", "Program", "Step"]
 
 
 class Meeting(Enum):
@@ -18,6 +18,25 @@ class Meeting(Enum):
     REPLACE = "="
     START = "from the identity"
     CONTINUE = "onto the present value"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where a variable runs that is a sum of levels: beyond the tensor's edges, over zeros.
+
+    Arrays that it indexes are given that room before the loops, and lose it after.
+
+    Args:
+        variable: the index variable.
+        subscript: what stands for it in the loops, counted from the least value it takes.
+        operand: the tensor whose storage says how far it runs.
+        dim: which of its dimensions the variable is.
+    """
+
+    variable: IndexVar
+    subscript: AffineSubscript
+    operand: str
+    dim: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +52,7 @@ class Generic:
         payload: the scalar computation, free of reductions.
         in_order: whether the sparsifier must keep the loop order (blocked operands are scheduled by it instead).
         reason: why the plan has this step.
+        frames: the variables that are sums of levels, where an operand is read in level space.
     """
 
     target: Access
@@ -43,6 +63,7 @@ class Generic:
     payload: Expr
     in_order: bool
     reason: str
+    frames: tuple[Frame, ...] = ()
 
     @property
     def result(self) -> str:
@@ -82,7 +103,25 @@ class Conversion:
         return f"{self.result} = convert {self.operand}  # {self.reason}"
 
 
-Step = Generic | Conversion
+@dataclass(frozen=True, slots=True)
+class LevelView:
+    """A tensor read as the plain tensor over levels that its buffers are.
+
+    Args:
+        result: the name of the view.
+        operand: the tensor.
+        reason: why the plan has this step.
+    """
+
+    result: str
+    operand: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.result} = levels of {self.operand}  # {self.reason}"
+
+
+Step = Generic | Conversion | LevelView
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ from dataclasses import replace
 
 from mlir_sparse.affine import Dim
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
-from mlir_sparse.notation import Access, IndexVar
+from mlir_sparse.notation import Access, Expr, IndexVar
+from mlir_sparse.plan.terms import accesses_of
 
 __all__ = [
     "is_sparse",
     "level_variables",
     "natural",
+    "needs_level_space",
     "ordered_as",
     "takes_alone",
     "takes_as_result",
@@ -44,7 +46,7 @@ def takes_shared(encoding: Encoding) -> bool:
     Co-iteration walks coordinates in order and once: unordered levels, duplicates of a
     coordinate, blocks and n:m levels cannot take part.
     """
-    if encoding.has_slices or not encoding.is_permutation:
+    if encoding.has_slices or not encoding.is_permutation or not encoding.is_native:
         return False
     types = encoding.level_types
     plain = (LevelFormat.DENSE, LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED, LevelFormat.SINGLETON)
@@ -54,7 +56,7 @@ def takes_shared(encoding: Encoding) -> bool:
 def takes_alone(encoding: Encoding) -> bool:
     """Returns whether a tensor so stored may be the one sparse tensor of a loop nest with a dense result."""
     formats = [t.format for t in encoding.level_types]
-    if encoding.has_slices or LevelFormat.BATCH in formats or not _visits_all(encoding):
+    if encoding.has_slices or LevelFormat.BATCH in formats or not (encoding.is_native and _visits_all(encoding)):
         return False
     # Blocks along some dimensions only crash the sparsifier (`rowblk_sig11.mlir`).
     blocked = [encoding.block_of(dim) > 1 for dim in range(encoding.dim_rank)]
@@ -74,13 +76,19 @@ def _visits_all(encoding: Encoding) -> bool:
     )
 
 
+def needs_level_space(encoding: Encoding, payload: Expr) -> bool:
+    """Returns whether the one sparse operand of a nest with a dense result is to be read over its levels."""
+    plain = all(isinstance(s, IndexVar) for a in accesses_of(payload) for s in a.subscripts)
+    return plain and _visits_all(encoding) and not (encoding.has_slices or takes_alone(encoding))
+
+
 def takes_as_result(encoding: Encoding) -> bool:
     """Returns whether a loop nest can insert into a tensor so stored.
 
     Insertion appends in the order of the levels: dense levels, then compressed ones,
     or coordinates as an array of structures.
     """
-    if encoding.has_slices or not encoding.is_permutation or encoding.explicit_val is not None:
+    if encoding.has_slices or not (encoding.is_permutation and encoding.is_native) or encoding.explicit_val is not None:
         return False
     formats = [t.format for t in encoding.level_types]
     depth = formats.count(LevelFormat.DENSE)

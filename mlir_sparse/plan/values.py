@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import IndexVar
-from mlir_sparse.plan.program import Conversion, Generic, Step
+from mlir_sparse.plan.program import Conversion, LevelView, Step
 from mlir_sparse.plan.storage import is_sparse
 
 __all__ = ["Values"]
@@ -67,7 +68,7 @@ class Values:
         """Adds a value."""
         self._types[name] = kind
 
-    def emit(self, step: Generic | Conversion) -> None:
+    def emit(self, step: Step) -> None:
         """Adds a step."""
         self.steps.append(step)
 
@@ -84,6 +85,21 @@ class Values:
         self.declare(result, kind)
         self.emit(Conversion(result, name, False, reason))
         self._converted[name, kind] = result
+        return result
+
+    def view(self, name: str, space: LevelSpace) -> str:
+        """Returns the name of a tensor's view in level space; made at most once."""
+        kind = self._types[name]
+        shape = (None,) * len(space.views)
+        viewed = replace(kind, shape=shape, encoding=self.widened(space.encoding))
+        known = self._converted.get((name, viewed))
+        if known is not None:
+            return known
+        result = self.fresh(f"{name}_levels")
+        self.declare(result, viewed)
+        assert kind.encoding is not None
+        self.emit(LevelView(result, name, f"the sparsifier makes no loops of {kind.encoding.map_text()}"))
+        self._converted[name, viewed] = result
         return result
 
     def dense(self, name: str, reason: str) -> str:

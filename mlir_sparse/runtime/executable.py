@@ -16,11 +16,11 @@ from mlir_sparse.errors import OperandError, WidthError
 from mlir_sparse.runtime.abi import operand_of, sparse_result
 from mlir_sparse.runtime.ahead import LoadedModule
 from mlir_sparse.runtime.jit import CompiledModule
-from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.widths import check_width
 
-__all__ = ["Call", "Convert", "Executable", "Stage"]
+__all__ = ["Call", "Convert", "Executable", "Stage", "View", "finish_sparse"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -34,6 +34,7 @@ class Call:
         launcher: the function.
         operands: the names of the values it reads.
         axes: for each operand the index variable of each axis, None where the subscript is no plain variable.
+        frames: (variable, tensor, dim) of each variable that runs beyond the edges of a tensor in level space.
         result: the name of the value it computes.
         variables: the index variable of each axis of the result.
         dtype: the result's element type.
@@ -44,6 +45,7 @@ class Call:
     launcher: _native.Launcher
     operands: tuple[str, ...]
     axes: tuple[tuple[str | None, ...], ...]
+    frames: tuple[tuple[str, str, int], ...]
     result: str
     variables: tuple[str, ...]
     dtype: DType
@@ -61,7 +63,15 @@ class Convert:
     drop_zeros: bool
 
 
-Stage = Call | Convert
+@dataclass(frozen=True, slots=True)
+class View:
+    """A tensor seen over its levels; nothing is copied that the storage has."""
+
+    result: str
+    operand: str
+
+
+Stage = Call | Convert | View
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +112,13 @@ class Executable:
         if out is not None:
             values[self.result] = out
         for stage in self.stages:
-            if isinstance(stage, Convert):
-                values[stage.result] = _convert(values[stage.operand], stage)
-            else:
-                values[stage.result] = _call(stage, values, extents)
+            match stage:
+                case Convert(result, operand):
+                    values[result] = _convert(values[operand], stage)
+                case View(result, operand):
+                    values[result] = _view(values[operand])
+                case Call(result=result):
+                    values[result] = _call(stage, values, extents)
         return values[self.result]
 
 
@@ -122,15 +135,20 @@ def _convert(value: Value, stage: Convert) -> Value:
     return tensor(value, encoding)
 
 
+def _view(value: Value) -> SparseTensor:
+    assert isinstance(value, SparseTensor)
+    return level_view(value)
+
+
 def _call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
     arguments = [values[name] for name in stage.operands]
-    bounds = _padded_extents(stage, arguments, extents)
+    frames = _frames(stage, arguments, values, extents)
     ready = tuple(
-        argument if isinstance(argument, SparseTensor) else _padded(argument, axes, extents, bounds)
+        argument if isinstance(argument, SparseTensor) else _padded(argument, axes, extents, frames)
         for argument, axes in zip(arguments, stage.axes, strict=True)
     )
     if stage.encoding is None:
-        return _call_dense(stage, ready, values.get(stage.result), extents, bounds)
+        return _call_dense(stage, ready, values.get(stage.result), extents, frames)
     returned = stage.launcher(ready)
     if returned is None:
         raise _refused(stage)
@@ -169,42 +187,62 @@ def _call_dense(
     arguments: tuple[Value, ...],
     present: Value | None,
     extents: Mapping[str, int],
-    bounds: Mapping[str, int],
+    frames: Mapping[str, _Frame],
 ) -> Array:
     shape = tuple(extents[variable] for variable in stage.variables)
-    whole = tuple(bounds[variable] for variable in stage.variables)
+    windows = [frames[variable] for variable in stage.variables]
     assert not isinstance(present, SparseTensor)
     result = _empty(shape, stage.dtype) if present is None else present
-    if whole == shape:
+    if all(low == 0 and high == size for (low, high), size in zip(windows, shape, strict=True)):
         if stage.launcher(arguments, result) is None:
             raise _refused(stage)
         return result
-    # Blocks reach beyond the tensor's edge: the loops need room there.
-    inside = tuple(slice(0, size) for size in shape)
-    room = _empty(whole, stage.dtype)
+    # The loops reach beyond the tensor's edges: they need room there.
+    inside = tuple(slice(-low, size - low) for (low, _), size in zip(windows, shape, strict=True))
+    room = _empty(tuple(high - low for low, high in windows), stage.dtype)
     room[...] = 0
     if stage.continues:
         room[inside] = result
     if stage.launcher(arguments, room) is None:
         raise _refused(stage)
-    result[inside] = room[inside]
+    result[...] = room[inside]
     return result
 
 
-def _padded_extents(stage: Call, arguments: Sequence[Value], extents: Mapping[str, int]) -> Mapping[str, int]:
-    """Returns the extents that the loops run over: rounded up where an operand is stored in blocks."""
-    bounds = dict(extents)
+# From where to where a variable runs; what lies outside the tensor is padding.
+_Frame = tuple[int, int]
+
+
+def _frames(
+    stage: Call, arguments: Sequence[Value], values: Mapping[str, Value], extents: Mapping[str, int]
+) -> Mapping[str, _Frame]:
+    """Returns where the loops run: beyond the edges where an operand is stored in blocks or read in level space."""
+    frames = {variable: (0, extent) for variable, extent in extents.items()}
     for argument, axes in zip(arguments, stage.axes, strict=True):
         if isinstance(argument, SparseTensor):
             for variable, size in zip(axes, operand_of(argument).shape, strict=True):
-                if variable is not None:
-                    bounds[variable] = size
-    return bounds
+                if variable is not None and variable in extents:
+                    frames[variable] = (0, size)
+    for variable, name, dim in stage.frames:
+        tensor_ = values[name]
+        assert isinstance(tensor_, SparseTensor)
+        low, high = tensor_.encoding.level_space().dim_bounds[dim]
+        # Empty tensors have bounds that cross; there the loops do not run.
+        frames[variable] = (
+            min(0, int(low.evaluate((), tensor_.shape))),
+            max(extents[variable], int(high.evaluate((), tensor_.shape))),
+        )
+    return frames
 
 
-def _padded(array: Array, axes: tuple[str | None, ...], extents: Mapping[str, int], bounds: Mapping[str, int]) -> Array:
-    widths = [0 if variable is None else bounds[variable] - extents[variable] for variable in axes]
-    return np.pad(array, [(0, width) for width in widths]) if any(widths) else array
+def _padded(
+    array: Array, axes: tuple[str | None, ...], extents: Mapping[str, int], frames: Mapping[str, _Frame]
+) -> Array:
+    widths = [
+        (0, 0) if variable is None else (-frames[variable][0], frames[variable][1] - extents[variable])
+        for variable in axes
+    ]
+    return np.pad(array, widths) if any(map(any, widths)) else array
 
 
 def _empty(shape: tuple[int, ...], dtype: DType) -> Array:

@@ -2,7 +2,8 @@
 
 from mlir_sparse.tensor.create import tensor
 from mlir_sparse.tensor.files import read, write
+from mlir_sparse.tensor.levels import level_view
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import LevelStorage
 
-__all__ = ["LevelStorage", "SparseTensor", "read", "tensor", "write"]
+__all__ = ["LevelStorage", "SparseTensor", "level_view", "read", "tensor", "write"]

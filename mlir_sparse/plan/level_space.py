@@ -1,0 +1,120 @@
+"""Loop nests over the levels of an operand that the dialect has no encoding for.
+
+The operand is read as the plain tensor that its buffers are, with a dimension for
+each level, and every index variable of it becomes the expression over levels that
+it equals (DESIGN decision 3). For DIA, `y(i) = A(i,j) * x(j)` becomes
+`y(i) += A_levels(l0,i) * x(l0 + i)`, where x has room before its first element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from mlir_sparse.affine import AffineExpr, Dim
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding.level_space import LevelSpace
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Subscript
+from mlir_sparse.plan.program import Frame
+from mlir_sparse.plan.terms import accesses_of, substitute
+
+__all__ = ["LevelNest", "level_nest", "space_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelNest:
+    """A loop nest in level space.
+
+    Args:
+        target: the result at its subscripts.
+        payload: the computation, the operand read as `view`.
+        loops: the loop order: levels first, then what the operand does not have.
+        frames: for each variable that levels only add up to, where it runs.
+    """
+
+    target: Access
+    payload: Expr
+    loops: tuple[IndexVar, ...]
+    frames: tuple[Frame, ...]
+
+
+def space_of(encoding: Encoding) -> LevelSpace | None:
+    """Returns an encoding's level space, or None where the storage has no plain view."""
+    try:
+        return encoding.level_space()
+    except UnsupportedError:
+        return None
+
+
+def level_nest(
+    space: LevelSpace, view: str, access: Access, target: Access, payload: Expr, indices: tuple[IndexVar, ...]
+) -> LevelNest:
+    """Returns a loop nest over the levels of one operand.
+
+    Args:
+        space: the level space of the operand.
+        view: the name of the value that shows it.
+        access: the operand; its subscripts are distinct variables.
+        target: the result, at plain variables.
+        payload: the computation, all of whose subscripts are plain variables.
+        indices: the variables reduced.
+    """
+    variables = tuple(s for s in access.subscripts if isinstance(s, IndexVar))
+    others = [v for v in (*_plain(target), *indices) if v not in variables]
+    levels = _level_variables(space, variables, others)
+    instead: dict[IndexVar, Subscript] = {}
+    frames: list[Frame] = []
+    for dim, variable in enumerate(variables):
+        if variable in levels:
+            continue
+        subscript = _from_zero(space, dim, levels)
+        instead[variable] = subscript
+        frames.append(Frame(variable, subscript, access.tensor, dim))
+    moved = {a: replace(a, subscripts=tuple(_moved(s, instead) for s in a.subscripts)) for a in accesses_of(payload)}
+    moved[access] = Access(view, levels)
+    subscripts = tuple(_moved(s, instead) for s in target.subscripts)
+    return LevelNest(
+        replace(target, subscripts=subscripts), substitute(payload, moved), (*levels, *others), tuple(frames)
+    )
+
+
+def _plain(access: Access) -> list[IndexVar]:
+    return [subscript for subscript in access.subscripts if isinstance(subscript, IndexVar)]
+
+
+def _moved(subscript: Subscript, instead: dict[IndexVar, Subscript]) -> Subscript:
+    return instead.get(subscript, subscript) if isinstance(subscript, IndexVar) else subscript
+
+
+def _level_variables(
+    space: LevelSpace, variables: tuple[IndexVar, ...], others: Collection[IndexVar]
+) -> tuple[IndexVar, ...]:
+    """Returns a loop variable per level: the user's where the level is a dimension, else one named as the level."""
+    known = {
+        expr.position: variables[dim] for dim, expr in enumerate(space.lvl_to_dim.results) if isinstance(expr, Dim)
+    }
+    taken = {variable.name for variable in (*variables, *others)}
+    found = []
+    for level, name in enumerate(space.encoding.dim_names):
+        if level not in known:
+            while name in taken:
+                name += "_"
+            taken.add(name)
+        found.append(known.get(level, IndexVar(name)))
+    return tuple(found)
+
+
+def _from_zero(space: LevelSpace, dim: int, levels: tuple[IndexVar, ...]) -> AffineSubscript:
+    """Returns a dimension as a sum of levels, counted from the least value it takes."""
+    expr, (low, _) = space.lvl_to_dim.results[dim], space.dim_bounds[dim]
+    # The sizes of the tensor cancel: any will do.
+    sizes = (1,) * space.lvl_to_dim.num_symbols
+    at_zero = _at(expr, len(levels), None, sizes)
+    factors = [_at(expr, len(levels), level, sizes) - at_zero for level in range(len(levels))]
+    terms = tuple((factor, levels[level]) for level, factor in enumerate(factors) if factor)
+    return AffineSubscript(terms, at_zero - int(low.evaluate((), sizes)))
+
+
+def _at(expr: AffineExpr, levels: int, one: int | None, sizes: tuple[int, ...]) -> int:
+    return int(expr.evaluate([int(level == one) for level in range(levels)], sizes))
