@@ -56,5 +56,6 @@ def assembly(bytecode: bytes, names: Sequence[str], opt_level: int = 3) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.o")
         CompiledModule(bytecode, names, opt_level).write_object(path)
-        command = [tool, "-d", "--no-show-raw-insn", str(path)]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        # The text names the file as it was given: in its folder the name is always the same.
+        command = [tool, "-d", "--no-show-raw-insn", path.name]
+        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout

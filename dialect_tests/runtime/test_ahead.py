@@ -1,0 +1,122 @@
+"""Kernels in files: saved as machine code, loaded where no compiler is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+
+DENSE = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0], [0.0, 0.0, 5.0]])
+X = np.array([1.0, 10.0, 100.0])
+
+KERNELS: tuple[tuple[str, dict[str, Any], str | None], ...] = (
+    ("y(i) = A(i,j) * x(j)", {"A": ms.tensor(DENSE), "x": X}, None),
+    ("C(i,j) = A(i,k) * B(k,j)", {"A": ms.tensor(DENSE), "B": ms.tensor(DENSE, "CSC")}, "COO"),
+    ("y(i) = b(i) - A(i,j) * x(j)", {"A": ms.tensor(DENSE, "BSR(2, 2)"), "x": X, "b": X}, None),
+    ("y(i) = max(j : A(i,j))", {"A": ms.tensor(DENSE)}, None),
+    ("d(i) = A(i,i)", {"A": ms.tensor(DENSE)}, None),
+)
+
+
+def value(result: Any) -> Any:
+    return result.to_numpy() if isinstance(result, ms.SparseTensor) else result
+
+
+@pytest.mark.parametrize(("text", "operands", "out"), KERNELS)
+def test_loaded_kernels_give_the_same(text: str, operands: dict[str, Any], out: str | None, tmp_path: Path) -> None:
+    kernel = ms.compile(text, out=out, tensors=operands)
+    expected = value(kernel(**operands))
+    kernel.save(tmp_path / "k.msk")
+    loaded = ms.load(tmp_path / "k.msk")
+    assert str(loaded.spec) == str(kernel.spec)
+    for _ in range(2):
+        np.testing.assert_array_equal(value(loaded(**operands)), expected)
+    np.testing.assert_array_equal(value(loaded(*(operands[name] for name in loaded.parameters))), expected)
+
+
+def test_loading_needs_no_mlir(tmp_path: Path) -> None:
+    spmv = ms.compile("y(i) = A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]")
+    spmv.save(tmp_path / "spmv.msk")
+    program = """
+import sys
+import numpy as np
+for name in ("torch_mlir", "mlir", "mlir_finch"):
+    sys.modules[name] = None
+import mlir_sparse as ms
+spmv = ms.load(sys.argv[1])
+print(spmv(ms.tensor(np.array([[0.0, 2.0], [3.0, 0.0]])), np.array([1.0, 10.0])).tolist())
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "spmv.msk")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "[20.0, 3.0]\n", done.stderr
+
+
+def test_every_width_called_is_saved(tmp_path: Path) -> None:
+    spmv = ms.compile("y(i) = A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]")
+    tensors = [ms.tensor(DENSE, ms.encoding("CSR", pos_width=w, crd_width=w)) for w in (32, 64)]
+    for tensor in tensors:
+        spmv(tensor, X)
+    spmv.save(tmp_path / "k.msk")
+    loaded = ms.load(tmp_path / "k.msk")
+    for tensor in tensors:
+        np.testing.assert_array_equal(loaded(tensor, X), DENSE @ X)
+    loaded.save(tmp_path / "again.msk")
+    np.testing.assert_array_equal(ms.load(tmp_path / "again.msk")(tensors[0], X), DENSE @ X)
+
+
+def test_files_that_are_no_kernels(tmp_path: Path) -> None:
+    path = tmp_path / "k.msk"
+    ms.compile("y(i) = 2 * x(i)", x="f64[?]").save(path)
+    whole = path.read_bytes()
+    for content in (b"", b"hello", whole[: len(whole) // 2], whole[:-10]):
+        path.write_bytes(content)
+        with pytest.raises(ms.FileFormatError, match=r"expected a kernel written by Kernel\.save"):
+            ms.load(path)
+
+
+def _changed(path: Path, **changes: Any) -> None:
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    index = json.loads(parts["kernel.json"]) | changes
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, json.dumps(index) if name == "kernel.json" else content)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"features": ["no-such-feature"]}, ms.UnsupportedError, "a processor with no-such-feature"),
+        ({"machine": "pdp11"}, ms.UnsupportedError, "but got one for .*/pdp11: save it here"),
+        ({"format": 999}, ms.FileFormatError, "expected format 1 .* but got 999"),
+        ({"plans": ["another"]}, ms.FileFormatError, "save it again"),
+    ],
+)
+def test_kernels_of_other_machines_and_versions(
+    changes: dict[str, Any], error: type[ms.SparseError], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "k.msk"
+    ms.compile("y(i) = 2 * x(i)", x="f64[?]").save(path)
+    _changed(path, **changes)
+    with pytest.raises(error, match=message):
+        ms.load(path)
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "k.msk"
+    path.write_bytes(b"old")
+    kernel = ms.compile("y(i) = 2 * x(i)", x="f64[?]")
+    kernel(np.ones(2))
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ms.UnsupportedError, match="install binutils"):
+        kernel.save(path)
+    assert path.read_bytes() == b"old"
+    assert [file.name for file in tmp_path.iterdir()] == ["k.msk"]
