@@ -2,7 +2,7 @@
 
 // Three matrices in three formats meet in one generic; the one stored by columns is converted first, natively.
 
-// CHECK: // C_converted = C as f64[?,?] {{.*}}, natively:
+// CHECK: // C_converted = natively converted C as f64[?,?]
 // CHECK-DAG: #[[CSR:.+]] = #sparse_tensor.encoding<{ map = (d0, d1) -> (d0 : dense, d1 : compressed) }>
 // CHECK-DAG: #[[DCSR:.+]] = #sparse_tensor.encoding<{ map = (d0, d1) -> (d0 : compressed, d1 : compressed) }>
 // CHECK-LABEL: func.func @kernel(

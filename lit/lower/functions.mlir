@@ -8,7 +8,7 @@
 // KEEPS-SAME: tensor<?x?xf64, #
 // KEEPS: math.sqrt
 
-// FILLS: // A_converted = A as f64[?,?], natively:
+// FILLS: // A_converted = natively converted A as f64[?,?]:
 // FILLS: linalg.generic
 // FILLS-NOT: tensor<?x?xf64, #
 // FILLS: math.exp
