@@ -1,0 +1,138 @@
+"""Any kernel on any storage: right, or an error with a name; never wrong, and never the end of the process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import mlir_sparse as ms
+from dialect_tests import oracle
+from dialect_tests.kernel_cases import check_storage
+from dialect_tests.strategies import KernelCase, assignments, encodings, kernels, operands
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.notation import Access, Assignment, walk
+
+# Slices are views, and a batch is of rank 3: neither can be drawn and packed for every rank.
+WITHOUT = ("CSR_SLICE",)
+
+
+@dataclass(frozen=True)
+class StoredCase:
+    """A kernel, its data, how the operands are stored and how the result is to be."""
+
+    kernel: KernelCase
+    storage: Mapping[str, Encoding]
+    out: Encoding | str | None
+
+    def __str__(self) -> str:
+        stored = ", ".join(f"{name}: {encoding}" for name, encoding in self.storage.items())
+        shapes = {name: array.shape for name, array in self.kernel.tensors.items()}
+        return f"{self.kernel.assignment} {self.kernel.dtype} {shapes} [{stored}] -> {self.out}"
+
+
+@st.composite
+def stored(draw: st.DrawFn, kernel: KernelCase) -> StoredCase:
+    """Draws the storage of every operand and of the result."""
+    storage = {}
+    for name, array in kernel.tensors.items():
+        if array.ndim and draw(st.integers(0, 2)):
+            storage[name] = draw(encodings(array.ndim, WITHOUT))
+    rank = len(kernel.assignment.target.subscripts)
+    choices: list[st.SearchStrategy[Any]] = [st.just(None), st.just("dense")]
+    if rank and not kernel.assignment.op.reads_target:
+        choices.append(encodings(rank, WITHOUT))
+    return StoredCase(kernel, storage, draw(st.one_of(choices)))
+
+
+def cases() -> st.SearchStrategy[StoredCase]:
+    """Draws kernels of the literature, in any storage."""
+    return kernels().flatmap(stored)
+
+
+def _has_extents(assignment: Assignment) -> bool:
+    """Returns whether an operand gives the extent of each of the target's variables."""
+    read = {index for node in walk(assignment.value) if isinstance(node, Access) for index in node.indices}
+    return read >= set(assignment.target.indices)
+
+
+@st.composite
+def unusual_cases(draw: st.DrawFn) -> StoredCase:
+    """Draws expressions that nobody would write, in any storage; one extent for all variables."""
+    assignment = draw(assignments(depth=2).filter(_has_extents))
+    extent, dtype = draw(st.integers(0, 4)), draw(st.sampled_from([np.dtype(np.int64), np.dtype(np.float64)]))
+    extents = {index.name: extent for index in assignment.indices}
+    data = operands(assignment, extents, dtype, 0.4, draw(st.integers(0, 9)))
+    return draw(stored(KernelCase(assignment, data, extents, dtype)))
+
+
+def run(case: StoredCase) -> None:
+    """Evaluates a case and compares with the oracle.
+
+    Raises:
+        SparseError: for a case that is refused by name; never from within the compiler.
+    """
+    kernel = case.kernel
+    tensors: dict[str, Any] = dict(kernel.tensors)
+    for name, encoding in case.storage.items():
+        tensors[name] = ms.tensor(tensors[name], encoding)
+    result = ms.evaluate(kernel.assignment, tensors=tensors, out=case.out)
+    expected = oracle.evaluate(kernel.assignment, kernel.tensors)
+    if isinstance(result, ms.SparseTensor):
+        check_storage(result)
+        result = result.to_numpy()
+    oracle.assert_close(result, expected, terms=kernel.terms)
+
+
+def check(case: StoredCase) -> None:
+    """Runs a case: right, or refused by name before the compiler saw it."""
+    try:
+        run(case)
+    except ms.CompileError as error:
+        raise AssertionError(f"{case}: {error}") from error
+    except ms.SparseError:
+        pass
+
+
+def _settings(default: int) -> Any:
+    """A few dozen cases by default, thousands under HYPOTHESIS_PROFILE=thorough."""
+    return settings(
+        max_examples=default if settings.default.max_examples <= 50 else settings.default.max_examples,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+    )
+
+
+@_settings(100)
+@given(cases())
+def test_kernels_in_any_storage(case: StoredCase) -> None:
+    check(case)
+
+
+@_settings(60)
+@given(unusual_cases())
+def test_any_expression_in_any_storage(case: StoredCase) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize(
+    ("text", "storage", "out"),
+    [
+        # Blocked along one dimension only: a segmentation fault in the sparsifier.
+        ("C(i,j) = A(i,j) * B(i,j)", {"A": "BSR(3, 1)"}, "dense"),
+        ("y(i) = A(i,j) + x(i)", {"A": "(i, j) -> (j floordiv 2 : dense, i : compressed, j mod 2 : dense)"}, None),
+        ("C(i,j) = A(i,j) + B(i,j) + D(i,j)", {"A": "DBSR(3, 1)", "B": "COO"}, "dense"),
+        # A result variable that only stands in a sum of subscripts.
+        ("y(i) = x(i + k) * w(k)", {"w": "SparseVector"}, "SparseVector"),
+    ],
+)
+def test_cases_that_failed_once(text: str, storage: dict[str, str], out: str | None) -> None:
+    assignment = ms.parse(text)
+    extents = {"i": 4, "j": 5, "k": 3}
+    data = operands(assignment, extents, np.dtype(np.float64), 0.5)
+    encodings_ = {name: ms.encoding(asked) for name, asked in storage.items()}
+    run(StoredCase(KernelCase(assignment, data, extents, np.dtype(np.float64)), encodings_, out))

@@ -1,0 +1,175 @@
+"""Every kernel that must run, on covering combinations of storage and element type, against the oracle.
+
+Each case runs on the usual data and on all the edges: nothing stored, one entry, everything stored, extents of 0 and 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from dialect_tests import oracle
+from dialect_tests.kernel_cases import DTYPES, FAMILIES, Case, check_case, check_storage, covering
+from dialect_tests.strategies import dense_data
+
+# Every 2-D preset but CSR_SLICE, with blocks that divide none of the extents.
+PRESETS_2D = {
+    name: {"block": (2, 3), "order": None, "n_m": "NM(2, 3)", "slices": None}.get(preset.parameter or "")
+    for name, preset in ms.PRESETS.items()
+    if preset.min_rank <= 2 <= (preset.max_rank or 2) and name != "CSR_SLICE"
+}
+SHAPES = ((5, 7), (1, 1), (1, 8), (9, 1), (0, 4), (4, 0), (6, 6))
+
+
+@pytest.mark.parametrize("case", [case for name in FAMILIES for case in covering(name)], ids=str)
+def test_kernel(case: Case) -> None:
+    check_case(case)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_cases_cover_the_choices_and_every_element_type(name: str) -> None:
+    cases, family = covering(name), FAMILIES[name]
+    rows, factors = [(*case.formats, case.out) for case in cases], family.factors
+    assert {case.dtype for case in cases} == set(DTYPES)
+    for a in range(len(factors)):
+        assert {row[a] for row in rows} == set(factors[a])
+        for b in range(a if family.pairs else 0):
+            assert {(row[a], row[b]) for row in rows} == {(x, y) for x in factors[a] for y in factors[b]}
+
+
+def _stored(name: str, data: np.ndarray[Any, Any]) -> ms.SparseTensor:
+    parameter = PRESETS_2D[name]
+    if isinstance(parameter, tuple):
+        return ms.tensor(data, name, block=parameter)
+    return ms.tensor(data, parameter or name)
+
+
+def _sparse_enough(name: str, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Returns the data with zeros where an n:m format has no room."""
+    if name not in ("NV_24", "NM"):
+        return data
+    keep = np.arange(data.shape[1]) % {"NV_24": 4, "NM": 3}[name] < 2
+    return data * keep.astype(data.dtype)
+
+
+@pytest.mark.parametrize("name", PRESETS_2D)
+@pytest.mark.parametrize("text", ["y(i) = A(i,j) * x(j)", "y(j) = A(i,j) * x(i)", "y(i) = b(i) - A(i,j) * x(j)"])
+def test_every_matrix_format_multiplies_vectors(text: str, name: str) -> None:
+    dtype = DTYPES[(list(PRESETS_2D).index(name) + len(text)) % len(DTYPES)]
+    for number, shape in enumerate(SHAPES):
+        data = _sparse_enough(name, dense_data(shape, dtype, 0.6, seed=number))
+        across = shape[0] if "y(j)" in text else shape[1]
+        vectors = {"x": dense_data((across,), dtype, 1.0, seed=8), "b": dense_data((shape[0],), dtype, 1.0, seed=9)}
+        if "b(" not in text:
+            del vectors["b"]
+        result = ms.evaluate(text, A=_stored(name, data), **vectors)
+        oracle.assert_close(result, oracle.evaluate(text, {"A": data, **vectors}), terms=16)
+
+
+@pytest.mark.parametrize("name", PRESETS_2D)
+def test_every_matrix_format_multiplies_matrices(name: str) -> None:
+    for shape in SHAPES:
+        data = _sparse_enough(name, dense_data(shape, np.dtype(np.float32), 0.6, seed=3))
+        for text in ("C(i,j) = A(i,k) * B(k,j)", "C(j,i) = A(i,k) * B(k,j)"):
+            other = dense_data((shape[1], 4), np.dtype(np.float32), 1.0, seed=5)
+            result = ms.evaluate(text, A=_stored(name, data), B=other)
+            oracle.assert_close(result, oracle.evaluate(text, {"A": data, "B": other}), terms=16)
+
+
+@pytest.mark.parametrize("name", PRESETS_2D)
+@pytest.mark.parametrize("text", ["C(i,j) = A(i,j) + B(i,j)", "C(i,k) = A(i,j) * D(j,k)"])
+def test_every_matrix_format_meets_csr(text: str, name: str) -> None:
+    for shape in SHAPES:
+        data = _sparse_enough(name, dense_data(shape, np.dtype(np.float64), 0.6, seed=3))
+        other = dense_data(shape if "B" in text else (shape[1], 4), np.dtype(np.float64), 0.4, seed=5)
+        operand = "B" if "B" in text else "D"
+        result = ms.evaluate(text, A=_stored(name, data), **{operand: ms.tensor(other)}, out="CSR")
+        check_storage(result, "CSR")
+        oracle.assert_close(result.to_numpy(), oracle.evaluate(text, {"A": data, operand: other}), terms=16)
+
+
+@pytest.mark.parametrize("name", PRESETS_2D)
+def test_every_matrix_format_is_a_result(name: str) -> None:
+    """What the loops cannot insert into is made by a conversion; n:m takes what has room only."""
+    for shape in SHAPES:
+        data = _sparse_enough(name, dense_data(shape, np.dtype(np.float64), 0.6, seed=3))
+        wanted = _stored(name, data).encoding.with_widths(0, 0)
+        result = ms.evaluate("C(i,j) = 2 * A(i,j)", A=ms.tensor(data), out=wanted)
+        check_storage(result)
+        assert result.encoding.with_widths(0, 0) == wanted
+        oracle.assert_close(result.to_numpy(), 2 * data)
+
+
+MIXED = (
+    ("int8", "int32"),
+    ("int32", "float32"),
+    ("int64", "float16"),
+    ("float32", "float64"),
+    ("float32", "complex64"),
+    ("float64", "complex64"),
+    ("int16", "complex128"),
+    ("bfloat16", "float32"),
+    ("bfloat16", "float16"),
+    ("int16", "bfloat16"),
+    ("int32", "bfloat16"),
+    ("bool", "float64"),
+    ("bool", "bool"),
+)
+
+
+def _mixed_data(name: str) -> np.ndarray[Any, Any]:
+    if name == "bool":
+        return dense_data((5, 5), np.dtype(np.int8), 0.5, seed=4) != 0
+    return dense_data((5, 5), next(dtype for dtype in DTYPES if str(dtype) == name), 0.5, seed=4)
+
+
+@pytest.mark.parametrize(("left", "right"), [*MIXED, *((b, a) for a, b in MIXED if a != b)])
+def test_element_types_meet_as_numpy_promotes_them(left: str, right: str) -> None:
+    a, b = _mixed_data(left), _mixed_data(right)
+    x = b[0].copy()
+    result = ms.evaluate("y(i) = A(i,j) * x(j)", A=ms.tensor(a), x=x)
+    oracle.assert_close(result, oracle.evaluate("y(i) = A(i,j) * x(j)", {"A": a, "x": x}), terms=8)
+    for text in ("C(i,j) = A(i,j) + B(i,j)", "C(i,j) = A(i,k) * B(k,j)"):
+        total = ms.evaluate(text, A=ms.tensor(a), B=ms.tensor(b, "DCSC"))
+        check_storage(total)
+        oracle.assert_close(total.to_numpy(), oracle.evaluate(text, {"A": a, "B": b}), terms=8)
+
+
+@pytest.mark.parametrize("widths", [(8, 8), (16, 32), (64, 64), (64, 8), (32, 16)])
+@pytest.mark.parametrize("out", ["CSR", "COO"])
+def test_widths_of_operands_and_results(out: str, widths: tuple[int, int]) -> None:
+    a, b = (dense_data((6, 6), np.dtype(np.float64), 0.4, seed) for seed in (1, 2))
+    stored = ms.encoding("CSR", pos_width=widths[0], crd_width=widths[1])
+    wanted = ms.encoding(out).with_widths(widths[1], widths[0])
+    for text in ("C(i,j) = A(i,j) + B(i,j)", "C(i,j) = A(i,k) * B(k,j)"):
+        result = ms.evaluate(text, A=ms.tensor(a, stored), B=ms.tensor(b), out=wanted)
+        assert (result.encoding.pos_width, result.encoding.crd_width) == (widths[1], widths[0])
+        check_storage(result)
+        oracle.assert_close(result.to_numpy(), oracle.evaluate(text, {"A": a, "B": b}), terms=8)
+
+
+@pytest.mark.parametrize("size", [100, 1000])
+def test_against_scipy(size: int) -> None:
+    """Sizes at which vectors, expansion and growth of results are at work."""
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    random = np.random.default_rng(0)
+    a, b = (
+        scipy_sparse.random_array((size, size), density=0.05, format="csr", rng=random, data_sampler=random.random)
+        for _ in range(2)
+    )
+    x = random.random(size)
+    np.testing.assert_allclose(ms.evaluate("y(i) = A(i,j) * x(j)", A=a, x=x), a @ x, rtol=1e-12)
+    np.testing.assert_allclose(ms.evaluate("y(j) = A(i,j) * x(i)", A=a, x=x), a.T @ x, rtol=1e-12)
+    for text, wanted in (
+        ("C(i,j) = A(i,k) * B(k,j)", a @ b),
+        ("C(i,j) = A(i,j) + B(i,j)", a + b),
+        ("C(i,j) = A(i,j) * B(i,j)", a * b),
+        ("C(i,j) = A(i,j) + A(j,i)", a + a.T),
+    ):
+        result = ms.evaluate(text, A=a, B=b) if "B" in text else ms.evaluate(text, A=a)
+        check_storage(result, "CSR")
+        assert result.nse == wanted.nnz
+        np.testing.assert_allclose(result.to_numpy(), wanted.toarray(), rtol=1e-12)
