@@ -8,7 +8,6 @@ imported before the first use, so that `import mlir_sparse` stays quick.
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import importlib.util
 import os
 from dataclasses import dataclass
@@ -76,7 +75,9 @@ def _is_installed(name: str) -> bool:
 
 
 def _version(name: str) -> str:
+    from importlib import metadata  # loads email and zipfile, which `import mlir_sparse` can do without
+
     try:
-        return importlib.metadata.version(_DISTRIBUTIONS.get(name, name))
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version(_DISTRIBUTIONS.get(name, name))
+    except metadata.PackageNotFoundError:
         return "unknown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,15 +11,31 @@ from mlir_sparse._mlir.bindings import bindings
 
 __all__ = ["diagnostics_of", "mlir_context", "parse_module"]
 
+# Contexts that nobody is in, with how often they were used: types and attributes stay in one for good.
+_spare: list[tuple[Any, int]] = []
+_MOST_USES = 100
+# A context's threads do not survive a fork.
+os.register_at_fork(after_in_child=_spare.clear)
+
 
 @contextmanager
 def mlir_context() -> Iterator[Any]:
-    """Enters a fresh Context with an unknown Location; one per compilation, so that threads never share one."""
+    """Enters a Context with an unknown Location that no other thread is in.
+
+    Loading the dialects takes 5 ms, as long as some compilations take in all: contexts are
+    used again, unless an exception left one in doubt.
+    """
     ir = bindings().ir
-    with ir.Context() as context, ir.Location.unknown():
+    try:
+        context, uses = _spare.pop()
+    except IndexError:
+        context, uses = ir.Context(), 0
         # Diagnostics travel in the exception; printing them as well would show each one twice.
         context.emit_error_diagnostics = False
+    with context, ir.Location.unknown():
         yield context
+    if uses < _MOST_USES:
+        _spare.append((context, uses + 1))
 
 
 def parse_module(text: str | bytes) -> Any:

@@ -131,7 +131,8 @@ class Launcher {
 
     std::vector<std::int64_t> extents(variables_, kUnknown);
     std::vector<Operand *> operands(parameters_.size(), nullptr);
-    std::vector<py::array> arrays(parameters_.size());
+    // Null until taken: a default py::array is a new NumPy array.
+    std::vector<py::array> arrays(parameters_.size(), py::reinterpret_steal<py::array>(py::handle()));
     // Attributes of tensors are read through `keep`, which holds what they return until the call is over.
     std::vector<py::object> keep;
     for (std::size_t p = 0; p < count; ++p) {
