@@ -53,8 +53,8 @@ def check_supported(encoding: Encoding) -> None:
                 f"expected a level format with storage of its own, but got batch at level {level} of "
                 f"{encoding.map_text()}: use dense, which stores the same batches"
             )
-    if encoding.symbol_names:
-        raise UnsupportedError(f"expected a map without symbols, but got {encoding.map_text()}: write their values")
+    if (reason := encoding.foreign_reason) is not None:
+        raise UnsupportedError(f"expected an encoding with storage of its own here, but got {reason}")
 
 
 def level_tuples(encoding: Encoding, level_sizes: Sequence[int]) -> list[LevelTuple]:
