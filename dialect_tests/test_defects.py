@@ -190,7 +190,7 @@ def test_reductions_that_fold_away(text: str, dtype: str) -> None:
     """A constant factor of zero leaves a body that does not accumulate."""
     operands = {"A": data().astype(dtype), "x": np.arange(12).astype(dtype), "B": data(12, 10, 1).astype(dtype)}
     used = {name: operands[name] for name in ms.parse(text).inputs}
-    check(text, {"A": "CSR", "B": "CSR"}, **used)
+    check(text, {"A": "CSR", "B": "CSR"}, None, **used)
 
 
 def test_a_scalar_plus_a_sparse_vector() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -99,10 +100,11 @@ def check(case: StoredCase) -> None:
         pass
 
 
-def _settings(default: int) -> Any:
-    """A few dozen cases by default, thousands under HYPOTHESIS_PROFILE=thorough."""
+def _settings(default: int) -> settings:
+    """Returns settings with a few dozen cases by default, thousands under HYPOTHESIS_PROFILE=thorough."""
+    asked = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
     return settings(
-        max_examples=default if settings.default.max_examples <= 50 else settings.default.max_examples,
+        max_examples=2000 if asked else default,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
     )
 

@@ -52,7 +52,8 @@ def _sparse_enough(name: str, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any
     if name not in ("NV_24", "NM"):
         return data
     keep = np.arange(data.shape[1]) % {"NV_24": 4, "NM": 3}[name] < 2
-    return data * keep.astype(data.dtype)
+    kept: np.ndarray[Any, Any] = data * keep.astype(data.dtype)
+    return kept
 
 
 @pytest.mark.parametrize("name", PRESETS_2D)
@@ -65,7 +66,7 @@ def test_every_matrix_format_multiplies_vectors(text: str, name: str) -> None:
         vectors = {"x": dense_data((across,), dtype, 1.0, seed=8), "b": dense_data((shape[0],), dtype, 1.0, seed=9)}
         if "b(" not in text:
             del vectors["b"]
-        result = ms.evaluate(text, A=_stored(name, data), **vectors)
+        result = ms.evaluate(text, tensors={"A": _stored(name, data), **vectors})
         oracle.assert_close(result, oracle.evaluate(text, {"A": data, **vectors}), terms=16)
 
 
@@ -86,7 +87,7 @@ def test_every_matrix_format_meets_csr(text: str, name: str) -> None:
         data = _sparse_enough(name, dense_data(shape, np.dtype(np.float64), 0.6, seed=3))
         other = dense_data(shape if "B" in text else (shape[1], 4), np.dtype(np.float64), 0.4, seed=5)
         operand = "B" if "B" in text else "D"
-        result = ms.evaluate(text, A=_stored(name, data), **{operand: ms.tensor(other)}, out="CSR")
+        result = ms.evaluate(text, tensors={"A": _stored(name, data), operand: ms.tensor(other)}, out="CSR")
         check_storage(result, "CSR")
         oracle.assert_close(result.to_numpy(), oracle.evaluate(text, {"A": data, operand: other}), terms=16)
 
@@ -122,7 +123,7 @@ MIXED = (
 
 def _mixed_data(name: str) -> np.ndarray[Any, Any]:
     if name == "bool":
-        return dense_data((5, 5), np.dtype(np.int8), 0.5, seed=4) != 0
+        return np.asarray(dense_data((5, 5), np.dtype(np.int8), 0.5, seed=4) != 0)
     return dense_data((5, 5), next(dtype for dtype in DTYPES if str(dtype) == name), 0.5, seed=4)
 
 

@@ -12,7 +12,7 @@ import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.strategies import DTYPES, assignments
 from mlir_sparse import kernel
-from mlir_sparse.notation import IndexVar
+from mlir_sparse.notation import AffineSubscript, IndexVar
 
 
 def extents(text: str, out: tuple[int, ...] | None = None, **shapes: tuple[int, ...]) -> dict[str, int]:
@@ -61,7 +61,7 @@ def test_extents_that_do_not_fit(
 
 def test_subscript_bounds() -> None:
     i, k = IndexVar("i"), IndexVar("k")
-    subscript = ms.parse("y(i) = x(2*i - k + 3) * w(k)").value.left.subscripts[0]  # type: ignore[union-attr]
+    subscript = AffineSubscript(((2, i), (-1, k)), 3)
     assert kernel.subscript_bounds(subscript, {i: 4, k: 3}) == (1, 9)
     assert kernel.subscript_bounds(subscript, {i: 0, k: 3}) is None
 
