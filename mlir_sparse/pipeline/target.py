@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from functools import cache
 from pathlib import Path
 
-__all__ = ["cpu_features", "vector_lanes"]
+from mlir_sparse.errors import UnsupportedError
+
+__all__ = ["LANES_ENVIRONMENT", "cpu_features", "vector_lanes"]
+
+LANES_ENVIRONMENT = "MLIR_SPARSE_VECTOR_LANES"
 
 
 @cache
@@ -26,12 +31,22 @@ def cpu_features() -> frozenset[str]:
     return frozenset((info.get("flags") or info.get("Features") or "").split())
 
 
+def _lanes(asked: str) -> int:
+    if not asked.isdecimal() or int(asked) not in (0, 2, 4, 8, 16, 32, 64):
+        raise UnsupportedError(f"expected 0 or a power of 2 up to 64 in {LANES_ENVIRONMENT}, but got {asked!r}")
+    return int(asked)
+
+
 def vector_lanes() -> int:
     """Returns the lanes that masked vector loops pay with on this host; 0 where scalar loops are faster.
 
     Measured on f64 with 32-bit coordinates, 8 lanes against scalar loops that LLVM
     vectorises by itself: SpMV takes 0.7 of the time on Intel's AVX-512, 1.6 to 2.8 on
     AMD's (gathers are slow there), SpMM 0.95 and 1.5. Without AVX-512 every mask is expanded.
+    MLIR_SPARSE_VECTOR_LANES, a number, decides otherwise.
     """
+    asked = os.environ.get(LANES_ENVIRONMENT)
+    if asked is not None:
+        return _lanes(asked)
     intel = _cpu_info().get("vendor_id") == "GenuineIntel"
     return 8 if platform.machine() == "x86_64" and intel and "avx512f" in cpu_features() else 0
