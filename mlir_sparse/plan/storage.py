@@ -63,23 +63,26 @@ def takes_alone(encoding: Encoding) -> bool:
     return encoding.is_permutation or all(blocked) or formats[-1] is LevelFormat.STRUCTURED
 
 
-def _visits_all(encoding: Encoding) -> bool:
-    """Returns whether loops visit every entry.
-
-    Of equal coordinates in a row the sparsifier takes the first; only singleton levels
-    below are walked for all of them.
-    """
-    types = encoding.level_types
-    below = (*types[1:], None)
-    return all(
-        t.unique or (b is not None and b.format is LevelFormat.SINGLETON) for t, b in zip(types, below, strict=True)
-    )
-
-
 def needs_level_space(encoding: Encoding, payload: Expr) -> bool:
     """Returns whether the one sparse operand of a nest with a dense result is to be read over its levels."""
     plain = all(isinstance(s, IndexVar) for a in accesses_of(payload) for s in a.subscripts)
     return plain and _visits_all(encoding) and not (encoding.has_slices or takes_alone(encoding))
+
+
+def _visits_all(encoding: Encoding) -> bool:
+    """Returns whether loops visit every entry, at its own place.
+
+    Of equal coordinates in a row the sparsifier takes the first; only singleton levels
+    below are walked for all of them, and what lies below those is addressed wrongly.
+    """
+    pairs = zip(encoding.level_types, (*encoding.level_types[1:], None), strict=True)
+    return all(_walked(level, below) for level, below in pairs)
+
+
+def _walked(level: LevelType, below: LevelType | None) -> bool:
+    if below is not None and below.format is LevelFormat.SINGLETON:
+        return True
+    return level.unique and (below is None or level.format is not LevelFormat.SINGLETON)
 
 
 def takes_as_result(encoding: Encoding) -> bool:
