@@ -43,4 +43,5 @@ def _buffer(view: LevelView, kind: Buffer, stored: Array | None, offset: int) ->
             assert stored is not None
             return np.add(stored, offset, dtype=stored.dtype)
         case Buffer.MADE:
-            raise UnsupportedError(f"expected a level whose buffers are stored, but got {view.type}: convert the tensor")
+            rule = "expected a level whose buffers are stored"
+            raise UnsupportedError(f"{rule}, but got {view.type}: convert the tensor")
