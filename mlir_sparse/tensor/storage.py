@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.errors import StorageError
 from mlir_sparse.tensor.layout import aos_regions
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.draw import PictureFormat
 
 __all__ = ["Array", "LevelStorage"]
 
@@ -91,6 +94,32 @@ class LevelStorage:
         values = taken.last()
         sizes = tuple(level_sizes)
         return LevelStorage(encoding, sizes, tuple(positions), tuple(coordinates), values, _buffers=taken.frozen())
+
+    def draw(self, format: PictureFormat = "text", *, columns: int = 24) -> str:
+        """Returns a picture of the level tree: each level's positions and coordinates, and the values.
+
+        A coordinate stands above what is stored under it, a position above the
+        first coordinate it leads to. `(coordinates)` in brackets are counted, not
+        stored; `_` is room between parents that nothing uses, `...` what the
+        picture has no room for (after Chou et al. 2018, figure 4).
+
+        Args:
+            format: `text`, or `svg` for a self-contained SVG document.
+            columns: how many values, and parents without any, to draw.
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> print(tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [3.0, 0.0, 4.0]]).storage.draw())
+        (i, j) -> (i : dense, j : compressed), levels of 3 x 3
+        level 0, i : dense       (coordinates)  0  1  2
+                                                │     ├──┐
+        level 1, j : compressed  positions      0  1  1     3
+                                 coordinates    1     0  2
+                                                │     │  │
+        values                                  2     3  4
+        """
+        from mlir_sparse.tensor.draw import draw_storage  # it reads storage
+
+        return draw_storage(self, format, columns)
 
     @property
     def nbytes(self) -> int:

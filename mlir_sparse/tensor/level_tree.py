@@ -1,0 +1,241 @@
+"""The level tree of a storage (Chou et al. 2018, figure 4), as far as there is room to draw it.
+
+A node is one coordinate of one level; its children are what the level below
+stores under it, and the leaves are the values. Nodes are laid out in columns:
+each stored value has one, a node without children has one as well, and a node
+with children stands over the columns of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlir_sparse.encoding.level import LevelFormat
+from mlir_sparse.encoding.level_functions import Children, Iteration
+from mlir_sparse.tensor.layout import aos_regions
+from mlir_sparse.tensor.storage import Array, LevelStorage
+
+__all__ = ["GAP", "Cell", "LevelRow", "LevelTree", "level_tree"]
+
+GAP = "_"
+"""What stands for the coordinate and the value of a place that no parent reaches."""
+
+_UNKNOWN = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number at a place of the picture.
+
+    Args:
+        text: the number.
+        column: the first column it stands over.
+        stop: the column after the last.
+        children: the columns of its children, one level down.
+    """
+
+    text: str
+    column: int
+    stop: int
+    children: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRow:
+    """A level of the picture.
+
+    Args:
+        title: the level as the map has it.
+        coordinates: what the coordinates are called, in brackets where they are counted, not stored.
+        nodes: its coordinates.
+        positions: one for each parent, the end of the last included; empty where the level has none.
+        cut: whether it has more nodes than are drawn.
+    """
+
+    title: str
+    coordinates: str
+    nodes: tuple[Cell, ...]
+    positions: tuple[Cell, ...]
+    cut: bool
+
+    @property
+    def is_stored(self) -> bool:
+        """Returns whether the coordinates are in memory."""
+        return not self.coordinates.startswith("(")
+
+
+@dataclass(frozen=True, slots=True)
+class LevelTree:
+    """All that a picture shows.
+
+    Args:
+        title: the map and the sizes of the levels.
+        levels: from the outermost.
+        values: the leaves.
+        columns: how many are drawn.
+    """
+
+    title: str
+    levels: tuple[LevelRow, ...]
+    values: tuple[Cell, ...]
+    columns: int
+
+    @property
+    def cut(self) -> bool:
+        """Returns whether there are more values than are drawn."""
+        return any(row.cut for row in self.levels)
+
+
+def level_tree(storage: LevelStorage, columns: int) -> LevelTree:
+    """Returns the first columns of the level tree; the time it takes depends on these, not on the storage.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> tree = level_tree(tensor([[0.0, 2.0], [3.0, 4.0]]).storage, 10)
+    >>> [cell.text for cell in tree.levels[1].positions], [cell.text for cell in tree.levels[1].nodes]
+    (['0', '1', '3'], ['1', '0', '1'])
+    """
+    walk = _Walk(storage, columns)
+    walk.below(0, 0)
+    encoding = storage.encoding
+    rows = []
+    for level, spec in enumerate(encoding.levels):
+        expr = spec.expr.to_text(encoding.dim_names, encoding.symbol_names)
+        kind = spec.type.to_text(encoding.dim_names, encoding.symbol_names)
+        nodes, positions = tuple(walk.nodes[level]), tuple(walk.positions(level))
+        name = _coordinates_name(storage, level)
+        rows.append(LevelRow(f"level {level}, {expr} : {kind}", name, nodes, positions, level >= walk.cut_from))
+    sizes = " x ".join(map(str, storage.level_sizes))
+    title = f"{encoding.map_text()}, levels of {sizes}"
+    return LevelTree(title, tuple(rows), tuple(walk.values), max(1, walk.columns))
+
+
+def _coordinates_name(storage: LevelStorage, level: int) -> str:
+    if storage.coordinates[level] is None:
+        return "(coordinates)"
+    region = next((r for r in aos_regions(storage.encoding) if level in r), None)
+    return "coordinates" if region is None else f"column {level - region.start} of coordinates[{region.start}]"
+
+
+class _Walk:
+    """Visits nodes parents first and gives out columns until there are none left."""
+
+    def __init__(self, storage: LevelStorage, limit: int) -> None:
+        self.storage = storage
+        self.limit = limit
+        self.columns = 0
+        self.rank = storage.encoding.lvl_rank
+        self.cut_from = self.rank
+        self.nodes: list[list[Cell]] = [[] for _ in range(self.rank)]
+        self.values: list[Cell] = []
+        self.parents: list[list[tuple[int, int]]] = [[] for _ in range(self.rank)]
+
+    def below(self, level: int, parent: int) -> tuple[int, ...]:
+        """Visits the nodes of a level under a parent, and returns their columns."""
+        self.parents[level].append((parent, self.columns))
+        starts = []
+        for place, coordinate in _children(self.storage, level, parent):
+            if self.columns >= self.limit:
+                self.cut_from = min(self.cut_from, level)
+                break
+            starts.append(self.columns)
+            self._visit(level, place, coordinate)
+        return tuple(starts)
+
+    def _visit(self, level: int, place: int, coordinate: str) -> None:
+        start, index = self.columns, len(self.nodes[level])
+        children: tuple[int, ...] = ()
+        if level + 1 < self.rank and coordinate != GAP:
+            children = self.below(level + 1, place)
+        elif level + 1 == self.rank:
+            children = (start,)
+            self.values.append(Cell(self._value(place, coordinate), start, start + 1))
+        self.columns = max(self.columns, start + 1)
+        self.nodes[level].insert(index, Cell(coordinate, start, self.columns, children))
+
+    def _value(self, place: int, coordinate: str) -> str:
+        return GAP if coordinate == GAP else _number(self.storage.values[place])
+
+    def positions(self, level: int) -> Iterator[Cell]:
+        """Yields the positions of the parents drawn, and where the last parent of all ends."""
+        stored = self.storage.positions[level]
+        if stored is None:
+            return
+        loose = self.storage.encoding.level_types[level].format is LevelFormat.LOOSE_COMPRESSED
+        starts = [column for _, column in self.parents[level]]
+        for (parent, column), stop in zip(self.parents[level], [*starts[1:], self.columns], strict=True):
+            text = f"{stored[2 * parent]}:{stored[2 * parent + 1]}" if loose else str(stored[parent])
+            yield Cell(text, column, max(stop, column + 1))
+        if not loose:
+            end = max(1, self.columns)
+            yield Cell(str(stored[-1]), end, end + 1)
+
+
+def _number(value: object) -> str:
+    """Returns a value as short as it can be: an element of any of the ten types."""
+    array = np.asarray(value)
+    if array.dtype.kind in "iub":
+        return str(int(array))
+    return f"{complex(array):g}" if array.dtype.kind == "c" else f"{float(array):g}"
+
+
+def _children(storage: LevelStorage, level: int, parent: int) -> Iterator[tuple[int, str]]:
+    """Yields position and coordinate of what a level has under one parent; gaps after it have GAP for coordinate."""
+    kind = storage.encoding.level_types[level]
+    pos, crd = storage.positions[level], storage.coordinates[level]
+    if kind.functions.iteration is Iteration.VALUE and pos is None:
+        size = storage.level_sizes[level]
+        yield from ((parent * size + c, str(c)) for c in range(size))
+        return
+    places, gap = _places(storage, level, parent)
+    for place in places:
+        if kind.format is LevelFormat.RANGE:  # the first of the interval is all that can be stored
+            yield place, _UNKNOWN if crd is None else str(int(crd[parent]) + place - places.start)
+        else:
+            yield place, _UNKNOWN if crd is None else str(crd[place])
+    yield from ((place, GAP) for place in gap)
+
+
+def _places(storage: LevelStorage, level: int, parent: int) -> tuple[range, range]:
+    """Returns the positions under a parent, and those between it and the next parent."""
+    kind = storage.encoding.level_types[level]
+    pos, crd = storage.positions[level], storage.coordinates[level]
+    none = range(0)
+    if kind.format is LevelFormat.LOOSE_COMPRESSED and pos is not None:
+        stop = int(pos[2 * parent + 1])
+        following = int(pos[2 * parent + 2]) if 2 * parent + 2 < len(pos) else _length(crd)
+        return range(int(pos[2 * parent]), stop), range(stop, following)
+    if pos is not None:
+        return range(int(pos[parent]), int(pos[parent + 1])), none
+    if kind.format is LevelFormat.STRUCTURED:
+        kept = kind.n or 0
+        return range(parent * kept, (parent + 1) * kept), none
+    if kind.format is LevelFormat.HASHED:
+        width = _length(crd) // max(1, _parents(storage, level))
+        return range(parent * width, (parent + 1) * width), none
+    return range(parent, parent + 1), none
+
+
+def _parents(storage: LevelStorage, level: int) -> int:
+    """Returns how many positions the levels above a level have."""
+    count = 1
+    for above in range(level):
+        kind, stored = storage.encoding.level_types[above], storage.positions[above]
+        match kind.functions.children:
+            case Children.PRODUCT:
+                count *= storage.level_sizes[above]
+            case Children.KEPT:
+                count *= kind.n or 0
+            case Children.COORDINATES | Children.TABLES:
+                count = _length(storage.coordinates[above])
+            case Children.LAST_POSITION | Children.INTERVALS:
+                count = count * storage.level_sizes[above] if stored is None else int(stored[-1])
+            case Children.PARENTS:
+                pass
+    return count
+
+
+def _length(array: Array | None) -> int:
+    return 0 if array is None else array.size
