@@ -335,7 +335,8 @@ def encodings(draw: st.DrawFn, rank: int, without: tuple[str, ...] = ("CSR_SLICE
         without: presets to leave out; a slice is a view of another tensor, which no test can pack.
     """
     fitting = [preset.name for preset in PRESETS.values() if preset.min_rank <= rank <= (preset.max_rank or rank)]
-    name = draw(st.sampled_from([name for name in fitting if name not in without]))
+    native = [name for name in fitting if preset_encoding(name, rank).is_native]
+    name = draw(st.sampled_from([name for name in native if name not in without]))
     widths = st.sampled_from([0, 8, 16, 32, 64])
     match PRESETS[name].parameter:
         case "order":

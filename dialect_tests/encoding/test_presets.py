@@ -36,6 +36,27 @@ PUBLISHED = {
     "CSB(8, 8)": "(i, j) -> (i floordiv 8 : dense, j floordiv 8 : dense,"
     " i mod 8 : compressed(nonunique), j mod 8 : singleton)",
     "ELL": "(i, j) -> (i : dense, j : loose_compressed)",
+    "LooseCSR": "(i, j) -> (i : dense, j : loose_compressed)",
+    "NonuniqueCOO": "(i, j) -> (i : compressed(nonunique), j : singleton(nonunique))",
+    "RowBlocked": "(i, j) -> (i floordiv 4 : dense, j : compressed, i mod 4 : dense)",
+    "ColumnBlocked(2)": "(i, j) -> (i : dense, j floordiv 2 : compressed, j mod 2 : dense)",
+    "ModeGeneric(2, 3)": "(i, j) -> (i floordiv 2 : compressed(nonunique), j floordiv 3 : singleton,"
+    " i mod 2 : dense, j mod 3 : dense)",
+    "HiCOO(2, 2, 2)": "(i, j, k) -> (i floordiv 2 : compressed(nonunique), j floordiv 2 : singleton(nonunique),"
+    " k floordiv 2 : singleton, i mod 2 : compressed(nonunique), j mod 2 : singleton(nonunique), k mod 2 : singleton)",
+    "HiCOO(2, 1)": "(i, j) -> (i floordiv 2 : compressed(nonunique), j : singleton, i mod 2 : compressed)",
+    "SlotELL": "[c](i, j) -> (i * c : dense, i : dense, j : singleton)",
+    "CountedELL(3)": "[c](i, j) -> (i * (c * 3) : dense, i : dense, j : compressed)",
+    "DIA": "(i, j) -> (j - i : compressed, i : range)",
+    "Banded": "(i, j) -> (j - i : dense[-1, 2], i : range)",
+    "Banded(2, 0)": "(i, j) -> (j - i : dense[-2, 1], i : range)",
+    "PackedLower": "(i, j) -> (i : dense, j : range[0, i + 1])",
+    "PackedUpper": "(i, j) -> (i : dense, j : range[i])",
+    "Skyline": "(i, j) -> (i : dense, j : range[?, i + 1])",
+    "UpperSkyline": "(i, j) -> (j : dense, i : range[?, j + 1])",
+    "RowIntervals": "(i, j) -> (i : dense, j : range[?, ?])",
+    "HashVector": "(i) -> (i : hashed)",
+    "HashedRows": "(i, j) -> (i : dense, j : hashed)",
     "NV_24": "(i, j) -> (i : dense, j floordiv 4 : dense, j mod 4 : structured[2, 4])",
     "NM(1, 8)": "(i, j) -> (i : dense, j floordiv 8 : dense, j mod 8 : structured[1, 8])",
     "CSR_SLICE": "(i : #sparse_tensor<slice(?, ?, ?)>, j : #sparse_tensor<slice(?, ?, ?)>)"
@@ -58,7 +79,7 @@ def test_a_preset_is_its_map(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("rank", [None, 1, 2, 3, 4, 9])
-def test_mlir_takes_every_preset_of_every_rank(name: str, rank: int | None) -> None:
+def test_mlir_takes_every_native_preset_of_every_rank(name: str, rank: int | None) -> None:
     preset = PRESETS[name]
     is_allowed = rank is None or preset.min_rank <= rank <= (preset.max_rank or rank)
     if not is_allowed:
@@ -67,10 +88,13 @@ def test_mlir_takes_every_preset_of_every_rank(name: str, rank: int | None) -> N
         return
     built = encoding(name, rank=rank)
     assert built.dim_rank == (rank or preset.default_rank)
-    assert mlir.reprint(str(built)) == str(built)
-    assert parse_encoding(built.to_text()) == built
+    assert parse_encoding(str(built)) == parse_encoding(built.to_text()) == built
     kind = TensorType.parse(f"f32[{','.join('?' * built.dim_rank)}] {name}")
     assert TensorType.parse(str(kind)) == kind
+    if not built.is_native:
+        assert built.level_space().encoding.is_native
+        return
+    assert mlir.reprint(str(built)) == str(built)
     assert mlir.type_complaint(kind.to_mlir()) is None
 
 
@@ -88,6 +112,11 @@ def test_a_preset_knows_its_name_and_parameters() -> None:
 def test_parameters_by_keyword_are_those_in_the_text() -> None:
     assert encoding("BSR", block=(4, 4)) == encoding("BSR(4, 4)")
     assert encoding("NM", n=1, m=4) == encoding("n:m(1, 4)".replace(":", ""))
+    assert encoding("RowBlocked", size=2, rank=3) == encoding("BSR(2, 1, 1)")
+    assert encoding("ColumnBlocked(8)") == encoding("BSR(1, 8)")
+    assert encoding("SlotELL", width=3) == encoding("[c](i, j) -> (c * 3 * i : dense, i : dense, j : singleton)")
+    assert encoding("CountedELL(3)") == encoding("[c](i, j) -> (c * 3 * i : dense, i : dense, j : compressed)")
+    assert encoding("Banded", band=(2, 1)).preset == "Banded(2, 1)"
     assert encoding(None, rank=3) == encoding("dense", rank=3)
     assert encoding("CSR", pos_width=32, crd_width=16) == encoding("CSR").with_widths(32, 16)
 
@@ -123,6 +152,13 @@ def test_an_unknown_name_like_no_other_lists_them_all() -> None:
         ({"source": "CSF(0, 0)"}, EncodingError, "expected an order of the dimensions 0 to 1, but got (0, 0)"),
         ({"source": "NM(4, 2)"}, EncodingError, "expected n <= m in n_out_of_m, but got n = 4 and m = 2"),
         ({"source": "NM(4)"}, EncodingError, "expected n and m, as (2, 4) for NM"),
+        ({"source": "SlotELL(0)"}, EncodingError, "expected the number of slots, as (3) for SlotELL, but got (0)"),
+        ({"source": "SlotELL", "width": 0}, EncodingError, "expected the number of slots, as (3) for SlotELL"),
+        ({"source": "Banded(1)"}, EncodingError, "expected how many diagonals below and above the main one"),
+        ({"source": "Banded", "band": (-1, 1)}, EncodingError, "for Banded, but got (-1, 1)"),
+        ({"source": "RowBlocked(0)"}, EncodingError, "expected the size of a block, as (4) for RowBlocked"),
+        ({"source": "RowBlocked", "size": 2, "rank": 1}, RankError, "expected rank 2 or more for RowBlocked"),
+        ({"source": "DIA", "width": 2}, EncodingError, "expected no parameters for DIA, but got width=(2,)"),
         ({"source": "NM", "n": 2}, EncodingError, "expected n and m, as (2, 4) for NM"),
         ({"source": "CSR_SLICE(1, 2)"}, EncodingError, "but got 2 numbers"),
         ({"source": "CSR_SLICE(0, 0, 1, 0, 1, 1)"}, EncodingError, "expect positive value or ? for slice size"),

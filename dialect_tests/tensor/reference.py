@@ -20,6 +20,7 @@ WHOLE = {
         (name, encoding(name, rank=rank))
         for name, preset in PRESETS.items()
         if name not in ("CSR_SLICE", "BatchedCSR") and preset.min_rank <= rank <= (preset.max_rank or 3)
+        if encoding(name, rank=rank).is_native
     ]
     for rank in (1, 2, 3)
 }

@@ -1,9 +1,44 @@
-"""Encodings: how a tensor is stored, from and to the dialect's attribute text."""
+"""Encodings: how a tensor is stored, from and to the dialect's attribute text.
+
+The map of an encoding gives for each level an expression over the dimensions
+and a level type: `(i, j) -> (i : dense, j : compressed)`. What the dialect
+knows is spelled as the dialect spells it. The same syntax goes on where the
+dialect ends; `Encoding.to_mlir` refuses such an encoding with the reason,
+`Encoding.level_space` gives what the dialect can be told instead:
+
+| spelling | means |
+|---|---|
+| `j - i`, `(i mod 8) floordiv 2` | any map with an inverse: sums of dimensions, nested blocks, digits in any order |
+| `{l}(i = l) -> (l = i : ...)` | an inverse written out, where none can be inferred; it is checked |
+| `[c](...) -> (c * 3 * i : dense, ...)` | slots: the n-th entry with the same i is in slot n of 3 |
+| `[c](...) -> (c * i : dense, ...)` | as many slots as the i with the most entries needs |
+| `singleton` below any level | one coordinate for each parent, -1 for a parent without an entry |
+| `dense[low, high]` | the coordinates from low up to, not including, high |
+| `range` | the coordinates that stay inside the tensor; laid out as dense, zeros elsewhere |
+| `range[low, high]`, `range[low]` | an interval for each parent, one after another; `?` is a bound that is stored |
+| `offset` | the one coordinate that the levels above add up to |
+| `hashed` | a hash table for each parent, all of one width |
+
+A hash table is as wide as the next power of two, -1 where it is empty;
+coordinate c is in the first free place from c mod width on. Examples:
+
+DIA          `(i, j) -> (j - i : compressed, i : range)`
+banded       `(i, j) -> (j - i : dense[-1, 2], i : range)`
+ELL          `[c](i, j) -> (c * 3 * i : dense, i : dense, j : singleton)`
+triangular   `(i, j) -> (i : dense, j : range[0, i + 1])`
+skyline      `(i, j) -> (i : dense, j : range[?, i + 1])`
+hashed rows  `(i, j) -> (i : dense, j : hashed)`
+
+`LEVEL_FUNCTIONS` says of each level format what it can do, promises and stores
+(Chou et al. 2018, section 3), and `level_table` prints it.
+"""
 
 from mlir_sparse.encoding.build import encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
+from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, LevelFunctions, level_table
 from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.encoding.parser import parse_encoding
 from mlir_sparse.encoding.preset import Preset
 from mlir_sparse.encoding.presets import PRESETS, preset_encoding
@@ -12,17 +47,21 @@ from mlir_sparse.encoding.tensor_type import TensorType
 from mlir_sparse.encoding.value import TypedValue
 
 __all__ = [
+    "LEVEL_FUNCTIONS",
     "PRESETS",
     "DimSlice",
     "Encoding",
     "LevelFormat",
+    "LevelFunctions",
     "LevelProperty",
+    "LevelSpace",
     "LevelSpec",
     "LevelType",
     "Preset",
     "TensorType",
     "TypedValue",
     "encoding",
+    "level_table",
     "parse_encoding",
     "preset_encoding",
 ]

@@ -26,6 +26,9 @@ def encoding(
     order: Sequence[int] | None = None,
     n: int | None = None,
     m: int | None = None,
+    size: int | None = None,
+    width: int | None = None,
+    band: Sequence[int] | None = None,
     slices: Sequence[DimSlice] | None = None,
     pos_width: int | None = None,
     crd_width: int | None = None,
@@ -40,6 +43,9 @@ def encoding(
         order: the dimension stored at each level, for presets of any order.
         n: how many of every m entries are kept, for the preset NM.
         m: the size of the groups of the preset NM.
+        size: the block size of RowBlocked and ColumnBlocked.
+        width: the number of slots of SlotELL and CountedELL.
+        band: the diagonals below and above the main one, for Banded.
         slices: the slice of each dimension, for the preset CSR_SLICE.
         pos_width: bits of a position (0, 8, 16, 32 or 64), instead of what the source says.
         crd_width: bits of a coordinate, likewise.
@@ -55,8 +61,9 @@ def encoding(
     >>> encoding("CSF", order=(2, 0, 1)).map_text()
     '(i, j, k) -> (k : compressed, i : compressed, j : compressed)'
     """
-    parameters = {"block": block, "order": order, "n": n, "m": m, "slices": slices}
-    given: dict[str, object] = {key: value for key, value in parameters.items() if value is not None}
+    numbers = {"block": block, "order": order, "n": n, "m": m, "size": size, "width": width, "band": band}
+    parameters: dict[str, object] = {**numbers, "slices": slices}
+    given = {key: value for key, value in parameters.items() if value is not None}
     said: object = source  # callers without a type checker say anything
     if isinstance(said, str):
         cursor = Cursor(Source(said, "encoding"), EncodingSyntaxError, bare_ids=True)

@@ -12,7 +12,7 @@ from mlir_sparse.encoding.foreign import foreign_reason
 from mlir_sparse.encoding.level import LevelFormat, LevelType
 from mlir_sparse.encoding.level_bounds import level_bounds, sized_slots
 from mlir_sparse.encoding.level_map import LevelSpec
-from mlir_sparse.encoding.level_maps import infer_lvl_to_dim
+from mlir_sparse.encoding.level_maps import holds_all, infer_lvl_to_dim
 from mlir_sparse.encoding.level_space import LevelSpace, level_space
 from mlir_sparse.encoding.printer import print_attribute, print_encoding_map
 from mlir_sparse.encoding.slice import DimSlice
@@ -145,6 +145,17 @@ class Encoding:
     def is_dense(self) -> bool:
         """Returns whether all levels are dense, so that only values are stored."""
         return all(kind.format is LevelFormat.DENSE and kind.interval is None for kind in self.level_types)
+
+    @property
+    def holds_all(self) -> bool:
+        """Returns whether every tensor fits, whatever its entries: no fixed band, width, triangle or n:m.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> names = "CSR", "DIA", "ELL", "SlotELL", "SlotELL(3)", "Skyline", "NV_24"
+        >>> [name for name in names if encoding(name).holds_all]
+        ['CSR', 'DIA', 'ELL', 'SlotELL']
+        """
+        return holds_all(self.levels)
 
     @property
     def is_blocked(self) -> bool:

@@ -18,7 +18,7 @@ from mlir_sparse.affine.inverse import infer_inverse
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_map import LevelSpec
 
-__all__ = ["Slots", "infer_lvl_to_dim", "levels_needed", "said_by", "slots_of", "undoes"]
+__all__ = ["Slots", "holds_all", "infer_lvl_to_dim", "levels_needed", "said_by", "slots_of", "undoes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +99,27 @@ def levels_needed(expr: AffineExpr, lvl_to_dim: AffineMap) -> tuple[int, ...]:
     if form.is_linear:
         used = {atom.position for atom, _ in form.terms if isinstance(atom, Dim)}
     return tuple(sorted(used))
+
+
+def holds_all(levels: Sequence[LevelSpec]) -> bool:
+    """Returns whether levels have a place for every coordinate, however many there are."""
+    slots = [found for level in levels if (found := slots_of(level)) is not None]
+    if any(found.width is not None for found in slots):
+        return False
+    for lvl, level in enumerate(levels):
+        is_chosen = bool(slots) or (lvl > 0 and not levels[lvl - 1].type.unique)
+        if level.type.format is LevelFormat.SINGLETON and not is_chosen:
+            return False  # one coordinate a parent, and one parent a coordinate
+        if level.type.format is LevelFormat.STRUCTURED or not _is_open(level):
+            return False
+    return True
+
+
+def _is_open(level: LevelSpec) -> bool:
+    """Returns whether a level is bounded by nothing, or by bounds that the data sets at will."""
+    interval = level.type.interval
+    if interval is None:
+        return True
+    if level.type.format is LevelFormat.DENSE or interval.exprs not in ((), (Constant(0),)):
+        return False
+    return interval.stored == 2 or interval.to_end or isinstance(level.expr, Dim)

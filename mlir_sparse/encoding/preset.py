@@ -14,11 +14,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Options", "Preset"]
 
+# The least value of each number of a parameter, and how many there are where that is fixed.
+_LEAST = {"block": 1, "order": 0, "n_m": 0, "size": 1, "width": 1, "band": 0}
+_COUNT = {"n_m": 2, "size": 1, "width": 1, "band": 2}
 _FORMS = {
     "": "no parameters",
     "order": "the order of the dimensions, as (2, 0, 1)",
     "block": "the size of a block in each dimension, as (4, 4)",
     "n_m": "n and m, as (2, 4)",
+    "size": "the size of a block, as (4)",
+    "width": "the number of slots, as (3)",
+    "band": "how many diagonals below and above the main one, as (1, 2)",
     "slices": "offset, size and stride of each dimension, as (0, 4, 1, 0, ?, 1)",
 }
 
@@ -30,6 +36,9 @@ class Options:
     block: tuple[int, ...] | None = None
     order: tuple[int, ...] | None = None
     n_m: tuple[int, int] | None = None
+    size: tuple[int] | None = None
+    width: tuple[int] | None = None
+    band: tuple[int, int] | None = None
     slices: tuple[DimSlice, ...] | None = None
 
 
@@ -44,7 +53,7 @@ class Preset:
         max_rank: the most dimensions it has, or None.
         default_rank: the number of dimensions where nobody says.
         build: returns the encoding for a rank and parameters.
-        parameter: the one parameter it takes: "order", "block", "n_m", "slices" or "".
+        parameter: the one parameter it takes: "order", "block", "n_m", "size", "width", "band", "slices" or "".
     """
 
     name: str
@@ -77,9 +86,9 @@ class Preset:
     def _check(self, values: tuple[Any, ...]) -> None:
         if self.parameter == "slices" and all(isinstance(v, DimSlice) for v in values):
             return
-        least = {"block": 1, "order": 0, "n_m": 0}.get(self.parameter)
+        least = _LEAST.get(self.parameter)
         is_right = least is not None and all(isinstance(v, int) and v >= least for v in values)
-        if not is_right or (self.parameter == "n_m" and len(values) != 2):
+        if not is_right or len(values) != _COUNT.get(self.parameter, len(values)):
             got = ", ".join("?" if v is None else str(v) for v in values)
             raise EncodingError(f"expected {_FORMS[self.parameter]} for {self.name}, but got ({got})")
 
@@ -100,7 +109,8 @@ class Preset:
 
     def label(self, options: Options) -> str:
         """Returns the name with its parameters, which reads back as the same preset."""
-        numbers: list[str] = [str(v) for v in options.block or options.order or options.n_m or ()]
+        given = options.block, options.order, options.n_m, options.size, options.width, options.band
+        numbers: list[str] = [str(v) for values in given for v in values or ()]
         for part in options.slices or ():
             numbers += ["?" if v is None else str(v) for v in (part.offset, part.size, part.stride)]
         return f"{self.name}({', '.join(numbers)})" if numbers else self.name

@@ -13,7 +13,21 @@ from mlir_sparse.encoding.preset import Options
 from mlir_sparse.encoding.slice import DimSlice
 from mlir_sparse.errors import EncodingError
 
-__all__ = ["batched_coo", "batched_csr", "blocked", "coo", "csb", "dim_names", "mix", "n_of_m", "sliced_csr", "uniform"]
+__all__ = [
+    "batched_coo",
+    "batched_csr",
+    "blocked",
+    "blocked_along",
+    "blocks_in_coo",
+    "coo",
+    "csb",
+    "dim_names",
+    "hicoo",
+    "mix",
+    "n_of_m",
+    "sliced_csr",
+    "uniform",
+]
 
 Build: TypeAlias = Callable[[int, Options], Encoding]
 
@@ -52,22 +66,29 @@ def uniform(level_format: str) -> Build:
     return lambda rank, options: _ordered(rank, options.order, [kind] * rank)
 
 
-def coo(*, soa: bool = False, ordered: bool = True, reverse: bool = False) -> Build:
+def coo(*, soa: bool = False, ordered: bool = True, unique: bool = True, reverse: bool = False) -> Build:
     """Returns a coordinate format: one compressed level, singletons below it."""
 
     def build(rank: int, options: Options) -> Encoding:
         order = tuple(reversed(range(rank))) if reverse else options.order
-        return _ordered(rank, order, _coo_types(rank, LevelFormat.COMPRESSED, soa=soa, ordered=ordered))
+        return _ordered(rank, order, _coo_types(rank, soa=soa, ordered=ordered, unique=unique))
 
     return build
 
 
-def _coo_types(rank: int, first: LevelFormat, *, soa: bool = False, ordered: bool = True) -> list[LevelType]:
+def _coo_types(
+    rank: int,
+    first: LevelFormat = LevelFormat.COMPRESSED,
+    *,
+    soa: bool = False,
+    ordered: bool = True,
+    unique: bool = True,
+) -> list[LevelType]:
     kinds = []
     for level in range(rank):
         properties = []
         # Above the last level a coordinate stands once for each entry below it.
-        if level < rank - 1:
+        if level < rank - 1 or not unique:
             properties.append(LevelProperty.NONUNIQUE)
         if not ordered:
             properties.append(LevelProperty.NONORDERED)
@@ -111,8 +132,42 @@ def csb(rank: int, options: Options) -> Encoding:
     if min(block) < 2:
         raise EncodingError(f"expected blocks of at least 2 in each dimension for CSB, but got {block}")
     grid = [(floordiv(Dim(d), Constant(block[d])), _DENSE) for d in range(rank)]
-    kinds = _coo_types(rank, LevelFormat.COMPRESSED)
+    kinds = _coo_types(rank)
     return _encoding(rank, [*grid, *((mod(Dim(d), Constant(block[d])), kinds[d]) for d in range(rank))])
+
+
+def hicoo(rank: int, options: Options) -> Encoding:
+    """Returns hierarchical coordinates: those of blocks, and below each those inside it.
+
+    A block size of 1 leaves its dimension to the outer coordinates.
+    """
+    grid, block = _grid_in_coo(rank, options)
+    inside = [d for d in range(rank) if block[d] > 1]
+    kinds = _coo_types(len(inside))
+    return _encoding(rank, grid + [(mod(Dim(d), Constant(block[d])), k) for d, k in zip(inside, kinds, strict=True)])
+
+
+def blocks_in_coo(rank: int, options: Options) -> Encoding:
+    """Returns dense blocks with the coordinates of each (mode-generic, Baskaran et al. 2012)."""
+    grid, block = _grid_in_coo(rank, options)
+    return _encoding(rank, grid + [(mod(Dim(d), Constant(block[d])), _DENSE) for d in range(rank) if block[d] > 1])
+
+
+def _grid_in_coo(rank: int, options: Options) -> tuple[list[tuple[AffineExpr, LevelType]], tuple[int, ...]]:
+    block = options.block or (_DEFAULT_BLOCK,) * rank
+    kinds = _coo_types(rank)
+    return [(floordiv(Dim(d), Constant(block[d])), kinds[d]) for d in range(rank)], block
+
+
+def blocked_along(dim: int) -> Build:
+    """Returns a format of dense blocks along one dimension only: compressed rows of column or row pieces."""
+
+    def build(rank: int, options: Options) -> Encoding:
+        (size,) = options.size or (_DEFAULT_BLOCK,)
+        block = tuple(size if d == dim else 1 for d in range(rank))
+        return blocked("dense", "compressed")(rank, Options(block=block))
+
+    return build
 
 
 def n_of_m(rank: int, options: Options) -> Encoding:

@@ -2,8 +2,10 @@
 
 Names are looked up without regard to case, `-`, `_` and spaces. Most formats
 are those of the dialect's documentation and tests; CSF is from Smith and
-Karypis 2015, CSB from Buluc et al. 2009, and the view of all of them as
-sequences of levels from Chou et al. 2018, section 3.
+Karypis 2015, CSB from Buluc et al. 2009, HiCOO from Li et al. 2018, the view
+of all of them as sequences of levels, and DIA, ELL and hash maps among these,
+from Chou et al. 2018, section 3. Banded, packed and skyline storage are those
+of LAPACK and of direct solvers, by rows.
 """
 
 from __future__ import annotations
@@ -15,12 +17,16 @@ from dataclasses import replace
 
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.preset import Options, Preset
+from mlir_sparse.encoding.preset_foreign import banded, diagonals, hashed_rows, intervals, slots
 from mlir_sparse.encoding.preset_levels import (
     batched_coo,
     batched_csr,
     blocked,
+    blocked_along,
+    blocks_in_coo,
     coo,
     csb,
+    hicoo,
     mix,
     n_of_m,
     sliced_csr,
@@ -45,6 +51,7 @@ _TABLE = (
     Preset("SoA-COO", "coordinates, an array for each dimension", 1, None, 2, coo(soa=True), "order"),
     Preset("ColumnMajorCOO", "coordinates sorted by the last dimension first", 2, None, 2, coo(reverse=True)),
     Preset("UnorderedCOO", "coordinates in any order", 1, None, 2, coo(ordered=False), "order"),
+    Preset("NonuniqueCOO", "coordinates in order, some of them more than once", 1, None, 2, coo(unique=False), "order"),
     Preset("BCOO", "a batch of COO along the first dimension", 2, None, 3, batched_coo),
     Preset("CSF", "compressed sparse fiber", 1, None, 3, uniform("compressed"), "order"),
     Preset("BSR", "compressed rows of dense blocks", 2, None, 2, blocked("dense", "compressed"), "block"),
@@ -60,8 +67,31 @@ _TABLE = (
         blocked("compressed", "compressed"),
         "block",
     ),
+    Preset("RowBlocked", "CSR of pieces of columns, blocked along rows only", 2, None, 2, blocked_along(0), "size"),
+    Preset("ColumnBlocked", "CSR of pieces of rows, blocked along columns only", 2, None, 2, blocked_along(1), "size"),
+    Preset("ModeGeneric", "dense blocks, the coordinates of each in COO", 1, None, 2, blocks_in_coo, "block"),
+    Preset("HiCOO", "COO of blocks, each in COO", 1, None, 3, hicoo, "block"),
     Preset("CSB", "a dense grid of blocks, each in COO", 2, 2, 2, csb, "block"),
-    Preset("ELL", "rows with room to spare between them", 2, 2, 2, mix("dense", "loose_compressed")),
+    Preset("ELL", "rows of one width, each with its length", 2, 2, 2, mix("dense", "loose_compressed")),
+    Preset("SlotELL", "ELL by slots, one coordinate a row in each (ITPACK)", 2, 2, 2, slots("singleton"), "width"),
+    Preset("CountedELL", "ELL as the dialect documents it, by slots", 2, 2, 2, slots("compressed"), "width"),
+    Preset("LooseCSR", "CSR with room to spare between rows", 2, 2, 2, mix("dense", "loose_compressed")),
+    Preset("DIA", "the diagonals with entries", 2, 2, 2, diagonals),
+    Preset("Banded", "some diagonals beside the main one (LAPACK's GB, by rows)", 2, 2, 2, banded, "band"),
+    Preset("PackedLower", "the lower triangle, row after row (LAPACK's TP)", 2, 2, 2, intervals("lower")),
+    Preset("PackedUpper", "the upper triangle, row after row (LAPACK's TP)", 2, 2, 2, intervals("upper")),
+    Preset("Skyline", "each row from its first entry to the diagonal", 2, 2, 2, intervals("skyline")),
+    Preset(
+        "UpperSkyline",
+        "each column from its first entry to the diagonal",
+        2,
+        2,
+        2,
+        intervals("skyline", by_column=True),
+    ),
+    Preset("RowIntervals", "each row from its first entry to its last", 2, 2, 2, intervals("any")),
+    Preset("HashVector", "a hash table of coordinates, and values", 1, 1, 1, uniform("hashed")),
+    Preset("HashedRows", "a hash table for each row", 2, 2, 2, hashed_rows),
     Preset("NV_24", "2 of every 4 entries of a row", 1, None, 2, n_of_m),
     Preset("NM", "n of every m entries of a row", 1, None, 2, n_of_m, "n_m"),
     Preset("CSR_SLICE", "a slice of a CSR matrix", 2, 2, 2, sliced_csr, "slices"),
@@ -109,7 +139,18 @@ _ALIASES = {
     "coocolumnmajor": "ColumnMajorCOO",
     "colcoo": "ColumnMajorCOO",
     "coounordered": "UnorderedCOO",
+    "duplicatescoo": "NonuniqueCOO",
+    "batchedcoo": "BCOO",
+    "raggedbatchedcsr": "DenseDenseCompressed",
     "bcsr": "BSR",
+    "ellpack": "SlotELL",
+    "jaggedell": "CountedELL",
+    "looseell": "ELL",
+    "diagonal": "DIA",
+    "hashmapvector": "HashVector",
+    "lowertriangular": "PackedLower",
+    "uppertriangular": "PackedUpper",
+    "modegenericcoo": "ModeGeneric",
     "nofm": "NM",
 }
 _MIX = re.compile("(?:dense|compressed)+")
@@ -160,6 +201,9 @@ def preset_encoding(
     order: Sequence[int] | None = None,
     n: int | None = None,
     m: int | None = None,
+    size: int | None = None,
+    width: int | None = None,
+    band: Sequence[int] | None = None,
     slices: Sequence[DimSlice] | None = None,
 ) -> Encoding:
     """Returns the encoding of a preset.
@@ -172,6 +216,9 @@ def preset_encoding(
         order: the dimension stored at each level.
         n: how many entries are kept of every m.
         m: the size of the groups of which n are kept.
+        size: the size of a block along the one dimension that is blocked.
+        width: the number of slots of ELL.
+        band: how many diagonals below and above the main one.
         slices: the slice of each dimension.
 
     Raises:
@@ -183,7 +230,15 @@ def preset_encoding(
     (i, j) -> (i floordiv 2 : dense, j floordiv 3 : compressed, i mod 2 : dense, j mod 3 : dense)
     """
     preset, named_rank = find_preset(name)
-    given = {"block": block, "order": order, "n_m": None if n is None and m is None else (n, m), "slices": slices}
+    given = {
+        "block": block,
+        "order": order,
+        "n_m": None if n is None and m is None else (n, m),
+        "size": None if size is None else (size,),
+        "width": None if width is None else (width,),
+        "band": band,
+        "slices": slices,
+    }
     options = preset.options({k: tuple(v) for k, v in given.items() if v is not None}, tuple(arguments))
     resolved = _resolve_rank(preset, rank, named_rank, options)
     if options.order is not None and sorted(options.order) != list(range(resolved)):

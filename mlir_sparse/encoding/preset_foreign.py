@@ -1,0 +1,67 @@
+"""The levels of the presets that the dialect has no words for; see `mlir_sparse.encoding.preset_levels`."""
+
+from __future__ import annotations
+
+from mlir_sparse.affine import AffineExpr, Constant, Dim, Symbol, add, mul, subtract
+from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.interval import Interval
+from mlir_sparse.encoding.level import LevelFormat, LevelType
+from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.preset import Options
+from mlir_sparse.encoding.preset_levels import Build
+
+__all__ = ["banded", "diagonals", "hashed_rows", "intervals", "slots"]
+
+_DENSE = LevelType(LevelFormat.DENSE)
+_DIAGONAL = subtract(Dim(1), Dim(0))
+
+
+def _matrix(*levels: tuple[AffineExpr, LevelType], symbols: tuple[str, ...] = ()) -> Encoding:
+    return Encoding(("i", "j"), tuple(LevelSpec(expr, kind) for expr, kind in levels), symbol_names=symbols)
+
+
+def slots(level_format: str) -> Build:
+    """Returns ELL: slots of rows, each with one coordinate; the width is the parameter, or the longest row's length."""
+
+    def build(rank: int, options: Options) -> Encoding:
+        count: AffineExpr = Symbol(0) if options.width is None else mul(Symbol(0), Constant(options.width[0]))
+        last = LevelType(LevelFormat(level_format))
+        return _matrix((mul(Dim(0), count), _DENSE), (Dim(0), _DENSE), (Dim(1), last), symbols=("c",))
+
+    return build
+
+
+def diagonals(rank: int, options: Options) -> Encoding:
+    """Returns the diagonals with entries, each by rows."""
+    return _matrix((_DIAGONAL, LevelType(LevelFormat.COMPRESSED)), (Dim(0), LevelType(LevelFormat.RANGE)))
+
+
+def banded(rank: int, options: Options) -> Encoding:
+    """Returns a fixed number of diagonals beside the main one, each by rows; one on each side by default."""
+    below, above = options.band or (1, 1)
+    band = LevelType(LevelFormat.DENSE, interval=Interval(Constant(-below), Constant(above + 1)))
+    return _matrix((_DIAGONAL, band), (Dim(0), LevelType(LevelFormat.RANGE)))
+
+
+def intervals(bounds: str, *, by_column: bool = False) -> Build:
+    """Returns rows, or columns, that hold one interval each.
+
+    Args:
+        bounds: which: "lower" and "upper" of the diagonal, "skyline" from the first entry to the diagonal,
+            "any" from the first entry to the last.
+        by_column: whether the intervals are of columns.
+    """
+    outer, inner = (Dim(1), Dim(0)) if by_column else (Dim(0), Dim(1))
+    interval = {
+        "lower": Interval(Constant(0), add(outer, Constant(1))),
+        "upper": Interval(outer, to_end=True),
+        "skyline": Interval(None, add(outer, Constant(1))),
+        "any": Interval(None, None),
+    }[bounds]
+    kind = LevelType(LevelFormat.RANGE, interval=interval)
+    return lambda rank, options: _matrix((outer, _DENSE), (inner, kind))
+
+
+def hashed_rows(rank: int, options: Options) -> Encoding:
+    """Returns dense rows with a hash table each."""
+    return _matrix((Dim(0), _DENSE), (Dim(1), LevelType(LevelFormat.HASHED)))
