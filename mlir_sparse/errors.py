@@ -20,6 +20,7 @@
     ├── FileFormatError ............... a file that is not what it says (ValueError)
     ├── UnsupportedError .............. a case refused by name before the compiler (NotImplementedError)
     ├── BindingsError ................. no MLIR bindings to compile with (ImportError)
+    ├── MissingPackageError ........... a package that is optional, and not installed (ImportError)
     ├── CompileError .................. MLIR said no (RuntimeError)
     │   └── CompilerCrash               MLIR died, hung or ran out of memory
     └── DeviceError ................... no such device, or it failed (RuntimeError)
@@ -48,6 +49,7 @@ __all__ = [
     "EncodingSyntaxError",
     "ExtentError",
     "FileFormatError",
+    "MissingPackageError",
     "NotationError",
     "NotationSyntaxError",
     "OperandError",
@@ -188,6 +190,10 @@ class UnsupportedError(SparseError, NotImplementedError):
 
 class BindingsError(SparseError, ImportError):
     """No usable MLIR Python bindings."""
+
+
+class MissingPackageError(SparseError, ImportError):
+    """A package that only some tasks need, and that is not installed."""
 
 
 @dataclass(eq=False)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dialect_tests.tensor.reference import WHOLE, entries, fits_structured
 from mlir_sparse.encoding import Encoding, encoding
-from mlir_sparse.errors import OperandError, UnsupportedError
+from mlir_sparse.errors import MissingPackageError, OperandError, RankError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.spy import entry_raster
 
 ROWS = np.zeros((4, 6))
 ROWS[[0, 0, 1, 1, 3, 3, 3], [0, 1, 0, 1, 1, 3, 4]] = [5, 1, 7, 3, 8, 4, 9]
@@ -159,3 +162,34 @@ def test_print_says_what_is_stored() -> None:
 
 def test_widths_of_a_storage_that_is_not_default() -> None:
     assert "posWidth = 8" in str(tensor(ROWS, encoding("CSR", pos_width=8)))
+
+
+def test_raster_counts_entries_in_pixels() -> None:
+    assert entry_raster(tensor(BLOCKS, "BSR(2, 2)")).tolist() == (BLOCKS != 0).astype(int).tolist()
+    assert entry_raster(tensor([0.0, 3.0, 0.0])).tolist() == [[0, 1, 0]]
+    rows = np.arange(5000)
+    wide = entry_raster(tensor((np.array([rows, 4999 - rows]), np.ones(5000)), shape=(5000, 5000)))
+    assert wide.shape == (512, 512)
+    assert wide.sum() == 5000
+    assert (np.diagonal(wide[:, ::-1]) > 0).all()
+    assert entry_raster(tensor(np.zeros((0, 3)))).sum() == 0
+
+
+def test_spy_is_svg_and_a_file(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="expected matplotlib for spy plots (extra plot)")
+    made = tensor(ROWS)
+    text = made.spy(tmp_path / "rows.png")
+    assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+    assert made.spy() == text
+    assert (tmp_path / "rows.png").read_bytes()[1:4] == b"PNG"
+    with pytest.raises(UnsupportedError, match=r"expected a name that ends in \..*\.svg.*, but got rows.txt"):
+        made.spy("rows.txt")
+    assert tensor(np.zeros((0, 3))).spy().startswith("<?xml")
+
+
+def test_spy_names_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingPackageError, match=r"expected matplotlib for spy plots, but got .*mlir-sparse\[plot\]"):
+        tensor(ROWS).spy()
+    with pytest.raises(RankError, match="expected a matrix or vector to plot, but got a tensor of rank 3"):
+        tensor(ROWS.reshape(2, 2, 6)).spy()

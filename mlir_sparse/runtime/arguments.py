@@ -11,6 +11,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import DTypeError, OperandError, RankError
 from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.host import as_host, is_sparse_source
 
 __all__ = ["as_argument", "as_output", "type_of", "value_of"]
 
@@ -19,15 +20,18 @@ Value = Array | SparseTensor
 
 
 def value_of(name: str, source: object) -> Value:
-    """Returns an operand as an array or a tensor: SciPy's sparse arrays become tensors, all else NumPy arrays.
+    """Returns an operand as an array or a tensor: other libraries' sparse arrays become tensors, all else NumPy arrays.
+
+    Memory is shared with PyTorch's tensors and what DLPack hands over (see `as_host`).
 
     Raises:
-        OperandError: for what is neither.
+        OperandError: for what is neither, and for data on a device.
         DTypeError: for an element type the dialect does not have.
     """
     if isinstance(source, SparseTensor):
         return source
-    if _is_scipy_sparse(source):
+    source = as_host(source)
+    if is_sparse_source(source):
         return tensor(source)
     try:
         array = np.asarray(source)
@@ -38,10 +42,6 @@ def value_of(name: str, source: object) -> Value:
     if array.dtype == object:
         raise OperandError(f"expected an array or tensor of numbers for {name}, but got {type(source).__name__}")
     return _native_array(name, array)
-
-
-def _is_scipy_sparse(source: object) -> bool:
-    return type(source).__module__.startswith("scipy.sparse") and hasattr(source, "tocoo")
 
 
 def _native_array(name: str, array: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +12,13 @@ from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.errors import OperandError, RankError
 from mlir_sparse.tensor.arrays import index_array, value_array
+from mlir_sparse.tensor.host import as_host, is_torch_sparse
 from mlir_sparse.tensor.layout import check_shape, check_supported
 from mlir_sparse.tensor.pack import pack
 from mlir_sparse.tensor.scipy_border import default_encoding, is_scipy, storage_of_scipy
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import Array, LevelStorage
+from mlir_sparse.tensor.torch_border import default_torch_encoding, storage_of_torch
 from mlir_sparse.tensor.validate import check_explicit_value
 
 if TYPE_CHECKING:
@@ -43,8 +45,10 @@ def tensor(
 
     Args:
         source: one of
-            a dense array or nested lists: what differs from zero is stored (NaN does);
-            a SciPy sparse array or matrix of any format;
+            a dense array or nested lists: what differs from zero is stored (NaN does); PyTorch's
+            strided tensors and whatever else DLPack hands over from host memory are such arrays;
+            a SciPy sparse array or matrix of any format, or CuPy's, which is copied to the host;
+            a PyTorch tensor of any sparse layout (see `mlir_sparse.tensor.torch_border`);
             a pair (coordinates, values): integers of shape (rank, entries), or one array a
             dimension, in any order, duplicates allowed;
             a SparseTensor;
@@ -70,8 +74,11 @@ def tensor(
     """
     if isinstance(source, SparseTensor):
         return _from_sparse(source, encoding, shape, dtype, sum_duplicates, parameters)
+    source = as_host(source)
     if is_scipy(source):
-        return _from_scipy(source, encoding, shape, dtype, parameters)
+        return _from_library(source, default_encoding, storage_of_scipy, encoding, shape, dtype, parameters)
+    if is_torch_sparse(source):
+        return _from_library(source, default_torch_encoding, storage_of_torch, encoding, shape, dtype, parameters)
     if isinstance(source, tuple) and len(source) == 2:
         return _from_pair(source, encoding, shape, dtype, sum_duplicates, parameters)
     return _from_dense(source, encoding, shape, dtype, parameters)
@@ -91,16 +98,18 @@ def _from_sparse(
     return cast.convert(wanted, sum_duplicates=sum_duplicates, **parameters)
 
 
-def _from_scipy(
+def _from_library(
     source: Any,
+    default: Callable[[Any], Encoding],
+    store: Callable[[Any, Encoding, object], LevelStorage],
     encoding: str | Encoding | None,
     shape: Sequence[int] | None,
     dtype: object,
     parameters: dict[str, Any],
 ) -> SparseTensor:
     _check_given_shape(shape, source.shape)
-    wanted = _wanted(encoding, default_encoding(source), len(source.shape), parameters)
-    storage = storage_of_scipy(source, wanted, dtype)
+    wanted = _wanted(encoding, default(source), len(source.shape), parameters)
+    storage = store(source, wanted, dtype)
     return SparseTensor._trusted(storage.encoding, source.shape, storage)
 
 

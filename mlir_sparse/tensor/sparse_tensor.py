@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -201,6 +202,34 @@ class SparseTensor:
         from mlir_sparse.tensor.scipy_border import to_scipy  # SciPy is optional
 
         return to_scipy(self)
+
+    def to_torch(self) -> Any:
+        """Returns a PyTorch tensor in host memory: csr, csc, bsr or bsc of the same storage, else sparse_coo.
+
+        Their values share memory with this tensor, and their indices where they
+        are of 32 or 64 bits; dense levels alone become a strided tensor. PyTorch
+        does not know that the structure is read-only: copy before changing it.
+
+        Raises:
+            MissingPackageError: without PyTorch.
+        """
+        from mlir_sparse.tensor.torch_border import to_torch  # PyTorch is optional
+
+        return to_torch(self)
+
+    def spy(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Returns a picture of where entries are stored, as SVG; explicit zeros count, the padding of blocks does not.
+
+        Args:
+            path: a file to write as well, in the format of its name (`.svg`, `.png`, `.pdf`).
+
+        Raises:
+            MissingPackageError: without matplotlib (extra `plot`).
+            RankError: for more dimensions than two.
+        """
+        from mlir_sparse.tensor.spy import spy  # matplotlib is optional
+
+        return spy(self, path)
 
     def convert(self, encoding: str | Encoding, *, sum_duplicates: bool = True, **parameters: Any) -> SparseTensor:
         """Returns this tensor in another encoding; itself where nothing changes.

@@ -1,0 +1,262 @@
+"""Tensors of PyTorch, CuPy and DLPack in and out: the same entries, and the same memory where layouts agree."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dialect_tests.tensor.reference import same
+from mlir_sparse.encoding import encoding
+from mlir_sparse.errors import (
+    CoordinatesError,
+    MissingPackageError,
+    OperandError,
+    UnsupportedError,
+)
+from mlir_sparse.runtime.arguments import value_of
+from mlir_sparse.tensor import SparseTensor, tensor
+
+DENSE = np.zeros((4, 6))
+DENSE[[0, 0, 1, 1, 3, 3, 3], [0, 1, 0, 1, 1, 3, 4]] = [5, 1, 7, 3, 8, 4, 9]
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    return pytest.importorskip("torch", reason="expected PyTorch for its interchange (pip install torch)")
+
+
+def address(array: Any) -> int:
+    return int(array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data)
+
+
+LAYOUTS: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any], list[Any]]]] = {
+    "csr": ("CSR", lambda x: x.to_sparse_csr(), lambda x: [x.crow_indices(), x.col_indices(), x.values()]),
+    "csc": ("CSC", lambda x: x.to_sparse_csc(), lambda x: [x.ccol_indices(), x.row_indices(), x.values()]),
+    "bsr": ("BSR(2, 3)", lambda x: x.to_sparse_bsr((2, 3)), lambda x: [x.crow_indices(), x.col_indices(), x.values()]),
+    "bsc": ("BSC(2, 3)", lambda x: x.to_sparse_bsc((2, 3)), lambda x: [x.ccol_indices(), x.row_indices(), x.values()]),
+    "coo": ("SoA-COO", lambda x: x.to_sparse_coo().coalesce(), lambda x: [*x.indices(), x.values()]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Sparse .* tensor support is in beta")
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("wanted", [None, "CSR", "CSC", "COO", "DCSR", "BSR(2, 2)", "dense"])
+def test_every_layout_of_pytorch(torch: Any, layout: str, wanted: str | None) -> None:
+    name, convert, parts = LAYOUTS[layout]
+    source = convert(torch.from_numpy(DENSE))
+    made = tensor(source, wanted)
+    assert same(made.to_numpy(), DENSE)
+    assert made.encoding.level_types == encoding(wanted or name, rank=2).level_types
+    if wanted is None:
+        shared = [buffer for buffer in made.storage.buffers() if buffer.size != 2 or layout != "coo"]
+        assert [address(buffer) for buffer in shared] == [address(part) for part in parts(source)]
+    back = made.to_torch()
+    assert torch.equal(back.to_dense(), torch.from_numpy(DENSE))
+    if wanted is None:
+        assert back.layout == source.layout
+        assert [address(part) for part in parts(back)] == [address(part) for part in parts(source)]
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "c64", "c128"])
+def test_every_element_type(torch: Any, name: str) -> None:
+    made = tensor(DENSE, "CSR", dtype=name)
+    back = made.to_torch()
+    assert address(back.values()) == address(made.storage.values)
+    again = tensor(back)
+    assert again.type.dtype.name == name
+    assert same(again.to_numpy(), made.to_numpy())
+    dense = tensor(DENSE, "dense", dtype=name).to_torch()
+    assert dense.layout == torch.strided
+    assert same(value_of("x", dense), made.to_numpy())
+
+
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_indices_of_every_width(torch: Any, width: int) -> None:
+    made = tensor(DENSE, "CSR", pos_width=width, crd_width=width)
+    back = made.to_torch()
+    assert back.col_indices().dtype == (torch.int64 if width == 64 else torch.int32)
+    assert (address(back.col_indices()) == address(made.storage.coordinates[1])) == (width >= 32)
+    assert torch.equal(back.to_dense(), torch.from_numpy(DENSE))
+
+
+def test_strided_tensors_share_memory(torch: Any) -> None:
+    source = torch.arange(6.0).reshape(2, 3)
+    assert address(tensor(source, "dense").storage.values) == address(source)
+    assert address(value_of("x", source)) == address(source)
+    assert same(tensor(source.T).to_numpy(), source.T.numpy())
+    assert tensor(source).encoding.level_types == encoding("CSR").level_types
+    column_major = tensor(source, "dense", order=(1, 0)).to_torch()
+    assert torch.equal(column_major, source)
+    assert column_major.stride() == (1, 2)
+
+
+def test_conjugate_views_are_resolved(torch: Any) -> None:
+    source = torch.tensor([1 + 2j, 0])
+    assert tensor(source.conj()).storage.values.tolist() == [1 - 2j]
+
+
+def test_uncoalesced_coo_is_summed(torch: Any) -> None:
+    source = torch.sparse_coo_tensor([[2, 0, 2], [1, 3, 1]], [1.0, 2.0, 4.0], (3, 4), check_invariants=True)
+    made = tensor(source)
+    assert made.nse == 2
+    assert same(made.to_numpy(), source.to_dense().numpy())
+    assert not source.is_coalesced()
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_coo_of_other_ranks(torch: Any, rank: int) -> None:
+    dense = torch.from_numpy(DENSE[3] if rank == 1 else DENSE.reshape(2, 2, 6))
+    made = tensor(dense.to_sparse_coo())
+    assert made.encoding == encoding("SparseVector" if rank == 1 else "SoA-COO", rank=rank, pos_width=64, crd_width=64)
+    back = made.to_torch()
+    assert back.is_coalesced()
+    assert torch.equal(back.to_dense(), dense)
+    assert back.indices().data_ptr() == made.storage.coordinates[0].ctypes.data  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("sparse", [1, 2])
+def test_hybrid_coo_has_dense_levels_below(torch: Any, sparse: int) -> None:
+    dense = torch.from_numpy(DENSE.reshape(2, 2, 6))
+    source = dense.to_sparse(sparse).coalesce()
+    made = tensor(source)
+    assert [kind.format.value for kind in made.encoding.level_types] == [
+        "compressed", *["singleton"] * (sparse - 1), *["dense"] * (3 - sparse)
+    ]  # fmt: skip
+    assert address(made.storage.values) == address(source.values())
+    assert same(made.to_numpy(), dense.numpy())
+    assert torch.equal(made.to_torch().to_dense(), dense)
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_csr_of_dense_vectors(torch: Any, layout: str) -> None:
+    dense = torch.from_numpy(DENSE.reshape(2, 2, 6))
+    source = getattr(dense, f"to_sparse_{layout}")(dense_dim=1)
+    made = tensor(source)
+    assert [kind.format.value for kind in made.encoding.level_types] == ["dense", "compressed", "dense"]
+    assert address(made.storage.values) == address(source.values())
+    assert same(made.to_numpy(), dense.numpy())
+
+
+def test_blocks_of_one_row(torch: Any) -> None:
+    source = torch.from_numpy(DENSE).to_sparse_bsr((1, 3))
+    assert same(tensor(source).to_numpy(), DENSE)
+    assert torch.equal(tensor(source).to_torch().to_dense(), torch.from_numpy(DENSE))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(4, 6), (0, 6), (4, 0)])
+def test_empty_tensors(torch: Any, layout: str, shape: tuple[int, int]) -> None:
+    if 0 in shape and layout in ("bsr", "bsc"):
+        pytest.skip("PyTorch makes no blocks of empty shapes")
+    made = tensor(LAYOUTS[layout][1](torch.zeros(shape)))
+    assert (made.nse, made.shape) == (0, shape)
+    assert made.to_torch().shape == shape
+
+
+def test_other_formats_become_coo(torch: Any) -> None:
+    for name in ("COO", "ColumnMajorCOO", "DCSR", "CSB", "BSR(3, 4)"):
+        back = tensor(DENSE, name).to_torch()
+        assert back.layout == torch.sparse_coo
+        assert back.is_coalesced()
+        assert torch.equal(back.to_dense(), torch.from_numpy(DENSE))
+
+
+def test_semi_structured_tensors_come_dense(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Packed(torch.Tensor):  # type: ignore[misc, name-defined]  # the real one needs a GPU
+        def to_dense(self) -> Any:
+            return torch.eye(4)
+
+    monkeypatch.setattr(torch.sparse, "SparseSemiStructuredTensor", Packed)
+    made = tensor(torch.zeros(0).as_subclass(Packed), "NV_24")
+    assert same(made.to_numpy(), np.eye(4, dtype=np.float32))
+
+
+def test_what_pytorch_has_and_this_has_not(torch: Any) -> None:
+    with pytest.raises(OperandError, match=r"requires grad: pass x.detach\(\)"):
+        tensor(torch.ones(2, requires_grad=True))
+    with pytest.raises(OperandError, match=r"requires grad: pass x.detach\(\)"):
+        tensor(torch.eye(2).to_sparse_coo().requires_grad_())
+    with pytest.raises(OperandError, match=r"in host memory, but got one on meta: pass x.cpu\(\)"):
+        tensor(torch.ones(2, device="meta"))
+    with pytest.raises(UnsupportedError, match=r"expected one matrix in torch.sparse_csr, but got shape \(2, 2, 6\)"):
+        tensor(torch.ones(2, 2, 6).to_sparse_csr())
+    with pytest.raises(OperandError, match=r"expected an element type that NumPy has, but got torch.float8_e5m2"):
+        tensor(torch.zeros(2, dtype=torch.float8_e5m2))
+    broken = torch.sparse_csr_tensor([0, 2], [1, 0], [1.0, 2.0], (1, 2), check_invariants=False)
+    with pytest.raises(CoordinatesError):
+        tensor(broken)
+
+
+def test_a_missing_pytorch_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingPackageError, match=r"expected PyTorch to be installed, but got .*: pip install torch"):
+        tensor(DENSE).to_torch()
+
+
+def test_kernels_take_sparse_tensors_of_pytorch(torch: Any) -> None:
+    made = value_of("A", torch.from_numpy(DENSE).to_sparse_csr())
+    assert isinstance(made, SparseTensor)
+    assert same(made.to_numpy(), DENSE)
+
+
+def test_cupy_is_taken_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("cupyx.scipy.sparse._csr")
+    exec("class csr_matrix:\n    def __init__(self, a): self.a = a\n    def get(self): return self.a", module.__dict__)
+    matrix = module.csr_matrix(sp.csr_array(DENSE))
+    assert matrix.__class__.__module__ == "cupyx.scipy.sparse._csr"
+    assert same(tensor(matrix).to_numpy(), DENSE)
+    assert isinstance(value_of("A", matrix), SparseTensor)
+
+
+class Exported:
+    """An array that only speaks DLPack."""
+
+    def __init__(self, array: np.ndarray, device: int = 1) -> None:
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if self.array.dtype == ml_dtypes.bfloat16:
+            raise BufferError("no such type")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device, 0
+
+
+def test_dlpack_shares_memory() -> None:
+    source = np.arange(6.0).reshape(2, 3)
+    assert address(value_of("x", Exported(source))) == address(source)
+    assert address(tensor(Exported(source), "dense").storage.values) == address(source)
+    assert same(tensor(Exported(source)).to_numpy(), source)
+
+
+def test_dlpack_on_a_device_is_refused() -> None:
+    with pytest.raises(OperandError, match=r"but got Exported on DLPack device \(2, 0\): copy it to the host first"):
+        value_of("x", Exported(DENSE, device=2))
+
+
+def test_types_without_dlpack_come_through_the_array_protocol() -> None:
+    class Both(Exported):
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+            return self.array
+
+    source = DENSE.astype(ml_dtypes.bfloat16)
+    assert same(value_of("x", Both(source)), source)
+    with pytest.raises(OperandError, match="expected an array or tensor of numbers for x, but got Exported"):
+        value_of("x", Exported(source))
+
+
+def test_nothing_of_it_is_imported_unasked() -> None:
+    code = (
+        "import sys, numpy as np; from mlir_sparse.tensor import tensor; print(tensor(np.eye(3)).storage.draw('svg')); "
+        "assert not {'torch', 'cupy', 'cupyx', 'matplotlib', 'binsparse', 'h5py', 'scipy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
