@@ -71,3 +71,36 @@ def encodings(draw: st.DrawFn) -> Text:
     fields += [f"explicitVal = {draw(typed_values())}"] if draw(st.booleans()) else []
     fields += [f"implicitVal = {draw(typed_values(zero=True))}"] if draw(st.booleans()) else []
     return Text(f"#sparse_tensor.encoding<{{ {', '.join(fields)} }}>", tuple(names))
+
+
+_ANY_FORMAT = (
+    *("dense", "compressed", "loose_compressed", "singleton", "singleton(soa)", "compressed(nonunique)", "range"),
+    *("hashed", "offset", "dense[-2, 3]", "range[?, ?]", "range[?]", "batch", "structured[2, 4]"),
+)
+
+
+@st.composite
+def any_maps(draw: st.DrawFn) -> str:
+    """A map of our own: skews, nested blocks, slots, redundant levels, bounds; nobody may want it."""
+    rank = draw(st.integers(1, 3))
+    dims = [f"x{d}" for d in range(rank)]
+    levels = list(draw(st.permutations(dims)))
+    for at in range(len(levels)):
+        if draw(st.booleans()) and rank > 1:
+            other = draw(st.sampled_from(dims))
+            levels[at] = f"{levels[at]} {draw(st.sampled_from(['+', '-', '+ 2 *']))} {other}"
+    for _ in range(draw(st.integers(0, 2))):
+        at = draw(st.integers(0, len(levels) - 1))
+        size, whole = draw(st.sampled_from([2, 4])), levels[at]
+        levels[at] = f"({whole}) floordiv {size}"
+        levels.insert(draw(st.integers(0, len(levels))), f"({whole}) mod {size}")
+    if has_slots := draw(st.integers(0, 3)) == 0:
+        levels.insert(0, draw(st.sampled_from(["c * x0", "c * 3 * x0"])))
+    kinds = [draw(st.sampled_from(_ANY_FORMAT)) for _ in levels]
+    if draw(st.booleans()):
+        bound = draw(st.sampled_from(dims))
+        kinds[-1] = draw(st.sampled_from([f"range[0, {bound} + 1]", f"range[{bound}]", f"range[?, {bound} + 1]"]))
+    if has_slots:
+        kinds[0] = "dense"
+    specs = ", ".join(f"{expr} : {kind}" for expr, kind in zip(levels, kinds, strict=True))
+    return f"{'[c]' if has_slots else ''}({', '.join(dims)}) -> ({specs})"

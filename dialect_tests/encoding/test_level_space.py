@@ -94,7 +94,7 @@ BY_HAND: list[tuple[str, np.ndarray, tuple[int, ...], Arrays, Arrays, list[float
         [5, 7, 1, 3, 0, 8, 0, 4, 0, 9],
     ),
     (
-        "(i, j) -> (i floordiv 4:dense, j floordiv 2:compressed, (i mod 4) floordiv 2:dense, i mod 2:dense, j mod 2:dense)",
+        "(i,j)->(i floordiv 4:dense, j floordiv 2:compressed, (i mod 4) floordiv 2:dense, i mod 2:dense,j mod 2:dense)",
         MATRIX,
         (1, 3, 2, 2, 2),
         [None, [0, 3], None, None, None],

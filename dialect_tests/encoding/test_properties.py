@@ -68,6 +68,29 @@ def _refusal(parse: Callable[[str], object], text: str) -> SparseError | None:
     return None
 
 
+@given(generate.any_maps())
+@settings(max_examples=500)
+def test_every_map_is_read_whole_or_refused_with_a_place(text: str) -> None:
+    theirs = mlir.complaint(f"#sparse_tensor.encoding<{{ map = {text} }}>")
+    refused = _refusal(parse_encoding, text)
+    if refused is not None:
+        assert theirs is not None
+        assert (refused.line, refused.column) >= (1, 1)
+        return
+    parsed = parse_encoding(text)
+    assert parsed.is_native is (theirs is None and not parsed.symbol_names)
+    assert parse_encoding(str(parsed)) == parse_encoding(parsed.to_text()) == parsed
+    assert pickle.loads(pickle.dumps(parsed)) == parsed
+    assert hash(parse_encoding(str(parsed))) == hash(parsed)
+    assert parsed.describe().startswith(parsed.map_text())
+    if "the map has symbols" in parsed.describe():
+        assert theirs is None  # read as MLIR reads it, and good for nothing
+        return
+    space = parsed.level_space()
+    assert space.encoding.is_native
+    assert mlir.complaint(space.encoding.to_mlir()) is None
+
+
 @given(st.text() | st.lists(st.sampled_from(_FRAGMENTS), max_size=30).map("".join))
 @settings(max_examples=500)
 def test_no_text_crashes_the_parsers(text: str) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
 from typing import TypeAlias
 
 from mlir_sparse.affine.expr import AffineExpr, Constant, Dim
@@ -22,7 +21,6 @@ __all__ = ["infer_inverse", "is_inverse"]
 _Row: TypeAlias = list[Fraction]
 
 
-@lru_cache(maxsize=1024)  # an encoding is verified each time one is derived from it
 def infer_inverse(num_dims: int, results: tuple[AffineExpr, ...]) -> tuple[AffineExpr, ...] | str:
     """Returns each dimension as a sum of results times integers, or why there is no such sum.
 

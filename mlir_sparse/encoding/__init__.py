@@ -19,8 +19,9 @@ dialect ends; `Encoding.to_mlir` refuses such an encoding with the reason,
 | `offset` | the one coordinate that the levels above add up to |
 | `hashed` | a hash table for each parent, all of one width |
 
-A hash table is as wide as the next power of two, -1 where it is empty;
-coordinate c is in the first free place from c mod width on. Examples:
+A hash table is as wide as the least power of two that is at least twice the most
+entries of a parent; it holds -1 where it is empty, and
+coordinate c in the first free place from c mod width on. Examples:
 
 DIA          `(i, j) -> (j - i : compressed, i : range)`
 banded       `(i, j) -> (j - i : dense[-1, 2], i : range)`

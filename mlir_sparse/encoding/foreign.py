@@ -7,16 +7,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mlir_sparse.affine import AffineBinary, AffineExpr, AffineOp, Constant, Dim
-from mlir_sparse.encoding.level_format import LevelFormat
+from mlir_sparse.encoding.level import LevelFormat, LevelType
 from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS
 
 if TYPE_CHECKING:  # the value asks this module
     from mlir_sparse.encoding.encoding import Encoding
 
-__all__ = ["BEFORE_SINGLETON", "foreign_reason"]
+__all__ = ["are_native", "foreign_reason"]
 
 # The dialect's own: it lets a singleton follow no other level.
-BEFORE_SINGLETON = (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED, LevelFormat.SINGLETON)
+_BEFORE_SINGLETON = (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED, LevelFormat.SINGLETON)
 
 
 def foreign_reason(encoding: Encoding) -> str | None:
@@ -24,16 +24,28 @@ def foreign_reason(encoding: Encoding) -> str | None:
     for lvl, level in enumerate(encoding.levels):
         if not level.type.is_native:
             return f"{_named(encoding, lvl)}: the dialect has {_lacking(encoding, lvl)}"
-    for lvl, (above, level) in enumerate(pairwise(encoding.levels), start=1):
-        if level.type.format is LevelFormat.SINGLETON and above.type.format not in BEFORE_SINGLETON:
-            rule = "the dialect expected compressed or loose_compressed level before singleton level"
-            return f"{_named(encoding, lvl)}: {rule}, but got {above.type} before it"
+    if (stray := _stray_singleton(encoding.level_types)) is not None:
+        rule = "the dialect expected compressed or loose_compressed level before singleton level"
+        return f"{_named(encoding, stray)}: {rule}, but got {encoding.level_types[stray - 1]} before it"
     if encoding.symbol_names:
-        lvl = next((at for at, level in enumerate(encoding.levels) if level.expr.symbols()), 0)
-        return f"{_named(encoding, lvl)}: the dialect reads symbols, but can neither invert nor lower a map with them"
+        at_symbol = next((at for at, level in enumerate(encoding.levels) if level.expr.symbols()), 0)
+        return f"{_named(encoding, at_symbol)}: the dialect reads symbols, but cannot invert or lower such a map"
     if (found := _first_not_inferred(encoding.dim_to_lvl.results)) is not None:
         rule = "the dialect failed to infer lvlToDim from dimToLvl"
         return f"{_named(encoding, found)}: {rule}: it knows d, and d floordiv c with d mod c after it, each once"
+    return None
+
+
+def are_native(types: Sequence[LevelType]) -> bool:
+    """Returns whether the dialect has words for level types in this order, whatever the map."""
+    return all(kind.is_native for kind in types) and _stray_singleton(types) is None
+
+
+def _stray_singleton(types: Sequence[LevelType]) -> int | None:
+    """Returns the first singleton level that stands where the dialect takes none."""
+    for lvl, (above, kind) in enumerate(pairwise(types), start=1):
+        if kind.format is LevelFormat.SINGLETON and above.format not in _BEFORE_SINGLETON:
+            return lvl
     return None
 
 

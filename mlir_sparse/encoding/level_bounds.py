@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from mlir_sparse.affine import Constant, Dim, Symbol, mul
 from mlir_sparse.affine.bounds import Bounds, bounds_of
@@ -14,6 +15,7 @@ from mlir_sparse.encoding.level_maps import slots_of
 __all__ = ["level_bounds", "sized_slots"]
 
 
+@lru_cache(maxsize=1024)  # asked for each tensor that is made
 def level_bounds(level: LevelSpec) -> Bounds | None:
     """Returns the least coordinate and one more than the greatest, symbol d being the size of dimension d.
 

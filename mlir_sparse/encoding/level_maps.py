@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mlir_sparse.affine import AffineBinary, AffineExpr, AffineMap, AffineOp, Constant, Dim, Symbol
 from mlir_sparse.affine.form import form_of
@@ -63,7 +64,8 @@ def said_by(levels: Sequence[LevelSpec]) -> list[int]:
     ]
 
 
-def infer_lvl_to_dim(dim_rank: int, levels: Sequence[LevelSpec]) -> AffineMap | str:
+@lru_cache(maxsize=1024)  # an encoding is verified each time one is derived from it
+def infer_lvl_to_dim(dim_rank: int, levels: tuple[LevelSpec, ...]) -> AffineMap | str:
     """Returns the map from levels back to dimensions, or why none can be inferred."""
     kept = said_by(levels)
     found = infer_inverse(dim_rank, tuple(levels[lvl].expr for lvl in kept))

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mlir_sparse.affine import AffineExpr, AffineMap, Constant, Dim, add
@@ -138,7 +139,7 @@ def level_space(encoding: Encoding) -> LevelSpace:
         lvl_to_dim = encoding.lvl_to_dim
     except EncodingError as error:
         raise UnsupportedError(f"expected a map with an inverse, but {error.message}") from None
-    views = tuple(_views(encoding.levels))
+    views, back, bounds = _geometry(encoding.levels, encoding.dim_rank, lvl_to_dim)
     names: list[str] = []
     for at, view in enumerate(views):
         is_table = at + 1 < len(views) and views[at + 1].source == view.source
@@ -151,7 +152,16 @@ def level_space(encoding: Encoding) -> LevelSpace:
         symbol_names=(),
         preset=None,
     )
-    return LevelSpace(plain, views, _shifted(encoding, lvl_to_dim, views), _dim_bounds(encoding, lvl_to_dim))
+    return LevelSpace(plain, views, back, bounds)
+
+
+@lru_cache(maxsize=1024)  # asked for each call of a kernel
+def _geometry(
+    levels: tuple[LevelSpec, ...], dim_rank: int, lvl_to_dim: AffineMap
+) -> tuple[tuple[LevelView, ...], AffineMap, tuple[Bounds, ...]]:
+    """Returns the parts of a level space that no name and no width changes."""
+    views = tuple(_views(levels))
+    return views, _shifted(len(levels), dim_rank, lvl_to_dim, views), _dim_bounds(levels, lvl_to_dim)
 
 
 def _views(levels: Sequence[LevelSpec]) -> Iterator[LevelView]:
@@ -209,30 +219,30 @@ def _name(encoding: Encoding, lvl: int, is_table: bool, taken: Sequence[str]) ->
     return name
 
 
-def _shifted(encoding: Encoding, lvl_to_dim: AffineMap, views: Sequence[LevelView]) -> AffineMap:
+def _shifted(lvl_rank: int, dim_rank: int, lvl_to_dim: AffineMap, views: Sequence[LevelView]) -> AffineMap:
     """Returns the inverse map over the dimensions of level space, which all start at 0."""
     # The last view of a level has its coordinate; the one before is a table's slots.
     at = {view.source: place for place, view in enumerate(views)}
-    levels = tuple(Dim(at.get(lvl, 0)) for lvl in range(encoding.lvl_rank))
+    levels = tuple(Dim(at.get(lvl, 0)) for lvl in range(lvl_rank))
     results = []
     for expr in lvl_to_dim.results:
         form = form_of(expr)
         if form is None or not form.is_linear:
             raise UnsupportedError(f"expected dimensions that are sums of levels, but got {expr} of {lvl_to_dim}")
         moved = AffineMap(len(views), 0, levels)
-        (result,) = AffineMap(encoding.lvl_rank, 0, (expr,)).compose(moved).results
+        (result,) = AffineMap(lvl_rank, 0, (expr,)).compose(moved).results
         for atom, factor in form.terms:  # constants and sizes stand after the levels
             assert isinstance(atom, Dim)
             result = add(result, scale(views[at[atom.position]].offset, -factor))
         results.append(result)
-    return AffineMap(len(views), encoding.dim_rank, tuple(results))
+    return AffineMap(len(views), dim_rank, tuple(results))
 
 
-def _dim_bounds(encoding: Encoding, lvl_to_dim: AffineMap) -> tuple[Bounds, ...]:
-    levels = [level_bounds(level) or (_ZERO, Constant(1)) for level in encoding.levels]
+def _dim_bounds(levels: Sequence[LevelSpec], lvl_to_dim: AffineMap) -> tuple[Bounds, ...]:
+    ranges = [level_bounds(level) or (_ZERO, Constant(1)) for level in levels]
     found = []
     for expr in lvl_to_dim.results:
         form = form_of(expr)
         assert form is not None  # an inverse is a sum of levels, or was shown right in this form
-        found.append(bounds_of(form, levels))
+        found.append(bounds_of(form, ranges))
     return tuple(found)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
+from mlir_sparse.encoding.foreign import are_native
 from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import infer_lvl_to_dim, levels_needed, undoes
@@ -23,6 +23,8 @@ from mlir_sparse.encoding.value import TypedValue
 __all__ = ["Fault", "first_fault", "level_type_fault"]
 
 _WIDTHS = (0, 8, 16, 32, 64)
+# One parent has all the room there is below one coordinate.
+_AFTER_UNIQUE = (LevelFormat.DENSE, LevelFormat.RANGE, LevelFormat.HASHED)
 # Below these a parent is no place for one coordinate: batches are apart, n:m levels are the last.
 _NOT_BEFORE_SINGLETON = (LevelFormat.BATCH, LevelFormat.STRUCTURED)
 
@@ -159,11 +161,13 @@ def _soa(types: Sequence[LevelType]) -> Iterator[Fault]:
 
 
 def _dense_after_nonunique(types: Sequence[LevelType]) -> Iterator[Fault]:
-    for lvl, (above, kind) in enumerate(pairwise(types), start=1):
-        if kind.format in (LevelFormat.DENSE, LevelFormat.RANGE) and not above.unique:
-            yield Fault(
-                f"{kind.format.value} level cannot follow a non-unique level, but got {above} before it", "level", lvl
-            )
+    above: LevelType | None = None
+    for lvl, kind in enumerate(types):
+        if kind.format in _AFTER_UNIQUE and above is not None and not above.unique:
+            rule = f"{kind.format.value} level cannot follow a non-unique level"
+            yield Fault(f"{rule}, but got {above} before it", "level", lvl)
+        if kind.format is not LevelFormat.OFFSET:  # which has a coordinate for each above it, repeated or not
+            above = kind
 
 
 def _structured(draft: Draft) -> Iterator[Fault]:
@@ -223,11 +227,11 @@ def _block_sizes(dim_to_lvl: AffineMap) -> list[int]:
 
 def _maps(draft: Draft) -> Iterator[Fault]:
     dim_to_lvl, given = draft.dim_to_lvl, draft.lvl_to_dim_given
-    inverse: AffineMap | str | None = infer_lvl_to_dim(draft.dim_rank, draft.levels)
+    inverse: AffineMap | str | None = infer_lvl_to_dim(draft.dim_rank, tuple(draft.levels))
     is_given_right = given is not None and undoes(given, draft.dim_rank, draft.levels)
     if isinstance(inverse, str) and not is_given_right:
-        # MLIR reads any map with symbols; what it stands for, nobody may know.
-        if draft.num_symbols == 0:
+        # MLIR reads any map with symbols, whatever that may stand for.
+        if draft.num_symbols == 0 or not are_native(draft.types):
             yield Fault(f"failed to infer lvlToDim from dimToLvl: {inverse}, but got {dim_to_lvl}")
         inverse = None
     if given is not None and not is_given_right:
