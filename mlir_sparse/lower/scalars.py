@@ -214,9 +214,8 @@ def identity(op: ReduceOp, dtype: DType) -> int | float:
             return 1
         case ReduceOp.MAX | ReduceOp.MIN:
             if dtype.kind == "c":
-                raise UnsupportedError(
-                    f"expected an ordered element type for {op.value}, but got {dtype}: pass moduli or real parts instead"
-                )
+                rule = f"expected an ordered element type for {op.value}"
+                raise UnsupportedError(f"{rule}, but got {dtype}: pass moduli or real parts instead")
             if dtype.kind == "f":
                 return float("-inf") if op is ReduceOp.MAX else float("inf")
             return -(1 << (dtype.bits - 1)) if op is ReduceOp.MAX else (1 << (dtype.bits - 1)) - 1
