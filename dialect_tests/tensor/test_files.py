@@ -221,6 +221,15 @@ def test_what_is_written_reads_back(
     assert np.array_equal(np.asarray(back).astype(dense.dtype), dense)
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (0, 1), (3, 0), (0, 0)])
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.complex128])
+def test_arrays_without_elements_are_written(tmp_path: Path, shape: tuple[int, int], dtype: type) -> None:
+    write(tmp_path / "a.mtx", np.ones(shape, dtype), comment="of nothing")
+    back = read(tmp_path / "a.mtx")
+    assert back.shape == shape
+    assert back.dtype == dtype
+
+
 def test_scipy_reads_what_is_written(tmp_path: Path) -> None:
     dense = np.round(np.random.default_rng(0).standard_normal((5, 7)), 1)
     write(tmp_path / "a.mtx", tensor(dense, "CSC"))

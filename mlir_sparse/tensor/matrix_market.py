@@ -86,12 +86,26 @@ def write_matrix(file: IO[bytes], entries: Entries, comment: str) -> None:
 
     text = io.BytesIO()  # see _native_source
     if entries.dense is not None:
-        columns = entries.dense.reshape(-1, 1) if entries.dense.ndim == 1 else entries.dense
-        fast_matrix_market.write_array(text, columns, comment=comment)
+        _write_array(text, entries.dense.reshape(-1, 1) if entries.dense.ndim == 1 else entries.dense, comment)
     else:
         dims, shape = _two_dimensions(entries)
         fast_matrix_market.write_coo(text, (entries.values, dims), shape=shape, comment=comment)
     file.write(text.getbuffer())
+
+
+def _write_array(text: io.BytesIO, array: Array, comment: str) -> None:
+    import fast_matrix_market
+
+    rows, columns = array.shape
+    if rows > 0 or columns == 0:
+        fast_matrix_market.write_array(text, array, comment=comment)
+        return
+    # fast_matrix_market never returns from an array without rows; without columns the text differs by its size only.
+    fast_matrix_market.write_array(text, array.reshape(columns, 0), comment=comment)
+    head = text.getvalue().rstrip(b"\n").rpartition(b"\n")[0]
+    text.seek(0)
+    text.truncate()
+    text.write(head + f"\n{rows} {columns}\n".encode())
 
 
 def _two_dimensions(entries: Entries) -> tuple[tuple[Array, ...], tuple[int, ...]]:
