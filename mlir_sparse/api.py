@@ -166,6 +166,10 @@ class Kernel:
         """
         return self._declared.text(stage)
 
+    def passes(self) -> pipeline.Trace:
+        """Returns the module after each pass, a list that diffs: `print(kernel.passes().diff("sparsification"))`."""
+        return self._declared.trace()
+
     def explain(self) -> str:
         """Returns what the kernel does, in which loops, over which storage, where, and why."""
         build = self._declared

@@ -95,6 +95,11 @@ class Build:
         )
         return runtime.Executable(stages, self.program.result, module)
 
+    def trace(self) -> pipeline.Trace:
+        """Returns the module after each pass."""
+        kernel = str(self.spec.assignment)
+        return pipeline.trace_module(self.lowered.bytecode, self.lowered.text, self.passes, kernel=kernel)
+
     def text(self, stage: str) -> str:
         """Returns the program at one of STAGES.
 

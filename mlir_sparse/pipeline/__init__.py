@@ -5,5 +5,18 @@ from mlir_sparse.pipeline.isolate import compile_module, warm_up
 from mlir_sparse.pipeline.passes import Pass, Pipeline
 from mlir_sparse.pipeline.sparsifier import sparsifier
 from mlir_sparse.pipeline.target import cpu_features, vector_lanes
+from mlir_sparse.pipeline.trace import Snapshot, Trace, trace_module
 
-__all__ = ["Pass", "Pipeline", "compile_module", "cpu", "cpu_features", "sparsifier", "vector_lanes", "warm_up"]
+__all__ = [
+    "Pass",
+    "Pipeline",
+    "Snapshot",
+    "Trace",
+    "compile_module",
+    "cpu",
+    "cpu_features",
+    "sparsifier",
+    "trace_module",
+    "vector_lanes",
+    "warm_up",
+]
