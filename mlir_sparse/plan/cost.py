@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from mlir_sparse.encoding import LevelFormat, TensorType
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.encoding.level_functions import Iteration
 from mlir_sparse.notation import Access, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, Reduce, walk
 
 __all__ = ["conversion_cost", "entries", "nest_cost"]
@@ -93,5 +94,5 @@ def _steps(kind: TensorType, axis: int) -> float:
     if kind.encoding is None or not kind.encoding.is_permutation:
         return extent if kind.encoding is None or axis == 0 else min(extent, FANOUT)
     level = kind.encoding.level_order.index(axis)
-    is_dense = kind.encoding.levels[level].type.format in (LevelFormat.DENSE, LevelFormat.BATCH)
-    return extent if is_dense or level == 0 else min(extent, FANOUT)
+    counts = kind.encoding.levels[level].type.functions.iteration is Iteration.VALUE
+    return extent if counts or level == 0 else min(extent, FANOUT)

@@ -29,7 +29,7 @@ from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.level_space import level_nest, space_of
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.program import Conversion, Generic, Meeting, Program, Step
-from mlir_sparse.plan.storage import is_sparse, needs_level_space
+from mlir_sparse.plan.storage import is_sparse, needs_level_space, takes_alone
 from mlir_sparse.plan.terms import Term, accesses_of, addends, combine, needs_distribution, replace_accesses
 from mlir_sparse.plan.values import Values
 
@@ -219,7 +219,7 @@ class _Planner:
         if encoding is None or not needs_level_space(encoding, body):
             return False
         space = space_of(encoding)
-        if space is None:
+        if space is None or not takes_alone(space.encoding):
             return False
         view = self.values.view(sparse[0].tensor, space)
         nest = level_nest(space, view, sparse[0], target, body, term.indices)

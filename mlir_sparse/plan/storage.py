@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from mlir_sparse.affine import Dim
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
+from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.notation import Access, Expr, IndexVar
 from mlir_sparse.plan.terms import accesses_of
 
@@ -49,8 +50,9 @@ def takes_shared(encoding: Encoding) -> bool:
     if encoding.has_slices or not encoding.is_permutation or not encoding.is_native:
         return False
     types = encoding.level_types
-    plain = (LevelFormat.DENSE, LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED, LevelFormat.SINGLETON)
-    return _visits_all(encoding) and all(t.format in plain and t.ordered for t in types)
+    # n:m levels keep places without an entry, batches are tensors of their own.
+    plain = all(t.functions.children is not Children.KEPT and t.format is not LevelFormat.BATCH for t in types)
+    return plain and _visits_all(encoding) and all(t.ordered for t in types)
 
 
 def takes_alone(encoding: Encoding) -> bool:
