@@ -1,34 +1,30 @@
-"""Compile, evaluate, einsum: the only place where the stages meet."""
+"""What users call: parse, compile, evaluate, einsum, load."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from mlir_sparse import _native, kernel, notation, pipeline, plan, runtime
+from mlir_sparse import kernel, notation, pipeline, runtime
 from mlir_sparse._native import __version__
 from mlir_sparse.build import STAGES, Build, Stage
+from mlir_sparse.compiled import Kernel
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.errors import ExtentError, FileFormatError, OperandError, UnknownTensorError, UnsupportedError
+from mlir_sparse.errors import FileFormatError, OperandError, UnknownTensorError, UnsupportedError
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import Assignment, TensorVar
 from mlir_sparse.runtime import arguments
-from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["STAGES", "Kernel", "Stage", "compile", "einsum", "evaluate", "load", "parse"]
 
 Array = np.ndarray[Any, Any]
-Value = Array | SparseTensor
-
-_Types = tuple[TensorType, ...]
 
 
 def parse(text: str | Assignment | TensorVar) -> Assignment:
@@ -57,161 +53,6 @@ def _parse(text: str) -> Assignment:
     assignment = notation.parse(text)
     notation.check(assignment)
     return assignment
-
-
-class Kernel:
-    """A compiled assignment, for tensors of any shape of the types it was compiled for.
-
-    Call it with its operands, in the order in which the notation first names them or
-    by name: `spmv(A, x)`, `spmv(A=A, x=x, out=y)`. With `out=` a dense result is
-    written in place and nothing is allocated.
-
-    Calls may come from several threads at once.
-    """
-
-    def __init__(self, spec: KernelSpec) -> None:
-        self.spec = spec
-        self.parameters = spec.assignment.inputs
-        self._builds: dict[_Types, Build] = {}
-        self._lock = threading.Lock()
-        # The function called last and the storage it returns, tried first: it returns None for arguments not its own.
-        self._last: tuple[_native.Launcher, Encoding | None] | None = None
-
-    def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
-        """Computes the result.
-
-        Args:
-            operands: the operands, by position.
-            out: an array for a dense result, of its shape and dtype.
-            named: the operands, by name.
-
-        Returns:
-            `out` if given; else a new array for a dense result (0-d for a scalar), a SparseTensor for a sparse one.
-
-        Raises:
-            UnknownTensorError, OperandError, DTypeError, RankError: for operands that are not the kernel's.
-            ExtentError: for shapes that do not fit together.
-        """
-        last = self._last
-        if last is not None and not named:
-            returned = last[0](operands, out)
-            if returned is not None:
-                return returned if last[1] is None else runtime.finish_sparse(last[1], *returned)
-        return self._call(self._bind(operands, named), out)
-
-    def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-        if len(operands) > len(self.parameters):
-            raise OperandError(
-                f"expected {len(self.parameters)} operands ({', '.join(self.parameters)}), but got {len(operands)}"
-            )
-        bound = dict(zip(self.parameters, operands, strict=False))
-        for name, value in named.items():
-            if name in bound:
-                raise OperandError(f"expected {name} once, but got it by position and by name")
-            bound[name] = value
-        kernel.check_names(self.spec.assignment, tuple(bound))
-        return bound
-
-    def _call(self, bound: Mapping[str, Any], out: Any) -> Value:
-        types = dict(self.spec.inputs)
-        values = {name: arguments.as_argument(name, bound[name], types[name]) for name in self.parameters}
-        target = None if out is None else arguments.as_output(out, self.spec.output)
-        shapes = {name: value.shape for name, value in values.items()}
-        extents = kernel.infer_extents(self.spec.assignment, shapes, None if target is None else target.shape)
-        self._check_static(shapes)
-        for value in values.values():
-            if isinstance(value, SparseTensor):
-                runtime.operand_of(value)
-        executable = self._build_for(tuple(map(arguments.type_of, values.values()))).executable
-        if all(size is None for _, kind in self.spec.inputs for size in kind.shape):
-            self._last = executable.direct
-        named = {variable.name: extent for variable, extent in extents.items()}
-        if target is None:
-            return executable.run(values, named, None)
-        room = target if _is_ready(target, values, self.spec.output.dtype) else None
-        result = executable.run(values, named, room)
-        if room is None:
-            np.copyto(target, result, casting="unsafe")  # only bool from i8 is left to cast
-        return target
-
-    def _check_static(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        for name, kind in self.spec.inputs:
-            for axis, (static, size) in enumerate(zip(kind.shape, shapes[name], strict=True)):
-                if static is not None and static != size:
-                    raise ExtentError(
-                        f"expected {name} of shape {kernel.shape_text(kind.shape)}, "
-                        f"but got {kernel.shape_text(shapes[name])} (axis {axis})"
-                    )
-
-    def _build_for(self, types: _Types) -> Build:
-        with self._lock:
-            build = self._builds.get(types)
-            if build is None:
-                inputs = tuple(zip(self.parameters, types, strict=True))
-                output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
-                build = Build.of(KernelSpec(self.spec.assignment, inputs, output).with_output_widths())
-                build.executable  # noqa: B018 - compiled under the lock, once, and kept only if that succeeds
-                self._builds[types] = build
-            return build
-
-    @cached_property
-    def _declared(self) -> Build:
-        return Build.of(self.spec.with_output_widths())
-
-    def ir(self, stage: Stage = "linalg") -> str:
-        """Returns the kernel's text at a stage: `notation`, `plan`, `linalg`, `sparsified`, `llvm`, `llvmir` or `asm`.
-
-        Raises:
-            UnsupportedError: for an unknown stage.
-        """
-        return self._declared.text(stage)
-
-    def passes(self) -> pipeline.Trace:
-        """Returns the module after each pass, a list that diffs: `print(kernel.passes().diff("sparsification"))`."""
-        return self._declared.trace()
-
-    def explain(self) -> str:
-        """Returns what the kernel does, in which loops, over which storage, where, and why."""
-        build = self._declared
-        lanes = f"{build.lanes} lanes a vector" if build.lanes else "scalar loops"
-        return f"{plan.explain(build.program)}\n\nruns on: cpu, 1 thread, {lanes}"
-
-    @property
-    def output(self) -> TensorType:
-        """Returns the type of the result: asked for, or inferred."""
-        return self.spec.output
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the kernel as machine code, to be loaded by `load` where no compiler is.
-
-        What has been called is saved, in the widths it was called with; before the first
-        call, what was declared.
-
-        Raises:
-            UnsupportedError: when no linker is installed.
-        """
-        with self._lock:
-            builds = list(self._builds.values())
-        if not builds:
-            builds = [self._build_for(tuple(_concrete(kind) for _, kind in self.spec.inputs))]
-        index = {
-            "assignment": str(self.spec.assignment),
-            "declared": [str(kind) for kind in self._types(self.spec)],
-            "builds": [[str(kind) for kind in self._types(build.spec)] for build in builds],
-            "densified": [build.densified for build in builds],
-            "plans": [str(build.program) for build in builds],
-            "version": __version__,
-            "features": sorted(pipeline.cpu_features()),
-        }
-        modules = [build.executable.module for build in builds]
-        runtime.write_archive(path, index, modules)
-
-    @staticmethod
-    def _types(spec: KernelSpec) -> tuple[TensorType, ...]:
-        return (*(kind for _, kind in spec.inputs), spec.output)
-
-    def __repr__(self) -> str:
-        return f"Kernel({self.spec})"
 
 
 def load(path: str | os.PathLike[str]) -> Kernel:
@@ -243,26 +84,6 @@ def load(path: str | os.PathLike[str]) -> Kernel:
         build.__dict__["executable"] = build.linked(runtime.LoadedModule(library, build.names))
         loaded._builds[tuple(kind for _, kind in build.spec.inputs)] = build
     return loaded
-
-
-def _concrete(kind: TensorType) -> TensorType:
-    """Returns a type with the widths that tensors take by default where it names none."""
-    if kind.encoding is None:
-        return kind
-    widths = kind.encoding.pos_width or 32, kind.encoding.crd_width or 32
-    return replace(kind, encoding=kind.encoding.with_widths(*widths))
-
-
-def _is_ready(target: Array, values: Mapping[str, Value], dtype: DType) -> bool:
-    """Returns whether compiled code may write to an array itself: laid out plainly, and apart from all inputs."""
-    if target.dtype != dtype.numpy or not (target.flags.c_contiguous and target.flags.aligned):
-        return False
-    held = [
-        array
-        for value in values.values()
-        for array in (value.storage.buffers() if isinstance(value, SparseTensor) else (value,))
-    ]
-    return not any(np.may_share_memory(target, array) for array in held)
 
 
 def compile(
