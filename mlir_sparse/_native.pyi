@@ -68,3 +68,14 @@ def expand(
 def transpose(
     columns: int, positions: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
+def list_rows(
+    positions: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any], rows_only: bool
+) -> tuple[NDArray[Any], NDArray[Any]]: ...
+def block_rows(
+    height: int,
+    width: int,
+    memory_limit: int,
+    positions: NDArray[Any],
+    coordinates: NDArray[Any],
+    values: NDArray[Any],
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...

@@ -1,4 +1,5 @@
-// _native.expand: from level storage back to one coordinate a level for every stored value.
+// _native.expand: from level storage back to one coordinate a level for every stored value; and matrices of rows to
+// other storage without it.
 
 #include "module.hpp"
 
@@ -8,8 +9,8 @@
 #include <optional>
 #include <tuple>
 
+#include "convert_rows.hpp"
 #include "pack_levels.hpp"
-#include "pack_values.hpp"
 
 namespace mlir_sparse {
 namespace {
@@ -80,7 +81,7 @@ private:
 
   size_t expand_region(size_t start) {
     const size_t end = region_end(levels_, start);
-    const IntBuffer pos(*positions_[start]);
+    const IntBuffer pos = to_buffer(*positions_[start]);
     const bool loose = levels_[start].kind == LevelKind::LooseCompressed;
     pos.visit([&](auto at) {
       const auto low = [&](int64_t place) { return at(loose ? 2 * place : place); };
@@ -143,7 +144,7 @@ private:
 
   // Coordinates that already are what is asked for are handed on as they are.
   py::array read_coordinates(const py::array &array, size_t offset, size_t stride) const {
-    const IntBuffer buffer(array);
+    const IntBuffer buffer = to_buffer(array);
     if (!places_ && stride == 1 && buffer.width == 8 * sizeof(I) && buffer.length == count_) return array;
     py::array column = new_column(count_);
     I *out = data(column);
@@ -174,53 +175,60 @@ std::pair<std::vector<py::array>, OptionalArray> expand(const std::vector<LevelT
                 : Expander<int64_t>(levels, positions, coordinates).run();
 }
 
-// Rows and columns change places: one counting pass, then each entry goes where its column has got to.
-template <class P, class C, class V>
-void transpose_rows(int64_t rows, int64_t columns, const P *pos, const C *crd, const V *values, P *pos_out, C *crd_out,
-                    V *values_out) {
-  const P count = pos[rows];
-  std::fill(pos_out, pos_out + columns + 1, P{0});
-  for (P k = 0; k < count; ++k)
-    ++pos_out[crd[k] + 1];
-  for (int64_t c = 0; c < columns; ++c)
-    pos_out[c + 1] += pos_out[c];
-  for (int64_t r = 0; r < rows; ++r)
-    for (P k = pos[r]; k < pos[r + 1]; ++k) {
-      const P place = pos_out[crd[k]]++;
-      crd_out[place] = static_cast<C>(r);
-      values_out[place] = values[k];
-    }
-  for (int64_t c = columns; c > 0; --c)
-    pos_out[c] = pos_out[c - 1]; // each start has moved to its column's end
-  pos_out[0] = 0;
+using Arrays = std::tuple<py::array, py::array, py::array>;
+
+RowMatrix to_matrix(int64_t columns, const py::array &pos, const py::array &crd, const py::array &values) {
+  return {pos.size() - 1,
+          columns,
+          values.size(),
+          static_cast<int>(pos.itemsize() * 8),
+          static_cast<int>(crd.itemsize() * 8),
+          values.itemsize(),
+          pos.data(),
+          crd.data(),
+          values.data()};
 }
 
-template <class P, class C>
-void transpose_typed(int64_t rows, int64_t columns, const py::array &pos, const py::array &crd, const py::array &values,
-                     std::tuple<py::array, py::array, py::array> &out) {
-  auto *pos_out = static_cast<P *>(std::get<0>(out).mutable_data());
-  auto *crd_out = static_cast<C *>(std::get<1>(out).mutable_data());
-  with_itemsize(values.itemsize(), [&](auto t) {
-    using V = decltype(t);
-    const auto *from = static_cast<const V *>(values.data());
-    auto *to = static_cast<V *>(std::get<2>(out).mutable_data());
-    const auto *p = static_cast<const P *>(pos.data());
-    const auto *c = static_cast<const C *>(crd.data());
+Arrays transpose_rows(int64_t columns, const py::array &pos, const py::array &crd, const py::array &values) {
+  Arrays out{new_array(pos.dtype(), columns + 1), new_array(crd.dtype(), crd.size()),
+             new_array(values.dtype(), values.size())};
+  const RowMatrix from = to_matrix(columns, pos, crd, values);
+  void *to[] = {std::get<0>(out).mutable_data(), std::get<1>(out).mutable_data(), std::get<2>(out).mutable_data()};
+  py::gil_scoped_release release;
+  transpose(from, to[0], to[1], to[2]);
+  return out;
+}
+
+std::pair<py::array, py::array> list_rows(const py::array &pos, const py::array &crd, const py::array &values,
+                                          bool rows_only) {
+  std::pair<py::array, py::array> out{new_array(crd.dtype(), crd.size() * (rows_only ? 1 : 2)),
+                                      new_array(values.dtype(), values.size())};
+  const RowMatrix from = to_matrix(0, pos, crd, values);
+  void *to[] = {out.first.mutable_data(), out.second.mutable_data()};
+  py::gil_scoped_release release;
+  list_entries(from, rows_only, to[0], to[1]);
+  return out;
+}
+
+Arrays block_rows(int64_t height, int64_t width, int64_t memory_limit, const py::array &pos, const py::array &crd,
+                  const py::array &values) {
+  const RowMatrix from = to_matrix(0, pos, crd, values);
+  auto pos_out = new_array(pos.dtype(), from.rows / height + (from.rows % height != 0) + 1);
+  void *const starts = pos_out.mutable_data();
+  int64_t blocks = 0;
+  {
     py::gil_scoped_release release;
-    transpose_rows(rows, columns, p, c, from, pos_out, crd_out, to);
-  });
-}
-
-std::tuple<py::array, py::array, py::array> transpose(int64_t columns, const py::array &pos, const py::array &crd,
-                                                      const py::array &values) {
-  const int64_t rows = pos.size() - 1;
-  const auto empty = py::module_::import("numpy").attr("empty");
-  std::tuple<py::array, py::array, py::array> out{empty(columns + 1, pos.dtype()), empty(crd.size(), crd.dtype()),
-                                                  empty(values.size(), values.dtype())};
-  with_width(static_cast<int>(pos.itemsize() * 8), [&](auto p) {
-    with_width(static_cast<int>(crd.itemsize() * 8),
-               [&](auto c) { transpose_typed<decltype(p), decltype(c)>(rows, columns, pos, crd, values, out); });
-  });
+    blocks = count_blocks(from, height, width, starts);
+  }
+  int64_t size = 0, bytes = 0;
+  if (__builtin_mul_overflow(height, width, &size) || __builtin_mul_overflow(size, blocks, &size) ||
+      __builtin_mul_overflow(size, from.itemsize, &bytes))
+    bytes = std::numeric_limits<int64_t>::max();
+  if (bytes > memory_limit) throw LevelFault("memory", 4, size, memory_limit, bytes);
+  Arrays out{pos_out, new_array(crd.dtype(), blocks), new_array(values.dtype(), size, true)};
+  void *to[] = {std::get<1>(out).mutable_data(), std::get<2>(out).mutable_data()};
+  py::gil_scoped_release release;
+  fill_blocks(from, height, width, starts, to[0], to[1]);
   return out;
 }
 
@@ -230,8 +238,14 @@ void register_convert(py::module_ &module) {
   module.def(
       "expand", &expand, py::arg("levels"), py::arg("positions"), py::arg("coordinates"),
       "Returns the level coordinates of every stored value, and the values' places where these are not 0, 1, ...");
-  module.def("transpose", &transpose, py::arg("columns"), py::arg("positions"), py::arg("coordinates"),
+  module.def("transpose", &transpose_rows, py::arg("columns"), py::arg("positions"), py::arg("coordinates"),
              py::arg("values"), "Returns positions, coordinates and values of a matrix of rows by its columns.");
+  module.def("list_rows", &list_rows, py::arg("positions"), py::arg("coordinates"), py::arg("values"),
+             py::arg("rows_only"),
+             "Returns the row and column of every entry in turn, or its row alone, and a copy of the values.");
+  module.def("block_rows", &block_rows, py::arg("height"), py::arg("width"), py::arg("memory_limit"),
+             py::arg("positions"), py::arg("coordinates"), py::arg("values"),
+             "Returns positions, coordinates and values of the blocks of a matrix of rows whose coordinates ascend.");
 }
 
 } // namespace mlir_sparse

@@ -61,44 +61,121 @@ Scan scan_levels(const PackPlan &plan, const Columns<I> &columns) {
 }
 
 // Each level is read many times, by then in order: one random pass over a column is enough.
-template <class I, class Index>
-Scratch<I> gather(const I *column, const Scratch<Index> &order) {
+template <class I>
+Scratch<I> gather(const I *column, const Scratch<uint64_t> &order) {
   Scratch<I> sorted(order.length);
   for (size_t e = 0; e < order.length; ++e)
     sorted[e] = column[order[e]];
   return sorted;
 }
 
-template <class I, class Index>
+template <class I>
 Packed pack_levels(const PackPlan &plan, const Columns<I> &columns, const Scan &scan, const py::array &values) {
-  if (scan.sorted) return Builder<I, Index>(plan, columns, nullptr).build(values);
-  std::optional<Scratch<Index>> order;
+  if (scan.sorted) return Builder<I>(plan, columns, nullptr).build(values);
+  std::optional<Scratch<uint64_t>> order;
   std::vector<Scratch<I>> sorted;
   Columns<I> in_order{{}, columns.count};
   {
     py::gil_scoped_release release;
-    order = sort_order<I, Index>(columns.slice(0, plan.ordered_rank()), plan.ordered_sizes());
+    order = sort_order(columns.slice(0, plan.ordered_rank()), plan.ordered_sizes());
     for (const I *column : columns.data)
       sorted.push_back(gather(column, *order));
   }
   for (const auto &column : sorted)
-    in_order.data.push_back(column.owned.get());
-  return Builder<I, Index>(plan, in_order, order->owned.get()).build(values);
+    in_order.data.push_back(column.data());
+  return Builder<I>(plan, in_order, order->data()).build(values);
+}
+
+// The number of rows of dense levels above one compressed level; none for other levels, and for rows that the
+// coordinates' type cannot number.
+std::optional<int64_t> rows_of(const PackPlan &plan, int64_t largest) {
+  const auto &levels = plan.levels;
+  if (levels.empty() || levels.back().kind != LevelKind::Compressed || plan.keep_duplicates) return std::nullopt;
+  if (plan.pos_width < 32 || plan.crd_width < 32) return std::nullopt;
+  int64_t rows = 1;
+  for (auto level = levels.begin(); level + 1 != levels.end(); ++level) {
+    if (level->kind != LevelKind::Dense) return std::nullopt;
+    rows = checked_product(rows, level->size);
+  }
+  return levels.size() == 2 || rows <= largest ? std::optional(rows) : std::nullopt;
+}
+
+// The row of every entry where it is no column already.
+template <class I>
+Scratch<I> number_rows(const PackPlan &plan, const Columns<I> &columns) {
+  Scratch<I> rows(columns.count);
+  const auto sizes = plan.sizes();
+  for (size_t e = 0; e < columns.count; ++e)
+    rows[e] = static_cast<I>(linear_key(columns, sizes, 0, sizes.size() - 1, e));
+  return rows;
+}
+
+// Buffers of a row level, filled at one width, that of the wider; hands them on at the widths that are wanted.
+class RowArrays {
+public:
+  RowArrays(const PackPlan &plan, int64_t rows, int64_t count, const py::array &values)
+      : plan_(plan), width_(std::max(plan.pos_width, plan.crd_width)), rows_(rows) {
+    const size_t last = plan.levels.size() - 1;
+    require_memory(plan, last, rows, width_ / 8);
+    require_memory(plan, last, count, width_ / 8 + values.itemsize());
+    require_width("posWidth", last, plan.pos_width, count);
+    pos_ = new_array(width_dtype(width_), rows + 1);
+    crd_ = new_array(width_dtype(width_), count);
+    values_ = new_array(values.dtype(), count);
+  }
+
+  RowBuffers buffers() {
+    return {rows_, width_, pos_.mutable_data(), crd_.mutable_data(), values_.mutable_data()};
+  }
+
+  void shorten(int64_t count) {
+    for (py::array *array : {&crd_, &values_})
+      *array = (*array)[py::slice(0, static_cast<py::ssize_t>(count), 1)].attr("copy")();
+  }
+
+  Packed packed() const {
+    const size_t rank = plan_.levels.size();
+    Packed packed{std::vector<OptionalArray>(rank), std::vector<OptionalArray>(rank), values_};
+    packed.positions.back() = of_width(pos_, plan_.pos_width);
+    packed.coordinates.back() = of_width(crd_, plan_.crd_width);
+    return packed;
+  }
+
+private:
+  py::array of_width(const py::array &array, int width) const {
+    return width == width_ ? array : py::array(array.attr("astype")(width_dtype(width)));
+  }
+
+  const PackPlan &plan_;
+  int width_;
+  int64_t rows_;
+  py::array pos_, crd_, values_;
+};
+
+template <class I>
+Packed pack_by_rows(const PackPlan &plan, const Columns<I> &columns, int64_t rows, const Scan &scan,
+                    const py::array &values) {
+  RowArrays arrays(plan, rows, static_cast<int64_t>(columns.count), values);
+  const auto out = arrays.buffers();
+  RowEntries<I> entries{nullptr, columns.data.back(), values.data(), columns.count, values.itemsize()};
+  std::optional<int64_t> kept;
+  {
+    py::gil_scoped_release release;
+    std::optional<Scratch<I>> numbers;
+    if (columns.data.size() != 2) numbers = number_rows(plan, columns);
+    entries.rows = numbers ? numbers->data() : columns.data.front();
+    if (pack_rows(entries, scan, out)) kept = sum_row_duplicates(out, plan.dtype);
+  }
+  if (kept) arrays.shorten(*kept);
+  return arrays.packed();
 }
 
 template <class I>
 Packed pack_columns(const PackPlan &plan, const Columns<I> &columns, const py::array &values) {
   const Scan scan = scan_levels(plan, columns);
-  if (packs_by_rows(plan)) {
-    if (plan.pos_width == 32)
-      return plan.crd_width == 32 ? pack_rows<I, int32_t, int32_t>(plan, columns, scan, values)
-                                  : pack_rows<I, int32_t, int64_t>(plan, columns, scan, values);
-    return plan.crd_width == 32 ? pack_rows<I, int64_t, int32_t>(plan, columns, scan, values)
-                                : pack_rows<I, int64_t, int64_t>(plan, columns, scan, values);
-  }
-  if (columns.count <= std::numeric_limits<uint32_t>::max())
-    return pack_levels<I, uint32_t>(plan, columns, scan, values);
-  return pack_levels<I, uint64_t>(plan, columns, scan, values);
+  if (const auto rows = rows_of(plan, std::numeric_limits<I>::max()))
+    return pack_by_rows(plan, columns, *rows, scan, values);
+  return pack_levels(plan, columns, scan, values);
 }
 
 PackedTuple pack(const std::vector<LevelTuple> &levels, const std::vector<py::array> &coordinates,

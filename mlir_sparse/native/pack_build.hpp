@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "pack_levels.hpp"
 #include "pack_sort.hpp"
 #include "pack_values.hpp"
 
@@ -69,16 +70,11 @@ inline void require_width(const char *kind, size_t level, int width, int64_t lar
   if (largest > width_limit(width)) throw LevelFault(kind, level, width, width_limit(width), largest);
 }
 
-inline py::array new_array(const py::dtype &dtype, int64_t length, bool zeros = false) {
-  const auto numpy = py::module_::import("numpy");
-  return numpy.attr(zeros ? "zeros" : "empty")(length, dtype);
-}
-
-template <class I, class Index>
+template <class I>
 class Builder {
 public:
   // The columns are sorted; `order`, if they had to be, says where each entry came from.
-  Builder(const PackPlan &plan, const Columns<I> &columns, const Index *order)
+  Builder(const PackPlan &plan, const Columns<I> &columns, const uint64_t *order)
       : plan_(plan), columns_(columns), order_(order), place_(columns.count), difference_(columns.count) {
     py::gil_scoped_release release;
     find_differences();
@@ -276,29 +272,19 @@ private:
     const bool has_gaps = last == LevelKind::Dense || last == LevelKind::Structured;
     require_memory(plan_, plan_.levels.size(), places_, values.itemsize());
     packed_.values = new_array(values.dtype(), places_, has_gaps);
-    with_dtype(plan_.dtype, [&](auto t) {
-      using V = decltype(t);
-      const auto *from = static_cast<const V *>(values.data());
-      auto *to = static_cast<V *>(packed_.values.mutable_data());
-      py::gil_scoped_release release;
-      if (!has_gaps && separates(plan_.levels.size())) {
-        for (size_t e = 0; e < columns_.count; ++e)
-          to[e] = from[source(e)];
-        return;
-      }
-      int64_t written = -1; // without gaps the places come in order: the first to come sets, the others add
-      for (size_t e = 0; e < columns_.count; ++e) {
-        V &value = to[place(e)];
-        const bool first = !has_gaps && place(e) != written;
-        value = first ? from[source(e)] : add(value, from[source(e)]);
-        written = place(e);
-      }
-    });
+    void *to = packed_.values.mutable_data();
+    const void *from = values.data();
+    const auto itemsize = static_cast<int64_t>(values.itemsize());
+    py::gil_scoped_release release;
+    if (!has_gaps && separates(plan_.levels.size()))
+      gather_values(itemsize, from, to, order_, columns_.count);
+    else
+      place_values(plan_.dtype, from, to, {at_root_ ? nullptr : place_.data(), order_, columns_.count}, has_gaps);
   }
 
   const PackPlan &plan_;
   const Columns<I> &columns_;
-  const Index *order_;
+  const uint64_t *order_;
   Scratch<int64_t> place_;
   Scratch<uint8_t> difference_;
   int64_t places_ = 1;

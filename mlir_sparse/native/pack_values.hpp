@@ -111,4 +111,17 @@ auto with_itemsize(int64_t size, F &&f) {
   }
 }
 
+// Where entries go: their places (none: all at the first), and where each came from if they had to be sorted.
+struct ValuePlaces {
+  const int64_t *place;
+  const uint64_t *order;
+  size_t count;
+};
+
+// Adds each value to what is at its place; without gaps nothing need be there before.
+void place_values(const std::string &dtype, const void *from, void *to, const ValuePlaces &places, bool has_gaps);
+
+// Moves values that all have places of their own, one after the other.
+void gather_values(int64_t itemsize, const void *from, void *to, const uint64_t *order, size_t count);
+
 } // namespace mlir_sparse

@@ -1,0 +1,221 @@
+#include "convert_rows.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "pack_plain.hpp"
+#include "pack_threads.hpp"
+#include "pack_values.hpp"
+
+namespace mlir_sparse {
+namespace {
+
+template <class F>
+auto with_widths(const RowMatrix &matrix, const F &f) {
+  return with_wide(matrix.pos_width, [&](auto p) { return with_wide(matrix.crd_width, [&](auto c) { return f(p, c); }); });
+}
+
+// Each part of the rows counts its columns, then puts its entries behind those of the parts before it.
+template <class P, class C, class V>
+void transpose_as(const RowMatrix &from, P *pos_out, C *crd_out, V *values_out) {
+  const auto *pos = static_cast<const P *>(from.pos);
+  const auto *crd = static_cast<const C *>(from.crd);
+  const auto *values = static_cast<const V *>(from.values);
+  const size_t parts = counting_threads(static_cast<size_t>(from.count), from.columns);
+  const auto begins = row_parts(pos, from.rows, parts);
+  Scratch<P> places(parts * static_cast<size_t>(from.columns));
+  const auto places_of = [&](size_t part) { return places.data() + static_cast<int64_t>(part) * from.columns; };
+  in_parallel(parts, [&](size_t part) {
+    P *counts = places_of(part);
+    std::fill(counts, counts + from.columns, P{0});
+    for (P k = pos[begins[part]]; k < pos[begins[part + 1]]; ++k)
+      ++counts[crd[k]];
+  });
+  first_places(places.data(), parts, from.columns, pos_out);
+  in_parallel(parts, [&](size_t part) {
+    P *next = places_of(part);
+    for (int64_t r = begins[part]; r < begins[part + 1]; ++r)
+      for (P k = pos[r]; k < pos[r + 1]; ++k) {
+        const P place = next[crd[k]]++;
+        crd_out[place] = static_cast<C>(r);
+        values_out[place] = values[k];
+      }
+  });
+}
+
+template <class P, class C>
+void list_rows(const P *pos, int64_t begin, int64_t end, C *out) {
+  for (int64_t r = begin; r < end; ++r)
+    std::fill(out + pos[r], out + pos[r + 1], static_cast<C>(r));
+}
+
+template <class P, class C>
+void list_pairs(const P *pos, const C *crd, int64_t begin, int64_t end, C *out) {
+  for (int64_t r = begin; r < end; ++r)
+    for (P k = pos[r]; k < pos[r + 1]; ++k) {
+      out[2 * k] = static_cast<C>(r);
+      out[2 * k + 1] = crd[k];
+    }
+}
+
+// Goes through the blocks of one row of blocks in order, all its rows abreast.
+template <class P, class C>
+class BlockWalk {
+public:
+  BlockWalk(const RowMatrix &from, int64_t height, int64_t width)
+      : from_(from), height_(height), width_(width), at_(static_cast<size_t>(std::min(height, from.rows))),
+        end_(at_.size()), head_(at_.size()) {}
+
+  // Calls block(b) for each block of the row of blocks, and entry(row in it, column in it, k) for each entry of it.
+  template <class Block, class Entry>
+  void run(int64_t block_row, const Block &block, const Entry &entry) {
+    const auto *crd = static_cast<const C *>(from_.crd);
+    const size_t rows = start(block_row);
+    for (int64_t next = first(rows); next < kNone; next = first(rows)) {
+      const int64_t number = static_cast<int64_t>(static_cast<std::make_unsigned_t<C>>(next) /
+                                                  static_cast<std::make_unsigned_t<C>>(width_));
+      const int64_t begin = number * width_, stop = begin + (width_ < kNone - begin ? width_ : kNone - begin);
+      block(number);
+      for (size_t r = 0; r < rows; ++r) {
+        if (head_[r] >= stop) continue;
+        P k = at_[r];
+        for (; k < end_[r] && crd[k] < stop; ++k)
+          entry(static_cast<int64_t>(r), crd[k] - begin, k);
+        at_[r] = k;
+        head_[r] = k < end_[r] ? static_cast<int64_t>(crd[k]) : kNone;
+      }
+    }
+  }
+
+private:
+  static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+
+  size_t start(int64_t block_row) {
+    const auto *pos = static_cast<const P *>(from_.pos);
+    const auto *crd = static_cast<const C *>(from_.crd);
+    const int64_t first_row = block_row * height_;
+    const auto rows = static_cast<size_t>(std::min(height_, from_.rows - first_row));
+    for (size_t r = 0; r < rows; ++r) {
+      at_[r] = pos[first_row + static_cast<int64_t>(r)];
+      end_[r] = pos[first_row + static_cast<int64_t>(r) + 1];
+      head_[r] = at_[r] < end_[r] ? static_cast<int64_t>(crd[at_[r]]) : kNone;
+    }
+    return rows;
+  }
+
+  int64_t first(size_t rows) const {
+    int64_t least = kNone;
+    for (size_t r = 0; r < rows; ++r)
+      least = std::min(least, head_[r]);
+    return least;
+  }
+
+  const RowMatrix &from_;
+  int64_t height_;
+  int64_t width_;
+  std::vector<P> at_;
+  std::vector<P> end_;
+  std::vector<int64_t> head_; // the column that each row has got to
+};
+
+int64_t block_rows(const RowMatrix &from, int64_t height) { return from.rows / height + (from.rows % height != 0); }
+
+// Row ranges of about as many entries each that begin with rows of blocks, counted in these.
+template <class P>
+std::vector<int64_t> block_parts(const RowMatrix &from, int64_t height, size_t parts) {
+  auto begins = row_parts(static_cast<const P *>(from.pos), from.rows, parts);
+  for (int64_t &begin : begins)
+    begin /= height;
+  begins.back() = block_rows(from, height);
+  return begins;
+}
+
+template <class P, class C>
+int64_t count_as(const RowMatrix &from, int64_t height, int64_t width, P *pos) {
+  const size_t parts = thread_count(static_cast<size_t>(from.count));
+  const auto begins = block_parts<P>(from, height, parts);
+  pos[0] = 0;
+  in_parallel(parts, [&](size_t part) {
+    BlockWalk<P, C> walk(from, height, width);
+    for (int64_t b = begins[part]; b < begins[part + 1]; ++b) {
+      P blocks = 0;
+      walk.run(b, [&](int64_t) { ++blocks; }, [](int64_t, int64_t, P) {});
+      pos[b + 1] = blocks;
+    }
+  });
+  const int64_t rows = block_rows(from, height);
+  for (int64_t b = 0; b < rows; ++b)
+    pos[b + 1] += pos[b];
+  return static_cast<int64_t>(pos[rows]);
+}
+
+template <class P, class C, class V>
+void fill_as(const RowMatrix &from, int64_t height, int64_t width, const P *pos, C *crd, V *out) {
+  const auto *values = static_cast<const V *>(from.values);
+  const size_t parts = thread_count(static_cast<size_t>(from.count));
+  const auto begins = block_parts<P>(from, height, parts);
+  in_parallel(parts, [&](size_t part) {
+    BlockWalk<P, C> walk(from, height, width);
+    for (int64_t b = begins[part]; b < begins[part + 1]; ++b) {
+      int64_t place = static_cast<int64_t>(pos[b]) - 1;
+      V *block = nullptr;
+      const auto open = [&](int64_t number) {
+        crd[++place] = static_cast<C>(number);
+        block = out + place * height * width;
+      };
+      walk.run(b, open, [&](int64_t r, int64_t c, P k) { block[r * width + c] = values[k]; });
+    }
+  });
+}
+
+} // namespace
+
+void transpose(const RowMatrix &from, void *pos, void *crd, void *values) {
+  with_widths(from, [&](auto p, auto c) {
+    with_itemsize(from.itemsize, [&](auto v) {
+      transpose_as(from, static_cast<decltype(p) *>(pos), static_cast<decltype(c) *>(crd),
+                   static_cast<decltype(v) *>(values));
+    });
+  });
+}
+
+void list_entries(const RowMatrix &from, bool rows_only, void *coordinates, void *values) {
+  const size_t parts = thread_count(static_cast<size_t>(from.count));
+  with_widths(from, [&](auto p, auto c) {
+    const auto *pos = static_cast<const decltype(p) *>(from.pos);
+    const auto *crd = static_cast<const decltype(c) *>(from.crd);
+    auto *out = static_cast<decltype(c) *>(coordinates);
+    const auto begins = row_parts(pos, from.rows, parts);
+    in_parallel(parts, [&](size_t part) {
+      const int64_t begin = begins[part], end = begins[part + 1];
+      if (rows_only)
+        list_rows(pos, begin, end, out);
+      else
+        list_pairs(pos, crd, begin, end, out);
+      const int64_t first = static_cast<int64_t>(pos[begin]) * from.itemsize;
+      const int64_t last = static_cast<int64_t>(pos[end]) * from.itemsize;
+      if (last > first)
+        std::memcpy(static_cast<char *>(values) + first, static_cast<const char *>(from.values) + first,
+                    static_cast<size_t>(last - first));
+    });
+  });
+}
+
+int64_t count_blocks(const RowMatrix &from, int64_t height, int64_t width, void *pos) {
+  return with_widths(from, [&](auto p, auto c) {
+    return count_as<decltype(p), decltype(c)>(from, height, width, static_cast<decltype(p) *>(pos));
+  });
+}
+
+void fill_blocks(const RowMatrix &from, int64_t height, int64_t width, const void *pos, void *crd, void *values) {
+  with_widths(from, [&](auto p, auto c) {
+    with_itemsize(from.itemsize, [&](auto v) {
+      fill_as(from, height, width, static_cast<const decltype(p) *>(pos), static_cast<decltype(c) *>(crd),
+              static_cast<decltype(v) *>(values));
+    });
+  });
+}
+
+} // namespace mlir_sparse

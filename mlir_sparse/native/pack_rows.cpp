@@ -1,0 +1,201 @@
+#include "pack_rows.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "pack_threads.hpp"
+#include "pack_values.hpp"
+
+namespace mlir_sparse {
+namespace {
+
+// Rows in order come one after the other. The last store of a row wins: no count to load, add to and store again.
+template <class I, class T>
+void fill_sorted(const RowEntries<I> &from, size_t begin, size_t end, T *pos, T *crd) {
+  T *ends = pos + 1;
+  for (size_t e = begin; e < end; ++e)
+    ends[from.rows[e]] = static_cast<T>(e + 1);
+  std::transform(from.coordinates + begin, from.coordinates + end, crd + begin, [](I c) { return static_cast<T>(c); });
+}
+
+template <class I, class T>
+void copy_sorted(const RowEntries<I> &from, const RowBuffers &out) {
+  auto *pos = static_cast<T *>(out.pos);
+  std::fill(pos, pos + out.rows + 1, T{0});
+  const size_t parts = thread_count(from.count), size = static_cast<size_t>(from.itemsize);
+  auto begins = even_parts(from.count, parts);
+  for (size_t part = 1; part < parts; ++part) // no row belongs to two parts
+    while (begins[part] < from.count && from.rows[begins[part]] == from.rows[begins[part] - 1])
+      ++begins[part];
+  in_parallel(parts, [&](size_t part) {
+    const size_t begin = begins[part], end = begins[part + 1];
+    if (begin >= end) return;
+    fill_sorted(from, begin, end, pos, static_cast<T *>(out.crd));
+    std::memcpy(static_cast<char *>(out.values) + begin * size, static_cast<const char *>(from.values) + begin * size,
+                (end - begin) * size);
+  });
+  for (int64_t r = 0; r < out.rows; ++r)
+    pos[r + 1] = std::max(pos[r], pos[r + 1]);
+}
+
+// Each part of the entries counts its rows, then puts its entries behind those of the parts before it: this is stable.
+template <class I, class T, class V>
+void scatter(const RowEntries<I> &from, const RowBuffers &out) {
+  const size_t parts = counting_threads(from.count, out.rows);
+  const auto begins = even_parts(from.count, parts);
+  Scratch<T> places(parts * static_cast<size_t>(out.rows));
+  const auto places_of = [&](size_t part) { return places.data() + static_cast<int64_t>(part) * out.rows; };
+  in_parallel(parts, [&](size_t part) {
+    T *counts = places_of(part);
+    std::fill(counts, counts + out.rows, T{0});
+    for (size_t e = begins[part]; e < begins[part + 1]; ++e)
+      ++counts[from.rows[e]];
+  });
+  first_places(places.data(), parts, out.rows, static_cast<T *>(out.pos));
+  in_parallel(parts, [&](size_t part) {
+    T *next = places_of(part), *crd = static_cast<T *>(out.crd);
+    const auto *values = static_cast<const V *>(from.values);
+    auto *to = static_cast<V *>(out.values);
+    for (size_t e = begins[part]; e < begins[part + 1]; ++e) {
+      const T place = next[from.rows[e]]++;
+      crd[place] = static_cast<T>(from.coordinates[e]);
+      to[place] = values[e];
+    }
+  });
+}
+
+// One entry of a long row: its coordinate and its place. One type for all widths: sorting is long to compile.
+using Placed = std::pair<int64_t, int64_t>;
+
+// By coordinate, then by place: stable.
+void sort_placed(std::vector<Placed> &row) { std::sort(row.begin(), row.end()); }
+
+// Sorts rows, equal coordinates in the order they came.
+template <class T, class V>
+class RowSorter {
+public:
+  RowSorter(T *crd, V *values) : crd_(crd), values_(values) {}
+
+  // Returns whether a coordinate is in some row twice.
+  bool run(const T *pos, int64_t begin, int64_t end) {
+    bool repeats = false;
+    for (int64_t r = begin; r < end; ++r)
+      repeats |= sort_row(pos[r], pos[r + 1]);
+    return repeats;
+  }
+
+private:
+  bool sort_row(T begin, T end) {
+    bool descends = false, equals = false;
+    for (T k = begin + 1; k < end; ++k) {
+      descends |= crd_[k] < crd_[k - 1];
+      equals |= crd_[k] == crd_[k - 1];
+    }
+    if (!descends) return equals;
+    constexpr T kShort = 32;
+    if (end - begin <= kShort)
+      insert_in_order(begin, end);
+    else
+      sort_long_row(begin, end);
+    for (T k = begin + 1; k < end; ++k)
+      if (crd_[k] == crd_[k - 1]) return true;
+    return false;
+  }
+
+  void insert_in_order(T begin, T end) {
+    for (T k = begin + 1; k < end; ++k) {
+      const T c = crd_[k];
+      const V v = values_[k];
+      T to = k;
+      for (; to > begin && crd_[to - 1] > c; --to) {
+        crd_[to] = crd_[to - 1];
+        values_[to] = values_[to - 1];
+      }
+      crd_[to] = c;
+      values_[to] = v;
+    }
+  }
+
+  void sort_long_row(T begin, T end) {
+    order_.clear();
+    for (T k = begin; k < end; ++k)
+      order_.push_back({crd_[k], k});
+    sort_placed(order_);
+    row_.assign(values_ + begin, values_ + end);
+    for (T k = begin; k < end; ++k) {
+      const auto &[c, source] = order_[static_cast<size_t>(k - begin)];
+      crd_[k] = static_cast<T>(c);
+      values_[k] = row_[static_cast<size_t>(source - begin)];
+    }
+  }
+
+  T *crd_;
+  V *values_;
+  std::vector<Placed> order_;
+  std::vector<V> row_;
+};
+
+template <class T, class V>
+bool sort_rows(const RowBuffers &out) {
+  const auto *pos = static_cast<const T *>(out.pos);
+  const size_t parts = thread_count(static_cast<size_t>(pos[out.rows]));
+  const auto begins = row_parts(pos, out.rows, parts);
+  std::vector<char> repeats(parts);
+  in_parallel(parts, [&](size_t part) {
+    RowSorter<T, V> sorter(static_cast<T *>(out.crd), static_cast<V *>(out.values));
+    repeats[part] = sorter.run(pos, begins[part], begins[part + 1]);
+  });
+  return std::find(repeats.begin(), repeats.end(), 1) != repeats.end();
+}
+
+template <class T, class V>
+T sum_neighbours(int64_t rows, T *pos, T *crd, V *values) {
+  T kept = 0, begin = 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    const T end = pos[r + 1], first = kept;
+    for (T k = begin; k < end; ++k) {
+      if (kept > first && crd[kept - 1] == crd[k]) {
+        values[kept - 1] = add(values[kept - 1], values[k]);
+        continue;
+      }
+      crd[kept] = crd[k];
+      values[kept++] = values[k];
+    }
+    begin = end;
+    pos[r + 1] = kept;
+  }
+  return kept;
+}
+
+} // namespace
+
+template <class I>
+bool pack_rows(const RowEntries<I> &entries, const Scan &scan, const RowBuffers &out) {
+  return with_wide(out.width, [&](auto t) {
+    using T = decltype(t);
+    if (scan.sorted) {
+      copy_sorted<I, T>(entries, out);
+      return !scan.distinct;
+    }
+    return with_itemsize(entries.itemsize, [&](auto v) {
+      scatter<I, T, decltype(v)>(entries, out);
+      return sort_rows<T, decltype(v)>(out);
+    });
+  });
+}
+
+int64_t sum_row_duplicates(const RowBuffers &rows, const std::string &dtype) {
+  return with_wide(rows.width, [&](auto t) {
+    using T = decltype(t);
+    return with_dtype(dtype, [&](auto v) {
+      return static_cast<int64_t>(sum_neighbours(rows.rows, static_cast<T *>(rows.pos), static_cast<T *>(rows.crd),
+                                                 static_cast<decltype(v) *>(rows.values)));
+    });
+  });
+}
+
+template bool pack_rows(const RowEntries<int32_t> &, const Scan &, const RowBuffers &);
+template bool pack_rows(const RowEntries<int64_t> &, const Scan &, const RowBuffers &);
+
+} // namespace mlir_sparse
