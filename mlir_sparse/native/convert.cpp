@@ -221,7 +221,7 @@ Arrays block_rows(int64_t height, int64_t width, int64_t memory_limit, const py:
     blocks = count_blocks(from, height, width, starts);
   }
   int64_t size = 0, bytes = 0;
-  if (__builtin_mul_overflow(height, width, &size) || __builtin_mul_overflow(size, blocks, &size) ||
+  if (__builtin_mul_overflow(blocks, height, &size) || __builtin_mul_overflow(size, width, &size) ||
       __builtin_mul_overflow(size, from.itemsize, &bytes))
     bytes = std::numeric_limits<int64_t>::max();
   if (bytes > memory_limit) throw LevelFault("memory", 4, size, memory_limit, bytes);

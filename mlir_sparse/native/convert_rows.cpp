@@ -65,7 +65,7 @@ template <class P, class C>
 class BlockWalk {
 public:
   BlockWalk(const RowMatrix &from, int64_t height, int64_t width)
-      : from_(from), height_(height), width_(width), at_(static_cast<size_t>(std::min(height, from.rows))),
+      : from_(from), height_(height), width_(width), divisor_(divisor(width)), at_(static_cast<size_t>(std::min(height, from.rows))),
         end_(at_.size()), head_(at_.size()) {}
 
   // Calls block(b) for each block of the row of blocks, and entry(row in it, column in it, k) for each entry of it.
@@ -74,8 +74,7 @@ public:
     const auto *crd = static_cast<const C *>(from_.crd);
     const size_t rows = start(block_row);
     for (int64_t next = first(rows); next < kNone; next = first(rows)) {
-      const int64_t number = static_cast<int64_t>(static_cast<std::make_unsigned_t<C>>(next) /
-                                                  static_cast<std::make_unsigned_t<C>>(width_));
+      const auto number = static_cast<int64_t>(static_cast<Unsigned>(next) / divisor_);
       const int64_t begin = number * width_, stop = begin + (width_ < kNone - begin ? width_ : kNone - begin);
       block(number);
       for (size_t r = 0; r < rows; ++r) {
@@ -90,7 +89,14 @@ public:
   }
 
 private:
+  using Unsigned = std::make_unsigned_t<C>;
   static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+
+  // Dividing in the coordinates' own type is quicker; a block wider than all of them is block 0 still.
+  static Unsigned divisor(int64_t width) {
+    constexpr auto most = std::numeric_limits<Unsigned>::max();
+    return static_cast<uint64_t>(width) < most ? static_cast<Unsigned>(width) : most;
+  }
 
   size_t start(int64_t block_row) {
     const auto *pos = static_cast<const P *>(from_.pos);
@@ -115,6 +121,7 @@ private:
   const RowMatrix &from_;
   int64_t height_;
   int64_t width_;
+  Unsigned divisor_;
   std::vector<P> at_;
   std::vector<P> end_;
   std::vector<int64_t> head_; // the column that each row has got to

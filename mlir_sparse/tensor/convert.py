@@ -12,6 +12,7 @@ from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.layout import aos_regions, check_supported
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.pack import pack
+from mlir_sparse.tensor.row_paths import convert_rows
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import resolve_widths
 
@@ -40,6 +41,9 @@ def convert_storage(
     transposed = _transpose(storage, encoding)
     if transposed is not None:
         return transposed
+    direct = convert_rows(storage, shape, encoding) if sum_duplicates else None
+    if direct is not None:
+        return direct
     dims, values = expand_dims(storage, shape)
     source = (storage.encoding.pos_width, storage.encoding.crd_width)
     return pack(encoding, shape, dims, values, sum_duplicates=sum_duplicates, source=source)
