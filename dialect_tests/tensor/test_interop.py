@@ -6,6 +6,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -17,12 +18,13 @@ from dialect_tests.tensor.reference import same
 from mlir_sparse.encoding import encoding
 from mlir_sparse.errors import (
     CoordinatesError,
+    FileFormatError,
     MissingPackageError,
     OperandError,
     UnsupportedError,
 )
 from mlir_sparse.runtime.arguments import value_of
-from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor import SparseTensor, read, tensor, write
 
 DENSE = np.zeros((4, 6))
 DENSE[[0, 0, 1, 1, 3, 3, 3], [0, 1, 0, 1, 1, 3, 4]] = [5, 1, 7, 3, 8, 4, 9]
@@ -260,3 +262,94 @@ def test_nothing_of_it_is_imported_unasked() -> None:
         "assert not {'torch', 'cupy', 'cupyx', 'matplotlib', 'binsparse', 'h5py', 'scipy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.fixture
+def binsparse() -> Any:
+    return pytest.importorskip("binsparse", reason="expected the package binsparse (extra binsparse)")
+
+
+@pytest.mark.parametrize("suffix", [".bsp", ".bsp.h5"])
+@pytest.mark.parametrize("dtype", ["i8", "i64", "f32", "f64", "c64", "c128"])
+def test_binsparse_keeps_levels_and_values(binsparse: Any, tmp_path: Path, suffix: str, dtype: str) -> None:
+    for rank, names in {1: ["SparseVector"], 2: ["CSR", "CSC", "DCSR", "DCSC"], 3: ["CSF", "COO"]}.items():
+        shape = {1: (24,), 2: (4, 6), 3: (2, 2, 6)}[rank]
+        for name in names:
+            made = tensor(DENSE.reshape(shape), name, dtype=dtype)
+            write(path := tmp_path / f"{name}{suffix}", made)
+            back = read(path)
+            assert isinstance(back, SparseTensor)
+            assert back.encoding == made.encoding
+            for stored, written in zip(back.storage.buffers(), made.storage.buffers(), strict=True):
+                assert same(stored, written)
+
+
+def test_binsparse_names_its_formats(binsparse: Any, tmp_path: Path) -> None:
+    names = {"CSR": "CSR", "CSC": "CSC", "DCSR": "DCSR", "DCSC": "DCSC", "COO": "COOR", "ColumnMajorCOO": "COOC"}
+    for name, written in {**names, "dense": "DMATR", "BSR(2, 2)": "COOR", "UnorderedCOO": "COOR"}.items():
+        write(path := tmp_path / "a.bsp.h5", tensor(DENSE, name))
+        found = binsparse.load_binsparse(path)
+        assert found.format == written
+        back = read(path, dtype="f64")
+        assert same(np.asarray(back), DENSE)
+        assert isinstance(back, np.ndarray) == (name == "dense")
+        assert same(read(path, "DCSC").to_numpy(), DENSE)  # type: ignore[union-attr]
+
+
+def test_binsparse_of_other_levels(binsparse: Any, tmp_path: Path) -> None:
+    cube = DENSE.reshape(2, 2, 6)
+    for name in (
+        "dense(2, 0, 1)",
+        "CSF(1, 2, 0)",
+        "(i, j, k) -> (k : dense, i : compressed(nonunique), j : singleton)",
+    ):
+        write(tmp_path / "a.bsp", made := tensor(cube, name))
+        assert same(np.asarray(read(tmp_path / "a.bsp")), cube)
+        assert binsparse.BINSPARSE_VERSION == "0.1.0"
+        assert made.shape == cube.shape
+    write(tmp_path / "a.bsp", DENSE)
+    assert same(read(tmp_path / "a.bsp"), DENSE)  # type: ignore[arg-type]
+    write(tmp_path / "a.bsp", sp.csr_array(DENSE), comment="by rows")
+    assert same(read(tmp_path / "a.bsp").to_numpy(), DENSE)  # type: ignore[union-attr]
+    write(tmp_path / "a.bsp", tensor(DENSE, dtype="bf16"))
+    assert read(tmp_path / "a.bsp").dtype == np.float32
+
+
+def test_binsparse_files_that_are_broken(binsparse: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.bsp.h5"
+    with pytest.raises(FileNotFoundError):
+        read(path)
+    path.write_bytes(b"no HDF5")
+    with pytest.raises(FileFormatError, match=r"a.bsp.h5: expected a Binsparse file in HDF5, but got "):
+        read(path)
+    broken = binsparse.CSRMatrix(
+        (2, 2), 1, pointers_to_1=np.array([0, 1, 1]), indices_1=np.array([5]), values=np.ones(1)
+    )
+    binsparse.save_binsparse(broken, path)
+    with pytest.raises(FileFormatError, match=r"a.bsp.h5: expected coordinates\[1\]"):
+        read(path)
+    filled = binsparse.CVECVector((3,), 0, True, 7.0, indices_0=np.zeros(0, np.int64), values=np.zeros(0))
+    binsparse.save_binsparse(filled, path)
+    with pytest.raises(UnsupportedError, match="expected 0 where nothing is stored, but got fill value 7"):
+        read(path)
+
+
+def test_binsparse_coo_in_any_order_is_sorted(binsparse: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.bsp.h5"
+    mixed = binsparse.COORMatrix(
+        (2, 3), 3, indices_0=np.array([1, 0, 0]), indices_1=np.array([2, 1, 0]), values=np.array([True, True, True])
+    )
+    binsparse.save_binsparse(mixed, path)
+    back = read(path)
+    assert isinstance(back, SparseTensor)
+    assert same(back.to_numpy(), np.array([[1, 1, 0], [0, 0, 1]], np.int8))
+
+
+def test_a_missing_binsparse_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "binsparse", None)
+    for use in (lambda path: read(path), lambda path: write(path, DENSE)):
+        with pytest.raises(
+            MissingPackageError, match=r"a.bsp.h5: expected the package binsparse .*mlir-sparse\[binspa"
+        ):
+            use(tmp_path / "a.bsp.h5")
+    assert list(tmp_path.iterdir()) == []

@@ -5,8 +5,9 @@
 | `.mtx` | Matrix Market (Boisvert et al. 1996) | matrices, coordinate or array, every field and symmetry |
 | `.ttx` | Matrix Market with `tensor` for `matrix`, as TACO writes it | tensors of any rank |
 | `.tns` | FROSTT | sparse tensors of any rank, real |
+| `.bsp.h5`, `.bsp` | Binsparse in HDF5, through the package `binsparse` | dense, compressed and COO levels as stored |
 
-Each may end in `.gz` as well. Reading goes by what a file begins with, so that
+Those of text may end in `.gz` as well. Reading goes by what a file begins with, so that
 a Matrix Market file is one whatever its name; the Tensor Toolbox's `sptensor`
 text, which GenTen reads too, is known by its first line. All coordinates in
 files count from 1 (see `read` for the exception).
@@ -27,6 +28,7 @@ import numpy as np
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
+from mlir_sparse.tensor.binsparse_file import is_binsparse, read_binsparse, write_binsparse
 from mlir_sparse.tensor.create import from_entries, tensor
 from mlir_sparse.tensor.frostt import read_frostt, read_sptensor, write_frostt
 from mlir_sparse.tensor.market_text import read_array, read_head, read_tensor, write_tensor
@@ -58,7 +60,7 @@ def read(
     Args:
         path: a file in one of the formats of this module, compressed or not.
         encoding: anything that `encoding` takes. By default coordinates become SparseVector,
-            CSR or COO by their rank, and arrays stay dense NumPy arrays.
+            CSR or COO by their rank, arrays stay dense NumPy arrays, and Binsparse keeps its own levels.
         dtype: the element type; by default f64, i64 or c128, as the file's field says.
         shape: the extents, for `.tns` files, which do not say them; by default the largest coordinates.
         index_base: 0 for a `.tns` or `sptensor` file that counts from 0. By default `.tns` counts
@@ -66,10 +68,13 @@ def read(
         parameters: parameters of a preset, as for `encoding`.
 
     Raises:
+        MissingPackageError: for a Binsparse file without the package binsparse.
         FileFormatError: for a file that is truncated, empty or not what it says, with the line where there is one.
         OSError: for a file that cannot be opened.
     """
     name = os.fspath(path)
+    if is_binsparse(name):
+        return read_binsparse(name, encoding, dtype, parameters)
     try:
         entries = _read_entries(name, shape, index_base)
         if entries.dense is not None and encoding is None:
@@ -136,6 +141,10 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
     name = os.fspath(path)
     if source is None or isinstance(source, str | bytes):
         raise OperandError(f"expected a tensor to write to {name}, but got {source!r}")
+    if is_binsparse(name):
+        with _replacing(name) as file:
+            write_binsparse(name, file.name, source, comment)
+        return
     entries = _entries_of(source)
     put = _writer(name, entries)
     with _replacing(name) as file:
@@ -180,7 +189,8 @@ def _writer(name: str, entries: Entries) -> Callable[[IO[bytes], Entries, str], 
         case ".tns":
             return write_frostt
         case _:
-            raise UnsupportedError(f"expected a name that ends in .mtx, .ttx, .tns or those with .gz, but got {name}")
+            known = ".mtx, .ttx, .tns or those with .gz, or .bsp.h5"
+            raise UnsupportedError(f"expected a name that ends in {known}, but got {name}")
 
 
 @contextmanager
