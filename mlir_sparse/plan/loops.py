@@ -8,13 +8,14 @@ combination of order and conversions is taken.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice, permutations
 
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.notation import Access, Expr, IndexVar
-from mlir_sparse.plan.cost import conversion_cost, nest_cost
+from mlir_sparse.plan.cost import conversion_cost, entries, nest_cost
 from mlir_sparse.plan.storage import (
     is_sparse,
     level_variables,
@@ -97,12 +98,25 @@ def _evaluate(nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, Tenso
         output_cost = nest_cost(own, nest.payload, types) if nest.output not in (None, storage) else 0.0
     conversions = _conversions(nest, order, types)
     payload, after = _after(nest.payload, types, conversions)
-    cost = nest_cost(order, payload, after) * (1 + _STRIDED * _strided(nest, payload, order, after))
+    cost = (
+        nest_cost(order, payload, after)
+        * _kept(conversions, types)
+        * (1 + _STRIDED * _strided(nest, payload, order, after))
+    )
     if nest.sparse and not _injective(nest, order):
         cost *= _WORKSPACE
     cost += output_cost + sum(conversion_cost(types[access.tensor]) for access in conversions)
     in_order = all(_is_permutation(after[access.tensor]) for access in accesses_of(payload))
     return LoopChoice(order, tuple(conversions.items()), storage, in_order, cost)
+
+
+def _kept(conversions: Mapping[Access, TensorType], types: Mapping[str, TensorType]) -> float:
+    """Returns by how much loops over converted operands are longer than their storage suggests.
+
+    A conversion keeps every entry: compressing what was dense makes nothing sparse.
+    """
+    ratios = (entries(types[access.tensor]) / max(1.0, entries(kind)) for access, kind in conversions.items())
+    return math.prod(max(1.0, ratio) for ratio in ratios)
 
 
 def _is_permutation(kind: TensorType) -> bool:
