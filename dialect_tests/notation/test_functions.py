@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -47,10 +44,3 @@ def test_numpy_has_the_name_and_the_values(function: Function) -> None:
 
 def _vector(function: Function) -> str:
     return f"y(i) = {function.name}({', '.join(f'{name}(i)' for name in 'abc'[: function.arity])})"
-
-
-def test_notation_loads_without_numpy() -> None:
-    code = "import sys, mlir_sparse.notation.builders; sys.exit('numpy' in sys.modules)"
-    if subprocess.run([sys.executable, "-c", "import sys, mlir_sparse; sys.exit('numpy' in sys.modules)"]).returncode:
-        pytest.skip("the top level of the package loads NumPy")
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
