@@ -35,6 +35,8 @@ def convert_storage(
     """
     check_supported(encoding)
     encoding.check_rank(len(shape))
+    if not (encoding.is_native and storage.encoding.is_native):
+        return _convert_foreign(storage, shape, encoding, sum_duplicates)
     relabelled = _relabel(storage, encoding)
     if relabelled is not None:
         return relabelled
@@ -46,6 +48,19 @@ def convert_storage(
         return direct
     dims, values = expand_dims(storage, shape)
     source = (storage.encoding.pos_width, storage.encoding.crd_width)
+    return pack(encoding, shape, dims, values, sum_duplicates=sum_duplicates, source=source)
+
+
+def _convert_foreign(
+    storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding, sum_duplicates: bool
+) -> LevelStorage:
+    given = storage.encoding
+    if same_formats(given, encoding) and encoding.explicit_val in (None, given.explicit_val):
+        wanted = encoding.with_widths(encoding.pos_width or given.pos_width, encoding.crd_width or given.crd_width)
+        if (wanted.pos_width, wanted.crd_width) == (given.pos_width, given.crd_width):
+            return LevelStorage.from_buffers(wanted, storage.level_sizes, storage.buffers())
+    dims, values = expand_dims(storage, shape)
+    source = (given.pos_width, given.crd_width)
     return pack(encoding, shape, dims, values, sum_duplicates=sum_duplicates, source=source)
 
 

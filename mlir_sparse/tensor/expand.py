@@ -7,6 +7,7 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.tensor.layout import has_padding, level_tuples
+from mlir_sparse.tensor.level_walk import dims_of, marks_empty, walk
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.storage import Array, LevelStorage
 
@@ -58,8 +59,10 @@ def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Arr
         storage: the tensor's buffers.
         shape: its extents.
     """
-    columns, values = expand_levels(storage)
     encoding = storage.encoding
+    if not encoding.is_native:
+        return _expand_foreign(storage, shape)
+    columns, values = expand_levels(storage)
     if encoding.is_permutation:
         order = encoding.level_order
         dims = [columns[order.index(dim)] for dim in range(encoding.dim_rank)]
@@ -72,6 +75,25 @@ def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Arr
     return dims, values
 
 
+def _expand_foreign(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Array], Array]:
+    encoding, values = storage.encoding, storage.values
+    check_fits(8 * values.size * encoding.lvl_rank, f"the coordinates of {values.size} values")
+    places = walk(storage, shape)
+    stored = values != 0 if has_padding(encoding) else places.live
+    columns = places.columns
+    if stored is not None and not stored.all():
+        if places.live is not None:
+            stored = stored & places.live
+        columns, values = tuple(column[stored] for column in columns), values[stored]
+    dims = dims_of(encoding, columns, values.size)
+    inside = np.ones(values.size, bool)
+    for dim, extent in zip(dims, shape, strict=True):
+        inside &= (dim >= 0) & (dim < extent)
+    if inside.all():
+        return dims, values
+    return [dim[inside] for dim in dims], values[inside]
+
+
 def _evaluate_inverse(encoding: Encoding, columns: list[Array], shape: tuple[int, ...]) -> list[Array]:
     if max(shape, default=0) > np.iinfo(np.int32).max:  # products of narrow block coordinates would wrap
         columns = [column.astype(np.int64) for column in columns]
@@ -79,7 +101,13 @@ def _evaluate_inverse(encoding: Encoding, columns: list[Array], shape: tuple[int
 
 
 def count_entries(storage: LevelStorage) -> int:
-    """Returns the number of stored entries: all values, but for those in the gaps of loose levels."""
+    """Returns the number of stored entries: all values, but for those in gaps of loose levels and in empty slots."""
+    if not storage.encoding.is_native:
+        innermost = storage.encoding.lvl_rank - 1
+        coordinates = storage.coordinates[innermost]
+        if coordinates is not None and marks_empty(storage.encoding, innermost):
+            return int(np.count_nonzero(coordinates >= 0))
+        return int(storage.values.size)
     if any(kind.format.value == "loose_compressed" for kind in storage.encoding.level_types):
         return int(expand_levels(storage)[1].size)
     return int(storage.values.size)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat
-from mlir_sparse.errors import RankError, UnsupportedError
+from mlir_sparse.errors import EncodingError, RankError, UnsupportedError
 
 __all__ = ["LevelTuple", "aos_regions", "check_shape", "check_supported", "has_padding", "level_tuples"]
 
@@ -53,8 +53,28 @@ def check_supported(encoding: Encoding) -> None:
                 f"expected a level format with storage of its own, but got batch at level {level} of "
                 f"{encoding.map_text()}: use dense, which stores the same batches"
             )
-    if (reason := encoding.foreign_reason) is not None:
-        raise UnsupportedError(f"expected an encoding with storage of its own here, but got {reason}")
+    if not encoding.is_native:
+        _check_foreign(encoding)
+
+
+def _check_foreign(encoding: Encoding) -> None:
+    try:
+        known = encoding.with_slots(2)
+        _ = known.lvl_to_dim
+        # Of a tensor of extents 2, so that j - i starts below 0.
+        bounds = known.level_bounds((2,) * encoding.dim_rank)
+    except EncodingError as error:
+        raise UnsupportedError(f"expected symbols that stand for slots (c * i), but got {error.message}") from None
+    for level, kind in enumerate(encoding.level_types):
+        if kind.format is LevelFormat.STRUCTURED:
+            raise UnsupportedError(
+                f"expected {kind} in an encoding that the dialect can say, but got {encoding.foreign_reason}"
+            )
+        if kind.format in (LevelFormat.HASHED, LevelFormat.SINGLETON) and bounds[level][0] < 0:
+            raise UnsupportedError(
+                f"expected {kind} over coordinates from 0 on, since -1 stands for none, but got level {level} "
+                f"({encoding.levels[level]}) of {encoding.map_text()}"
+            )
 
 
 def level_tuples(encoding: Encoding, level_sizes: Sequence[int]) -> list[LevelTuple]:
@@ -76,19 +96,10 @@ def aos_regions(encoding: Encoding) -> tuple[range, ...]:
     Such a run starts at a level with positions and takes the singletons below
     it, unless they are `soa` (`SparseTensorEncodingAttr::getCOOSegments`).
     """
-    types = encoding.level_types
-    regions = []
-    start = 0
-    while start < len(types):
-        stop = start + 1
-        while types[start].has_positions and stop < len(types) and types[stop].format is LevelFormat.SINGLETON:
-            stop += 1
-        if stop - start > 1 and not types[start + 1].soa:
-            regions.append(range(start, stop))
-        start = stop
-    return tuple(regions)
+    return encoding.aos_regions
 
 
 def has_padding(encoding: Encoding) -> bool:
-    """Returns whether values are stored that nobody gave: below dense and structured innermost levels."""
-    return encoding.level_types[-1].format in (LevelFormat.DENSE, LevelFormat.STRUCTURED)
+    """Returns whether values are stored that nobody gave: below dense, range and structured innermost levels."""
+    kinds = [kind.format for kind in encoding.level_types if kind.format is not LevelFormat.OFFSET]
+    return not kinds or kinds[-1] in (LevelFormat.DENSE, LevelFormat.RANGE, LevelFormat.STRUCTURED)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from mlir_sparse.encoding.level_space import Buffer, LevelView
-from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.encoding.level_space import Buffer, LevelSpace, LevelView
+from mlir_sparse.tensor.level_walk import ROOT, Places, below
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import Array, LevelStorage
+from mlir_sparse.tensor.widths import check_width, width_dtype
 
 __all__ = ["level_view"]
 
 
 def level_view(tensor: SparseTensor) -> SparseTensor:
-    """Returns a tensor of rank lvl_rank with the same buffers, a dimension for each level.
+    """Returns a tensor of rank lvl_rank with the same values, a dimension for each level.
 
-    Arrays are shared, but for coordinates that do not start at 0: those are shifted copies.
+    Arrays are shared, but for coordinates that do not start at 0, of which there are
+    shifted copies, and for buffers that the storage leaves out; see `level_space`.
 
     >>> from mlir_sparse.tensor import tensor
     >>> level_view(tensor([[1.0, 2.0], [0.0, 3.0]], "BSR(2, 2)")).shape
@@ -23,25 +27,74 @@ def level_view(tensor: SparseTensor) -> SparseTensor:
     """
     space, storage = tensor.encoding.level_space(), tensor.storage
     offsets = space.offsets(tensor.shape)
-    shape = space.shape(tensor.shape)
     plain = space.encoding.with_widths(tensor.encoding.pos_width, tensor.encoding.crd_width)
-    positions, coordinates = [], []
+    walked = _walked(space, storage, tensor.shape)
+    shape = space.shape(tensor.shape, _widths(space, storage, walked))
+    positions: list[Array | None] = []
+    coordinates: list[Array | None] = []
     for view, offset in zip(space.views, offsets, strict=True):
-        positions.append(_buffer(view, view.positions, storage.positions[view.source], 0))
-        coordinates.append(_buffer(view, view.coordinates, storage.coordinates[view.source], offset))
+        crd = _coordinates(view, storage.coordinates[view.source], walked, offset, plain.crd_width)
+        made = view.positions is Buffer.MADE
+        pos = _made_positions(view, storage, walked) if made else storage.positions[view.source]
+        positions.append(None if view.positions is Buffer.NONE else _fitted(pos, plain.pos_width, "posWidth"))
+        coordinates.append(crd)
     levels = LevelStorage(plain, shape, tuple(positions), tuple(coordinates), storage.values)
     return SparseTensor._trusted(plain, shape, levels)
 
 
-def _buffer(view: LevelView, kind: Buffer, stored: Array | None, offset: int) -> Array | None:
-    match kind:
+def _walked(space: LevelSpace, storage: LevelStorage, shape: Sequence[int]) -> list[Places]:
+    """Returns the positions of all levels down to the last that buffers are made for."""
+    sources = [
+        view.source for view in space.views if Buffer.MADE in (view.positions, view.coordinates) or view.size is None
+    ]
+    found: list[Places] = []
+    places = ROOT
+    for lvl in range(max(sources, default=-1) + 1):
+        places = below(storage.encoding, shape, places, lvl, storage.positions[lvl], storage.coordinates[lvl])
+        found.append(places)
+    return found
+
+
+def _widths(space: LevelSpace, storage: LevelStorage, walked: Sequence[Places]) -> list[int]:
+    """Returns the widths of the hash tables, which only their coordinates say."""
+    found = []
+    for view in space.views:
+        if view.size is None:
+            above = walked[view.source - 1].count if view.source else 1
+            coordinates = storage.coordinates[view.source]
+            found.append(0 if coordinates is None else coordinates.size // max(1, above))
+    return found
+
+
+def _made_positions(view: LevelView, storage: LevelStorage, walked: Sequence[Places]) -> Array:
+    places = walked[view.source]
+    coordinates = storage.coordinates[view.source]
+    if coordinates is not None:  # one place for each coordinate, and nothing below those that are -1
+        begin = np.arange(coordinates.size)
+        return np.stack([begin, begin + (coordinates >= 0)], axis=1).reshape(-1)
+    assert places.parents is not None
+    above = walked[view.source - 1].count if view.source else 1
+    return np.concatenate([[0], np.cumsum(np.bincount(places.parents, minlength=above))])
+
+
+def _coordinates(
+    view: LevelView, stored: Array | None, walked: Sequence[Places], offset: int, width: int
+) -> Array | None:
+    match view.coordinates:
         case Buffer.NONE:
             return None
-        case Buffer.STORED:
-            return stored
-        case Buffer.SHIFTED:
-            assert stored is not None
-            return np.add(stored, offset, dtype=stored.dtype)
         case Buffer.MADE:
-            rule = "expected a level whose buffers are stored"
-            raise UnsupportedError(f"{rule}, but got {view.type}: convert the tensor")
+            return _fitted(walked[view.source].columns[-1] + offset, width, "crdWidth")
+        case Buffer.STORED | Buffer.SHIFTED:
+            assert stored is not None
+            if width < 32 and (offset or stored.dtype.kind == "i"):  # as signed numbers first
+                return (stored.astype(np.int64) + offset).astype(width_dtype(width))
+            return stored if view.coordinates is Buffer.STORED else np.add(stored, offset, dtype=stored.dtype)
+
+
+def _fitted(numbers: Array | None, width: int, key: str) -> Array | None:
+    """Returns integers in the width of compiled code."""
+    if numbers is None or numbers.dtype == width_dtype(width):
+        return numbers
+    check_width(key, width, int(numbers.max(initial=0)))
+    return numbers.astype(width_dtype(width))

@@ -13,10 +13,11 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat
-from mlir_sparse.errors import CoordinatesError, EncodingError
+from mlir_sparse.errors import CoordinatesError, EncodingError, UnsupportedError
 from mlir_sparse.tensor.arrays import index_columns, value_array
 from mlir_sparse.tensor.faults import pack_faults
 from mlir_sparse.tensor.layout import check_shape, check_supported, level_tuples
+from mlir_sparse.tensor.level_pack import pack_levels
 from mlir_sparse.tensor.memory import available_bytes, check_fits
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.validate import check_explicit_value
@@ -57,6 +58,8 @@ def pack(
     check_supported(encoding)
     _check_keeps(encoding, sum_duplicates)
     given = np.asarray(values)
+    if not encoding.is_native:
+        return _pack_foreign(encoding, extents, dims, values, dtype, sum_duplicates, source)
     sizes = encoding.level_sizes(extents)
     # Sizes and widths first: what is refused for them is refused before anything is copied.
     resolved = _resolve(encoding, sizes, given.size, source)
@@ -76,6 +79,29 @@ def pack(
     pairs = zip(positions, coordinates, strict=True)
     buffers = (*(b for pair in pairs for b in pair if b is not None), packed)
     return LevelStorage.from_buffers(resolved, sizes, buffers)
+
+
+def _pack_foreign(
+    encoding: Encoding,
+    shape: tuple[int, ...],
+    dims: Sequence[object],
+    values: object,
+    dtype: object,
+    sum_duplicates: bool,
+    source: tuple[int | None, int | None],
+) -> LevelStorage:
+    if not sum_duplicates:
+        raise UnsupportedError(
+            f"expected an encoding that the dialect can say to keep duplicates, but got {encoding.map_text()}: sum them"
+        )
+    stored, kind = value_array(values, dtype)
+    check_explicit_value(encoding, stored, kind)
+    columns = index_columns(dims, "coordinates")
+    _check_lengths(columns, stored, len(shape))
+    with pack_faults(encoding, shape):
+        _native.check_ranges(columns, shape)
+        columns = [column.astype(np.int64, copy=False) for column in columns]
+        return pack_levels(encoding, shape, columns, stored, kind, source)
 
 
 def _check_keeps(encoding: Encoding, sum_duplicates: bool) -> None:

@@ -10,11 +10,15 @@ from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.errors import RankError, StorageError
 from mlir_sparse.tensor.arrays import index_array, stored_integers, value_array
 from mlir_sparse.tensor.expand import expand_levels
 from mlir_sparse.tensor.faults import storage_faults
 from mlir_sparse.tensor.layout import aos_regions, check_shape, check_supported, has_padding, level_tuples
+from mlir_sparse.tensor.level_check import check_levels
+from mlir_sparse.tensor.level_pack import narrowed_coordinates, with_resolved_widths
+from mlir_sparse.tensor.level_walk import marks_empty
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import check_width, resolve_widths
 
@@ -46,6 +50,8 @@ def storage_of_levels(
     pos = [None if p is None else index_array(p, f"positions[{lvl}]") for lvl, p in enumerate(positions)]
     crd = [None if c is None else index_array(c, f"coordinates[{lvl}]") for lvl, c in enumerate(coordinates)]
     stored, kind = value_array(values, dtype)
+    if not wanted.is_native:
+        return _foreign_storage(wanted, extents, pos, crd, stored.reshape(-1), kind), extents, kind
     resolved = _resolve(wanted, pos, crd)
     storage = LevelStorage(
         resolved,
@@ -60,6 +66,38 @@ def storage_of_levels(
     validate_storage(storage, extents)
     check_explicit_value(resolved, storage.values, kind)
     return storage, extents, kind
+
+
+def _foreign_storage(
+    encoding: Encoding,
+    shape: tuple[int, ...],
+    pos: Sequence[Array | None],
+    crd: Sequence[Array | None],
+    values: Array,
+    kind: DType,
+) -> LevelStorage:
+    _check_slots(encoding)
+    sized = max((c.size for lvl, c in enumerate(crd) if c is not None and marks_empty(encoding, lvl)), default=0)
+    counted = max((int(p.max()) for p in pos if p is not None and p.size), default=0)
+    resolved = with_resolved_widths(encoding, shape, max(sized, counted), (_widest(pos), _widest(crd)))
+    positions = (
+        None if p is None else stored_integers(p, resolved.pos_width, "posWidth", f"positions[{lvl}]")
+        for lvl, p in enumerate(pos)
+    )
+    coordinates = (None if c is None else narrowed_coordinates(resolved, shape, lvl, c) for lvl, c in enumerate(crd))
+    storage = LevelStorage(resolved, resolved.level_sizes(shape), tuple(positions), tuple(coordinates), values)
+    check_levels(storage, shape)
+    check_explicit_value(resolved, storage.values, kind)
+    return storage
+
+
+def _check_slots(encoding: Encoding) -> None:
+    slots = [found for level in encoding.levels if (found := slots_of(level)) is not None]
+    if any(found.width is None for found in slots):
+        raise StorageError(
+            f"expected the number of slots, but got {encoding.map_text()}: write it, as in c * 3 * i, or take "
+            "encoding.with_slots(3)"
+        )
 
 
 def _check_presence(encoding: Encoding, positions: Sequence[object], coordinates: Sequence[object]) -> None:
@@ -136,6 +174,9 @@ def validate_storage(storage: LevelStorage, shape: tuple[int, ...]) -> None:
         shape: the extents of the tensor's dimensions.
     """
     encoding = storage.encoding
+    if not encoding.is_native:
+        check_levels(storage, shape)
+        return
     levels = level_tuples(encoding, storage.level_sizes)
     with storage_faults(encoding):
         _native.validate(levels, storage.positions, storage.coordinates, storage.values.size)
