@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -266,6 +267,31 @@ def test_buffers_are_checked(
 ) -> None:
     with pytest.raises(error, match=message):
         SparseTensor.from_levels(encoding(text), shape, positions, coordinates, np.array(values, float))
+
+
+@settings(max_examples=30)
+@given(dense_arrays(2, ["f64", "i32", "c64"]))
+def test_scipys_diagonals_come_and_go(dense: Array) -> None:
+    source = scipy.sparse.dia_array(dense)
+    packed = tensor(source, "DIA")
+    assert same(packed.to_numpy(), dense)
+    assert arrays(packed)[1] == sorted(source.offsets.tolist())
+    back = packed.to_scipy()
+    assert back.format == "dia"
+    assert same(back.toarray(), dense)
+    SparseTensor.from_levels(
+        packed.encoding, dense.shape, packed.storage.positions, packed.storage.coordinates, packed.storage.values
+    )
+
+
+def test_scipys_diagonals_with_room_and_out_of_order() -> None:
+    data = np.arange(1.0, 13).reshape(3, 4)
+    for shape in [(4, 6), (6, 4), (3, 2), (2, 9)]:
+        source = scipy.sparse.dia_array((data, [1, -7, -1]), shape=shape)
+        assert same(tensor(source, "DIA").to_numpy(), source.toarray())
+    twice = scipy.sparse.dia_array((data[:2], [0, 1]), shape=(4, 4))
+    twice.offsets = np.array([1, 1])
+    assert same(tensor(twice, "DIA").to_numpy(), twice.tocoo().toarray())
 
 
 def test_structured_parts_convert_too() -> None:

@@ -13,6 +13,7 @@ from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat, LevelProperty
 from mlir_sparse.errors import CoordinatesError, DTypeError
 from mlir_sparse.tensor.convert import convert_storage, same_formats
+from mlir_sparse.tensor.diagonals import dia_to_scipy, is_diagonals, storage_of_dia
 from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.pack import pack
 from mlir_sparse.tensor.storage import Array, LevelStorage
@@ -54,6 +55,10 @@ def storage_of_scipy(source: Any, encoding: Encoding, dtype: object) -> LevelSto
 
     Arrays with unsorted indices or duplicates are copied, sorted and summed; the source stays as it is.
     """
+    if source.format == "dia" and is_diagonals(encoding):
+        diagonals = storage_of_dia(source, encoding, dtype)
+        if diagonals is not None:
+            return diagonals
     native = default_encoding(source)
     if source.format not in ("csr", "csc", "bsr") or len(source.shape) != 2 or _thin_blocks(source):
         return _storage_of_coo(source, encoding, dtype)
@@ -111,6 +116,8 @@ def to_scipy(tensor: SparseTensor) -> Any:
         raise DTypeError(
             f"expected an element type that SciPy has, but got {tensor.type.dtype}: convert with astype('f32')"
         )
+    if is_diagonals(tensor.encoding):
+        return dia_to_scipy(tensor, scipy.sparse)
     kind = _scipy_format(tensor)
     if kind is None:
         dims, values = expand_dims(tensor.storage, tensor.shape)

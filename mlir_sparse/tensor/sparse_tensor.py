@@ -191,7 +191,7 @@ class SparseTensor:
         return array if dtype is None else array.astype(dtype)
 
     def to_scipy(self) -> Any:
-        """Returns a SciPy sparse array: csr, csc or bsr of the same storage, else coo.
+        """Returns a SciPy sparse array: csr, csc or bsr of the same storage, dia for DIA, else coo.
 
         csr, csc and bsr share memory with this tensor, structure read-only; copy
         the array before changing its structure in place.
