@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from dialect_tests.tensor.reference import WHOLE, entries, fits_structured
 from mlir_sparse.encoding import Encoding, encoding
 from mlir_sparse.errors import MissingPackageError, OperandError, RankError, UnsupportedError
-from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
 from mlir_sparse.tensor.spy import entry_raster
 
 ROWS = np.zeros((4, 6))
@@ -99,6 +100,83 @@ values"""
 def test_pictures_drawn_by_hand(dense: np.ndarray, name: str, picture: str) -> None:
     storage = tensor(dense, name).storage
     assert storage.draw(columns=3 if picture is CUT else 24) == picture
+
+
+DIA = """\
+(i, j) -> (j - i : compressed, i : range), levels of 4 x 2
+level 0, j - i : compressed  positions      0            2
+                             coordinates    -1     2
+                                            ├───┐  ├──┐
+level 1, i : range           (coordinates)  0   1  0  1
+                                            │   │  │  │
+values                                      0   5  6  0"""
+
+SKYLINE = """\
+(i, j) -> (i : dense, j : range[?, i + 1]), levels of 3 x 3
+level 0, i : dense            (coordinates)  0  1     2
+                                             │  ├──┐  │
+level 1, j : range[?, i + 1]  positions      0  1     3  4
+                              (coordinates)  0  0  1  2
+                                             │  │  │  │
+values                                       1  2  3  4"""
+
+PACKED = """\
+(i, j) -> (i : dense, j : range[i]), levels of 2 x 3
+level 0, i : dense     (coordinates)  0        1
+                                      ├──┬──┐  ├──┐
+level 1, j : range[i]  (coordinates)  0  1  2  1  2
+                                      │  │  │  │  │
+values                                1  2  3  4  5"""
+
+INTERVALS = """\
+(i, j) -> (i : dense, j : range[?, ?]), levels of 2 x 4
+level 0, i : dense        (coordinates)                0     1
+                                                       ├──┐  │
+level 1, j : range[?, ?]  positions                    0     2  3
+                          (coordinates), first stored  2  3  1
+                                                       │  │  │
+values                                                 1  2  3"""
+
+HASHED = """\
+(i, j) -> (i : dense, j : hashed), levels of 2 x 9
+level 0, i : dense   (coordinates)  0      1
+                                    ├───┐  ├──┐
+level 1, j : hashed  coordinates    -1  7  4  1
+                                    │   │  │  │
+values                              0   1  2  3"""
+
+BAND = """\
+(i, j) -> (j - i : dense[-1, 1], i : range), levels of 2 x 2
+level 0, j - i : dense[-1, 1]  (coordinates)  -1     0
+                                              ├───┐  ├──┐
+level 1, i : range             (coordinates)  0   1  0  1
+                                              │   │  │  │
+values                                        0   1  2  3"""
+
+
+def _array(*numbers: int) -> np.ndarray:
+    return np.array(numbers, np.int32)
+
+
+@pytest.mark.parametrize(
+    ("picture", "positions", "coordinates", "values"),
+    [
+        (DIA, [_array(0, 2), None], [_array(-1, 2), None], [0, 5, 6, 0]),
+        (SKYLINE, [None, _array(0, 1, 3, 4)], [None, None], [1, 2, 3, 4]),
+        (PACKED, [None, None], [None, None], [1, 2, 3, 4, 5]),
+        (INTERVALS, [None, _array(0, 2, 3)], [None, _array(2, 1)], [1, 2, 3]),
+        (HASHED, [None, None], [None, _array(-1, 7, 4, 1)], [0, 1, 2, 3]),
+        (BAND, [None, None], [None, None], [0, 1, 2, 3]),
+    ],
+)
+def test_levels_that_the_dialect_has_no_word_for(
+    picture: str, positions: list[Any], coordinates: list[Any], values: list[int]
+) -> None:
+    text, sizes = picture.splitlines()[0].split(", levels of ")
+    level_sizes = tuple(int(size) for size in sizes.split(" x "))
+    kind = encoding(text).with_widths(32, 32)
+    storage = LevelStorage(kind, level_sizes, tuple(positions), tuple(coordinates), np.array(values, float))
+    assert storage.draw() == picture
 
 
 def test_room_between_parents_is_drawn() -> None:

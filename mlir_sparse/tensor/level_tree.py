@@ -14,16 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlir_sparse.encoding.level import LevelFormat
-from mlir_sparse.encoding.level_functions import Children, Iteration
 from mlir_sparse.tensor.layout import aos_regions
-from mlir_sparse.tensor.storage import Array, LevelStorage
+from mlir_sparse.tensor.level_children import ChildReader
+from mlir_sparse.tensor.storage import LevelStorage
 
 __all__ = ["GAP", "Cell", "LevelRow", "LevelTree", "level_tree"]
 
 GAP = "_"
 """What stands for the coordinate and the value of a place that no parent reaches."""
-
-_UNKNOWN = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +113,8 @@ def level_tree(storage: LevelStorage, columns: int) -> LevelTree:
 def _coordinates_name(storage: LevelStorage, level: int) -> str:
     if storage.coordinates[level] is None:
         return "(coordinates)"
+    if storage.encoding.level_types[level].format is LevelFormat.RANGE:
+        return "(coordinates), first stored"
     region = next((r for r in aos_regions(storage.encoding) if level in r), None)
     return "coordinates" if region is None else f"column {level - region.start} of coordinates[{region.start}]"
 
@@ -125,6 +125,8 @@ class _Walk:
     def __init__(self, storage: LevelStorage, limit: int) -> None:
         self.storage = storage
         self.limit = limit
+        self.reader = ChildReader(storage)
+        self.path: list[int] = []
         self.columns = 0
         self.rank = storage.encoding.lvl_rank
         self.cut_from = self.rank
@@ -136,7 +138,7 @@ class _Walk:
         """Visits the nodes of a level under a parent, and returns their columns."""
         self.parents[level].append((parent, self.columns))
         starts = []
-        for place, coordinate in _children(self.storage, level, parent):
+        for place, coordinate in self.reader.under(level, parent, self.path):
             if self.columns >= self.limit:
                 self.cut_from = min(self.cut_from, level)
                 break
@@ -144,19 +146,19 @@ class _Walk:
             self._visit(level, place, coordinate)
         return tuple(starts)
 
-    def _visit(self, level: int, place: int, coordinate: str) -> None:
-        start, index = self.columns, len(self.nodes[level])
+    def _visit(self, level: int, place: int, coordinate: int | None) -> None:
+        start = self.columns
         children: tuple[int, ...] = ()
-        if level + 1 < self.rank and coordinate != GAP:
-            children = self.below(level + 1, place)
-        elif level + 1 == self.rank:
+        if level + 1 == self.rank:
             children = (start,)
-            self.values.append(Cell(self._value(place, coordinate), start, start + 1))
+            value = GAP if coordinate is None else _number(self.storage.values[place])
+            self.values.append(Cell(value, start, start + 1))
+        elif coordinate is not None:
+            self.path.append(coordinate)
+            children = self.below(level + 1, place)
+            self.path.pop()
         self.columns = max(self.columns, start + 1)
-        self.nodes[level].insert(index, Cell(coordinate, start, self.columns, children))
-
-    def _value(self, place: int, coordinate: str) -> str:
-        return GAP if coordinate == GAP else _number(self.storage.values[place])
+        self.nodes[level].append(Cell(GAP if coordinate is None else str(coordinate), start, self.columns, children))
 
     def positions(self, level: int) -> Iterator[Cell]:
         """Yields the positions of the parents drawn, and where the last parent of all ends."""
@@ -179,63 +181,3 @@ def _number(value: object) -> str:
     if array.dtype.kind in "iub":
         return str(int(array))
     return f"{complex(array):g}" if array.dtype.kind == "c" else f"{float(array):g}"
-
-
-def _children(storage: LevelStorage, level: int, parent: int) -> Iterator[tuple[int, str]]:
-    """Yields position and coordinate of what a level has under one parent; gaps after it have GAP for coordinate."""
-    kind = storage.encoding.level_types[level]
-    pos, crd = storage.positions[level], storage.coordinates[level]
-    if kind.functions.iteration is Iteration.VALUE and pos is None:
-        size = storage.level_sizes[level]
-        yield from ((parent * size + c, str(c)) for c in range(size))
-        return
-    places, gap = _places(storage, level, parent)
-    for place in places:
-        if kind.format is LevelFormat.RANGE:  # the first of the interval is all that can be stored
-            yield place, _UNKNOWN if crd is None else str(int(crd[parent]) + place - places.start)
-        else:
-            yield place, _UNKNOWN if crd is None else str(crd[place])
-    yield from ((place, GAP) for place in gap)
-
-
-def _places(storage: LevelStorage, level: int, parent: int) -> tuple[range, range]:
-    """Returns the positions under a parent, and those between it and the next parent."""
-    kind = storage.encoding.level_types[level]
-    pos, crd = storage.positions[level], storage.coordinates[level]
-    none = range(0)
-    if kind.format is LevelFormat.LOOSE_COMPRESSED and pos is not None:
-        stop = int(pos[2 * parent + 1])
-        following = int(pos[2 * parent + 2]) if 2 * parent + 2 < len(pos) else _length(crd)
-        return range(int(pos[2 * parent]), stop), range(stop, following)
-    if pos is not None:
-        return range(int(pos[parent]), int(pos[parent + 1])), none
-    if kind.format is LevelFormat.STRUCTURED:
-        kept = kind.n or 0
-        return range(parent * kept, (parent + 1) * kept), none
-    if kind.format is LevelFormat.HASHED:
-        width = _length(crd) // max(1, _parents(storage, level))
-        return range(parent * width, (parent + 1) * width), none
-    return range(parent, parent + 1), none
-
-
-def _parents(storage: LevelStorage, level: int) -> int:
-    """Returns how many positions the levels above a level have."""
-    count = 1
-    for above in range(level):
-        kind, stored = storage.encoding.level_types[above], storage.positions[above]
-        match kind.functions.children:
-            case Children.PRODUCT:
-                count *= storage.level_sizes[above]
-            case Children.KEPT:
-                count *= kind.n or 0
-            case Children.COORDINATES | Children.TABLES:
-                count = _length(storage.coordinates[above])
-            case Children.LAST_POSITION | Children.INTERVALS:
-                count = count * storage.level_sizes[above] if stored is None else int(stored[-1])
-            case Children.PARENTS:
-                pass
-    return count
-
-
-def _length(array: Array | None) -> int:
-    return 0 if array is None else array.size
