@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from dialect_tests.tensor.reference import WHOLE, entries, fits_structured
-from mlir_sparse.encoding import Encoding, encoding
+from mlir_sparse.encoding import PRESETS, Encoding, encoding
 from mlir_sparse.errors import MissingPackageError, OperandError, RankError, UnsupportedError
 from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
 from mlir_sparse.tensor.spy import entry_raster
@@ -271,3 +272,11 @@ def test_spy_names_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
         tensor(ROWS).spy()
     with pytest.raises(RankError, match="expected a matrix or vector to plot, but got a tensor of rank 3"):
         tensor(ROWS.reshape(2, 2, 6)).spy()
+
+
+def test_the_page_of_pictures_has_every_preset(tmp_path: Path) -> None:
+    script = Path(__file__).resolve().parents[2] / "scripts" / "pictures.py"
+    subprocess.run([sys.executable, str(script), str(tmp_path / "new" / "all.html")], check=True)
+    page = (tmp_path / "new" / "all.html").read_text()
+    assert [line[4:-5] for line in page.splitlines() if line.startswith("<h2>")][-len(PRESETS) :] == list(PRESETS)
+    assert CSR.splitlines()[2] in page

@@ -1,4 +1,7 @@
-"""Pictures of how a tensor is stored: its level tree in characters or SVG, and where its entries are."""
+"""Pictures of how a tensor is stored: its level tree in characters or SVG.
+
+The documentation has [pictures of every preset](../../pictures.html).
+"""
 
 from __future__ import annotations
 
