@@ -1,7 +1,4 @@
-"""Pictures of how a tensor is stored: its level tree in characters or SVG.
-
-The documentation has [pictures of every preset](../../pictures.html).
-"""
+"""Pictures of how a tensor is stored: its level tree in characters or SVG."""
 
 from __future__ import annotations
 

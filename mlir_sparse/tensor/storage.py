@@ -101,7 +101,8 @@ class LevelStorage:
         A coordinate stands above what is stored under it, a position above the
         first coordinate it leads to. `(coordinates)` in brackets are counted, not
         stored; `_` is room between parents that nothing uses, `...` what the
-        picture has no room for (after Chou et al. 2018, figure 4).
+        picture has no room for (after Chou et al. 2018, figure 4). The documentation
+        has [every preset drawn](pictures.html).
 
         Args:
             format: `text`, or `svg` for a self-contained SVG document.
