@@ -8,6 +8,7 @@ from mlir_sparse import _native
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat, LevelType
 from mlir_sparse.tensor.arrays import stored_integers
+from mlir_sparse.tensor.diagonals import is_diagonals, pack_diagonals
 from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.layout import aos_regions, check_supported
 from mlir_sparse.tensor.memory import check_fits
@@ -61,7 +62,16 @@ def _convert_foreign(
             return LevelStorage.from_buffers(wanted, storage.level_sizes, storage.buffers())
     dims, values = expand_dims(storage, shape)
     source = (given.pos_width, given.crd_width)
+    if is_diagonals(encoding) and _holds_each_once(given):
+        return pack_diagonals(encoding, shape, dims, values, source)
     return pack(encoding, shape, dims, values, sum_duplicates=sum_duplicates, source=source)
+
+
+def _holds_each_once(encoding: Encoding) -> bool:
+    """Returns whether the levels promise that no entry is stored twice."""
+    types = encoding.level_types
+    followers = (*(kind.format for kind in types[1:]), None)
+    return all(k.unique or after is LevelFormat.SINGLETON for k, after in zip(types, followers, strict=True))
 
 
 def _relabel(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None:

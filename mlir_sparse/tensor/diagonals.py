@@ -6,6 +6,7 @@ position `k * rows + i` here is the one in row i. A copy shifts each diagonal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from mlir_sparse.tensor.storage import Array, LevelStorage
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["dia_to_scipy", "is_diagonals", "storage_of_dia"]
+__all__ = ["dia_to_scipy", "is_diagonals", "pack_diagonals", "storage_of_dia"]
 
 
 def is_diagonals(encoding: Encoding) -> bool:
@@ -51,6 +52,41 @@ def storage_of_dia(source: Any, encoding: Encoding, dtype: object) -> LevelStora
         (narrowed_positions(resolved, positions), None),
         (narrowed_coordinates(resolved, source.shape, 0, offsets), None),
         values.reshape(-1),
+    )
+
+
+def pack_diagonals(
+    encoding: Encoding,
+    shape: tuple[int, ...],
+    dims: Sequence[Array],
+    values: Array,
+    source: tuple[int | None, int | None],
+) -> LevelStorage:
+    """Returns the storage by diagonals of entries none of which is there twice: two passes, and no sorting.
+
+    Raises:
+        TooLargeError: for diagonals that would not fit in memory.
+        WidthError: for named widths too small for the data.
+    """
+    rows, columns = shape
+    what = f"the diagonals of a matrix of shape {shape}"
+    check_fits(9 * (rows + columns), what)
+    wide = np.int64 if rows + columns > np.iinfo(np.int32).max else dims[0].dtype
+    diagonal = np.subtract(dims[1], dims[0], dtype=wide) + (rows - 1)
+    present = np.zeros(max(0, rows + columns - 1), bool)
+    present[diagonal] = True
+    offsets = np.flatnonzero(present) - (rows - 1)
+    check_fits(offsets.size * rows * values.itemsize, f"{offsets.size} diagonals of {rows} rows")
+    begins = (np.cumsum(present) - 1) * rows
+    stored = np.zeros(offsets.size * rows, values.dtype)
+    stored[begins[diagonal] + dims[0]] = values
+    resolved = with_resolved_widths(encoding, shape, offsets.size, source)
+    return LevelStorage(
+        resolved,
+        resolved.level_sizes(shape),
+        (narrowed_positions(resolved, np.array([0, offsets.size])), None),
+        (narrowed_coordinates(resolved, shape, 0, offsets), None),
+        stored,
     )
 
 

@@ -19,7 +19,7 @@ from mlir_sparse.tensor.level_walk import ROOT, Places, below, computed_bounds, 
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.storage import Array
 
-__all__ = ["LevelBuilder"]
+__all__ = ["LevelBuilder", "is_sorted"]
 
 
 class LevelBuilder:
@@ -109,7 +109,7 @@ class LevelBuilder:
     def _sort(self, levels: range) -> None:
         """Brings the entries into the order of their places, then of the coordinates in some levels."""
         keys = [self.place, *(self.columns[level] for level in levels)]
-        if _is_sorted(keys):
+        if is_sorted(keys):
             return
         order = np.lexsort(keys[::-1])
         self.columns = [column[order] for column in self.columns]
@@ -191,7 +191,7 @@ class LevelBuilder:
             )
 
 
-def _is_sorted(keys: Sequence[Array]) -> bool:
+def is_sorted(keys: Sequence[Array]) -> bool:
     """Returns whether entries ascend, or stay, by the first key, then the second, and so on."""
     tied = np.ones(max(0, keys[0].size - 1), bool)
     for key in keys:

@@ -16,7 +16,7 @@ from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.encoding.level_maps import said_by, slots_of
 from mlir_sparse.errors import StorageError, WidthError
-from mlir_sparse.tensor.level_build import LevelBuilder
+from mlir_sparse.tensor.level_build import LevelBuilder, is_sorted
 from mlir_sparse.tensor.level_walk import dims_of, marks_empty
 from mlir_sparse.tensor.memory import available_bytes
 from mlir_sparse.tensor.storage import Array, LevelStorage
@@ -99,7 +99,8 @@ def _number_slots(encoding: Encoding, columns: dict[int, Array], entries: int) -
             continue
         by_level = [columns[at] if columns[at].size else np.zeros(entries, np.int64) for at in range(encoding.lvl_rank)]
         counted = dims_of(encoding, by_level, entries)[slots.dim]
-        order = np.lexsort([*by_level[:lvl:-1], counted])
+        keys = [counted, *by_level[lvl + 1 :]]
+        order = np.arange(entries) if is_sorted(keys) else np.lexsort(keys[::-1])
         ordered = counted[order]
         begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if entries else ordered
         lengths = np.diff(np.append(begins, entries))
