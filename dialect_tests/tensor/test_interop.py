@@ -209,6 +209,15 @@ def test_kernels_take_sparse_tensors_of_pytorch(torch: Any) -> None:
     assert same(made.to_numpy(), DENSE)
 
 
+@pytest.mark.parametrize("name", ["a.mtx", "a.tns", "a.bsp"])
+def test_tensors_of_pytorch_are_written(torch: Any, tmp_path: Path, name: str) -> None:
+    if name.endswith(".bsp"):
+        pytest.importorskip("binsparse", reason="expected the package binsparse (extra binsparse)")
+    for source in (torch.from_numpy(DENSE), torch.from_numpy(DENSE).to_sparse_csc()):
+        write(tmp_path / name, source)
+        assert same(np.asarray(read(tmp_path / name, shape=(4, 6))), DENSE)
+
+
 def test_cupy_is_taken_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("cupyx.scipy.sparse._csr")
     exec("class csr_matrix:\n    def __init__(self, a): self.a = a\n    def get(self): return self.a", module.__dict__)

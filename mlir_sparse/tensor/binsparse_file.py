@@ -18,6 +18,7 @@ from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.errors import FileFormatError, MissingPackageError, StorageError, UnsupportedError
 from mlir_sparse.tensor.create import from_entries, tensor
+from mlir_sparse.tensor.host import as_host, is_sparse_source
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import Array
 
@@ -158,9 +159,11 @@ def write_binsparse(name: str, target: str, source: object, comment: str) -> Non
 
 def _writable(source: object) -> SparseTensor:
     """Returns a tensor in levels that the format has, with values of a type that it has."""
+    source = as_host(source)
+    if is_sparse_source(source):
+        source = tensor(source)
     if not isinstance(source, SparseTensor):
-        dense = np.ndim(source) == 0 or isinstance(source, np.ndarray | list | tuple)  # type: ignore[arg-type]
-        source = tensor(np.atleast_1d(np.asarray(source)), "dense") if dense else tensor(source)
+        source = tensor(np.atleast_1d(np.asarray(source)), "dense")
     if source.type.dtype.name in ("f16", "bf16"):
         source = source.astype("f32")
     return source if _is_written_as_it_is(source.encoding) else source.convert("COO")

@@ -31,9 +31,9 @@ from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
 from mlir_sparse.tensor.binsparse_file import is_binsparse, read_binsparse, write_binsparse
 from mlir_sparse.tensor.create import from_entries, tensor
 from mlir_sparse.tensor.frostt import read_frostt, read_sptensor, write_frostt
+from mlir_sparse.tensor.host import as_host, is_sparse_source
 from mlir_sparse.tensor.market_text import read_array, read_head, read_tensor, write_tensor
 from mlir_sparse.tensor.matrix_market import read_matrix, write_matrix
-from mlir_sparse.tensor.scipy_border import is_scipy
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import Array
 from mlir_sparse.tensor.text_lines import Entries, TextFile
@@ -129,7 +129,7 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
 
     Args:
         path: the name says the format, and whether it is compressed (see this module).
-        source: a SparseTensor, a SciPy array, or a dense array or number. Dense sources are written as
+        source: a SparseTensor, another library's sparse array, or a dense array or number. Dense sources are written as
             arrays in `.mtx` and `.ttx`, and as their nonzeros in `.tns`; a vector is one column in
             `.mtx`, a number a vector of one in `.ttx`.
         comment: lines for the head of the file.
@@ -157,7 +157,8 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
 
 def _entries_of(source: object) -> Entries:
     """Returns coordinates and values, or the dense array, with the element type files can have."""
-    if isinstance(source, SparseTensor) or is_scipy(source):
+    source = as_host(source)
+    if isinstance(source, SparseTensor) or is_sparse_source(source):
         given = tensor(source)
         coordinates, values = given.to_coo()
         return Entries(given.shape, tuple(coordinates), _widened(values))
