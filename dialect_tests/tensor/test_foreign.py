@@ -179,6 +179,14 @@ def test_views_over_levels_hold_the_same(text: str, data: st.DataObject) -> None
     assert same(found, dense)
 
 
+def test_views_are_made_once_and_share_the_values() -> None:
+    packed = tensor(DENSE, "SlotELL")
+    view = level_view(packed)
+    assert level_view(packed) is view
+    packed.storage.values[0] = 6
+    assert view.storage.values[0] == 6
+
+
 def test_order_and_duplicates_do_not_matter() -> None:
     coordinates = np.array([[3, 0, 3, 1, 3], [4, 1, 1, 0, 4]])
     packed = tensor((coordinates, [4.0, 1.0, 8.0, 7.0, 5.0]), "DIA", shape=(4, 6))

@@ -20,11 +20,18 @@ def level_view(tensor: SparseTensor) -> SparseTensor:
 
     Arrays are shared, but for coordinates that do not start at 0, of which there are
     shifted copies, and for buffers that the storage leaves out; see `level_space`.
+    It is made once a tensor and kept with it.
 
     >>> from mlir_sparse.tensor import tensor
     >>> level_view(tensor([[1.0, 2.0], [0.0, 3.0]], "BSR(2, 2)")).shape
     (1, 1, 2, 2)
     """
+    if tensor._view is None:
+        tensor._view = _made_view(tensor)
+    return tensor._view
+
+
+def _made_view(tensor: SparseTensor) -> SparseTensor:
     space, storage = tensor.encoding.level_space(), tensor.storage
     offsets = space.offsets(tensor.shape)
     plain = space.encoding.with_widths(tensor.encoding.pos_width, tensor.encoding.crd_width)

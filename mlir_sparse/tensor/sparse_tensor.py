@@ -39,7 +39,7 @@ class SparseTensor:
     ((2, 2), 2, [0, 1, 2])
     """
 
-    __slots__ = ("__weakref__", "_dtype", "_nse", "_operand", "_shape", "_storage")
+    __slots__ = ("__weakref__", "_dtype", "_nse", "_operand", "_shape", "_storage", "_view")
 
     _shape: tuple[int, ...]
     _storage: LevelStorage
@@ -47,6 +47,8 @@ class SparseTensor:
     _nse: int | None
     # What the runtime made of the storage for compiled code, kept for the next call.
     _operand: Any
+    # The plain tensor over its levels (`level_view`), likewise.
+    _view: SparseTensor | None
 
     def __init__(self) -> None:
         raise TypeError("expected tensor(...) or SparseTensor.from_levels(...) to make a SparseTensor")
@@ -101,7 +103,7 @@ class SparseTensor:
     def _made(cls, shape: tuple[int, ...], storage: LevelStorage, dtype: DType) -> SparseTensor:
         self = object.__new__(cls)
         self._shape, self._storage, self._dtype, self._nse = shape, storage, dtype, None
-        self._operand = None
+        self._operand = self._view = None
         return self
 
     @property
