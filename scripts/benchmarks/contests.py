@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 import mlir_sparse as ms
-from benchmarks.data import Operands, poisson, sorted_coo, uniform, with_dense
+from benchmarks.data import Operands, poisson, shuffled_coo, sorted_coo, uniform, with_dense
 from benchmarks.peers import Call, Prepare
 
 __all__ = ["CONTESTS", "KERNELS", "Contest", "Kernel", "error_of"]
@@ -66,11 +66,31 @@ def _pack(operands: Operands) -> Call:
     return lambda: ms.tensor((A.coords, A.data), "CSR", shape=A.shape)
 
 
+def _pack_columns(operands: Operands) -> Call:
+    A = operands["A"]
+    return lambda: ms.tensor((A.coords, A.data), "CSC", shape=A.shape)
+
+
+def _converted(encoding: str) -> Prepare:
+    """Returns what converts A, stored by rows; MLIR_SPARSE_NUM_THREADS says on how many threads."""
+
+    def prepare(operands: Operands) -> Call:
+        A = ms.tensor(operands["A"])
+        return lambda: A.convert(encoding)
+
+    return prepare
+
+
 KERNELS: Mapping[str, Kernel] = {
     "spmv": Kernel(_compiled("y(i) = A(i,j) * x(j)"), lambda o: o["A"] @ o["x"]),
     "spmv-out": Kernel(_spmv_out, lambda o: o["A"] @ o["x"]),
     "spmm": Kernel(_compiled("Y(i,k) = A(i,j) * X(j,k)"), lambda o: o["A"] @ o["X"]),
     "pack": Kernel(_pack, lambda o: o["A"].tocsr()),
+    "pack-csc": Kernel(_pack_columns, lambda o: o["A"].tocsc()),
+    "to-csc": Kernel(_converted("CSC"), lambda o: o["A"].tocsc()),
+    "to-coo": Kernel(_converted("COO"), lambda o: o["A"].tocoo()),
+    "to-bsr": Kernel(_converted("BSR(4, 4)"), lambda o: o["A"].tobsr((4, 4))),
+    "validate": Kernel(lambda o: lambda: ms.tensor(o["A"]), lambda o: o["A"]),
 }
 
 CONTESTS: Mapping[str, Contest] = {
@@ -79,13 +99,20 @@ CONTESTS: Mapping[str, Contest] = {
     "SpMV Poisson 1000 x 1000": Contest("spmv", lambda: with_dense(poisson(1000), "x")),
     "SpMM Poisson 1000 x 1000, k = 32": Contest("spmm", lambda: with_dense(poisson(1000), "X", 32)),
     "pack sorted COO, 5 M entries, to CSR": Contest("pack", lambda: {"A": sorted_coo(250_000, 20)}, 1.0),
+    "pack unsorted COO, 5 M entries, to CSR": Contest("pack", lambda: {"A": shuffled_coo(250_000, 20)}, 1.0),
+    "pack sorted COO, 5 M entries, to CSC": Contest("pack-csc", lambda: {"A": sorted_coo(250_000, 20)}, 1.0),
+    "convert CSR, 5 M entries, to CSC": Contest("to-csc", lambda: {"A": uniform(250_000, 20)}, 1.0),
+    "convert CSR, 5 M entries, to COO": Contest("to-coo", lambda: {"A": uniform(250_000, 20)}, 1.0),
+    "convert CSR, 5 M entries, to BSR 4 x 4": Contest("to-bsr", lambda: {"A": poisson(1000)}, 1.0),
+    "validate CSR, 5 M entries": Contest("validate", lambda: {"A": uniform(250_000, 20)}),
 }
 
 
 def error_of(kernel: Kernel, operands: Operands, result: Any) -> float:
     """Returns the largest error relative to the sum of the absolute values that were added up."""
     found, expected = _plain(result), _plain(kernel.reference(operands))
-    scale = _plain(kernel.reference({name: abs(value) for name, value in operands.items()}))
+    # Of copies: SciPy's abs of a COO array sorts that array itself.
+    scale = _plain(kernel.reference({name: abs(value.copy()) for name, value in operands.items()}))
     error, largest = abs(found - expected), scale.max()
     if scipy.sparse.issparse(error):
         return float(error.max() / largest)

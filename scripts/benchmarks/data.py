@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-__all__ = ["Operands", "poisson", "sorted_coo", "uniform", "with_dense"]
+__all__ = ["Operands", "poisson", "shuffled_coo", "sorted_coo", "uniform", "with_dense"]
 
 Operands = Mapping[str, Any]
 
@@ -33,6 +33,13 @@ def poisson(n: int) -> scipy.sparse.csr_array:
 def sorted_coo(rows: int, per_row: int) -> scipy.sparse.coo_array:
     """Returns entries sorted by row, then column."""
     return uniform(rows, per_row).tocoo()
+
+
+def shuffled_coo(rows: int, per_row: int) -> scipy.sparse.coo_array:
+    """Returns the same entries in no order."""
+    A = sorted_coo(rows, per_row)
+    order = np.random.default_rng(2).permutation(A.nnz)
+    return scipy.sparse.coo_array((A.data[order], (A.row[order], A.col[order])), shape=A.shape)
 
 
 def with_dense(matrix: scipy.sparse.csr_array, name: str, *columns: int) -> Operands:
