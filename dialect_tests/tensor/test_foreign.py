@@ -179,6 +179,21 @@ def test_views_over_levels_hold_the_same(text: str, data: st.DataObject) -> None
     assert same(found, dense)
 
 
+@settings(max_examples=40)
+@given(dense_arrays(2, ["f64", "i8"]), st.sampled_from([None, 9]), st.sampled_from(["CSR", "CSC", "COO", "LooseCSR"]))
+def test_shortcuts_store_what_packing_stores(dense: Array, width: int | None, source: str) -> None:
+    by_column = "[c](i, j) -> (c * 9 * j : dense, j : dense, i : singleton)"
+    for wanted in (encoding("SlotELL", width=width), encoding("DIA"), encoding(by_column)):
+        direct = tensor(dense, source).convert(wanted)
+        packed = tensor((np.stack(np.nonzero(dense)), dense[np.nonzero(dense)]), wanted, shape=dense.shape)
+        assert direct.encoding == packed.encoding.with_widths(direct.encoding.pos_width, direct.encoding.crd_width)
+        assert arrays(direct) == arrays(packed)
+        direct.storage.encoding.level_space()
+        SparseTensor.from_levels(
+            direct.encoding, dense.shape, direct.storage.positions, direct.storage.coordinates, direct.storage.values
+        )
+
+
 def test_views_are_made_once_and_share_the_values() -> None:
     packed = tensor(DENSE, "SlotELL")
     view = level_view(packed)

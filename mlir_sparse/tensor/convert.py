@@ -14,6 +14,7 @@ from mlir_sparse.tensor.layout import aos_regions, check_supported
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.pack import pack
 from mlir_sparse.tensor.row_paths import convert_rows
+from mlir_sparse.tensor.slot_rows import rows_to_slots
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import resolve_widths
 
@@ -60,6 +61,9 @@ def _convert_foreign(
         wanted = encoding.with_widths(encoding.pos_width or given.pos_width, encoding.crd_width or given.crd_width)
         if (wanted.pos_width, wanted.crd_width) == (given.pos_width, given.crd_width):
             return LevelStorage.from_buffers(wanted, storage.level_sizes, storage.buffers())
+    slots = rows_to_slots(storage, shape, encoding)
+    if slots is not None:
+        return slots
     dims, values = expand_dims(storage, shape)
     source = (given.pos_width, given.crd_width)
     if is_diagonals(encoding) and _holds_each_once(given):
