@@ -14,7 +14,9 @@ namespace {
 
 template <class F>
 auto with_widths(const RowMatrix &matrix, const F &f) {
-  return with_wide(matrix.pos_width, [&](auto p) { return with_wide(matrix.crd_width, [&](auto c) { return f(p, c); }); });
+  return with_wide(matrix.pos_width, [&](auto p) {
+    return with_wide(matrix.crd_width, [&](auto c) { return f(p, c); });
+  });
 }
 
 // Each part of the rows counts its columns, then puts its entries behind those of the parts before it.
@@ -36,8 +38,12 @@ void transpose_as(const RowMatrix &from, P *pos_out, C *crd_out, V *values_out) 
   first_places(places.data(), parts, from.columns, pos_out);
   in_parallel(parts, [&](size_t part) {
     P *next = places_of(part);
+    const P last = pos[begins[part + 1]] - 1;
     for (int64_t r = begins[part]; r < begins[part + 1]; ++r)
       for (P k = pos[r]; k < pos[r + 1]; ++k) {
+        const P ahead = next[crd[k < last - kAhead ? k + kAhead : last]];
+        prefetch_to_write(crd_out + ahead);
+        prefetch_to_write(values_out + ahead);
         const P place = next[crd[k]]++;
         crd_out[place] = static_cast<C>(r);
         values_out[place] = values[k];
@@ -65,8 +71,8 @@ template <class P, class C>
 class BlockWalk {
 public:
   BlockWalk(const RowMatrix &from, int64_t height, int64_t width)
-      : from_(from), height_(height), width_(width), divisor_(divisor(width)), at_(static_cast<size_t>(std::min(height, from.rows))),
-        end_(at_.size()), head_(at_.size()) {}
+      : from_(from), height_(height), width_(width), divisor_(divisor(width)),
+        at_(static_cast<size_t>(std::min(height, from.rows))), end_(at_.size()), head_(at_.size()) {}
 
   // Calls block(b) for each block of the row of blocks, and entry(row in it, column in it, k) for each entry of it.
   template <class Block, class Entry>

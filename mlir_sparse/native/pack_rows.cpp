@@ -60,7 +60,11 @@ void scatter(const RowEntries<I> &from, const RowBuffers &out) {
     T *next = places_of(part), *crd = static_cast<T *>(out.crd);
     const auto *values = static_cast<const V *>(from.values);
     auto *to = static_cast<V *>(out.values);
-    for (size_t e = begins[part]; e < begins[part + 1]; ++e) {
+    const size_t end = begins[part + 1];
+    for (size_t e = begins[part]; e < end; ++e) {
+      const T ahead = next[from.rows[std::min(e + kAhead, end - 1)]];
+      prefetch_to_write(crd + ahead);
+      prefetch_to_write(to + ahead);
       const T place = next[from.rows[e]]++;
       crd[place] = static_cast<T>(from.coordinates[e]);
       to[place] = values[e];

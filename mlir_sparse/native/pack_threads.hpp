@@ -59,4 +59,13 @@ inline size_t counting_threads(size_t entries, int64_t n) {
   return static_cast<size_t>(n) > entries / 2 ? 1 : threads;
 }
 
+// Entries that go all over memory are announced so many before they come.
+constexpr int kAhead = 24;
+
+inline void prefetch_to_write([[maybe_unused]] const void *address) {
+#if defined(__GNUC__)
+  __builtin_prefetch(address, 1);
+#endif
+}
+
 } // namespace mlir_sparse
