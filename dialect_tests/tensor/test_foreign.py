@@ -194,6 +194,33 @@ def test_shortcuts_store_what_packing_stores(dense: Array, width: int | None, so
         )
 
 
+@settings(max_examples=30)
+@given(dense_arrays(2, ["f64", "i8", "c64", "f16"]), st.sampled_from([(2, 4), (1, 3)]))
+def test_pruning_keeps_the_largest_of_each_group(dense: Array, n_m: tuple[int, int]) -> None:
+    n, m = n_m
+    expected = np.zeros_like(dense)
+    for i, row in enumerate(dense):
+        for start in range(0, row.size, m):
+            group = row[start : start + m]
+            for j in sorted(range(group.size), key=lambda j: -abs(complex(group[j])))[:n]:
+                expected[i, start + j] = group[j]
+    assert same(tensor(dense, "NM", n=n, m=m, prune=True).to_numpy(), expected)
+    assert same(tensor(dense, "DCSR").convert("NM", n=n, m=m, prune=True).to_numpy(), expected)
+
+
+def test_zeros_are_dropped_on_request() -> None:
+    pair = ([[0, 1, 1, 2], [0, 1, 1, 2]], [0.0, 2.0, -2.0, 3.0])
+    kept = tensor(pair, "CSR", shape=(3, 3))
+    assert kept.nse == 3
+    assert kept.convert("CSR", drop_zeros=True).nse == kept.convert("COO", drop_zeros=True).nse == 1
+    assert tensor(pair, "HashedRows", shape=(3, 3), drop_zeros=True).nse == 1
+    assert tensor(pair, shape=(3, 3), drop_zeros=True).nse == 1
+    with pytest.raises(EncodingError, match=r"structured\[n, m\] level to prune for, but got \(i, j\)"):
+        kept.convert("CSR", prune=True)
+    with pytest.raises(StorageError, match="prune=True"):
+        tensor(np.ones((1, 4)), "NV_24")
+
+
 def test_views_are_made_once_and_share_the_values() -> None:
     packed = tensor(DENSE, "SlotELL")
     view = level_view(packed)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from mlir_sparse import _native
+from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat, LevelType
 from mlir_sparse.tensor.arrays import stored_integers
@@ -14,6 +17,7 @@ from mlir_sparse.tensor.layout import aos_regions, check_supported
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.pack import pack
 from mlir_sparse.tensor.row_paths import convert_rows
+from mlir_sparse.tensor.select import largest_of_groups
 from mlir_sparse.tensor.slot_rows import rows_to_slots
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import resolve_widths
@@ -22,7 +26,13 @@ __all__ = ["convert_storage", "same_formats"]
 
 
 def convert_storage(
-    storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding, *, sum_duplicates: bool = True
+    storage: LevelStorage,
+    shape: tuple[int, ...],
+    encoding: Encoding,
+    *,
+    sum_duplicates: bool = True,
+    drop_zeros: bool = False,
+    prune: bool = False,
 ) -> LevelStorage:
     """Returns the same tensor in another encoding.
 
@@ -34,9 +44,13 @@ def convert_storage(
         shape: the extents of the dimensions.
         encoding: the format wanted; widths it does not name are kept if they are 32 or 64 and fit.
         sum_duplicates: see `pack`.
+        drop_zeros: leave out stored zeros, duplicates that add up to zero among them.
+        prune: keep the largest n of every m, for `structured[n, m]` levels.
     """
     check_supported(encoding)
     encoding.check_rank(len(shape))
+    if drop_zeros or prune:
+        return _convert_part(storage, shape, encoding, drop_zeros, prune)
     if not (encoding.is_native and storage.encoding.is_native):
         return _convert_foreign(storage, shape, encoding, sum_duplicates)
     relabelled = _relabel(storage, encoding)
@@ -51,6 +65,24 @@ def convert_storage(
     dims, values = expand_dims(storage, shape)
     source = (storage.encoding.pos_width, storage.encoding.crd_width)
     return pack(encoding, shape, dims, values, sum_duplicates=sum_duplicates, source=source)
+
+
+def _convert_part(
+    storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding, drop_zeros: bool, prune: bool
+) -> LevelStorage:
+    """Returns the tensor with some entries left out."""
+    source = (storage.encoding.pos_width, storage.encoding.crd_width)
+    dims, values = expand_dims(storage, shape)
+    if not (storage.encoding.is_native and _holds_each_once(storage.encoding)):
+        name = "SparseVector" if len(shape) == 1 else "COO"
+        summed = pack(as_encoding(name, rank=len(shape)), shape, dims, values, source=source)
+        dims, values = expand_dims(summed, shape)
+    keep = values != 0 if drop_zeros else np.ones(values.size, bool)
+    dims, values = [dim[keep] for dim in dims], values[keep]
+    if prune:
+        keep = largest_of_groups(encoding, dims, values)
+        dims, values = [dim[keep] for dim in dims], values[keep]
+    return pack(encoding, shape, dims, values, source=source)
 
 
 def _convert_foreign(

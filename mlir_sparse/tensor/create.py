@@ -36,6 +36,8 @@ def tensor(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | DType | None = None,
     sum_duplicates: bool = True,
+    drop_zeros: bool = False,
+    prune: bool = False,
     **parameters: Any,
 ) -> SparseTensor:
     """Returns a sparse tensor of the entries that the source holds; the source is never changed.
@@ -60,6 +62,8 @@ def tensor(
         dtype: the element type, that of the source by default (booleans are stored as i8).
         sum_duplicates: False keeps entries of equal coordinates apart, in a pair, for encodings
             whose innermost level is nonunique.
+        drop_zeros: True leaves out stored zeros, duplicates that add up to zero among them.
+        prune: True keeps the n of greatest magnitude in each group of m, for n:m formats.
         parameters: parameters of a preset, as for `encoding` (`block`, `order`, `pos_width`, ...).
 
     Raises:
@@ -72,6 +76,11 @@ def tensor(
     >>> A.to_numpy().tolist()
     [[0.0, 4.0], [0.0, 0.0], [2.0, 0.0]]
     """
+    if drop_zeros or prune:
+        whole = tensor(source, shape=shape, dtype=dtype)
+        wanted = whole.encoding if encoding is None else encoding
+        options = {"sum_duplicates": sum_duplicates, "drop_zeros": drop_zeros, "prune": prune}
+        return whole.convert(wanted, **options, **parameters)
     if isinstance(source, SparseTensor):
         return _from_sparse(source, encoding, shape, dtype, sum_duplicates, parameters)
     source = as_host(source)

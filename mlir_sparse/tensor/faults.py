@@ -81,7 +81,8 @@ def _pack_error(fault: Fault, encoding: Encoding, shape: Sequence[int], dims: Se
             structured = encoding.level_types[level]
             return StorageError(
                 f"expected at most {expected} entries in each block of {structured.m} for {structured} at level "
-                f"{level}, but got {got} in the block of entry {position}: drop all but {expected} first"
+                f"{level}, but got {got} in the block of entry {position}: drop all but {expected} first, as "
+                "prune=True does"
             )
 
 

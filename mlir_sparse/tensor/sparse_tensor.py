@@ -12,11 +12,13 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor.arrays import cast_values
 from mlir_sparse.tensor.convert import convert_storage
 from mlir_sparse.tensor.expand import count_entries, expand_dims
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.pack import pack
+from mlir_sparse.tensor.select import structured_level
 from mlir_sparse.tensor.show import describe_tensor
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.validate import storage_of_levels
@@ -233,7 +235,15 @@ class SparseTensor:
 
         return spy(self, path)
 
-    def convert(self, encoding: str | Encoding, *, sum_duplicates: bool = True, **parameters: Any) -> SparseTensor:
+    def convert(
+        self,
+        encoding: str | Encoding,
+        *,
+        sum_duplicates: bool = True,
+        drop_zeros: bool = False,
+        prune: bool = False,
+        **parameters: Any,
+    ) -> SparseTensor:
         """Returns this tensor in another encoding; itself where nothing changes.
 
         Stored zeros are kept, except when a format whose innermost level is dense
@@ -242,16 +252,26 @@ class SparseTensor:
         Args:
             encoding: anything that `encoding` takes.
             sum_duplicates: False keeps entries of equal coordinates apart, for encodings that allow it.
+            drop_zeros: True leaves out stored zeros, duplicates that add up to zero among them.
+            prune: True keeps the n of greatest magnitude in each group of m, for n:m formats.
             parameters: parameters of a preset, as for `encoding` (`block`, `order`, `pos_width`, ...).
 
         >>> from mlir_sparse.tensor import tensor
         >>> tensor([[0.0, 2.0], [3.0, 0.0]]).convert("DCSC").storage.coordinates[0].tolist()
         [0, 1]
+        >>> tensor([[1.0, -7.0, 5.0, 2.0]]).convert("NV_24", prune=True).to_numpy().tolist()
+        [[0.0, -7.0, 5.0, 0.0]]
         """
         wanted = as_encoding(encoding, rank=self.ndim, **parameters)
-        if wanted == self.encoding:
+        if prune:
+            structured_level(wanted)
+        if (drop_zeros or prune) and not sum_duplicates:
+            raise OperandError("expected duplicates to be summed to leave entries out, but got sum_duplicates=False")
+        if wanted == self.encoding and not drop_zeros:
             return self
-        storage = convert_storage(self._storage, self._shape, wanted, sum_duplicates=sum_duplicates)
+        storage = convert_storage(
+            self._storage, self._shape, wanted, sum_duplicates=sum_duplicates, drop_zeros=drop_zeros, prune=prune
+        )
         return self._made(self._shape, storage, self._dtype)
 
     def astype(self, dtype: DTypeLike | DType) -> SparseTensor:
