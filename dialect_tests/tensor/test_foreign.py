@@ -32,7 +32,7 @@ DENSE = np.zeros((4, 6))
 for _i, _j, _value in [(0, 0, 5), (0, 1, 1), (1, 0, 7), (1, 1, 3), (3, 1, 8), (3, 3, 4), (3, 4, 9)]:
     DENSE[_i, _j] = _value
 
-_NESTED = (
+NESTED = (
     "(i, j) -> (i floordiv 4 : dense, j floordiv 4 : compressed, (i mod 4) floordiv 2 : dense, "
     "(j mod 4) floordiv 2 : compressed, i mod 2 : dense, j mod 2 : dense)"
 )
@@ -47,7 +47,7 @@ OPEN = [
     "(i, j) -> (i : hashed, j : hashed)",
     "(i, j) -> (i : hashed, j : dense)",
     "(i, j) -> (i : compressed, j : hashed)",
-    _NESTED,
+    NESTED,
     "(i, j) -> (i + j : loose_compressed, i : compressed)",
     "(i, j) -> (i : dense, j - i : compressed, j : offset)",
     "(i, j) -> (i : loose_compressed, j - i : range[?, ?])",
