@@ -268,6 +268,11 @@ def test_too_much_memory_is_refused_before_it_is_taken(text: str) -> None:
         ("Banded(1, 1)", StorageError, r"coordinates from -1 to 1 at level 0 .* but got -2"),
         ("PackedLower", StorageError, r"coordinates from 0 to 0 at level 1 .* but got 1"),
         ("(i, j) -> (i : dense, j : singleton)", StorageError, "one coordinate below each parent .* but got"),
+        (
+            "(i, j) -> (i : range[?, ?], j : singleton)",
+            UnsupportedError,
+            "singleton levels below levels without bounds",
+        ),
         ("(i, j) -> (i : dense, j - i : hashed)", UnsupportedError, "-1 stands for none"),
         ("[c](i, j) -> (c + i : dense, i : dense, j : compressed)", UnsupportedError, "stand for slots"),
     ],
@@ -342,6 +347,15 @@ def test_scipys_diagonals_with_room_and_out_of_order() -> None:
     twice = scipy.sparse.dia_array((data[:2], [0, 1]), shape=(4, 4))
     twice.offsets = np.array([1, 1])
     assert same(tensor(twice, "DIA").to_numpy(), twice.tocoo().toarray())
+
+
+def test_empty_slots_have_no_explicit_value() -> None:
+    ones = encoding("#sparse_tensor.encoding<{ map = (i) -> (i : hashed), explicitVal = 1.0 : f64 }>")
+    packed = tensor([1.0, 0.0, 1.0], ones)
+    again = SparseTensor.from_levels(ones, (3,), [None], packed.storage.coordinates, packed.storage.values)
+    assert again.to_numpy().tolist() == [1, 0, 1]
+    with pytest.raises(StorageError, match="explicitVal"):
+        tensor([1.0, 2.0], ones)
 
 
 def test_structured_parts_convert_too() -> None:

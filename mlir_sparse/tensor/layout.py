@@ -70,6 +70,12 @@ def _check_foreign(encoding: Encoding) -> None:
             raise UnsupportedError(
                 f"expected {kind} in an encoding that the dialect can say, but got {encoding.foreign_reason}"
             )
+        above = encoding.level_types[level - 1] if level else kind
+        if kind.format is LevelFormat.SINGLETON and above.format is LevelFormat.RANGE and above.interval is not None:
+            raise UnsupportedError(
+                f"expected singleton levels below levels without bounds, but got level {level} below {above} in "
+                f"{encoding.map_text()}: take compressed, which can be empty too"
+            )
         if kind.format in (LevelFormat.HASHED, LevelFormat.SINGLETON) and bounds[level][0] < 0:
             raise UnsupportedError(
                 f"expected {kind} over coordinates from 0 on, since -1 stands for none, but got level {level} "

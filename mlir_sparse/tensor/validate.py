@@ -87,7 +87,7 @@ def _foreign_storage(
     coordinates = (None if c is None else narrowed_coordinates(resolved, shape, lvl, c) for lvl, c in enumerate(crd))
     storage = LevelStorage(resolved, resolved.level_sizes(shape), tuple(positions), tuple(coordinates), values)
     check_levels(storage, shape)
-    check_explicit_value(resolved, storage.values, kind)
+    check_explicit_value(resolved, values[values != 0], kind)  # empty slots hold zeros
     return storage
 
 
