@@ -311,6 +311,8 @@ _ELL = "[c](i, j) -> (c * 2 * i : dense, i : dense, j : singleton)"
         ("Skyline", (2, 2), [None, [0, 1, 4]], [None, None], [1, 1, 1, 1], PositionsError, "interval 1"),
         ("RowIntervals", (1, 3), [None, [0, 2]], [None, [2]], [1, 1], PositionsError, "2 coordinates from 2 on"),
         ("RowIntervals", (1, 3), [None, [0, 2]], [None, [0, 0]], [1, 1], CoordinatesError, "one for each parent"),
+        ("(i, j) -> (j - i : compressed(nonunique), i : singleton)", (2, 2), [[0, 2], None], [[0, 0], [0]], [1, 1],
+         StorageError, "in the same array of structs"),
         (_ELL, (1, 3), [None] * 3, [None, None, [-1, 1]], [0, 1], StorageError, "in slot 0 of level 0"),
         (_ELL, (1, 3), [None] * 3, [None, None, [2, 1]], [1, 1], StorageError, None),
         (_ELL, (1, 3), [None] * 3, [None, None, [2]], [1], CoordinatesError, "to have length 2"),

@@ -96,9 +96,10 @@ def below(
 
 
 def _loose(above: Places, pos: Array, crd: Array) -> Places:
-    if above.count == 0:
-        none = np.zeros(0, np.int64)
-        return Places((*above.columns, none), None, 0, none)
+    if above.count == 0:  # all of it is room between parents
+        nowhere = np.zeros(crd.size, np.int64)
+        columns = (nowhere,) * len(above.columns)
+        return Places((*columns, crd), np.zeros(crd.size, bool), crd.size, nowhere)
     parents, reached = np.zeros(crd.size, np.int64), np.zeros(crd.size, bool)
     lengths = pos[1::2] - pos[::2]
     places = _counted(pos[::2], lengths)

@@ -77,6 +77,8 @@ def _foreign_storage(
     kind: DType,
 ) -> LevelStorage:
     _check_slots(encoding)
+    for region in encoding.aos_regions:
+        _check_region_lengths(region, crd)
     sized = max((c.size for lvl, c in enumerate(crd) if c is not None and marks_empty(encoding, lvl)), default=0)
     counted = max((int(p.max()) for p in pos if p is not None and p.size), default=0)
     resolved = with_resolved_widths(encoding, shape, max(sized, counted), (_widest(pos), _widest(crd)))
