@@ -63,7 +63,7 @@ def _storage(assignment: Assignment, types: Mapping[str, TensorType]) -> Encodin
         return None
     for access in sparse:
         kept = types[access.tensor].encoding
-        if access.subscripts == target and kept is not None and not kept.has_slices:
+        if access.subscripts == target and kept is not None and kept.holds_all and not kept.has_slices:
             return kept.with_widths(0, 0)
     return _default(len(target))
 

@@ -38,6 +38,11 @@ class LevelNest:
     loops: tuple[IndexVar, ...]
     frames: tuple[Frame, ...]
 
+    @property
+    def lowers(self) -> bool:
+        """Returns whether the sparsifier takes the nest: no loop may stand in two subscripts of one tensor."""
+        return not any(_repeats(access) for access in (self.target, *accesses_of(self.payload)))
+
 
 def space_of(encoding: Encoding) -> LevelSpace | None:
     """Returns an encoding's level space, or None where the storage has no plain view."""
@@ -77,6 +82,11 @@ def level_nest(
     return LevelNest(
         replace(target, subscripts=subscripts), substitute(payload, moved), (*levels, *others), tuple(frames)
     )
+
+
+def _repeats(access: Access) -> bool:
+    found = [v for s in access.subscripts for v in ((s,) if isinstance(s, IndexVar) else (v for _, v in s.terms))]
+    return len(found) > len(set(found))
 
 
 def _plain(access: Access) -> list[IndexVar]:

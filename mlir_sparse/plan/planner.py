@@ -221,8 +221,11 @@ class _Planner:
         space = space_of(encoding)
         if space is None or not takes_alone(space.encoding):
             return False
-        view = self.values.view(sparse[0].tensor, space)
+        view = self.values.view_name(sparse[0].tensor, space)
         nest = level_nest(space, view, sparse[0], target, body, term.indices)
+        if not nest.lowers:
+            return False
+        self.values.view(sparse[0].tensor, space)
         payload = Negate(nest.payload) if term.negative else nest.payload
         kept = set(nest.target.subscripts)
         reductions = tuple(variable for variable in nest.loops if variable not in kept)

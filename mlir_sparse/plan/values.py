@@ -87,20 +87,24 @@ class Values:
         self._converted[name, kind] = result
         return result
 
+    def view_name(self, name: str, space: LevelSpace) -> str:
+        """Returns the name that a tensor's view in level space has or gets."""
+        return self._converted.get((name, self._viewed(name, space))) or self.fresh(f"{name}_levels")
+
     def view(self, name: str, space: LevelSpace) -> str:
         """Returns the name of a tensor's view in level space; made at most once."""
-        kind = self._types[name]
-        shape = (None,) * len(space.views)
-        viewed = replace(kind, shape=shape, encoding=self.widened(space.encoding))
-        known = self._converted.get((name, viewed))
-        if known is not None:
-            return known
-        result = self.fresh(f"{name}_levels")
-        self.declare(result, viewed)
-        assert kind.encoding is not None
-        self.emit(LevelView(result, name, f"the sparsifier makes no loops of {kind.encoding.map_text()}"))
-        self._converted[name, viewed] = result
+        result, viewed = self.view_name(name, space), self._viewed(name, space)
+        if (name, viewed) not in self._converted:
+            encoding = self._types[name].encoding
+            assert encoding is not None
+            self.declare(result, viewed)
+            self.emit(LevelView(result, name, f"the sparsifier makes no loops of {encoding.map_text()}"))
+            self._converted[name, viewed] = result
         return result
+
+    def _viewed(self, name: str, space: LevelSpace) -> TensorType:
+        shape = (None,) * len(space.views)
+        return replace(self._types[name], shape=shape, encoding=self.widened(space.encoding))
 
     def dense(self, name: str, reason: str) -> str:
         """Returns the name of a value as a dense array."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.errors import DTypeError, OperandError, RankError
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.host import as_host, is_sparse_source
@@ -110,8 +111,11 @@ def _check_storage(name: str, got: TensorType, kind: TensorType) -> None:
 
 
 def _agrees(declared: Encoding, actual: Encoding) -> bool:
-    """Returns whether a tensor is stored as declared; widths that the declaration leaves open may be any."""
-    return declared == actual.with_widths(
+    """Returns whether a tensor is stored as declared; widths and slots that the declaration leaves open may be any."""
+    open_slots = any((slots := slots_of(level)) is not None and slots.width is None for level in declared.levels)
+    widths = [slots.width for level in actual.levels if (slots := slots_of(level)) is not None and slots.width]
+    wanted = declared.with_slots(widths[0]) if open_slots and widths else declared
+    return wanted == actual.with_widths(
         actual.pos_width if declared.pos_width else 0, actual.crd_width if declared.crd_width else 0
     )
 
