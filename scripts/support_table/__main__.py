@@ -14,8 +14,11 @@ import click
 
 from mlir_sparse import DTYPES
 from support_table.cells import Cell, cells
-from support_table.tables import Outcome, json_text, markdown
+from support_table.readme import write_readme
+from support_table.tables import Outcome, json_text, markdown, read_outcomes
 
+# The results that the README shows.
+FOLDER = Path(__file__).parent / "results"
 # A compilation takes a second at most; what takes this long hangs.
 _TIMEOUT = 120.0
 
@@ -60,14 +63,29 @@ def _serve(waiting: queue.Queue[Cell], done: queue.Queue[Outcome]) -> None:
         process.stop()
 
 
+def _write(folder: Path, outcomes: list[Outcome]) -> None:
+    """Writes outcomes in the order of the formats, and what was known of others."""
+    folder.mkdir(parents=True, exist_ok=True)
+    known = folder / "support.json"
+    tried = {outcome.cell for outcome in outcomes}
+    kept = [o for o in read_outcomes(known.read_text()) if o.cell not in tried] if known.exists() else []
+    places = {cell: place for place, cell in enumerate(cells((), tuple(d.name for d in DTYPES)))}
+    whole = sorted((o for o in (*kept, *outcomes) if o.cell in places), key=lambda outcome: places[outcome.cell])
+    known.write_text(json_text(whole))
+    (folder / "support.md").write_text(markdown(whole))
+    if folder == FOLDER:
+        write_readme(whole)
+
+
 @click.command()
 @click.argument("formats", nargs=-1)
 @click.option("--types", default=",".join(d.name for d in DTYPES), show_default=True, help="Element types.")
-@click.option("--folder", default=".build/support", show_default=True, type=click.Path(path_type=Path))
+@click.option("--folder", default=FOLDER, show_default=True, type=click.Path(path_type=Path), help="Where to write.")
 @click.option("--jobs", default=2, show_default=True, help="Processes at once.")
 def main(formats: tuple[str, ...], types: str, folder: Path, jobs: int) -> None:
-    """Tries FORMATS, or all of them, and writes support.md and support.json to FOLDER.
+    """Tries FORMATS, or all of them, and writes support.md and support.json.
 
+    What is known of formats that are not tried now is kept; the README's tables are made of the whole.
     Exits with 1 where a cell is wrong or crashed.
     """
     waiting: queue.Queue[Cell] = queue.Queue()
@@ -81,10 +99,7 @@ def main(formats: tuple[str, ...], types: str, folder: Path, jobs: int) -> None:
         for _ in range(total):
             outcomes.append(done.get())
             bar.update(1)
-    outcomes.sort(key=lambda outcome: str(outcome.cell))
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "support.md").write_text(markdown(outcomes))
-    (folder / "support.json").write_text(json_text(outcomes))
+    _write(folder, outcomes)
     counts = Counter(outcome.verdict for outcome in outcomes)
     click.echo(", ".join(f"{counts[verdict]} {verdict}" for verdict in ("right", "refused", "wrong", "crash")))
     for outcome in outcomes:

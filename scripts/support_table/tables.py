@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from support_table.cells import CONVERSIONS, KERNELS, Cell
 
-__all__ = ["Outcome", "json_text", "markdown"]
+__all__ = ["Outcome", "json_text", "markdown", "read_outcomes", "summary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,33 +21,64 @@ class Outcome:
 
 
 def json_text(outcomes: Sequence[Outcome]) -> str:
-    """Returns every outcome as JSON, one a line."""
-    rows = [{**o.cell.as_json(), "verdict": o.verdict, "reason": o.reason} for o in outcomes]
-    return "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n"
+    """Returns every outcome as JSON: a line for each format and kernel, with the element types that are right."""
+    rows = []
+    for (preset, rank, kernel), group in _grouped(outcomes):
+        right = [outcome.cell.dtype for outcome in group if outcome.verdict == "right"]
+        other = {o.cell.dtype: [o.verdict, o.reason] for o in group if o.verdict != "right"}
+        rows.append(json.dumps({"format": preset, "rank": rank, "kernel": kernel, "right": right, "other": other}))
+    return "[\n" + ",\n".join(rows) + "\n]\n"
+
+
+def read_outcomes(text: str) -> list[Outcome]:
+    """Returns the outcomes that `json_text` wrote."""
+    found = []
+    for row in json.loads(text):
+        other = row["other"]
+        for dtype in (*row["right"], *other):
+            cell = Cell(row["format"], row["rank"], row["kernel"], dtype)
+            found.append(Outcome(cell, *other.get(dtype, ("right", ""))))
+    return found
+
+
+def summary(rank: int, outcomes: Sequence[Outcome]) -> str:
+    """Returns the table of a rank: a row a format, a column a kernel.
+
+    `●` stands for right in all element types tried; otherwise those that are right are named.
+    """
+    columns = [*KERNELS[rank], *CONVERSIONS]
+    cells = {(preset, kernel): group for (preset, r, kernel), group in _grouped(outcomes) if r == rank}
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + ":-:|" * len(columns)]
+    for preset in dict.fromkeys(preset for preset, _ in cells):
+        lines.append(f"| {preset} | " + " | ".join(_mark(cells.get((preset, c), [])) for c in columns) + " |")
+    return "\n".join(lines)
 
 
 def markdown(outcomes: Sequence[Outcome]) -> str:
-    """Returns a table for each rank: a row a format, a column a kernel, the element types that are right.
+    """Returns a table for each rank, and below it what was not right, with the error."""
+    parts = []
+    for rank in KERNELS:
+        here = [outcome for outcome in outcomes if outcome.cell.rank == rank]
+        if here:
+            parts.append(f"Rank {rank}\n\n{summary(rank, here)}\n\n{_notes(here)}")
+    return "\n".join(parts)
 
-    `●` stands for all that were tried; what was refused is listed below with the error.
-    """
-    parts = [_table(rank, [o for o in outcomes if o.cell.rank == rank]) for rank in KERNELS]
-    return "\n".join(part for part in parts if part)
+
+def _notes(outcomes: Iterable[Outcome]) -> str:
+    lines: dict[str, None] = {}
+    for (preset, _, kernel), group in _grouped(outcomes):
+        for outcome in group:
+            if outcome.verdict != "right":
+                lines[f"- {preset}, {kernel}: {outcome.verdict}: {outcome.reason.splitlines()[0]}\n"] = None
+    return "".join(lines)
 
 
-def _table(rank: int, outcomes: Sequence[Outcome]) -> str:
-    if not outcomes:
-        return ""
-    columns = [*KERNELS[rank], *CONVERSIONS]
-    presets = list(dict.fromkeys(o.cell.preset for o in outcomes))
-    lines = [f"Rank {rank}", "", "| | " + " | ".join(columns) + " |", "|---|" + ":-:|" * len(columns)]
-    for preset in presets:
-        row = [_mark([o for o in outcomes if (o.cell.preset, o.cell.kernel) == (preset, c)]) for c in columns]
-        lines.append(f"| {preset} | " + " | ".join(row) + " |")
-    notes = dict.fromkeys(
-        f"- {o.cell.preset}, {o.cell.kernel}: {o.reason.splitlines()[0]}" for o in outcomes if o.verdict != "right"
-    )
-    return "\n".join([*lines, "", *notes, ""])
+def _grouped(outcomes: Iterable[Outcome]) -> list[tuple[tuple[str, int, str], list[Outcome]]]:
+    groups: dict[tuple[str, int, str], list[Outcome]] = {}
+    for outcome in outcomes:
+        cell = outcome.cell
+        groups.setdefault((cell.preset, cell.rank, cell.kernel), []).append(outcome)
+    return list(groups.items())
 
 
 def _mark(outcomes: Sequence[Outcome]) -> str:
@@ -55,6 +86,5 @@ def _mark(outcomes: Sequence[Outcome]) -> str:
     if verdicts == {"right"}:
         return "●"
     if not verdicts - {"right", "refused"}:
-        right = [outcome.cell.dtype for outcome in outcomes if outcome.verdict == "right"]
-        return " ".join(right) or "refused"
+        return " ".join(outcome.cell.dtype for outcome in outcomes if outcome.verdict == "right") or "refused"
     return "**" + " ".join(sorted(verdicts - {"right"})) + "**"

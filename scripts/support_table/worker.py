@@ -79,6 +79,8 @@ def _data(cell: Cell, name: str, shape: tuple[int, ...]) -> Any:
     array = values.astype(dtype.numpy) if dtype.kind != "c" else (values + 1j * (values % 3)).astype(dtype.numpy)
     if name in "AB" and cell.preset in ("NV_24", "NM"):
         array[..., 2::4] = array[..., 3::4] = 0
+    if name in "AB" and cell.preset == "Banded":
+        array = np.triu(np.tril(array, 1), -1)
     if name in "AB" and cell.preset in ("PackedLower", "Skyline"):
         array = np.tril(array)
     if name in "AB" and cell.preset in ("PackedUpper", "UpperSkyline"):
