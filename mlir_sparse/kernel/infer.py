@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.kernel.algebra import vanishes
@@ -64,7 +65,8 @@ def _storage(assignment: Assignment, types: Mapping[str, TensorType]) -> Encodin
     for access in sparse:
         kept = types[access.tensor].encoding
         if access.subscripts == target and kept is not None and kept.holds_all and not kept.has_slices:
-            return kept.with_widths(0, 0)
+            # Neither its widths nor the one value that its entries have are the result's.
+            return replace(kept.with_widths(0, 0), explicit_val=None, implicit_val=None)
     return _default(len(target))
 
 

@@ -126,7 +126,11 @@ class Admission:
         return replace_accesses(body, names)
 
     def _complex(self, kind: TensorType) -> TensorType:
-        return replace(kind, dtype=self._values.dtype)
+        assert kind.encoding is not None
+        # explicitVal and implicitVal are of the old element type.
+        return replace(
+            kind, dtype=self._values.dtype, encoding=replace(kind.encoding, explicit_val=None, implicit_val=None)
+        )
 
     def _check_functions(self, node: Expr) -> None:
         self._check_function(node)

@@ -1,0 +1,59 @@
+"""Operands that differ in all ways storage can: widths, blocks, explicit values, formats the dialect has no word for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import mlir_sparse as ms
+
+WIDE = "#sparse_tensor.encoding<{{ map = (i, j) -> (i : dense, j : compressed), posWidth = {}, crdWidth = {} }}>"
+ONES = "#sparse_tensor.encoding<{ map = (i, j) -> (i : dense, j : compressed), explicitVal = 1.0 : f64 }>"
+
+
+@pytest.fixture(name="dense")
+def dense_(rng: np.random.Generator) -> NDArray[np.float64]:
+    return np.where(rng.random((9, 11)) < 0.4, rng.integers(1, 9, (9, 11)), 0).astype(float)
+
+
+@pytest.fixture(name="rng")
+def rng_() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(("positions", "coordinates"), [(8, 8), (8, 64), (16, 32), (32, 16), (64, 8)])
+def test_widths_of_operands_and_results(dense: NDArray[np.float64], positions: int, coordinates: int) -> None:
+    storage = WIDE.format(positions, coordinates)
+    narrow, x = ms.tensor(dense, storage), np.arange(11.0)
+    np.testing.assert_allclose(ms.evaluate("y(i) = A(i,j) * x(j)", A=narrow, x=x), dense @ x)
+    total = ms.evaluate("C(i,j) = A(i,j) + B(i,j)", A=narrow, B=ms.tensor(dense, "COO"), out=storage)
+    np.testing.assert_array_equal(total.to_numpy(), 2 * dense)
+    assert (total.encoding.pos_width, total.encoding.crd_width) == (positions, coordinates)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+def test_a_result_does_not_inherit_the_explicit_value(dense: NDArray[np.float64], dtype: type) -> None:
+    pattern = (dense != 0).astype(float)
+    A, B = ms.tensor(pattern, ONES), ms.tensor(dense.astype(dtype))
+    for sign, expected in (("*", pattern * dense), ("+", pattern + dense)):
+        result = ms.evaluate(f"C(i,j) = A(i,j) {sign} B(i,j)", A=A, B=B)
+        np.testing.assert_array_equal(result.to_numpy(), expected)
+        assert result.encoding.explicit_val is None
+
+
+def test_two_blockings_of_one_index(dense: NDArray[np.float64]) -> None:
+    A, B = ms.tensor(dense, "BSR(2, 2)"), ms.tensor(dense, "BSR(3, 3)")
+    product = ms.evaluate("C(i,j) = A(i,j) * B(i,j)", A=A, B=B)
+    np.testing.assert_array_equal(product.to_numpy(), dense * dense)
+    blocks = ms.evaluate("C(i,k) = A(i,j) * B(k,j)", A=A, B=B, out="BSR(5, 2)")
+    np.testing.assert_allclose(blocks.to_numpy(), dense @ dense.T)
+    assert blocks.encoding == ms.encoding("BSR(5, 2)").with_widths(32, 32)
+
+
+def test_any_formats_together(dense: NDArray[np.float64]) -> None:
+    stored = [ms.tensor(dense, name) for name in ("BSR(2, 2)", "DIA", "CSF", "HashedRows")]
+    total = ms.evaluate(
+        "C(i,j) = A(i,j) + B(i,j) + D(i,j) + E(i,j)", **dict(zip("ABDE", stored, strict=True)), out="ELL"
+    )
+    np.testing.assert_array_equal(total.to_numpy(), 4 * dense)
