@@ -1,4 +1,4 @@
-"""Operands that differ in all ways storage can: widths, blocks, explicit values, formats the dialect has no word for."""
+"""Operands that differ in all that storage can: widths, blocks, explicit values, formats beyond the dialect."""
 
 from __future__ import annotations
 
