@@ -61,6 +61,13 @@ def _spmv_out(operands: Operands) -> Call:
     return lambda: kernel(A, x, out=y)
 
 
+def _spmv_coo(operands: Operands) -> Call:
+    """Multiplies straight from coordinates."""
+    A, x = ms.tensor(operands["A"], "COO"), operands["x"]
+    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)
+    return lambda: kernel(A, x)
+
+
 def _pack(operands: Operands) -> Call:
     A = operands["A"]
     return lambda: ms.tensor((A.coords, A.data), "CSR", shape=A.shape)
@@ -84,12 +91,15 @@ def _converted(encoding: str) -> Prepare:
 KERNELS: Mapping[str, Kernel] = {
     "spmv": Kernel(_compiled("y(i) = A(i,j) * x(j)"), lambda o: o["A"] @ o["x"]),
     "spmv-out": Kernel(_spmv_out, lambda o: o["A"] @ o["x"]),
+    "spmv-coo": Kernel(_spmv_coo, lambda o: o["A"] @ o["x"]),
     "spmm": Kernel(_compiled("Y(i,k) = A(i,j) * X(j,k)"), lambda o: o["A"] @ o["X"]),
     "pack": Kernel(_pack, lambda o: o["A"].tocsr()),
     "pack-csc": Kernel(_pack_columns, lambda o: o["A"].tocsc()),
     "to-csc": Kernel(_converted("CSC"), lambda o: o["A"].tocsc()),
     "to-coo": Kernel(_converted("COO"), lambda o: o["A"].tocoo()),
     "to-bsr": Kernel(_converted("BSR(4, 4)"), lambda o: o["A"].tobsr((4, 4))),
+    "to-dia": Kernel(_converted("DIA"), lambda o: o["A"].todia()),
+    "to-ell": Kernel(_converted("SlotELL"), lambda o: o["A"]),
     "validate": Kernel(lambda o: lambda: ms.tensor(o["A"]), lambda o: o["A"]),
 }
 
@@ -97,6 +107,7 @@ CONTESTS: Mapping[str, Contest] = {
     "call overhead, SpMV 8 x 8, out=": Contest("spmv-out", lambda: with_dense(uniform(8, 3), "x"), 1.0),
     "SpMV uniform 1e5 x 20": Contest("spmv", lambda: with_dense(uniform(100_000, 20), "x"), 1.0),
     "SpMV Poisson 1000 x 1000": Contest("spmv", lambda: with_dense(poisson(1000), "x")),
+    "SpMV from sorted COO, 5 M entries": Contest("spmv-coo", lambda: with_dense(sorted_coo(250_000, 20), "x"), 1.0),
     "SpMM Poisson 1000 x 1000, k = 32": Contest("spmm", lambda: with_dense(poisson(1000), "X", 32)),
     "pack sorted COO, 5 M entries, to CSR": Contest("pack", lambda: {"A": sorted_coo(250_000, 20)}, 1.0),
     "pack unsorted COO, 5 M entries, to CSR": Contest("pack", lambda: {"A": shuffled_coo(250_000, 20)}, 1.0),
@@ -104,6 +115,8 @@ CONTESTS: Mapping[str, Contest] = {
     "convert CSR, 5 M entries, to CSC": Contest("to-csc", lambda: {"A": uniform(250_000, 20)}, 1.0),
     "convert CSR, 5 M entries, to COO": Contest("to-coo", lambda: {"A": uniform(250_000, 20)}, 1.0),
     "convert CSR, 5 M entries, to BSR 4 x 4": Contest("to-bsr", lambda: {"A": poisson(1000)}, 1.0),
+    "convert CSR, 5 M entries, to DIA": Contest("to-dia", lambda: {"A": poisson(1000)}, 1.0),
+    "convert CSR, 5 M entries, to ELL": Contest("to-ell", lambda: {"A": uniform(250_000, 20)}, 1.0),
     "validate CSR, 5 M entries": Contest("validate", lambda: {"A": uniform(250_000, 20)}),
 }
 
@@ -121,4 +134,5 @@ def error_of(kernel: Kernel, operands: Operands, result: Any) -> float:
 
 
 def _plain(result: Any) -> Any:
-    return result.to_scipy() if isinstance(result, ms.SparseTensor) else result
+    plain = result.to_scipy() if isinstance(result, ms.SparseTensor) else result
+    return plain.tocsr() if scipy.sparse.issparse(plain) else plain  # what not all of SciPy's formats can do, csr can
