@@ -16,11 +16,11 @@ from dialect_tests import oracle
 from dialect_tests.kernel_cases import DTYPES, FAMILIES, Case, check_case, check_storage, covering
 from dialect_tests.strategies import dense_data
 
-# Every 2-D preset but CSR_SLICE, with blocks that divide none of the extents.
+# Every 2-D preset, with blocks that divide none of the extents.
 ALL_2D: dict[str, str | tuple[int, int] | None] = {
     name: (2, 3) if preset.parameter == "block" else "NM(2, 3)" if preset.parameter == "n_m" else None
     for name, preset in ms.PRESETS.items()
-    if preset.min_rank <= 2 <= (preset.max_rank or 2) and name != "CSR_SLICE"
+    if preset.min_rank <= 2 <= (preset.max_rank or 2)
 }
 # Those that the dialect has words for must run; the others may be refused by name.
 PRESETS_2D = {name: given for name, given in ALL_2D.items() if ms.encoding(name, rank=2).is_native}

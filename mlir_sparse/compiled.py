@@ -20,6 +20,7 @@ from mlir_sparse.errors import ExtentError, OperandError
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.plain import is_plain
 
 __all__ = ["Kernel"]
 
@@ -90,7 +91,7 @@ class Kernel:
         extents = kernel.infer_extents(self.spec.assignment, shapes, None if target is None else target.shape)
         self._check_static(shapes)
         for value in values.values():
-            if isinstance(value, SparseTensor):
+            if isinstance(value, SparseTensor) and is_plain(value.encoding):
                 runtime.operand_of(value)
         executable = self._build_for(tuple(map(arguments.type_of, values.values()))).executable
         if all(size is None for _, kind in self.spec.inputs for size in kind.shape):

@@ -48,10 +48,10 @@ def section(preset: Preset) -> str:
     heading = f"<h2>{escape(preset.name)}</h2>\n<p>{escape(preset.doc)}</p>"
     block = {"block": (2,) * preset.default_rank} if preset.parameter == "block" else {}
     try:
-        made = ms.tensor(example(preset.name, preset.default_rank), preset.name, **block)
+        storage = ms.tensor(example(preset.name, preset.default_rank), preset.name, **block).storage
+        picture, text = storage.draw("svg", columns=32), escape(storage.draw(columns=32))
     except ms.SparseError as error:
-        return f"{heading}\n<p>Describes storage that <code>tensor</code> does not make: {escape(error.message)}.</p>"
-    picture, text = made.storage.draw("svg", columns=32), escape(made.storage.draw(columns=32))
+        return f"{heading}\n<p>Has no picture: {escape(error.message)}.</p>"
     return f"{heading}\n{picture}<details><summary>in characters</summary><pre>{text}</pre></details>"
 
 

@@ -223,11 +223,7 @@ def test_huge_shapes_are_no_burden_for_compressed_levels() -> None:
         packed.to_numpy()
 
 
-def test_slices_batches_and_n_m_without_blocks_are_refused_with_a_way_out() -> None:
-    with pytest.raises(UnsupportedError, match=r"store it with encoding\.without_slices\(\)"):
-        tensor(np.eye(4), "CSR_SLICE")
-    with pytest.raises(UnsupportedError, match=r"but got batch at level 0 .*: use dense"):
-        tensor(np.zeros((2, 3, 4)), "BatchedCSR")
+def test_n_m_without_blocks_is_refused_with_a_way_out() -> None:
     with pytest.raises(UnsupportedError, match=r"write it as \(d floordiv 4 : dense"):
         tensor(np.zeros((2, 8)), "(i, j) -> (i : dense, j : structured[2, 4])")
 

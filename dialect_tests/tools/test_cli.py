@@ -86,11 +86,10 @@ def test_emit_gives_the_result_the_storage_asked_for() -> None:
 # run
 
 
-# A slice is a view of a tensor, which is stored without it.
 STORED = [
     name
     for name in PRESETS
-    if PRESETS[name].min_rank <= 2 <= (PRESETS[name].max_rank or 2) and name != "CSR_SLICE"
+    if PRESETS[name].min_rank <= 2 <= (PRESETS[name].max_rank or 2)
     if ms.encoding(name).is_native
 ]
 
@@ -103,11 +102,6 @@ def test_run_spmv_on_every_matrix_preset(name: str, matrix: str, tmp_path: Path)
     for line in ("compile", "call", "verify  passed: 4 values", "wrote"):
         assert line in result.stdout
     assert ms.read(target).shape == (4,)
-
-
-def test_run_refuses_slices_as_storage(matrix: str) -> None:
-    message = refused("run", SPMV, "-f", "A:CSR_SLICE", "-i", f"A={matrix}", "-g", "x=ones")
-    assert "expected the encoding of a whole tensor, but got dimension slices" in message
 
 
 @pytest.mark.parametrize("storage", ["CSF", "CSF(2, 0, 1)", "COO", "dense"])

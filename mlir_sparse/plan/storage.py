@@ -68,7 +68,8 @@ def takes_alone(encoding: Encoding) -> bool:
 def needs_level_space(encoding: Encoding, payload: Expr) -> bool:
     """Returns whether the one sparse operand of a nest with a dense result is to be read over its levels."""
     plain = all(isinstance(s, IndexVar) for a in accesses_of(payload) for s in a.subscripts)
-    return plain and _visits_all(encoding) and not (encoding.has_slices or takes_alone(encoding))
+    part = encoding.has_slices or any(t.format is LevelFormat.BATCH for t in encoding.level_types)
+    return plain and _visits_all(encoding) and not (part or takes_alone(encoding))
 
 
 def _visits_all(encoding: Encoding) -> bool:

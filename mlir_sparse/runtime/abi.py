@@ -17,7 +17,9 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.tensor import LevelStorage, SparseTensor
+from mlir_sparse.tensor.plain import is_plain
 
 __all__ = ["buffer_dtypes", "operand_of", "padded_shape", "sparse_result", "type_id"]
 
@@ -33,9 +35,15 @@ def type_id(dtype: DType, encoding: Encoding) -> int:
 
 
 def operand_of(tensor: SparseTensor) -> _native.Operand:
-    """Returns a tensor's storage as a kernel's argument; made once a tensor and kept with it."""
+    """Returns a tensor's storage as a kernel's argument; made once a tensor and kept with it.
+
+    Raises:
+        UnsupportedError: for batches and slices, which no kernel takes: plans convert them.
+    """
     if tensor._operand is None:
         storage = tensor.storage
+        if not is_plain(tensor.encoding):
+            raise UnsupportedError(f"expected storage of a whole tensor, but got {tensor.encoding.to_text()}")
         identity = type_id(DType.of(tensor.dtype), tensor.encoding)
         shape = padded_shape(tensor.encoding, tensor.shape)
         tensor._operand = _native.Operand(identity, shape, storage.level_sizes, list(storage.buffers()))

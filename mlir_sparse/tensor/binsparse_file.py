@@ -170,7 +170,12 @@ def _writable(source: object) -> SparseTensor:
 
 
 def _is_written_as_it_is(encoding: Encoding) -> bool:
-    if not encoding.is_permutation or not encoding.is_ordered or encoding.foreign_reason is not None:
+    if (
+        encoding.has_slices
+        or not encoding.is_permutation
+        or not encoding.is_ordered
+        or encoding.foreign_reason is not None
+    ):
         return False
     kinds = encoding.level_types
     if any(kind.format not in (LevelFormat.DENSE, LevelFormat.COMPRESSED, LevelFormat.SINGLETON) for kind in kinds):

@@ -11,11 +11,13 @@ from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat, LevelType
 from mlir_sparse.tensor.arrays import stored_integers
+from mlir_sparse.tensor.batches import batch_depth
 from mlir_sparse.tensor.diagonals import is_diagonals, pack_diagonals
 from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.layout import aos_regions, check_supported
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.pack import pack
+from mlir_sparse.tensor.plain import from_plain, is_plain, plain_encoding, to_plain
 from mlir_sparse.tensor.row_paths import convert_rows
 from mlir_sparse.tensor.select import largest_of_groups
 from mlir_sparse.tensor.slot_rows import rows_to_slots
@@ -49,10 +51,17 @@ def convert_storage(
     """
     check_supported(encoding)
     encoding.check_rank(len(shape))
+    options = {"sum_duplicates": sum_duplicates, "drop_zeros": drop_zeros, "prune": prune}
+    if not is_plain(encoding):
+        return from_plain(convert_storage(storage, shape, plain_encoding(encoding), **options), shape, encoding)
     if drop_zeros or prune:
         return _convert_part(storage, shape, encoding, drop_zeros, prune)
+    if batch_depth(storage.encoding) or _is_whole(storage):
+        return convert_storage(to_plain(storage), shape, encoding, **options)
     if not (encoding.is_native and storage.encoding.is_native):
         return _convert_foreign(storage, shape, encoding, sum_duplicates)
+    if storage.view:
+        return _packed_again(storage, shape, encoding, sum_duplicates)
     relabelled = _relabel(storage, encoding)
     if relabelled is not None:
         return relabelled
@@ -62,9 +71,21 @@ def convert_storage(
     direct = convert_rows(storage, shape, encoding) if sum_duplicates else None
     if direct is not None:
         return direct
+    return _packed_again(storage, shape, encoding, sum_duplicates)
+
+
+def _packed_again(
+    storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding, sum_duplicates: bool
+) -> LevelStorage:
     dims, values = expand_dims(storage, shape)
     source = (storage.encoding.pos_width, storage.encoding.crd_width)
     return pack(encoding, shape, dims, values, sum_duplicates=sum_duplicates, source=source)
+
+
+def _is_whole(storage: LevelStorage) -> bool:
+    """Returns whether storage of a slice is that of everything its parent holds."""
+    order = storage.encoding.level_order if storage.view else ()
+    return bool(order) and all(storage.view[dim] == (0, storage.level_sizes[at], 1) for at, dim in enumerate(order))
 
 
 def _convert_part(

@@ -15,6 +15,7 @@ from mlir_sparse.tensor.arrays import index_array, value_array
 from mlir_sparse.tensor.host import as_host, is_torch_sparse
 from mlir_sparse.tensor.layout import check_shape, check_supported
 from mlir_sparse.tensor.pack import pack
+from mlir_sparse.tensor.plain import is_plain, plain_encoding
 from mlir_sparse.tensor.scipy_border import default_encoding, is_scipy, storage_of_scipy
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import Array, LevelStorage
@@ -118,8 +119,8 @@ def _from_library(
 ) -> SparseTensor:
     _check_given_shape(shape, source.shape)
     wanted = _wanted(encoding, default(source), len(source.shape), parameters)
-    storage = store(source, wanted, dtype)
-    return SparseTensor._trusted(storage.encoding, source.shape, storage)
+    storage = store(source, plain_encoding(wanted), dtype)
+    return SparseTensor._trusted(storage.encoding, source.shape, storage).convert(wanted)
 
 
 def _wanted(
@@ -236,7 +237,7 @@ def _from_dense(
     default = _DENSE_DEFAULTS.get(array.ndim, "CSF")
     wanted = _wanted(encoding, default, array.ndim, parameters)
     extents = check_shape(array.shape, wanted)
-    if wanted.is_dense and wanted.is_permutation:
+    if wanted.is_dense and wanted.is_permutation and is_plain(wanted):
         storage = _dense_storage(array, wanted, dtype)
     else:
         dims = np.nonzero(array)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.tensor.batches import batch_depth
 from mlir_sparse.tensor.layout import has_padding, level_tuples
 from mlir_sparse.tensor.level_walk import dims_of, marks_empty, walk
 from mlir_sparse.tensor.memory import check_fits
+from mlir_sparse.tensor.plain import is_plain, to_plain
 from mlir_sparse.tensor.storage import Array, LevelStorage
 
 __all__ = ["count_entries", "expand_dims", "expand_levels"]
@@ -19,6 +23,8 @@ def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
 
     Arrays that are stored just so are returned themselves, not copied.
     """
+    if not is_plain(storage.encoding):
+        storage = to_plain(storage)
     encoding = storage.encoding
     what = f"the coordinates of {storage.values.size} values"
     check_fits(8 * storage.values.size * encoding.lvl_rank, what)
@@ -62,16 +68,33 @@ def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Arr
     encoding = storage.encoding
     if not encoding.is_native:
         return _expand_foreign(storage, shape)
+    if batch_depth(encoding):
+        return expand_dims(to_plain(storage), shape)
     columns, values = expand_levels(storage)
     if encoding.is_permutation:
         order = encoding.level_order
         dims = [columns[order.index(dim)] for dim in range(encoding.dim_rank)]
     else:
         dims = _evaluate_inverse(encoding, columns, shape)
+    if storage.view:
+        dims, values = _inside_slice(storage.view, dims, values)
     if has_padding(encoding):
         stored = np.flatnonzero(values)
         if stored.size < values.size:
             return [dim[stored] for dim in dims], values[stored]
+    return dims, values
+
+
+def _inside_slice(view: Sequence[tuple[int, int, int]], dims: list[Array], values: Array) -> tuple[list[Array], Array]:
+    """Returns the parent's entries that lie in a slice, at their coordinates there."""
+    for dim, (offset, size, stride) in enumerate(view):
+        if offset == 0 and stride == 1 and (dims[dim].size == 0 or int(dims[dim].max()) < size):
+            continue
+        steps, beside = np.divmod(dims[dim].astype(np.int64) - offset, stride)
+        inside = (beside == 0) & (steps >= 0) & (steps < size)
+        narrow = steps.astype(dims[dim].dtype)
+        dims = [(narrow if at == dim else column)[inside] for at, column in enumerate(dims)]
+        values = values[inside]
     return dims, values
 
 
@@ -108,6 +131,12 @@ def count_entries(storage: LevelStorage) -> int:
         if coordinates is not None and marks_empty(storage.encoding, innermost):
             return int(np.count_nonzero(coordinates >= 0))
         return int(storage.values.size)
+    if batch_depth(storage.encoding):
+        return count_entries(to_plain(storage))
+    if storage.view:
+        columns, values = expand_levels(storage)
+        dims = [columns[storage.encoding.level_order.index(dim)] for dim in range(storage.encoding.dim_rank)]
+        return int(_inside_slice(storage.view, dims, values)[1].size)
     if any(kind.format.value == "loose_compressed" for kind in storage.encoding.level_types):
         return int(expand_levels(storage)[1].size)
     return int(storage.values.size)

@@ -10,7 +10,15 @@ from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.errors import EncodingError, RankError, UnsupportedError
 
-__all__ = ["LevelTuple", "aos_regions", "check_shape", "check_supported", "has_padding", "level_tuples"]
+__all__ = [
+    "LevelTuple",
+    "aos_regions",
+    "check_shape",
+    "check_sliceable",
+    "check_supported",
+    "has_padding",
+    "level_tuples",
+]
 
 # kind, unique, ordered, soa, size, n: a level as native code takes it (native/pack_levels.hpp).
 LevelTuple: TypeAlias = tuple[int, bool, bool, bool, int, int]
@@ -41,20 +49,44 @@ def check_shape(shape: Sequence[int], encoding: Encoding) -> tuple[int, ...]:
 
 
 def check_supported(encoding: Encoding) -> None:
-    """Raises UnsupportedError for an encoding that describes part of a tensor, or whose storage is not known here."""
+    """Raises UnsupportedError for an encoding whose storage is not known here."""
     if encoding.has_slices:
-        raise UnsupportedError(
-            f"expected the encoding of a whole tensor, but got dimension slices in {encoding.to_text()}: "
-            "store it with encoding.without_slices()"
-        )
-    for level, kind in enumerate(encoding.level_types):
-        if kind.format is LevelFormat.BATCH:
-            raise UnsupportedError(
-                f"expected a level format with storage of its own, but got batch at level {level} of "
-                f"{encoding.map_text()}: use dense, which stores the same batches"
-            )
+        check_sliceable(encoding)
+    depth = sum(kind.format is LevelFormat.BATCH for kind in encoding.level_types)
+    if depth:
+        _check_batched(encoding, depth)
     if not encoding.is_native:
         _check_foreign(encoding)
+
+
+def check_sliceable(encoding: Encoding) -> None:
+    """Raises UnsupportedError for an encoding that buffers of a slice cannot be read by."""
+    batched = any(kind.format is LevelFormat.BATCH for kind in encoding.level_types)
+    if batched or not (encoding.is_permutation and encoding.is_native):
+        raise UnsupportedError(
+            f"expected slices of a tensor whose levels are its dimensions, but got {encoding.map_text()}: "
+            "convert it to CSR or CSF first"
+        )
+    if encoding.is_dense:
+        raise UnsupportedError(f"expected slices of a sparse level, but got {encoding.map_text()}: slice the array")
+
+
+def _check_batched(encoding: Encoding, depth: int) -> None:
+    if not any(kind.has_coordinates for kind in encoding.level_types):
+        raise UnsupportedError(
+            f"expected a sparse level in batches, but got {encoding.map_text()}: use dense for batch"
+        )
+    for level, kind in enumerate(encoding.level_types[depth:], depth):
+        if kind.format not in (LevelFormat.DENSE, LevelFormat.COMPRESSED, LevelFormat.SINGLETON):
+            raise UnsupportedError(
+                f"expected dense, compressed or singleton levels in batches, but got {kind} at level {level} of "
+                f"{encoding.map_text()}: use dense for batch, which stores the same batches"
+            )
+    if not encoding.is_native:
+        raise UnsupportedError(
+            f"expected batches in an encoding that the dialect can say, but got {encoding.foreign_reason}: "
+            "use dense for batch"
+        )
 
 
 def _check_foreign(encoding: Encoding) -> None:

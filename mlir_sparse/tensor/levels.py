@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlir_sparse.encoding.level_space import Buffer, LevelSpace, LevelView
+from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.tensor.level_walk import ROOT, Places, below
+from mlir_sparse.tensor.plain import is_plain
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import check_width, width_dtype
@@ -26,6 +28,8 @@ def level_view(tensor: SparseTensor) -> SparseTensor:
     >>> level_view(tensor([[1.0, 2.0], [0.0, 3.0]], "BSR(2, 2)")).shape
     (1, 1, 2, 2)
     """
+    if not is_plain(tensor.encoding):
+        raise UnsupportedError(f"expected storage of a whole tensor, but got {tensor.encoding.to_text()}")
     if tensor._view is None:
         tensor._view = _made_view(tensor)
     return tensor._view

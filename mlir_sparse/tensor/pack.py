@@ -19,6 +19,7 @@ from mlir_sparse.tensor.faults import pack_faults
 from mlir_sparse.tensor.layout import check_shape, check_supported, level_tuples
 from mlir_sparse.tensor.level_pack import pack_levels
 from mlir_sparse.tensor.memory import available_bytes, check_fits
+from mlir_sparse.tensor.plain import from_plain, is_plain, plain_encoding
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.validate import check_explicit_value
 from mlir_sparse.tensor.widths import check_width, resolve_widths, width_limit
@@ -57,6 +58,11 @@ def pack(
     extents = check_shape(shape, encoding)
     check_supported(encoding)
     _check_keeps(encoding, sum_duplicates)
+    if not is_plain(encoding):
+        whole = pack(
+            plain_encoding(encoding), extents, dims, values, dtype=dtype, sum_duplicates=sum_duplicates, source=source
+        )
+        return from_plain(whole, extents, encoding)
     given = np.asarray(values)
     if not encoding.is_native:
         return _pack_foreign(encoding, extents, dims, values, dtype, sum_duplicates, source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.slice import DimSlice
 from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor.arrays import cast_values
 from mlir_sparse.tensor.convert import convert_storage
 from mlir_sparse.tensor.expand import count_entries, expand_dims
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.pack import pack
+from mlir_sparse.tensor.plain import plain_encoding, sliced
 from mlir_sparse.tensor.select import structured_level
 from mlir_sparse.tensor.show import describe_tensor
 from mlir_sparse.tensor.storage import Array, LevelStorage
@@ -205,7 +208,7 @@ class SparseTensor:
         """
         from mlir_sparse.tensor.scipy_border import to_scipy  # SciPy is optional
 
-        return to_scipy(self)
+        return to_scipy(self.convert(plain_encoding(self.encoding)))
 
     def to_torch(self) -> Any:
         """Returns a PyTorch tensor in host memory: csr, csc, bsr or bsc of the same storage, else sparse_coo.
@@ -219,7 +222,7 @@ class SparseTensor:
         """
         from mlir_sparse.tensor.torch_border import to_torch  # PyTorch is optional
 
-        return to_torch(self)
+        return to_torch(self.convert(plain_encoding(self.encoding)))
 
     def spy(self, path: str | os.PathLike[str] | None = None) -> str:
         """Returns a picture of where entries are stored, as SVG; explicit zeros count, the padding of blocks does not.
@@ -274,6 +277,28 @@ class SparseTensor:
         )
         return self._made(self._shape, storage, self._dtype)
 
+    def slice(self, *slices: slice | DimSlice) -> SparseTensor:
+        """Returns a part of this tensor, which shares all of its buffers; values written to one are the other's too.
+
+        Kernels convert it to plain storage first, and so copy its entries.
+
+        Args:
+            slices: for each dimension a slice of Python's, start and stop inside it, or offset,
+                size and stride as `DimSlice` (the dialect's `dimSlices`).
+
+        Raises:
+            RankError: for another number of slices than dimensions.
+            OperandError: for slices out of range or empty.
+            UnsupportedError: where levels are not dimensions, as for blocks and batches.
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> part = tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]]).slice(slice(1, 2), slice(0, 3, 2))
+        >>> part.to_numpy().tolist(), part.encoding.map_text()
+        ([[3.0, 4.0]], '(i, j) -> (i : dense, j : compressed)')
+        """
+        storage, shape = sliced(self._storage, self._shape, slices)
+        return self._made(shape, storage, self._dtype)
+
     def astype(self, dtype: DTypeLike | DType) -> SparseTensor:
         """Returns the tensor with values of another element type; itself where it is that already.
 
@@ -283,8 +308,8 @@ class SparseTensor:
         wanted = DType.of(dtype)
         if wanted == self._dtype:
             return self
-        buffers = (*self._storage.buffers()[:-1], cast_values(self._storage.values, wanted))
-        storage = LevelStorage.from_buffers(self.encoding, self._storage.level_sizes, buffers)
+        values = cast_values(self._storage.values, wanted)
+        storage = replace(self._storage, values=values, _buffers=(*self._storage.buffers()[:-1], values))
         return self._made(self._shape, storage, wanted)
 
     def __repr__(self) -> str:

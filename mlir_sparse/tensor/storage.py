@@ -31,6 +31,8 @@ class LevelStorage:
         coordinates: likewise. The levels of an array-of-structs COO region are
             strided views of one flat array; arrays that are not, are interleaved.
         values: the stored values, explicit zeros and padding included.
+        view: offset, size and stride in each dimension, where the encoding has slices: all the
+            rest then is the parent's.
     """
 
     encoding: Encoding
@@ -38,6 +40,7 @@ class LevelStorage:
     positions: tuple[Array | None, ...]
     coordinates: tuple[Array | None, ...]
     values: Array
+    view: tuple[tuple[int, int, int], ...] = field(default=(), kw_only=True)
     _buffers: tuple[Array, ...] = field(default=(), repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -90,7 +93,7 @@ class LevelStorage:
             flat = taken.next()
             region = regions.get(level, range(level, level + 1))
             for lvl in region:
-                coordinates[lvl] = flat[lvl - level :: len(region)] if len(region) > 1 else flat
+                coordinates[lvl] = flat[..., lvl - level :: len(region)] if len(region) > 1 else flat
         values = taken.last()
         sizes = tuple(level_sizes)
         return LevelStorage(encoding, sizes, tuple(positions), tuple(coordinates), values, _buffers=taken.frozen())
@@ -178,4 +181,4 @@ def _interleave(columns: Sequence[Array]) -> Array:
     )
     if together and first.size > 0:
         return np.lib.stride_tricks.as_strided(first, (first.size * len(columns),), (step,), writeable=False)
-    return np.stack(columns, axis=1).reshape(-1)
+    return np.stack(columns, axis=-1).reshape(*first.shape[:-1], first.shape[-1] * len(columns))

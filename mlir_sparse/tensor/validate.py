@@ -13,12 +13,14 @@ from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.errors import RankError, StorageError
 from mlir_sparse.tensor.arrays import index_array, stored_integers, value_array
+from mlir_sparse.tensor.batches import batch_depth, flat_levels
 from mlir_sparse.tensor.expand import expand_levels
 from mlir_sparse.tensor.faults import storage_faults
 from mlir_sparse.tensor.layout import aos_regions, check_shape, check_supported, has_padding, level_tuples
 from mlir_sparse.tensor.level_check import check_levels
 from mlir_sparse.tensor.level_pack import narrowed_coordinates, with_resolved_widths
 from mlir_sparse.tensor.level_walk import marks_empty
+from mlir_sparse.tensor.plain import from_plain, is_plain, plain_encoding
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import check_width, resolve_widths
 
@@ -47,6 +49,11 @@ def storage_of_levels(
     extents = check_shape(shape, wanted)
     check_supported(wanted)
     _check_presence(wanted, positions, coordinates)
+    if not is_plain(wanted):
+        if batch_depth(wanted):
+            positions, coordinates, values = _of_batches(wanted, extents, positions, coordinates, values)
+        plain, _, kind = storage_of_levels(plain_encoding(wanted), extents, positions, coordinates, values, dtype)
+        return from_plain(plain, extents, wanted), extents, kind
     pos = [None if p is None else index_array(p, f"positions[{lvl}]") for lvl, p in enumerate(positions)]
     crd = [None if c is None else index_array(c, f"coordinates[{lvl}]") for lvl, c in enumerate(coordinates)]
     stored, kind = value_array(values, dtype)
@@ -66,6 +73,24 @@ def storage_of_levels(
     validate_storage(storage, extents)
     check_explicit_value(resolved, storage.values, kind)
     return storage, extents, kind
+
+
+def _of_batches(
+    encoding: Encoding,
+    shape: tuple[int, ...],
+    positions: Sequence[object],
+    coordinates: Sequence[object],
+    values: object,
+) -> tuple[list[Array | None], list[Array | None], Array]:
+    pos = [None if p is None else _index_rows(p, f"positions[{lvl}]") for lvl, p in enumerate(positions)]
+    crd = [None if c is None else _index_rows(c, f"coordinates[{lvl}]") for lvl, c in enumerate(coordinates)]
+    return flat_levels(encoding, encoding.level_sizes(shape), pos, crd, np.asarray(values))
+
+
+def _index_rows(given: object, name: str) -> Array:
+    """Returns integers of any number of axes."""
+    array = np.asarray(given)
+    return index_array(array.reshape(-1) if array.size else [], name).reshape(array.shape)
 
 
 def _foreign_storage(

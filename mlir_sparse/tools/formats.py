@@ -74,16 +74,12 @@ def _ranks(preset: Preset) -> str:
 def works_with(storage: Encoding) -> dict[str, str]:
     """Tells for each common kernel how it takes a storage format, by planning it.
 
-    Slices are of IR only: no tensor is stored in them.
-
     Returns:
         kernel to "runs as stored", "converts first", "converts the result" or "refused".
 
     >>> works_with(encoding("CSR"))["SpMV"]
     'runs as stored'
     """
-    if storage.has_slices:
-        return dict.fromkeys(KERNELS.get(storage.dim_rank, {}), "refused")
     return {name: _outcome(text, storage) for name, text in KERNELS.get(storage.dim_rank, {}).items()}
 
 
