@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import mlir_sparse as ms
+from dialect_tests import oracle
 
 WIDE = "#sparse_tensor.encoding<{{ map = (i, j) -> (i : dense, j : compressed), posWidth = {}, crdWidth = {} }}>"
 ONES = "#sparse_tensor.encoding<{ map = (i, j) -> (i : dense, j : compressed), explicitVal = 1.0 : f64 }>"
@@ -57,3 +58,25 @@ def test_any_formats_together(dense: NDArray[np.float64]) -> None:
         "C(i,j) = A(i,j) + B(i,j) + D(i,j) + E(i,j)", **dict(zip("ABDE", stored, strict=True)), out="ELL"
     )
     np.testing.assert_array_equal(total.to_numpy(), 4 * dense)
+
+
+@pytest.mark.parametrize("extent", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("text", "out"),
+    [
+        ("y +=! A(i,i) + sum(r : x(r) * R(i,i,j))", None),
+        ("C(i,j) = sum(r : x(r) * A(i,j))", "CSR"),
+        ("C(i,j) = x(j) * A(i,j)", "CSR"),
+        ("C(i,j) = R(i,j,k) * A(k,k)", None),
+    ],
+)
+def test_sparse_results_of_loops_that_skip_nothing(
+    rng: np.random.Generator, extent: int, text: str, out: str | None
+) -> None:
+    dense = {"A": 2, "x": 1, "R": 3}
+    arrays = {name: rng.integers(0, 3, (extent,) * rank) for name, rank in dense.items()}
+    stored = {**arrays, "x": ms.tensor(arrays["x"], "SparseVector"), "R": ms.tensor(arrays["R"], "COO")}
+    names = ms.parse(text).inputs
+    result = ms.evaluate(text, tensors={name: stored[name] for name in names}, out=out)
+    actual = result.to_numpy() if isinstance(result, ms.SparseTensor) else result
+    oracle.assert_close(actual, oracle.evaluate(text, {name: arrays[name] for name in names}))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.kernel import KernelSpec, depends_on, vanishes
+from mlir_sparse.kernel import KernelSpec, vanishes
 from mlir_sparse.notation import (
     Access,
     Assignment,
@@ -252,8 +252,7 @@ class _Planner:
 
     def _insert(self, result: str, variables: tuple[IndexVar, ...], term: Term, encoding: Encoding | None) -> str:
         body = self.admission.payload(term.signed, sums=True)
-        sparse = self.values.sparse_names()
-        if not (depends_on(body, sparse) and vanishes(body, sparse)):
+        if not self._skips(body, variables):
             return self._by_way_of_dense(result, variables, (replace(term, body=body, negative=False),), encoding)
         choice = self._choice(Nest(variables, term.indices, body, encoding, True))
         body = self._converted(body, choice)
@@ -336,6 +335,12 @@ class _Planner:
             and {s for a in accesses_of(term.body) for s in a.subscripts}.issuperset(variables)
             for term in terms
         )
+
+    def _skips(self, body: Expr, variables: tuple[IndexVar, ...]) -> bool:
+        """Returns whether loops over sparse operands leave out entries of the result: else all of it is computed."""
+        sparse = self.values.sparse_names()
+        met = {index for access in accesses_of(body) if access.tensor in sparse for index in access.indices}
+        return not met.isdisjoint(variables) and vanishes(body, sparse)
 
     def _reads_sparse(self, node: Expr) -> bool:
         return any(self.values.type_of(access.tensor).encoding is not None for access in accesses_of(node))
