@@ -293,8 +293,8 @@ class SparseTensor:
 
         >>> from mlir_sparse.tensor import tensor
         >>> part = tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]]).slice(slice(1, 2), slice(0, 3, 2))
-        >>> part.to_numpy().tolist(), part.encoding.map_text()
-        ([[3.0, 4.0]], '(i, j) -> (i : dense, j : compressed)')
+        >>> part.to_numpy().tolist(), str(part.encoding.slices[1])
+        ([[3.0, 4.0]], '#sparse_tensor<slice(0, 2, 2)>')
         """
         storage, shape = sliced(self._storage, self._shape, slices)
         return self._made(shape, storage, self._dtype)
