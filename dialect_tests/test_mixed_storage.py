@@ -80,3 +80,18 @@ def test_sparse_results_of_loops_that_skip_nothing(
     result = ms.evaluate(text, tensors={name: stored[name] for name in names}, out=out)
     actual = result.to_numpy() if isinstance(result, ms.SparseTensor) else result
     oracle.assert_close(actual, oracle.evaluate(text, {name: arrays[name] for name in names}))
+
+
+@pytest.mark.parametrize(
+    ("text", "out"),
+    [("C(i,j) = A(i,k) * A(k,j)", "DCSR"), ("C(i,j) = A(i,j) + A(i,j)", "CSR")],
+    ids=["workspace", "positions"],
+)
+def test_results_whose_loops_have_no_room_are_refused(text: str, out: str) -> None:
+    # Compiled code does not look at what malloc returns: without a check this ends the process.
+    huge = 1 << 44
+    A = ms.tensor((np.array([[5], [huge - 1]]), np.ones(1)), "DCSR", shape=(huge, huge))
+    kernel = ms.compile(text, A=A, out=out)
+    for _ in range(2):
+        with pytest.raises(ms.TooLargeError, match=r"expected the loops over a result of shape .* to fit in"):
+            kernel(A)

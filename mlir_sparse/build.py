@@ -162,6 +162,7 @@ def _call_stage(function: lower.Function, program: plan.Program, addresses: Mapp
         output.dtype,
         output.encoding,
         step.meeting is plan.Meeting.CONTINUE,
+        step.gathers,
     )
 
 

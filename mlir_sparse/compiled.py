@@ -15,7 +15,7 @@ from mlir_sparse import _native, kernel, pipeline, plan, runtime
 from mlir_sparse._native import __version__
 from mlir_sparse.build import Build, Stage
 from mlir_sparse.dtypes import DType
-from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, OperandError
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.runtime import arguments
@@ -45,8 +45,8 @@ class Kernel:
         self.parameters = spec.assignment.inputs
         self._builds: dict[_Types, Build] = {}
         self._lock = threading.Lock()
-        # The function called last and the storage it returns, tried first: it returns None for arguments not its own.
-        self._last: tuple[_native.Launcher, Encoding | None] | None = None
+        # The function called last, tried first: it returns None for arguments not its own.
+        self._last: _native.Launcher | None = None
 
     def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
         """Computes the result.
@@ -65,9 +65,9 @@ class Kernel:
         """
         last = self._last
         if last is not None and not named:
-            returned = last[0](operands, out)
+            returned = last(operands, out)
             if returned is not None:
-                return returned if last[1] is None else runtime.finish_sparse(last[1], *returned)
+                return returned
         return self._call(self._bind(operands, named), out)
 
     def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:

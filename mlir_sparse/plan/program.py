@@ -70,6 +70,12 @@ class Generic:
         """Returns the name of the value computed."""
         return self.target.tensor
 
+    @property
+    def gathers(self) -> bool:
+        """Returns whether a reduction runs outside the result's last variable, whose row must then be gathered."""
+        variables = self.target.subscripts
+        return bool(self.reductions) and set(self.loops[: len(variables)]) != set(variables)
+
     def __str__(self) -> str:
         order = ", ".join(map(str, self.loops)) or "no loops"
         sign = (

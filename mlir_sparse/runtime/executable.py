@@ -40,6 +40,7 @@ class Call:
         dtype: the result's element type.
         encoding: the result's storage; None for a dense array.
         continues: whether it adds to what the result holds.
+        gathers: whether rows of a sparse result are gathered in a workspace before they are stored.
     """
 
     launcher: _native.Launcher
@@ -51,6 +52,7 @@ class Call:
     dtype: DType
     encoding: Encoding | None
     continues: bool
+    gathers: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,14 @@ class Executable:
     module: CompiledModule | LoadedModule = field(repr=False)
 
     @property
-    def direct(self) -> tuple[_native.Launcher, Encoding | None] | None:
-        """Returns the function of a program that is one call, and the storage of its result; None for any other."""
+    def direct(self) -> _native.Launcher | None:
+        """Returns the function of a program that is one call with a dense result; None for any other.
+
+        A sparse result is allocated by the call itself, which is checked for room first.
+        """
         match self.stages:
-            case (Call(launcher=launcher, encoding=encoding),):
-                return launcher, encoding
+            case (Call(launcher=launcher, encoding=None),):
+                return launcher
             case _:
                 return None
 
@@ -149,6 +154,7 @@ def _call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int]) 
     )
     if stage.encoding is None:
         return _call_dense(stage, ready, values.get(stage.result), extents, frames)
+    _check_room(stage, stage.encoding, tuple(extents[variable] for variable in stage.variables))
     returned = stage.launcher(ready)
     if returned is None:
         raise _refused(stage)
@@ -180,6 +186,19 @@ def _check_coordinates(encoding: Encoding, level_sizes: Sequence[int]) -> None:
     for kind, size in zip(encoding.level_types, level_sizes, strict=True):
         if kind.has_coordinates and size:
             check_width("crdWidth", encoding.crd_width, size - 1)
+
+
+def _check_room(stage: Call, encoding: Encoding, shape: tuple[int, ...]) -> None:
+    """Refuses results whose loops allocate more than there is: compiled code does not look at what malloc returns.
+
+    Positions below dense levels are allocated whole, and so is the workspace that a
+    row of the result may be gathered in: a value, a mark and a coordinate for each of its places.
+    """
+    sizes = encoding.level_sizes(shape)
+    depth = next(level for level, kind in enumerate(encoding.level_types) if kind.has_positions)
+    positions = (math.prod(sizes[:depth]) + 1) * (encoding.pos_width or 64) // 8
+    workspace = sizes[-1] * (stage.dtype.itemsize + 1 + 8) if stage.gathers else 0
+    check_fits(positions + workspace, f"the loops over a result of shape {shape} in {encoding.map_text()}")
 
 
 def _call_dense(
