@@ -164,8 +164,6 @@ def test_as_operand_and_result(text: str) -> None:
 
 def test_what_is_refused() -> None:
     made = tensor(ARRAYS["random"], "BatchedCSR")
-    with pytest.raises(UnsupportedError, match="levels of one tree to draw, but got batches"):
-        made.storage.draw()
     with pytest.raises(UnsupportedError, match="expected storage of a whole tensor"):
         level_view(made)
     with pytest.raises(UnsupportedError, match="levels are its dimensions"):

@@ -19,7 +19,7 @@ from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import check_width, width_dtype
 
-__all__ = ["batch_depth", "flat_levels", "from_batches", "to_batches"]
+__all__ = ["batch_depth", "flat_levels", "from_batches", "one_batch", "to_batches"]
 
 
 def batch_depth(encoding: Encoding) -> int:
@@ -68,6 +68,41 @@ def from_batches(storage: LevelStorage, plain: Encoding) -> LevelStorage:
     width = max((p.dtype.itemsize * 8 for p in positions if p is not None), default=given.pos_width)
     resolved = plain.with_widths(width, given.crd_width)
     return LevelStorage(resolved, storage.level_sizes, tuple(positions), tuple(coordinates), values)
+
+
+def one_batch(
+    storage: LevelStorage, plain: Encoding, index: tuple[int, ...]
+) -> tuple[LevelStorage, tuple[int, ...], int]:
+    """Returns a batch as plain storage, whose arrays are parts of the given ones.
+
+    Args:
+        storage: batches.
+        plain: the encoding with dense levels for the batch levels.
+        index: the batch's coordinate in each batch level.
+
+    Returns:
+        storage with one coordinate in each batch level; how many coordinates of each level lie unused
+        behind those of the batch; how many values do.
+    """
+    given, rank = storage.encoding, storage.encoding.lvl_rank
+    sizes = (*(1 for _ in index), *storage.level_sizes[len(index) :])
+    positions: list[Array | None] = [None] * rank
+    coordinates: list[Array | None] = [None] * rank
+    room, count = [0] * rank, 1
+    for level in range(len(index), rank):
+        pos, crd = storage.positions[level], storage.coordinates[level]
+        if given.level_types[level].format is LevelFormat.DENSE:
+            count *= sizes[level]
+        if pos is not None:
+            positions[level] = pos[index][: count + 1]
+            count = int(pos[index][count])
+        if crd is not None:
+            coordinates[level] = crd[index][:count]
+            room[level] = crd.shape[-1] - count
+    resolved = plain.with_widths(given.pos_width, given.crd_width)
+    values = storage.values[index]
+    part = LevelStorage(resolved, sizes, tuple(positions), tuple(coordinates), values[:count])
+    return part, tuple(room), values.size - count
 
 
 def flat_levels(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from mlir_sparse.errors import OperandError, UnsupportedError
-from mlir_sparse.tensor.batches import batch_depth
+from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor.draw_svg import svg_of
 from mlir_sparse.tensor.draw_text import text_of
-from mlir_sparse.tensor.level_tree import level_tree
+from mlir_sparse.tensor.picture import picture_of
 
 if TYPE_CHECKING:  # the storage draws itself with this module
     from mlir_sparse.tensor.storage import LevelStorage
@@ -24,20 +23,14 @@ def draw_storage(storage: LevelStorage, format: PictureFormat, columns: int) -> 
     Args:
         storage: what to draw.
         format: `text` or `svg`.
-        columns: how many values, and parents without any, there is room for.
+        columns: how many values, and parents without any, there is room for in each tree.
 
     Raises:
         OperandError: for another format, or for no columns.
-        UnsupportedError: for batches.
     """
     if format not in get_args(PictureFormat):
         raise OperandError(f"expected 'text' or 'svg' as format of a picture, but got {format!r}")
     if columns < 1:
         raise OperandError(f"expected room for 1 column or more, but got {columns}")
-    if batch_depth(storage.encoding):
-        raise UnsupportedError(
-            f"expected levels of one tree to draw, but got batches in {storage.encoding.map_text()}: "
-            "convert to dense for batch first"
-        )
-    tree = level_tree(storage, columns)
-    return text_of(tree) if format == "text" else svg_of(tree)
+    picture = picture_of(storage, columns)
+    return text_of(picture) if format == "text" else svg_of(picture)

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from mlir_sparse.tensor.level_tree import Cell, LevelRow, LevelTree
+from mlir_sparse.tensor.picture import Picture, left_out_text
 
 __all__ = ["svg_of"]
 
-_CELL, _BOX, _BAND, _MARGIN = 34, 22, 58, 12
+_CELL, _BOX, _BAND, _MARGIN, _LABEL = 34, 22, 58, 12, 20
 _CHARACTER = 7.3  # the width of one at 12 px in every common monospaced font
 _INK, _FAINT, _STORED, _VALUE = "#222", "#999", "#dbe9f6", "#fde9c9"
 
 
-def svg_of(tree: LevelTree) -> str:
-    """Returns the tree as SVG: filled boxes are in memory, dashed ones counted, positions above."""
-    frame = _Frame.of(tree)
-    parts = [_text(_MARGIN, _MARGIN + 12, tree.title, "start")]
-    parents: tuple[Cell, ...] = ()
-    for level, row in enumerate(tree.levels):
-        parts += _level(frame, row, level, parents)
-        parents = row.nodes
-    at = len(tree.levels)
-    parts += _edges(frame, parents, tree.values, at)
-    parts.append(_text(_MARGIN, frame.y(at) + 4, "values", "start"))
-    parts += _boxes(frame, tree.values, at, _VALUE)
-    parts += _more(frame, at, tree.cut)
+def svg_of(picture: Picture) -> str:
+    """Returns the trees as SVG: filled boxes are in memory, dashed ones counted, positions above."""
+    frame = _Frame.of(picture)
+    parts = [_text(_MARGIN, _MARGIN + 12, picture.title, "start")]
+    for tree in picture.trees:
+        parts += _tree(frame, tree)
+        frame = replace(frame, top=frame.top + _height(tree))
+    if picture.left_out:
+        parts.append(_text(_MARGIN, frame.top + _LABEL, left_out_text(picture), "start"))
     width, height = frame.width, frame.height
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
@@ -36,24 +33,48 @@ def svg_of(tree: LevelTree) -> str:
     return "\n".join([head, f'<rect width="{width:g}" height="{height:g}" fill="white"/>', *parts, "</svg>", ""])
 
 
+def _tree(frame: _Frame, tree: LevelTree) -> Iterator[str]:
+    if tree.label:
+        yield _text(_MARGIN, frame.top + _LABEL, tree.label, "start")
+        frame = replace(frame, top=frame.top + _LABEL)
+    parents: tuple[Cell, ...] = ()
+    for level, row in enumerate(tree.levels):
+        yield from _level(frame, row, level, parents)
+        parents = row.nodes
+    at = len(tree.levels)
+    yield from _edges(frame, parents, tree.values, at)
+    yield _text(_MARGIN, frame.y(at) + 4, "values", "start")
+    yield from _boxes(frame, tree.values, at, _VALUE)
+    yield from _more(frame, at, tree.cut)
+
+
+def _height(tree: LevelTree) -> float:
+    return (len(tree.levels) + 1) * _BAND + (_LABEL if tree.label else 0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where columns and levels are."""
+    """Where columns and levels are, those of the tree that begins at `top`."""
 
     left: float
     cell: float
     width: float
     height: float
+    top: float = _MARGIN + 24
 
     @staticmethod
-    def of(tree: LevelTree) -> _Frame:
-        texts = [cell.text for row in tree.levels for cell in (*row.nodes, *row.positions)]
-        longest = max(map(len, [*texts, *(cell.text for cell in tree.values), "..."]))
+    def of(picture: Picture) -> _Frame:
+        trees = picture.trees
+        rows = [row for tree in trees for row in tree.levels]
+        texts = [cell.text for row in rows for cell in (*row.nodes, *row.positions)]
+        longest = max(map(len, [*texts, *(cell.text for tree in trees for cell in tree.values), "..."]))
         cell = max(_CELL, longest * _CHARACTER + 10)
-        labels = [part for row in tree.levels for part in (row.title, row.coordinates)]
-        left = _MARGIN * 2 + max(map(len, labels)) * _CHARACTER
-        width = max(left + (tree.columns + 2) * cell, 2 * _MARGIN + len(tree.title) * _CHARACTER)
-        return _Frame(left, cell, width, _MARGIN * 2 + 24 + (len(tree.levels) + 1) * _BAND)
+        labels = [part for row in rows for part in (row.title, row.coordinates)]
+        left = _MARGIN * 2 + max(map(len, labels), default=0) * _CHARACTER
+        columns = max((tree.columns for tree in trees), default=0)
+        width = max(left + (columns + 2) * cell, 2 * _MARGIN + len(picture.title) * _CHARACTER)
+        height = _MARGIN * 2 + 24 + sum(map(_height, trees)) + (_LABEL if picture.left_out else 0)
+        return _Frame(left, cell, width, height)
 
     def x(self, cell: Cell) -> float:
         """Returns the middle of a node over its columns."""
@@ -61,7 +82,7 @@ class _Frame:
 
     def y(self, level: int) -> float:
         """Returns the middle of the boxes of a level."""
-        return _MARGIN + 50 + level * _BAND
+        return self.top + 26 + level * _BAND
 
 
 def _level(frame: _Frame, row: LevelRow, level: int, parents: tuple[Cell, ...]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mlir_sparse.tensor.level_tree import Cell, LevelTree
+from mlir_sparse.tensor.picture import Picture, left_out_text
 
 __all__ = ["text_of"]
 
@@ -12,8 +13,18 @@ _MORE = "..."
 _BETWEEN = 2
 
 
-def text_of(tree: LevelTree) -> str:
-    """Returns the tree as lines of text, the outermost level first, each coordinate above what is under it."""
+def text_of(picture: Picture) -> str:
+    """Returns the trees as lines of text, the outermost level first, each coordinate above what is under it."""
+    lines = [picture.title]
+    for tree in picture.trees:
+        lines += ["", tree.label] if tree.label else []
+        lines += _tree_lines(tree)
+    if picture.left_out:
+        lines += ["", left_out_text(picture)]
+    return "\n".join(lines)
+
+
+def _tree_lines(tree: LevelTree) -> list[str]:
     offsets = _offsets(tree)
     lines: list[tuple[str, str, str]] = []
     above: Sequence[Cell] = ()
@@ -27,7 +38,7 @@ def text_of(tree: LevelTree) -> str:
         above = row.nodes
     lines.append(("", "", _branches(above, offsets)))
     lines.append(("values", "", _numbers(tree.values, offsets, tree.cut)))
-    return "\n".join([tree.title, *_in_columns(lines)])
+    return _in_columns(lines)
 
 
 def _offsets(tree: LevelTree) -> list[int]:

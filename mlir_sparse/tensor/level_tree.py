@@ -18,7 +18,7 @@ from mlir_sparse.tensor.layout import aos_regions
 from mlir_sparse.tensor.level_children import ChildReader
 from mlir_sparse.tensor.storage import LevelStorage
 
-__all__ = ["GAP", "Cell", "LevelRow", "LevelTree", "level_tree"]
+__all__ = ["GAP", "Batch", "Cell", "LevelRow", "LevelTree", "level_tree"]
 
 GAP = "_"
 """What stands for the coordinate and the value of a place that no parent reaches."""
@@ -67,16 +67,16 @@ class LevelRow:
 
 @dataclass(frozen=True, slots=True)
 class LevelTree:
-    """All that a picture shows.
+    """What a picture shows of a tensor, or of a batch.
 
     Args:
-        title: the map and the sizes of the levels.
+        label: which batch it is, empty without batches.
         levels: from the outermost.
         values: the leaves.
         columns: how many are drawn.
     """
 
-    title: str
+    label: str
     levels: tuple[LevelRow, ...]
     values: tuple[Cell, ...]
     columns: int
@@ -87,27 +87,51 @@ class LevelTree:
         return any(row.cut for row in self.levels)
 
 
-def level_tree(storage: LevelStorage, columns: int) -> LevelTree:
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Which part of the levels a tree is of.
+
+    Args:
+        label: the name of the batch.
+        index: its coordinates in the batch levels.
+        room: how many coordinates of each level are beyond those of the batch.
+        values: how many values are.
+    """
+
+    label: str
+    index: tuple[int, ...]
+    room: tuple[int, ...]
+    values: int
+
+
+def level_tree(storage: LevelStorage, columns: int, batch: Batch | None = None) -> LevelTree:
     """Returns the first columns of the level tree; the time it takes depends on these, not on the storage.
+
+    Args:
+        storage: plain storage, of one batch where a batch is given.
+        columns: how many to give out.
+        batch: the batch that the storage is of.
 
     >>> from mlir_sparse.tensor import tensor
     >>> tree = level_tree(tensor([[0.0, 2.0], [3.0, 4.0]]).storage, 10)
     >>> [cell.text for cell in tree.levels[1].positions], [cell.text for cell in tree.levels[1].nodes]
     (['0', '1', '3'], ['1', '0', '1'])
     """
-    walk = _Walk(storage, columns)
-    walk.below(0, 0)
+    walk = _Walk(storage, columns, batch.index if batch else ())
+    walk.below(len(walk.path), 0)
+    ends = walk.columns
+    if batch is not None:
+        walk.add_room(batch)
     encoding = storage.encoding
     rows = []
-    for level, spec in enumerate(encoding.levels):
+    for level, spec in list(enumerate(encoding.levels))[len(walk.path) :]:
         expr = spec.expr.to_text(encoding.dim_names, encoding.symbol_names)
         kind = spec.type.to_text(encoding.dim_names, encoding.symbol_names)
-        nodes, positions = tuple(walk.nodes[level]), tuple(walk.positions(level))
+        nodes, positions = tuple(walk.nodes[level]), tuple(walk.positions(level, ends))
         name = _coordinates_name(storage, level)
         rows.append(LevelRow(f"level {level}, {expr} : {kind}", name, nodes, positions, level >= walk.cut_from))
-    sizes = " x ".join(map(str, storage.level_sizes))
-    title = f"{encoding.map_text()}, levels of {sizes}"
-    return LevelTree(title, tuple(rows), tuple(walk.values), max(1, walk.columns))
+    label = batch.label if batch else ""
+    return LevelTree(label, tuple(rows), tuple(walk.values), max(1, walk.columns))
 
 
 def _coordinates_name(storage: LevelStorage, level: int) -> str:
@@ -122,11 +146,11 @@ def _coordinates_name(storage: LevelStorage, level: int) -> str:
 class _Walk:
     """Visits nodes parents first and gives out columns until there are none left."""
 
-    def __init__(self, storage: LevelStorage, limit: int) -> None:
+    def __init__(self, storage: LevelStorage, limit: int, above: tuple[int, ...]) -> None:
         self.storage = storage
         self.limit = limit
         self.reader = ChildReader(storage)
-        self.path: list[int] = []
+        self.path = list(above)
         self.columns = 0
         self.rank = storage.encoding.lvl_rank
         self.cut_from = self.rank
@@ -160,18 +184,31 @@ class _Walk:
         self.columns = max(self.columns, start + 1)
         self.nodes[level].append(Cell(GAP if coordinate is None else str(coordinate), start, self.columns, children))
 
-    def positions(self, level: int) -> Iterator[Cell]:
+    def add_room(self, batch: Batch) -> None:
+        """Gives columns to what a batch stores beyond its own, since another batch is longer."""
+        if self.cut_from < self.rank:
+            return
+        begin = self.columns
+        rows = [*zip(self.nodes, batch.room, range(self.rank), strict=True), (self.values, batch.values, self.rank - 1)]
+        for cells, count, level in rows:
+            stop = min(begin + count, self.limit)
+            cells += [Cell(GAP, column, column + 1) for column in range(begin, stop)]
+            self.columns = max(self.columns, stop)
+            if begin + count > self.limit:
+                self.cut_from = min(self.cut_from, level)
+
+    def positions(self, level: int, ends: int) -> Iterator[Cell]:
         """Yields the positions of the parents drawn, and where the last parent of all ends."""
         stored = self.storage.positions[level]
         if stored is None:
             return
         loose = self.storage.encoding.level_types[level].format is LevelFormat.LOOSE_COMPRESSED
         starts = [column for _, column in self.parents[level]]
-        for (parent, column), stop in zip(self.parents[level], [*starts[1:], self.columns], strict=True):
+        for (parent, column), stop in zip(self.parents[level], [*starts[1:], ends], strict=True):
             text = f"{stored[2 * parent]}:{stored[2 * parent + 1]}" if loose else str(stored[parent])
             yield Cell(text, column, max(stop, column + 1))
         if not loose:
-            end = max(1, self.columns)
+            end = max(1, ends)
             yield Cell(str(stored[-1]), end, end + 1)
 
 

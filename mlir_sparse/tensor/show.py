@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.memory import in_units
 
@@ -30,18 +31,22 @@ def describe_tensor(tensor: SparseTensor, *, entries: bool) -> str:
     sizes = ",".join(map(str, tensor.shape))
     dtype = tensor.type.dtype
     count = f"{tensor.nse} entr{'y' if tensor.nse == 1 else 'ies'}"
-    widths = "" if encoding.pos_width == encoding.crd_width == 32 else _widths(tensor)
-    head = f"SparseTensor {dtype}[{sizes}] {encoding.map_text()}{widths}, {count}, {in_units(tensor.nbytes)}"
+    head = f"SparseTensor {dtype}[{sizes}] {encoding.map_text()}{_parameters(encoding)}, {count}"
+    head += f", {in_units(tensor.nbytes)}"
     return "\n".join([head, *_entry_lines(tensor)]) if entries else f"<{head}>"
 
 
-def _widths(tensor: SparseTensor) -> str:
-    return f", posWidth = {tensor.encoding.pos_width}, crdWidth = {tensor.encoding.crd_width}"
+def _parameters(encoding: Encoding) -> str:
+    """Returns what an encoding has beside its map; the most common widths go without saying."""
+    widths = f", posWidth = {encoding.pos_width}, crdWidth = {encoding.crd_width}"
+    text = "" if encoding.pos_width == encoding.crd_width == 32 else widths
+    text += "" if encoding.explicit_val is None else f", explicitVal = {encoding.explicit_val}"
+    return text + ("" if encoding.implicit_val is None else f", implicitVal = {encoding.implicit_val}")
 
 
 def _entry_lines(tensor: SparseTensor) -> list[str]:
     if tensor.storage.values.size > _EXPANDED:
-        return []
+        return ["  ..."]
     dims, values = expand_dims(tensor.storage, tensor.shape)
     lines = []
     for entry in range(min(values.size, _SHOWN)):
@@ -49,4 +54,6 @@ def _entry_lines(tensor: SparseTensor) -> list[str]:
         lines.append(f"  ({where}{',' if len(dims) == 1 else ''}) {values[entry]}")
     if values.size > _SHOWN:
         lines.append(f"  ... {values.size - _SHOWN} more")
+    if padding := tensor.nse - values.size:  # blocks, bands and n:m groups are stored whole
+        lines.append(f"  and {padding} stored zero{'' if padding == 1 else 's'}")
     return lines

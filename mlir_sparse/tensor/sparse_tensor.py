@@ -227,12 +227,14 @@ class SparseTensor:
     def spy(self, path: str | os.PathLike[str] | None = None) -> str:
         """Returns a picture of where entries are stored, as SVG; explicit zeros count, the padding of blocks does not.
 
+        Tensors with more dimensions than two, batches among them, have a panel for each
+        matrix in their last two, or for each run of matrices where there are many.
+
         Args:
             path: a file to write as well, in the format of its name (`.svg`, `.png`, `.pdf`).
 
         Raises:
             MissingPackageError: without matplotlib (extra `plot`).
-            RankError: for more dimensions than two.
         """
         from mlir_sparse.tensor.spy import spy  # matplotlib is optional
 

@@ -103,13 +103,13 @@ class LevelStorage:
 
         A coordinate stands above what is stored under it, a position above the
         first coordinate it leads to. `(coordinates)` in brackets are counted, not
-        stored; `_` is room between parents that nothing uses, `...` what the
-        picture has no room for (after Chou et al. 2018, figure 4). The documentation
-        has [every preset drawn](pictures.html).
+        stored; `_` is room between parents, or behind a batch, that nothing uses, `...`
+        what the picture has no room for (after Chou et al. 2018, figure 4). Batches
+        have a tree each. The documentation has [every preset drawn](pictures.html).
 
         Args:
             format: `text`, or `svg` for a self-contained SVG document.
-            columns: how many values, and parents without any, to draw.
+            columns: how many values, and parents without any, to draw of each tree.
 
         >>> from mlir_sparse.tensor import tensor
         >>> print(tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [3.0, 0.0, 4.0]]).storage.draw())
