@@ -192,10 +192,41 @@ def test_explain_names_loops_levels_and_reasons() -> None:
 def test_explain_shows_unions_and_conversions() -> None:
     told = ms.compile("C(i,j) = A(i,j) + B(i,j)", A=CSR, B="f64[?,?] DCSC").explain()
     assert "convert B from f64[?,?] DCSC" in told
-    assert "because: loops run i, j" in told
+    assert "because: its levels run j, i, the loops i, j" in told
     assert " | " in told.split("for j")[1].splitlines()[0]
     blocked = ms.compile("y(i) = A(i,j) * x(j)", A="f64[?,?] BSR(2, 2)", x=VECTOR).explain()
     assert "the sparsifier orders the loops of blocked storage itself" in blocked
+
+
+@pytest.mark.parametrize(
+    ("stored", "reason"),
+    [
+        ("BSR(2, 2)", "loops over blocks join neither another sparse operand nor a sparse result"),
+        ("NV_24", "loops over blocks join neither another sparse operand nor a sparse result"),
+        ("DIA", "the sparsifier makes no loops of (i, j) -> (j - i : compressed, i : range)"),
+        ("CSR_SLICE", "loops run over whole tensors, a slice is a part of its parent's buffers"),
+        ("UnorderedCOO", "coordinates in no order join neither another sparse operand nor a sparse result"),
+        ("CSC", "its levels run j, i, the loops i, j"),
+        ("(i, j) -> (i : compressed(nonunique), j : compressed)", "of entries with equal coordinates"),
+    ],
+)
+def test_explain_says_what_keeps_an_operand_out_of_the_loops(stored: str, reason: str) -> None:
+    told = ms.compile("C(i,j) = A(i,j) * B(i,j)", A=f"f64[?,?] {stored}", B=CSR, out="CSR").explain()
+    assert f"because: {reason}" in told, told
+    assert "convert A from" in told
+
+
+def test_loops_follow_the_text_where_all_operands_are_converted() -> None:
+    told = ms.compile("C(i,j) = A(i,j) + B(i,j)", A="f64[?,?] BSR(2, 2)", B="f64[?,?] BSR(3, 3)").explain()
+    assert told.index("for i (parallel)") < told.index("for j (parallel)")
+
+
+def test_maps_whose_least_coordinate_varies_with_the_shape_are_converted() -> None:
+    """`l0 - j` is i, and starts at 1 less the number of columns: no number that a subscript can add."""
+    told = ms.compile(
+        "y(i) = A(i,j) * x(j)", A="f64[?,?] (i, j) -> (i + j : compressed, j : dense)", x=VECTOR
+    ).explain()
+    assert "because: the sparsifier makes no loops of (i, j) -> (i + j : compressed, j : dense)" in told
 
 
 # -- refusals -----------------------------------------------------------------------------------------------

@@ -24,6 +24,9 @@ FORMATS = [
     "UpperSkyline",
     "HashedRows",
     NESTED,
+    # Their least coordinates vary with the other extent.
+    "(i, j) -> (i + j : compressed, j : compressed)",
+    "(i, j) -> (-i : dense, j : compressed)",
 ]
 KERNELS = [
     ("y(i) = A(i,j) * x(j)", "dense"),

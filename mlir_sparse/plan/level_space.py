@@ -31,17 +31,20 @@ class LevelNest:
         payload: the computation, the operand read as `view`.
         loops: the loop order: levels first, then what the operand does not have.
         frames: for each variable that levels only add up to, where it runs.
+        fixed: whether each of these counts from 0 at every size of the tensor. The least of `l0 - j` is
+            1 less the number of columns, which is no number that a subscript can add.
     """
 
     target: Access
     payload: Expr
     loops: tuple[IndexVar, ...]
     frames: tuple[Frame, ...]
+    fixed: bool
 
     @property
     def lowers(self) -> bool:
         """Returns whether the sparsifier takes the nest: no loop may stand in two subscripts of one tensor."""
-        return not any(_repeats(access) for access in (self.target, *accesses_of(self.payload)))
+        return self.fixed and not any(_repeats(access) for access in (self.target, *accesses_of(self.payload)))
 
 
 def space_of(encoding: Encoding) -> LevelSpace | None:
@@ -70,17 +73,21 @@ def level_nest(
     levels = _level_variables(space, variables, others)
     instead: dict[IndexVar, Subscript] = {}
     frames: list[Frame] = []
+    fixed = True
     for dim, variable in enumerate(variables):
         if variable in levels:
             continue
         subscript = _from_zero(space, dim, levels)
+        fixed = fixed and subscript is not None
+        if subscript is None:
+            continue
         instead[variable] = subscript
         frames.append(Frame(variable, subscript, access.tensor, dim))
     moved = {a: replace(a, subscripts=tuple(_moved(s, instead) for s in a.subscripts)) for a in accesses_of(payload)}
     moved[access] = Access(view, levels)
     subscripts = tuple(_moved(s, instead) for s in target.subscripts)
     return LevelNest(
-        replace(target, subscripts=subscripts), substitute(payload, moved), (*levels, *others), tuple(frames)
+        replace(target, subscripts=subscripts), substitute(payload, moved), (*levels, *others), tuple(frames), fixed
     )
 
 
@@ -115,15 +122,22 @@ def _level_variables(
     return tuple(found)
 
 
-def _from_zero(space: LevelSpace, dim: int, levels: tuple[IndexVar, ...]) -> AffineSubscript:
-    """Returns a dimension as a sum of levels, counted from the least value it takes."""
+def _from_zero(space: LevelSpace, dim: int, levels: tuple[IndexVar, ...]) -> AffineSubscript | None:
+    """Returns a dimension as a sum of levels, counted from the least value it takes; None if that varies with sizes."""
     expr, (low, _) = space.lvl_to_dim.results[dim], space.dim_bounds[dim]
-    # The sizes of the tensor cancel: any will do.
-    sizes = (1,) * space.lvl_to_dim.num_symbols
-    at_zero = _at(expr, len(levels), None, sizes)
-    factors = [_at(expr, len(levels), level, sizes) - at_zero for level in range(len(levels))]
+    symbols = space.lvl_to_dim.num_symbols
+    # All is linear, so that sizes cancel if one more of each changes nothing.
+    ones = (1,) * symbols
+    constants = {
+        _at(expr, len(levels), None, sizes) - int(low.evaluate((), sizes))
+        for sizes in (ones, *(tuple(1 + (s == more) for s in range(symbols)) for more in range(symbols)))
+    }
+    if len(constants) > 1:
+        return None
+    at_zero = _at(expr, len(levels), None, ones)
+    factors = [_at(expr, len(levels), level, ones) - at_zero for level in range(len(levels))]
     terms = tuple((factor, levels[level]) for level, factor in enumerate(factors) if factor)
-    return AffineSubscript(terms, at_zero - int(low.evaluate((), sizes)))
+    return AffineSubscript(terms, constants.pop())
 
 
 def _at(expr: AffineExpr, levels: int, one: int | None, sizes: tuple[int, ...]) -> int:

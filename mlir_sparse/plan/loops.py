@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, permutations
 
 from mlir_sparse.encoding import Encoding, TensorType
@@ -24,6 +24,7 @@ from mlir_sparse.plan.storage import (
     takes_alone,
     takes_as_result,
     takes_shared,
+    why_converted,
 )
 from mlir_sparse.plan.terms import accesses_of, replace_accesses
 
@@ -63,6 +64,7 @@ class LoopChoice:
     Args:
         order: the loops, outermost first.
         conversions: (access, type) of each operand to convert first.
+        reasons: why, for each of these.
         storage: the storage that the loops insert into; None for a dense result.
         in_order: whether the sparsifier must keep this order.
         cost: estimated loop steps, conversions included.
@@ -73,6 +75,7 @@ class LoopChoice:
     storage: Encoding | None
     in_order: bool
     cost: float
+    reasons: tuple[str, ...] = ()
 
 
 def choose_loops(nest: Nest, types: Mapping[str, TensorType]) -> LoopChoice | None:
@@ -84,7 +87,11 @@ def choose_loops(nest: Nest, types: Mapping[str, TensorType]) -> LoopChoice | No
         if (choice := _evaluate(nest, order, types)) is not None
     ]
     # `min` takes the first of equals: the order of the text.
-    return min(found, key=lambda choice: choice.cost, default=None)
+    best = min(found, key=lambda choice: choice.cost, default=None)
+    if best is None:
+        return None
+    reasons = (_reason(nest, access, types[access.tensor], best.order) for access, _ in best.conversions)
+    return replace(best, reasons=tuple(reasons))
 
 
 def _evaluate(nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, TensorType]) -> LoopChoice | None:
@@ -93,11 +100,12 @@ def _evaluate(nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, Tenso
         if not _can_insert(nest, order):
             return None
         storage = _result_storage(nest, order)
-        # The result's entries are at most the steps of the loops over its own variables.
-        own = tuple(variable for variable in order if variable in nest.variables)
-        output_cost = nest_cost(own, nest.payload, types) if nest.output not in (None, storage) else 0.0
     conversions = _conversions(nest, order, types)
     payload, after = _after(nest.payload, types, conversions)
+    if storage is not None and nest.output not in (None, storage):
+        # The result's entries are at most the steps of the loops over its own variables.
+        own = tuple(variable for variable in order if variable in nest.variables)
+        output_cost = nest_cost(own, payload, after)
     cost = (
         nest_cost(order, payload, after)
         * _kept(conversions, types)
@@ -152,6 +160,17 @@ def _wanted(
         return None
     dims = sorted(range(kind.rank), key=lambda dim: _position(access, dim, order))
     return ordered_as(kind, tuple(dims))
+
+
+def _reason(nest: Nest, access: Access, kind: TensorType, order: tuple[IndexVar, ...]) -> str:
+    """Returns why an operand cannot stay as it is under a loop order."""
+    assert kind.encoding is not None
+    levels = level_variables(access, kind.encoding)
+    if kind.encoding.is_native and not kind.encoding.has_slices and not _follows(levels, order):
+        return f"its levels run {', '.join(map(str, levels))}, the loops {', '.join(map(str, order))}"
+    if takes_alone(kind.encoding) and not _has_room(nest, kind):
+        return "loops over blocks run beyond the last index, where an affine subscript has no room"
+    return why_converted(kind.encoding)
 
 
 def _has_room(nest: Nest, kind: TensorType) -> bool:

@@ -291,8 +291,8 @@ class _Planner:
 
     def _converted(self, body: Expr, choice: LoopChoice) -> Expr:
         names = {
-            access: self.values.convert(access.tensor, kind, f"loops run {', '.join(map(str, choice.order))}")
-            for access, kind in choice.conversions
+            access: self.values.convert(access.tensor, kind, reason)
+            for (access, kind), reason in zip(choice.conversions, choice.reasons, strict=True)
         }
         return replace_accesses(body, names)
 

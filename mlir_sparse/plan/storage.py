@@ -23,6 +23,7 @@ __all__ = [
     "takes_alone",
     "takes_as_result",
     "takes_shared",
+    "why_converted",
 ]
 
 _COMPRESSED = LevelType(LevelFormat.COMPRESSED)
@@ -86,6 +87,27 @@ def _walked(level: LevelType, below: LevelType | None) -> bool:
     if below is not None and below.format is LevelFormat.SINGLETON:
         return True
     return level.unique and (below is None or level.format is not LevelFormat.SINGLETON)
+
+
+def why_converted(encoding: Encoding) -> str:
+    """Returns what keeps a tensor so stored out of a loop nest that other sparse tensors take part in.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> why_converted(encoding("BSR(2, 2)"))
+    'loops over blocks join neither another sparse operand nor a sparse result'
+    """
+    types = encoding.level_types
+    if encoding.has_slices:
+        return "loops run over whole tensors, a slice is a part of its parent's buffers"
+    if any(t.format is LevelFormat.BATCH for t in types):
+        return "loops run over one tensor, a batch is as many as it has"
+    if not encoding.is_native:
+        return f"the sparsifier makes no loops of {encoding.map_text()}"
+    if not encoding.is_permutation or any(t.functions.children is Children.KEPT for t in types):
+        return "loops over blocks join neither another sparse operand nor a sparse result"
+    if not _visits_all(encoding):
+        return "of entries with equal coordinates the sparsifier takes the first"
+    return "coordinates in no order join neither another sparse operand nor a sparse result"
 
 
 def takes_as_result(encoding: Encoding) -> bool:
