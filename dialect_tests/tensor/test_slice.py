@@ -9,7 +9,7 @@ import pytest
 
 import mlir_sparse as ms
 from mlir_sparse.encoding.slice import DimSlice
-from mlir_sparse.errors import OperandError, RankError, UnsupportedError
+from mlir_sparse.errors import ExtentError, OperandError, RankError, TooLargeError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 
 RNG = np.random.default_rng(3)
@@ -94,6 +94,39 @@ def test_as_result_and_from_scipy(tmp_path: Path) -> None:
     assert np.array_equal(ms.read(tmp_path / "part.mtx").to_numpy(), RANDOM[1:5, 0:7:2])
 
 
+PART = "(i : #sparse_tensor<slice(1, 4, 1)>, j : #sparse_tensor<slice(0, 4, 2)>) -> (i : dense, j : compressed)"
+
+
+def test_slices_written_as_text_say_where_in_a_parent_entries_are() -> None:
+    expected = RANDOM[1:5, 0:7:2]
+    made = tensor(expected, PART)
+    assert made.storage.level_sizes == (5, 7)  # the last row is 1 + 3 * 1, the last column 0 + 3 * 2
+    coordinates = made.storage.coordinates[1]
+    assert coordinates is not None
+    assert coordinates.tolist() == [2 * j for row in expected for j in np.flatnonzero(row)]
+    for stored in (made, tensor(expected, "CSC").convert(PART), ms.evaluate("C(i,j) = A(i,j)", A=expected, out=PART)):
+        assert stored.encoding.slices == (DimSlice(1, 4, 1), DimSlice(0, 4, 2))
+        assert np.array_equal(stored.to_numpy(), expected)
+    pair = (np.nonzero(expected), expected[np.nonzero(expected)])
+    assert np.array_equal(tensor(pair, PART, shape=(4, 4)).to_numpy(), expected)
+    assert np.array_equal(made.convert(made.encoding, drop_zeros=True).to_numpy(), expected)
+    with pytest.raises(TooLargeError, match="extents"):
+        tensor(expected, f"(i : #sparse_tensor<slice({2**62}, 4, {2**61})>, j) -> (i : compressed, j : compressed)")
+
+
+@pytest.mark.parametrize("declared", [PART, "CSR_SLICE"])
+def test_a_kernel_for_slices_known_at_run_time_takes_any(declared: str) -> None:
+    view = tensor(RANDOM, "CSR").slice(slice(1, 5), slice(0, 7, 2))
+    spmv = ms.compile("y(i) = A(i,j) * x(j)", A=f"f64[?,?] {declared}", x="f64[?]")
+    assert np.array_equal(spmv(view, np.ones(4)), RANDOM[1:5, 0:7:2].sum(1))
+    other = tensor(RANDOM, "CSR").slice(slice(0, 2), slice(3, 5))
+    if declared == PART:
+        with pytest.raises(OperandError, match="expected A stored as"):
+            spmv(other, np.ones(2))
+    else:
+        assert np.array_equal(spmv(other, np.ones(2)), RANDOM[0:2, 3:5].sum(1))
+
+
 @pytest.mark.parametrize(
     ("part", "message"),
     [
@@ -121,7 +154,14 @@ def test_what_is_refused() -> None:
         made.convert("BSR(2, 2)").slice(slice(0, 1), slice(0, 1))
     with pytest.raises(UnsupportedError, match="slice the array"):
         made.convert("dense").slice(slice(0, 1), slice(0, 1))
-    with pytest.raises(UnsupportedError, match=r"to store a tensor of shape \(6, 7\), but got .*A\.slice"):
+    with pytest.raises(ExtentError, match=r"of extent 4 in dimension 0, .*but got shape \(6, 7\).*A\.slice"):
         made.convert(made.slice(slice(1, 5), slice(0, 7)).encoding)
+    with pytest.raises(OperandError, match=r"expected integers as the bounds of dimension 0"):
+        made.slice(slice(0.5, 2), slice(None))
+    part = made.slice(slice(1, 5), slice(0, 7))
+    with pytest.raises(UnsupportedError, match=r"expected buffers of a whole tensor, .*then take A\.slice"):
+        SparseTensor.from_levels(
+            part.encoding, part.shape, part.storage.positions, part.storage.coordinates, part.storage.values
+        )
     with pytest.raises(UnsupportedError, match="expected storage of a whole tensor"):
         level_view(made.slice(slice(1, 5), slice(0, 7)))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mlir_sparse.dtypes import DType
-from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding import DimSlice, Encoding, TensorType
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.errors import DTypeError, OperandError, RankError
 from mlir_sparse.tensor import SparseTensor, tensor
@@ -111,13 +112,26 @@ def _check_storage(name: str, got: TensorType, kind: TensorType) -> None:
 
 
 def _agrees(declared: Encoding, actual: Encoding) -> bool:
-    """Returns whether a tensor is stored as declared; widths and slots that the declaration leaves open may be any."""
+    """Returns whether a tensor is stored as declared; widths, slots and slices that it leaves open may be any."""
     open_slots = any((slots := slots_of(level)) is not None and slots.width is None for level in declared.levels)
     widths = [slots.width for level in actual.levels if (slots := slots_of(level)) is not None and slots.width]
     wanted = declared.with_slots(widths[0]) if open_slots and widths else declared
-    return wanted == actual.with_widths(
+    slices = _known_slices(declared, actual)
+    return replace(wanted, slices=slices) == actual.with_widths(
         actual.pos_width if declared.pos_width else 0, actual.crd_width if declared.crd_width else 0
     )
+
+
+def _known_slices(declared: Encoding, actual: Encoding) -> tuple[DimSlice | None, ...]:
+    """Returns the declared slices, each `?` being what the tensor has there."""
+    if len(declared.slices) != len(actual.slices):
+        return declared.slices
+    found = []
+    for given, known in zip(declared.slices, actual.slices, strict=True):
+        a, b = given or DimSlice(), known or DimSlice()
+        parts = ((a.offset, b.offset), (a.size, b.size), (a.stride, b.stride))
+        found.append(DimSlice(*(there if here is None else here for here, there in parts)))
+    return tuple(found)
 
 
 def as_output(out: object, kind: TensorType) -> Array:

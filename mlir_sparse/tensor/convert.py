@@ -17,7 +17,7 @@ from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.layout import aos_regions, check_supported
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.pack import pack
-from mlir_sparse.tensor.plain import from_plain, is_plain, plain_encoding, to_plain
+from mlir_sparse.tensor.plain import from_plain, is_plain, is_whole_slice, plain_encoding, to_plain
 from mlir_sparse.tensor.row_paths import convert_rows
 from mlir_sparse.tensor.select import largest_of_groups
 from mlir_sparse.tensor.slot_rows import rows_to_slots
@@ -53,7 +53,10 @@ def convert_storage(
     encoding.check_rank(len(shape))
     options = {"sum_duplicates": sum_duplicates, "drop_zeros": drop_zeros, "prune": prune}
     if not is_plain(encoding):
-        return from_plain(convert_storage(storage, shape, plain_encoding(encoding), **options), shape, encoding)
+        plain = convert_storage(storage, shape, plain_encoding(encoding), **options)
+        if is_whole_slice(encoding, shape):
+            return from_plain(plain, shape, encoding)
+        return _packed_again(plain, shape, encoding, sum_duplicates)
     if drop_zeros or prune:
         return _convert_part(storage, shape, encoding, drop_zeros, prune)
     if batch_depth(storage.encoding) or _is_whole(storage):

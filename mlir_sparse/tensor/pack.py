@@ -19,7 +19,7 @@ from mlir_sparse.tensor.faults import pack_faults
 from mlir_sparse.tensor.layout import check_shape, check_supported, level_tuples
 from mlir_sparse.tensor.level_pack import pack_levels
 from mlir_sparse.tensor.memory import available_bytes, check_fits
-from mlir_sparse.tensor.plain import from_plain, is_plain, plain_encoding
+from mlir_sparse.tensor.plain import from_plain, is_plain, is_whole_slice, plain_encoding, slice_parent, slice_view
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.validate import check_explicit_value
 from mlir_sparse.tensor.widths import check_width, resolve_widths, width_limit
@@ -59,8 +59,9 @@ def pack(
     check_supported(encoding)
     _check_keeps(encoding, sum_duplicates)
     if not is_plain(encoding):
+        parent, placed = _placed(encoding, extents, dims)
         whole = pack(
-            plain_encoding(encoding), extents, dims, values, dtype=dtype, sum_duplicates=sum_duplicates, source=source
+            plain_encoding(encoding), parent, placed, values, dtype=dtype, sum_duplicates=sum_duplicates, source=source
         )
         return from_plain(whole, extents, encoding)
     given = np.asarray(values)
@@ -74,7 +75,7 @@ def pack(
     check_explicit_value(encoding, stored, kind)
     columns = index_columns(dims, "coordinates")
     _check_lengths(columns, stored, len(extents))
-    columns = _level_columns(resolved, extents, columns)
+    columns = _level_columns(resolved, extents, sizes, columns)
     order = resolved.level_order if resolved.is_permutation else None
     with pack_faults(resolved, extents, order):
         _check_coordinate_width(resolved, sizes, columns)
@@ -85,6 +86,19 @@ def pack(
     pairs = zip(positions, coordinates, strict=True)
     buffers = (*(b for pair in pairs for b in pair if b is not None), packed)
     return LevelStorage.from_buffers(resolved, sizes, buffers)
+
+
+def _placed(
+    encoding: Encoding, shape: tuple[int, ...], dims: Sequence[object]
+) -> tuple[tuple[int, ...], Sequence[object]]:
+    """Returns the shape of the tensor that a slice is of, and where the slice's entries are in it."""
+    if is_whole_slice(encoding, shape):
+        return shape, dims
+    columns = [column.astype(np.int64, copy=False) for column in index_columns(dims, "coordinates")]
+    with pack_faults(encoding, shape):
+        _native.check_ranges(columns, shape)
+    parent, view = slice_parent(encoding, shape), slice_view(encoding, shape)
+    return parent, [column * stride + offset for column, (offset, _, stride) in zip(columns, view, strict=True)]
 
 
 def _pack_foreign(
@@ -166,11 +180,15 @@ def _check_dense_prefix(encoding: Encoding, sizes: Sequence[int], itemsize: int)
     check_fits(places * nbytes, f"{encoding.map_text()} with level sizes {tuple(sizes)}")
 
 
-def _level_columns(encoding: Encoding, shape: tuple[int, ...], columns: list[Array]) -> list[Array]:
+def _level_columns(
+    encoding: Encoding, shape: tuple[int, ...], sizes: Sequence[int], columns: list[Array]
+) -> list[Array]:
     if encoding.is_permutation:
         return [columns[dim] for dim in encoding.level_order]
     with pack_faults(encoding, shape):
         _native.check_ranges(columns, shape)
+    if max(sizes, default=0) > np.iinfo(columns[0].dtype).max:  # blocks larger than narrow coordinates can count
+        columns = [column.astype(np.int64) for column in columns]
     return [np.ascontiguousarray(level, columns[0].dtype) for level in encoding.dim_to_lvl.evaluate(columns)]
 
 

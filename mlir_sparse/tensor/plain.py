@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat, LevelType
 from mlir_sparse.encoding.slice import DimSlice
-from mlir_sparse.errors import OperandError, RankError, UnsupportedError
+from mlir_sparse.errors import ExtentError, OperandError, RankError, TooLargeError
 from mlir_sparse.tensor.batches import batch_depth, from_batches, to_batches
 from mlir_sparse.tensor.layout import check_sliceable
 from mlir_sparse.tensor.storage import LevelStorage
 
-__all__ = ["from_plain", "is_plain", "plain_encoding", "sliced", "to_plain"]
+__all__ = [
+    "from_plain",
+    "is_plain",
+    "is_whole_slice",
+    "plain_encoding",
+    "slice_parent",
+    "slice_view",
+    "sliced",
+    "to_plain",
+]
 
 
 def is_plain(encoding: Encoding) -> bool:
@@ -47,23 +57,54 @@ def to_plain(storage: LevelStorage) -> LevelStorage:
 
 
 def from_plain(storage: LevelStorage, shape: Sequence[int], encoding: Encoding) -> LevelStorage:
-    """Returns plain storage laid out in batches, or as the slice that is everything.
+    """Returns plain storage laid out in batches, or as the parent of a slice of the shape given.
 
     Raises:
-        UnsupportedError: for a slice that leaves out something.
+        ExtentError: for a slice of another size than the extent.
     """
     if batch_depth(encoding):
         return to_batches(storage, encoding)
-    for dim, (given, extent) in enumerate(zip(encoding.slices, shape, strict=True)):
-        offset, size, stride = given.offset or 0, given.size, given.stride or 1  # type: ignore[union-attr]  # all or none
-        if offset or size not in (None, extent) or stride != 1:
-            raise UnsupportedError(
-                f"expected the slice of a whole dimension, slice(0, {extent}, 1), to store a tensor of shape "
-                f"{tuple(shape)}, but got {given} of dimension {dim}: slice the tensor itself, with A.slice(...)"
-            )
     resolved = encoding.with_widths(storage.encoding.pos_width, storage.encoding.crd_width)
-    view = tuple((0, extent, 1) for extent in shape)
-    return replace(storage, encoding=resolved, view=view)
+    return replace(storage, encoding=resolved, view=slice_view(encoding, shape))
+
+
+def slice_view(encoding: Encoding, shape: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
+    """Returns offset, size and stride in each dimension of a tensor stored as a slice; `?` leaves nothing out.
+
+    Raises:
+        ExtentError: for a slice of another size than the extent.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> part = encoding("(i : #sparse_tensor<slice(1, 3, 2)>, j) -> (i : dense, j : compressed)")
+    >>> slice_view(part, (3, 8)), slice_parent(part, (3, 8))
+    (((1, 3, 2), (0, 8, 1)), (6, 8))
+    """
+    for dim, (given, extent) in enumerate(zip(encoding.slices, shape, strict=True)):
+        if given is not None and given.size not in (None, extent):
+            raise ExtentError(
+                f"expected a tensor of extent {given.size} in dimension {dim}, the size of {given}, to store it as "
+                f"that slice, but got shape {tuple(shape)}: take a part of a tensor with A.slice(...)"
+            )
+    parts = ((part or DimSlice(), extent) for part, extent in zip(encoding.slices, shape, strict=True))
+    return tuple((part.offset or 0, extent, part.stride or 1) for part, extent in parts)
+
+
+def slice_parent(encoding: Encoding, shape: Sequence[int]) -> tuple[int, ...]:
+    """Returns the least extents that a tensor has of which another is the slice that an encoding names.
+
+    Raises:
+        TooLargeError: for extents that no 64 bits count.
+    """
+    view = slice_view(encoding, shape)
+    extents = tuple(offset + (size - 1) * stride + 1 if size else 0 for offset, size, stride in view)
+    if max(extents, default=0) >= 1 << 63:
+        raise TooLargeError(f"expected extents of less than 2^63, but got {extents} of which {shape} are the slice")
+    return extents
+
+
+def is_whole_slice(encoding: Encoding, shape: Sequence[int]) -> bool:
+    """Returns whether an encoding names the slice that is everything, or has none."""
+    return not encoding.has_slices or all(o == 0 and t == 1 for o, _, t in slice_view(encoding, shape))
 
 
 def sliced(
@@ -96,8 +137,7 @@ def _dim_slice(dim: int, given: slice | DimSlice, extent: int) -> tuple[int, int
     if not isinstance(given, slice | DimSlice):
         raise OperandError(f"expected a slice of dimension {dim}, but got {given!r}: write slice({given!r}, ...)")
     if isinstance(given, slice):
-        start, step = given.start or 0, 1 if given.step is None else given.step
-        stop = extent if given.stop is None else given.stop
+        start, stop, step = _bounds(dim, given, extent)
         if start < 0 or step < 1 or stop > extent:
             raise OperandError(f"expected a slice inside 0..{extent} of dimension {dim}, but got {given}")
         offset, size, stride = start, len(range(start, stop, step)), step
@@ -113,3 +153,13 @@ def _dim_slice(dim: int, given: slice | DimSlice, extent: int) -> tuple[int, int
             f"expected a slice inside dimension {dim} of extent {extent}, but got {given}, whose last element is {last}"
         )
     return offset, size, stride
+
+
+def _bounds(dim: int, given: slice, extent: int) -> tuple[int, int, int]:
+    """Returns start, stop and step of Python's slice."""
+    wanted = ((given.start, 0), (given.stop, extent), (given.step, 1))
+    try:
+        start, stop, step = (default if bound is None else operator.index(bound) for bound, default in wanted)
+    except TypeError:
+        raise OperandError(f"expected integers as the bounds of dimension {dim}, but got {given}") from None
+    return start, stop, step

@@ -11,7 +11,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level_maps import slots_of
-from mlir_sparse.errors import RankError, StorageError
+from mlir_sparse.errors import RankError, StorageError, UnsupportedError
 from mlir_sparse.tensor.arrays import index_array, stored_integers, value_array
 from mlir_sparse.tensor.batches import batch_depth, flat_levels
 from mlir_sparse.tensor.expand import expand_levels
@@ -20,7 +20,7 @@ from mlir_sparse.tensor.layout import aos_regions, check_shape, check_supported,
 from mlir_sparse.tensor.level_check import check_levels
 from mlir_sparse.tensor.level_pack import narrowed_coordinates, with_resolved_widths
 from mlir_sparse.tensor.level_walk import marks_empty
-from mlir_sparse.tensor.plain import from_plain, is_plain, plain_encoding
+from mlir_sparse.tensor.plain import from_plain, is_plain, is_whole_slice, plain_encoding
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import check_width, resolve_widths
 
@@ -50,6 +50,7 @@ def storage_of_levels(
     check_supported(wanted)
     _check_presence(wanted, positions, coordinates)
     if not is_plain(wanted):
+        _check_whole(wanted, extents)
         if batch_depth(wanted):
             positions, coordinates, values = _of_batches(wanted, extents, positions, coordinates, values)
         plain, _, kind = storage_of_levels(plain_encoding(wanted), extents, positions, coordinates, values, dtype)
@@ -73,6 +74,15 @@ def storage_of_levels(
     validate_storage(storage, extents)
     check_explicit_value(resolved, storage.values, kind)
     return storage, extents, kind
+
+
+def _check_whole(encoding: Encoding, shape: tuple[int, ...]) -> None:
+    # Nothing here tells the extents of the parent, whose buffers these would be.
+    if not is_whole_slice(encoding, shape):
+        raise UnsupportedError(
+            f"expected buffers of a whole tensor, but got slices in {encoding.map_text()}: "
+            "make the tensor that they are of, then take A.slice(...), which shares them"
+        )
 
 
 def _of_batches(
