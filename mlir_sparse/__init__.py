@@ -6,7 +6,7 @@ notation), and get verified MLIR and kernels that run on NumPy and SciPy data
 """
 
 from mlir_sparse._native import __version__
-from mlir_sparse.api import STAGES, Kernel, compile, einsum, evaluate, load, parse
+from mlir_sparse.api import STAGES, Kernel, compile, evaluate, load, parse
 from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.encoding import (
     PRESETS,
@@ -45,6 +45,7 @@ from mlir_sparse.errors import (
     WidthError,
 )
 from mlir_sparse.notation import Access, Assignment, IndexVar, TensorVar, indices, tensors
+from mlir_sparse.operations import einsum, einsum_path
 from mlir_sparse.tensor import LevelStorage, SparseTensor, read, tensor, write
 
 __all__ = [
@@ -92,6 +93,7 @@ __all__ = [
     "__version__",
     "compile",
     "einsum",
+    "einsum_path",
     "encoding",
     "evaluate",
     "indices",

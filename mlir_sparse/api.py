@@ -1,4 +1,4 @@
-"""What users call: parse, compile, evaluate, einsum, load."""
+"""What users call: parse, compile, evaluate, load."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mlir_sparse.compiled import Kernel
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.errors import FileFormatError, OperandError, UnknownTensorError, UnsupportedError
+from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import Assignment, TensorVar
 from mlir_sparse.runtime import arguments
 
-__all__ = ["STAGES", "Kernel", "Stage", "compile", "einsum", "evaluate", "load", "parse"]
+__all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "load", "parse"]
 
 Array = np.ndarray[Any, Any]
 
@@ -193,21 +193,3 @@ def evaluate(
     if isinstance(out, np.ndarray):
         return compile(assignment, out="dense", tensors=types, target=target)._call(values, out)
     return compile(assignment, out=out, tensors=types, target=target)._call(values, None)
-
-
-def einsum(text: str, *operands: Any, out: str | Encoding | TensorType | Array | None = None) -> Any:
-    """Computes a NumPy einsum on any mix of sparse and dense operands.
-
-    Args:
-        text: subscripts as `numpy.einsum` takes them, implicit output and ellipsis included.
-        operands: arrays, SparseTensors or SciPy sparse arrays.
-        out: the storage of the result, or an array for a dense one.
-
-    >>> einsum("ij,j->i", np.eye(2), np.array([3.0, 4.0]))
-    array([3., 4.])
-    """
-    values = {f"a{number}": arguments.value_of(f"operand {number}", o) for number, o in enumerate(operands)}
-    if not values:
-        raise UnknownTensorError(f"expected operands for einsum {text!r}, but got none")
-    assignment = notation.parse_einsum(text, tuple(value.ndim for value in values.values()))
-    return evaluate(assignment, out=out, tensors=values)

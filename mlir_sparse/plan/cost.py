@@ -15,12 +15,12 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding.level_functions import Iteration
 from mlir_sparse.notation import Access, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, Reduce, walk
 
-__all__ = ["conversion_cost", "entries", "nest_cost"]
+__all__ = ["CONVERSION", "conversion_cost", "entries", "nest_cost"]
 
 EXTENT = 1000.0
 FANOUT = 10.0
 # Sorting an entry into other storage against visiting it once in a kernel.
-_CONVERSION = 4.0
+CONVERSION = 4.0
 
 Types = Mapping[str, TensorType]
 
@@ -35,7 +35,7 @@ def entries(kind: TensorType) -> float:
 
 def conversion_cost(kind: TensorType) -> float:
     """Returns the estimated work of changing a tensor's storage."""
-    return _CONVERSION * entries(kind)
+    return CONVERSION * entries(kind)
 
 
 def nest_cost(order: tuple[IndexVar, ...], payload: Expr, types: Types) -> float:

@@ -1,0 +1,164 @@
+"""`ms.einsum` against `np.einsum`: its whole grammar, drawn at random, on any mix of storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mlir_sparse as ms
+
+STORAGE = {
+    1: ["dense", "SparseVector"],
+    2: ["dense", "CSR", "CSC", "COO", "DCSR", "BSR(2, 2)"],
+    3: ["dense", "CSF", "COO"],
+}
+DTYPES = [np.float64, np.float32, np.int32, np.complex128, np.int8]
+
+
+def dense(value: Any) -> Any:
+    return value.to_numpy() if isinstance(value, ms.SparseTensor) else value
+
+
+@st.composite
+def einsums(draw: st.DrawFn) -> tuple[str, list[np.ndarray[Any, Any]], list[str]]:
+    """Draws a string that NumPy takes, operands, and how each is stored."""
+    letters = draw(st.permutations("abcXY"))[: draw(st.integers(1, 4))]
+    extents = {letter: draw(st.sampled_from([0, 1, 2, 2, 3, 3])) for letter in letters}
+    spread = draw(st.lists(st.sampled_from([1, 2, 3]), max_size=2))
+    seed = draw(st.integers(0, 1000))
+    random = np.random.default_rng(seed)
+    parts, operands, storage = [], [], []
+    for _ in range(draw(st.integers(1, 3))):
+        labels = draw(st.lists(st.sampled_from(letters), max_size=3))
+        stretch = {label: draw(st.booleans()) and draw(st.booleans()) for label in labels}
+        shape = [1 if stretch[label] else extents[label] for label in labels]
+        part = "".join(labels)
+        if spread and draw(st.booleans()):
+            at = draw(st.integers(0, len(labels)))
+            dots = spread[len(spread) - draw(st.integers(0, len(spread))) :]
+            shape[at:at] = [1 if draw(st.integers(0, 3)) == 0 else size for size in dots]
+            part = part[:at] + "..." + part[at:]
+        if len(shape) > 3:
+            part, shape = "", []
+        dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+        values = (random.random(shape) < 0.6) * random.integers(-3, 4, shape)
+        operands.append(values.astype(dtype))
+        storage.append(draw(st.sampled_from(STORAGE.get(len(shape), ["dense"]))))
+        parts.append(part)
+    text = draw(st.sampled_from([",", " , ", ", "])).join(parts)
+    if draw(st.booleans()):
+        used = sorted({letter for part in parts for letter in part if letter != "."})
+        output = draw(st.permutations(used))[: draw(st.integers(0, len(used)))]
+        at = draw(st.integers(0, len(output)))
+        dots = "..." if "..." in text or draw(st.integers(0, 4)) == 0 else ""
+        text += " -> " + "".join(output[:at]) + dots + "".join(output[at:])
+    return text, operands, storage
+
+
+def stored(operand: np.ndarray[Any, Any], how: str) -> Any:
+    return operand if how == "dense" else ms.tensor(operand, how)
+
+
+@settings(max_examples=60, deadline=None)
+@given(einsums(), st.booleans())
+def test_any_einsum_is_numpys(case: tuple[str, list[np.ndarray[Any, Any]], list[str]], optimize: bool) -> None:
+    text, operands, storage = case
+    result = dense(ms.einsum(text, *map(stored, operands, storage), optimize=optimize))
+    expected = np.asarray(np.einsum(text, *operands))
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(result, expected)
+
+
+@given(st.text("ijA.,->  é\t12", max_size=12), st.lists(st.integers(0, 3), min_size=1, max_size=3))
+def test_what_numpy_refuses_is_refused_by_name(text: str, ranks: list[int]) -> None:
+    operands = [np.ones((2,) * rank) for rank in ranks]
+    try:
+        expected = np.einsum(text, *operands)
+    except (ValueError, UnicodeEncodeError):
+        with pytest.raises(ms.SparseError, match="expected"):
+            ms.einsum(text, *operands)
+    else:
+        np.testing.assert_array_equal(ms.einsum(text, *operands), expected)
+
+
+def test_the_form_with_lists() -> None:
+    a, x = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+    sparse = ms.tensor(a)
+    np.testing.assert_array_equal(ms.einsum(sparse, [0, 1], x, [1], [0]), a @ x)
+    np.testing.assert_array_equal(ms.einsum(sparse, [40, 1], x, [1]), np.einsum(a, [40, 1], x, [1]))
+    np.testing.assert_array_equal(dense(ms.einsum(sparse, [1, 0])), a.T)
+    np.testing.assert_array_equal(dense(ms.einsum(sparse, [..., 7], [7, ...])), a.T)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        (
+            ("ij,jk", np.ones((2, 3)), np.ones((4, 2))),
+            ms.ExtentError,
+            "index j to range over one extent, but got 3 and 4",
+        ),
+        (("ii->i", np.ones((1, 3))), ms.ExtentError, r"index i of operand 0, but got 1 \(axis 0\) and 3 \(axis 1\)"),
+        (("i...->i", np.ones((2, 3))), ms.NotationSyntaxError, "einsum:1:7"),
+        (("ij->ik", np.ones((2, 3))), ms.NotationSyntaxError, "einsum:1:6"),
+        (("i..j", np.ones((2, 3))), ms.NotationSyntaxError, r"einsum:1:2: expected letters and `...`"),
+        (("......", np.ones((2, 3))), ms.NotationSyntaxError, "one ellipsis an operand"),
+        (("i\tj", np.ones((2, 3))), ms.NotationSyntaxError, "einsum:1:2"),
+        (("i", np.ones((2, 3))), ms.RankError, "write `...` for the rest"),
+        (("ij,j", np.ones((2, 3))), ms.RankError, "subscripts for 1 operands, but got 2"),
+        ((np.ones((2, 3)), [0, 60]), ms.NotationSyntaxError, "numbers from 0 to 51"),
+        ((np.ones(2), 3), ms.NotationSyntaxError, "where a list belongs"),
+        ((np.ones(2),), ms.UnknownTensorError, "but got no list"),
+    ],
+)
+def test_mistakes(arguments: tuple[Any, ...], error: type[ms.SparseError], text: str) -> None:
+    with pytest.raises(error, match=text):
+        ms.einsum(*arguments)
+
+
+def chain(density: float, extent: int) -> list[ms.SparseTensor]:
+    return [
+        ms.tensor(scipy.sparse.random_array((extent, extent), density=density, rng=np.random.default_rng(n)).tocsr())
+        for n in range(4)
+    ]
+
+
+def test_chains_are_split_where_that_saves_work() -> None:
+    factors = chain(0.4, 60)
+    path = ms.einsum_path("ij,jk,kl,lm->im", *factors)
+    assert len(path.steps) == 3
+    assert path.cost < path.naive / 10
+    assert "one loop nest: about" in str(path)
+    expected = np.linalg.multi_dot([factor.to_numpy() for factor in factors])
+    for optimize in (True, False, "greedy", path.path, ["einsum_path", (1, 2)]):
+        result = ms.einsum("ij,jk,kl,lm->im", *factors, optimize=optimize)
+        np.testing.assert_allclose(dense(result), expected, atol=1e-12)
+    assert len(ms.einsum_path("ij,jk,kl,lm->im", *factors, optimize=False).steps) == 1
+    with pytest.raises(ms.OperandError, match="expected optimize="):
+        ms.einsum("ij,jk,kl", *factors[:3], optimize="best")
+
+
+def test_fused_kernels_stay_one() -> None:
+    a, b = chain(0.05, 60)[0], np.ones((60, 8))
+    assert len(ms.einsum_path("ij,ik,jk->ij", a, b, b).steps) == 1
+    np.testing.assert_allclose(ms.einsum("ij,ik,jk->ij", a, b, b).to_numpy(), a.to_numpy() * (b @ b.T))
+
+
+def test_many_operands_are_joined_greedily() -> None:
+    factors = [np.random.default_rng(n).integers(-2, 3, (2, 2)).astype(float) for n in range(10)]
+    text = "ab,bc,cd,de,ef,fg,gh,hi,ij,jk->ak"
+    result = ms.einsum(text, *(ms.tensor(f) if n % 2 else f for n, f in enumerate(factors)))
+    np.testing.assert_array_equal(dense(result), np.linalg.multi_dot(factors))
+
+
+def test_into_an_array_of_a_wider_type() -> None:
+    a, out = np.arange(6, dtype=np.float32).reshape(2, 3), np.zeros(2)
+    assert ms.einsum("ij->i", ms.tensor(a), out=out) is out
+    np.testing.assert_array_equal(out, a.sum(axis=1))
+    with pytest.raises(ms.DTypeError, match="holds float32 safely"):
+        ms.einsum("ij->i", ms.tensor(a), out=np.zeros(2, np.int32))

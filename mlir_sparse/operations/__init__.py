@@ -1,0 +1,5 @@
+"""NumPy's interface: einsum, operators, indexing and NumPy's own functions on sparse tensors."""
+
+from mlir_sparse.operations.einsum import einsum, einsum_path
+
+__all__ = ["einsum", "einsum_path"]

@@ -1,0 +1,116 @@
+"""Products summed over shared indices: the one computation under einsum, matmul, dot and sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.api import evaluate
+from mlir_sparse.dtypes import DType
+from mlir_sparse.errors import DTypeError, ExtentError
+from mlir_sparse.kernel import promote
+from mlir_sparse.notation import Assignment, Binary, BinaryOp, Expr
+from mlir_sparse.operations.align import Labels, Value, diagonal_of, squeezed
+from mlir_sparse.operations.entries import Array
+from mlir_sparse.operations.kernels import access, assignment, computed
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = ["cast", "common_type", "contracted", "extents_of", "prepared", "product"]
+
+
+def extents_of(operands: Sequence[Value], labels: Sequence[Labels], what: str) -> dict[str, int]:
+    """Returns how far each label runs; axes of one element follow the others.
+
+    Raises:
+        ExtentError: for a label of two extents.
+    """
+    extents: dict[str, int] = {}
+    for number, (operand, names) in enumerate(zip(operands, labels, strict=True)):
+        for axis, (label, size) in enumerate(zip(names, operand.shape, strict=True)):
+            known = extents.setdefault(label, size)
+            if known == size or size == 1:
+                continue
+            if known != 1:
+                raise ExtentError(
+                    f"expected index {label} to range over one extent, but got {known} and {size} "
+                    f"(axis {axis} of operand {number}) in {what}"
+                )
+            extents[label] = size
+    return extents
+
+
+def _check_diagonals(operands: Sequence[Value], labels: Sequence[Labels], what: str) -> None:
+    for number, (operand, names) in enumerate(zip(operands, labels, strict=True)):
+        for axis, label in enumerate(names):
+            first = names.index(label)
+            if operand.shape[first] != operand.shape[axis]:
+                raise ExtentError(
+                    f"expected equal extents for index {label} of operand {number}, but got {operand.shape[first]} "
+                    f"(axis {first}) and {operand.shape[axis]} (axis {axis}) in {what}"
+                )
+
+
+def prepared(
+    operands: Sequence[Value], labels: Sequence[Labels], what: str
+) -> tuple[list[Value], list[Labels], dict[str, int]]:
+    """Returns operands with each label once and every axis as long as its label, and the extents."""
+    _check_diagonals(operands, labels, what)
+    extents = extents_of(operands, labels, what)
+    ready = [squeezed(*diagonal_of(operand, names), extents) for operand, names in zip(operands, labels, strict=True)]
+    return [value for value, _ in ready], [names for _, names in ready], extents
+
+
+def product(labels: Sequence[Labels], output: Labels) -> Assignment:
+    """Returns the assignment of the product of operands, summed over what the output does not have."""
+    accesses: list[Expr] = [access(number, names) for number, names in enumerate(labels)]
+    return assignment(output, reduce(lambda a, b: Binary(BinaryOp.MUL, a, b), accesses))
+
+
+def contracted(operands: Sequence[Value], labels: Sequence[Labels], output: Labels, out: Any = None) -> Any:
+    """Returns the product of prepared operands, summed over what the output does not have, in one kernel.
+
+    Args:
+        operands: arrays and tensors.
+        labels: for each the index of each axis.
+        output: the indices of the result.
+        out: the storage of the result, or an array for it; inferred when None.
+    """
+    named = _renamed(labels, output)
+    if out is None:
+        return computed(("product", *named), lambda: product(named[0], named[1]), operands)
+    if isinstance(out, np.ndarray) and out.dtype != common_type(operands):
+        return _copied(contracted(operands, labels, output, "dense"), out)
+    tensors = {f"a{number}": operand for number, operand in enumerate(operands)}
+    return evaluate(product(*named), out=out, tensors=tensors)
+
+
+def _copied(result: Array, out: Array) -> Array:
+    if not np.can_cast(result.dtype, out.dtype, "safe"):
+        raise DTypeError(f"expected out of a type that holds {result.dtype} safely, but got {out.dtype}")
+    if result.shape != out.shape:
+        raise ExtentError(f"expected out of shape {result.shape}, but got {out.shape}")
+    out[...] = result
+    return out
+
+
+def _renamed(labels: Sequence[Labels], output: Labels) -> tuple[tuple[Labels, ...], Labels]:
+    """Returns labels named i0, i1, ... in the order in which they come, so that equal patterns share a kernel."""
+    names: dict[str, str] = {}
+    for label in (label for group in (output, *labels) for label in group):
+        names.setdefault(label, f"i{len(names)}")
+    return tuple(tuple(names[label] for label in group) for group in labels), tuple(names[label] for label in output)
+
+
+def common_type(operands: Sequence[Value]) -> np.dtype[Any]:
+    """Returns the element type that NumPy computes operands in."""
+    return reduce(promote, (DType.of(operand.dtype) for operand in operands)).numpy
+
+
+def cast(operand: Value, dtype: np.dtype[Any]) -> Value:
+    """Returns an operand of an element type; itself where it is of it."""
+    if isinstance(operand, SparseTensor):
+        return operand.astype(dtype)
+    return operand.astype(dtype, copy=False)

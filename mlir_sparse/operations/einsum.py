@@ -1,0 +1,144 @@
+"""`einsum` and `einsum_path`, with NumPy's meaning, on any mix of sparse and dense operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.errors import NotationSyntaxError, OperandError, UnknownTensorError
+from mlir_sparse.notation.einsum import EinsumSubscripts, einsum_text, parse_einsum
+from mlir_sparse.operations.align import Labels, Value
+from mlir_sparse.operations.contract import cast, common_type, contracted, prepared
+from mlir_sparse.operations.entries import Array
+from mlir_sparse.operations.path import ContractionPath, factor_of, find_path, given_path
+from mlir_sparse.runtime import arguments
+
+__all__ = ["einsum", "einsum_path"]
+
+Storage = str | Encoding | TensorType | Array
+# `False`, `True`, `"greedy"`, `"optimal"`, or the positions to join as `numpy.einsum_path` returns them.
+Optimize = bool | str | Sequence[Any]
+
+
+def einsum(
+    subscripts: Any, /, *operands: Any, out: Storage | None = None, optimize: Optimize = True, dtype: Any = None
+) -> Any:
+    """Computes a NumPy einsum on any mix of sparse and dense operands.
+
+    Products of three operands and more are split into kernels by estimated cost;
+    `einsum_path` tells how. Axes of one element are stretched, as NumPy does.
+
+    Args:
+        subscripts: subscripts as `numpy.einsum` takes them, implicit output and ellipsis included;
+            or the first operand, in the form `einsum(op0, sublist0, op1, sublist1, ..., [sublistout])`.
+        operands: arrays, SparseTensors or other libraries' sparse arrays.
+        out: the storage of the result, or an array for a dense one; where absent, a matrix or
+            higher tensor is sparse if each of its indices runs over sparse storage, and all else dense.
+        optimize: False for one loop nest over all operands, or a path as `numpy.einsum_path` returns it.
+        dtype: the element type to compute in, the operands' common one by default.
+
+    Raises:
+        NotationSyntaxError: for text that is no einsum string.
+        RankError: for another number of operands or subscripts than there are.
+        ExtentError: for an index of two extents, neither of which is 1.
+
+    >>> einsum("ij,j->i", np.eye(2), np.array([3.0, 4.0]))
+    array([3., 4.])
+    >>> einsum(np.eye(2), [0, 1], np.array([3.0, 4.0]), [1], [0])
+    array([3., 4.])
+    """
+    parsed, values = _arguments(subscripts, operands)
+    if dtype is not None or len(values) > 2:  # a partial product in a smaller type would lose what the whole keeps
+        wanted = common_type(values) if dtype is None else np.dtype(dtype)
+        values = [cast(value, wanted) for value in values]
+    ready, labels, extents = prepared(values, parsed.operands, parsed.source.text)
+    if len(ready) <= 2:
+        return contracted(ready, labels, parsed.output, out)
+    return _run(_path(parsed, ready, labels, extents, optimize), ready, out)
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Optimize = True) -> ContractionPath:
+    """Returns the kernels that an einsum of three operands or more runs, in order, with their estimated costs.
+
+    Args:
+        subscripts: as for `einsum`.
+        operands: as for `einsum`; their shapes and numbers of entries count.
+        optimize: as for `einsum`.
+
+    >>> import mlir_sparse as ms
+    >>> A = ms.tensor(np.eye(1000))
+    >>> print(einsum_path("ij,jk,kl->il", A, A, A))
+    ij,jk,kl->il
+    one loop nest: about 1e+03 steps; this path: 2e+03
+    operands     kernel                         loop steps      entries
+    (0, 1, 2)    ij,jk,kl->il                        1e+03        1e+03
+    """
+    parsed, values = _arguments(subscripts, operands)
+    return _path(parsed, *prepared(values, parsed.operands, parsed.source.text), optimize)
+
+
+def _arguments(subscripts: Any, operands: tuple[Any, ...]) -> tuple[EinsumSubscripts, list[Value]]:
+    if isinstance(subscripts, str):
+        if not operands:
+            raise UnknownTensorError(f"expected operands for einsum {subscripts!r}, but got none")
+        text = subscripts
+    else:
+        text, operands = _from_sublists((subscripts, *operands))
+    values = [arguments.value_of(f"operand {number}", operand) for number, operand in enumerate(operands)]
+    return parse_einsum(text, tuple(value.ndim for value in values)), values
+
+
+def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Returns text and operands of einsum's other form, operands and lists in turn."""
+    operands, sublists = given[: len(given) // 2 * 2 : 2], given[1::2]
+    output = given[-1] if len(given) % 2 else None
+    if not operands:
+        raise UnknownTensorError("expected operands and lists of subscripts in turn, but got no list")
+    for sublist in (*sublists, *([output] if output is not None else [])):
+        if not isinstance(sublist, Sequence) or isinstance(sublist, str):
+            raise NotationSyntaxError(
+                "expected an einsum string, or operands and lists of subscripts in turn, "
+                f"but got {type(sublist).__name__} where a list belongs"
+            )
+    return einsum_text(sublists, output), operands
+
+
+def _path(
+    parsed: EinsumSubscripts,
+    values: Sequence[Value],
+    labels: Sequence[Labels],
+    extents: dict[str, int],
+    optimize: Optimize,
+) -> ContractionPath:
+    factors = [factor_of(value, names) for value, names in zip(values, labels, strict=True)]
+    problem = factors, parsed.output, extents
+    text = parsed.source.text
+    # NumPy passes (method, memory limit) as well.
+    chosen = optimize[0] if isinstance(optimize, tuple) and optimize and isinstance(optimize[0], str) else optimize
+    match chosen:
+        case True | "greedy" | "optimal":
+            return find_path(text, *problem)
+        case False:
+            return given_path(text, [range(len(values))], *problem)
+        case ["einsum_path", *steps] if all(_is_step(step, len(values)) for step in steps):
+            return given_path(text, steps, *problem)
+        case _:
+            rule = "True, False, 'greedy', 'optimal' or a path ['einsum_path', (0, 1), ...]"
+            raise OperandError(f"expected optimize={rule}, but got {optimize!r}")
+
+
+def _is_step(step: object, count: int) -> bool:
+    return isinstance(step, tuple | list) and all(isinstance(at, int) and 0 <= at < count for at in step)
+
+
+def _run(path: ContractionPath, values: list[Value], out: Storage | None) -> Any:
+    left = list(values)
+    for number, step in enumerate(path.steps):
+        taken = [left[position] for position in step.operands]
+        last = number == len(path.steps) - 1
+        found = contracted(taken, step.labels, step.output, out if last else None)
+        left = [value for at, value in enumerate(left) if at not in step.operands] + [found]
+    return left[0]
