@@ -127,7 +127,7 @@ class Build:
 
 def _native_steps(program: plan.Program) -> str:
     """Returns the steps between the functions of a module as comments that MLIR skips."""
-    steps = [step for step in program.steps if not isinstance(step, plan.Generic)]
+    steps = [step for step in program.steps if not isinstance(step, plan.Generic | plan.Extent)]
     return "".join(
         f"// {s.result} = {_doing(s)} {s.operand} as {program.type_of(s.result)}: {s.reason}\n" for s in steps
     )
@@ -137,7 +137,11 @@ def _doing(step: plan.Conversion | plan.LevelView) -> str:
     return "natively converted" if isinstance(step, plan.Conversion) else "levels of"
 
 
-def _native_stage(step: plan.Conversion | plan.LevelView, program: plan.Program) -> runtime.Convert | runtime.View:
+def _native_stage(
+    step: plan.Conversion | plan.LevelView | plan.Extent, program: plan.Program
+) -> runtime.Convert | runtime.View | runtime.Extent:
+    if isinstance(step, plan.Extent):
+        return runtime.Extent(step.result, step.variable.name, program.type_of(step.result).dtype)
     if isinstance(step, plan.LevelView):
         return runtime.View(step.result, step.operand)
     return runtime.Convert(step.result, step.operand, program.type_of(step.result), step.drop_zeros)

@@ -18,6 +18,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, OperandError
 from mlir_sparse.kernel import KernelSpec
+from mlir_sparse.notation import IndexVar
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.plain import is_plain
@@ -83,18 +84,18 @@ class Kernel:
         kernel.check_names(self.spec.assignment, tuple(bound))
         return bound
 
-    def _call(self, bound: Mapping[str, Any], out: Any) -> Value:
+    def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Value:
         types = dict(self.spec.inputs)
         values = {name: arguments.as_argument(name, bound[name], types[name]) for name in self.parameters}
         target = None if out is None else arguments.as_output(out, self.spec.output)
         shapes = {name: value.shape for name, value in values.items()}
-        extents = kernel.infer_extents(self.spec.assignment, shapes, None if target is None else target.shape)
+        extents = kernel.infer_extents(self.spec.assignment, shapes, None if target is None else target.shape, given)
         self._check_static(shapes)
         for value in values.values():
             if isinstance(value, SparseTensor) and is_plain(value.encoding):
                 runtime.operand_of(value)
         executable = self._build_for(tuple(map(arguments.type_of, values.values()))).executable
-        if all(size is None for _, kind in self.spec.inputs for size in kind.shape):
+        if given is None and all(size is None for _, kind in self.spec.inputs for size in kind.shape):
             self._last = executable.direct
         named = {variable.name: extent for variable, extent in extents.items()}
         if target is None:

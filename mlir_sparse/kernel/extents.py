@@ -12,7 +12,12 @@ __all__ = ["infer_extents", "subscript_bounds"]
 Shape = tuple[int, ...]
 
 
-def infer_extents(assignment: Assignment, shapes: Mapping[str, Shape], out: Shape | None) -> dict[IndexVar, int]:
+def infer_extents(
+    assignment: Assignment,
+    shapes: Mapping[str, Shape],
+    out: Shape | None,
+    given: Mapping[IndexVar, int] | None = None,
+) -> dict[IndexVar, int]:
     """Returns how far each index variable runs.
 
     A variable that is a subscript by itself runs over that axis. One that only
@@ -23,6 +28,7 @@ def infer_extents(assignment: Assignment, shapes: Mapping[str, Shape], out: Shap
         assignment: the statement.
         shapes: the shape of each input.
         out: the shape of the output, where one was given.
+        given: extents that are known beforehand; those of plain subscripts agree with the shapes.
 
     Raises:
         ExtentError: for two extents of one variable, an axis too short for its subscript, or a variable without extent.
@@ -33,6 +39,7 @@ def infer_extents(assignment: Assignment, shapes: Mapping[str, Shape], out: Shap
     if out is not None:
         accesses.append((assignment.target, out))
     extents = _plain_extents(assignment, accesses)
+    extents = {**extents, **(given or {})}
     _affine_extents(accesses, extents)
     _check_all_known(assignment, extents)
     _check_inside(assignment, accesses, extents)

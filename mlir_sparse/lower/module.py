@@ -79,7 +79,7 @@ def functions_of(program: Program) -> tuple[Function, ...]:
 
 
 def _operands(step: Generic) -> tuple[Access, ...]:
-    return tuple(dict.fromkeys(node for node in walk(step.payload) if isinstance(node, Access)))
+    return tuple(dict.fromkeys((*(node for node in walk(step.payload) if isinstance(node, Access)), *step.extents)))
 
 
 def _build(function: Function, program: Program) -> None:

@@ -2,6 +2,6 @@
 
 from mlir_sparse.plan.explain import explain
 from mlir_sparse.plan.planner import plan
-from mlir_sparse.plan.program import Conversion, Frame, Generic, LevelView, Meeting, Program, Step
+from mlir_sparse.plan.program import Conversion, Extent, Frame, Generic, LevelView, Meeting, Program, Step
 
-__all__ = ["Conversion", "Frame", "Generic", "LevelView", "Meeting", "Program", "Step", "explain", "plan"]
+__all__ = ["Conversion", "Extent", "Frame", "Generic", "LevelView", "Meeting", "Program", "Step", "explain", "plan"]

@@ -18,7 +18,7 @@ from mlir_sparse.notation import (
     Reduce,
     ReduceOp,
 )
-from mlir_sparse.plan.program import Conversion, Generic, LevelView, Meeting, Program, Step
+from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Meeting, Program, Step
 
 __all__ = ["explain"]
 
@@ -43,6 +43,8 @@ def explain(program: Program) -> str:
 def _step(number: int, step: Step, program: Program) -> list[str]:
     if isinstance(step, LevelView):
         return [f"step {number}: {step.result} is {step.operand} over its levels", f"  because: {step.reason}"]
+    if isinstance(step, Extent):
+        return [f"step {number}: {step.result} is as long as {step.variable} runs", f"  because: {step.reason}"]
     if isinstance(step, Conversion):
         before, after = _named(program.type_of(step.operand)), _named(program.type_of(step.result))
         head = f"step {number}: convert {step.operand} from {before} to {after} as {step.result}"

@@ -28,7 +28,7 @@ from mlir_sparse.plan.admit import Admission
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.level_space import level_nest, space_of
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
-from mlir_sparse.plan.program import Conversion, Generic, Meeting, Program, Step
+from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Program, Step
 from mlir_sparse.plan.storage import is_sparse, needs_level_space, takes_alone
 from mlir_sparse.plan.terms import Term, accesses_of, addends, combine, needs_distribution, replace_accesses
 from mlir_sparse.plan.values import Values
@@ -74,7 +74,7 @@ def plan(spec: KernelSpec, *, densified: bool = False) -> Program:
 def _inputs_first(spec: KernelSpec, steps: list[Step]) -> tuple[Step, ...]:
     """Returns the steps with all conversions of inputs ahead: one that fails must not leave half an output behind."""
     inputs = {name for name, _ in spec.inputs}
-    early = [step for step in steps if not isinstance(step, Generic) and step.operand in inputs]
+    early = [step for step in steps if not isinstance(step, Generic | Extent) and step.operand in inputs]
     return (*early, *(step for step in steps if step not in early))
 
 

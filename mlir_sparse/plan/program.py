@@ -9,7 +9,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, ReduceOp
 
-__all__ = ["Conversion", "Frame", "Generic", "LevelView", "Meeting", "Program", "Step"]
+__all__ = ["Conversion", "Extent", "Frame", "Generic", "LevelView", "Meeting", "Program", "Step"]
 
 
 class Meeting(Enum):
@@ -53,6 +53,7 @@ class Generic:
         in_order: whether the sparsifier must keep the loop order (blocked operands are scheduled by it instead).
         reason: why the plan has this step.
         frames: the variables that are sums of levels, where an operand is read in level space.
+        extents: operands that are not read, but say how far the variables run that stand in sums only.
     """
 
     target: Access
@@ -64,6 +65,7 @@ class Generic:
     in_order: bool
     reason: str
     frames: tuple[Frame, ...] = ()
+    extents: tuple[Access, ...] = ()
 
     @property
     def result(self) -> str:
@@ -127,7 +129,28 @@ class LevelView:
         return f"{self.result} = levels of {self.operand}  # {self.reason}"
 
 
-Step = Generic | Conversion | LevelView
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A vector as long as an index variable runs, whose elements nobody reads.
+
+    A loop's bounds are those of an axis that it runs over, which a variable that
+    only stands in sums (the `k` of `x(2*i + k)`) has not.
+
+    Args:
+        result: the name of the vector.
+        variable: the index variable.
+        reason: why the plan has this step.
+    """
+
+    result: str
+    variable: IndexVar
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.result} = extent of {self.variable}  # {self.reason}"
+
+
+Step = Generic | Conversion | LevelView | Extent
 
 
 @dataclass(frozen=True, slots=True)

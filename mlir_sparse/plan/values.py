@@ -9,8 +9,8 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import IndexVar
-from mlir_sparse.plan.program import Conversion, LevelView, Step
+from mlir_sparse.notation import Access, IndexVar, walk
+from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Step
 from mlir_sparse.plan.storage import is_sparse
 
 __all__ = ["Values"]
@@ -30,6 +30,7 @@ class Values:
         self._extents = spec.static_extents
         self._types: dict[str, TensorType] = dict(spec.inputs)
         self._converted: dict[tuple[str, TensorType], str] = {}
+        self._ranges: dict[IndexVar, str] = {}
 
     def types(self) -> tuple[tuple[str, TensorType], ...]:
         """Returns (name, type) of every value, in the order of their making."""
@@ -69,8 +70,23 @@ class Values:
         self._types[name] = kind
 
     def emit(self, step: Step) -> None:
-        """Adds a step."""
-        self.steps.append(step)
+        """Adds a step; to a loop nest, also the extents of variables that stand in sums only."""
+        self.steps.append(self._with_extents(step) if isinstance(step, Generic) else step)
+
+    def _with_extents(self, step: Generic) -> Generic:
+        read = [node for node in walk(step.payload) if isinstance(node, Access)]
+        plain = {subscript for access in (step.target, *read) for subscript in access.subscripts}
+        missing = [variable for variable in step.loops if variable not in plain]
+        return replace(step, extents=tuple(Access(self._extent(v), (v,)) for v in missing)) if missing else step
+
+    def _extent(self, variable: IndexVar) -> str:
+        """Returns the name of a vector as long as a variable runs; made at most once."""
+        known = self._ranges.get(variable)
+        if known is None:
+            known = self._ranges[variable] = self.fresh(f"{variable}_extent")
+            self.declare(known, self.typed(None, (variable,)))
+            self.emit(Extent(known, variable, f"{variable} is no subscript by itself"))
+        return known
 
     def convert(self, name: str, kind: TensorType, reason: str) -> str:
         """Returns the name of a value in another type; converts at most once."""

@@ -2,7 +2,7 @@
 
 from mlir_sparse.runtime.abi import buffer_dtypes, operand_of, type_id
 from mlir_sparse.runtime.ahead import LoadedModule, read_archive, write_archive
-from mlir_sparse.runtime.executable import Call, Convert, Executable, Stage, View, finish_sparse
+from mlir_sparse.runtime.executable import Call, Convert, Executable, Extent, Stage, View, finish_sparse
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "CompiledModule",
     "Convert",
     "Executable",
+    "Extent",
     "LoadedModule",
     "Stage",
     "View",

@@ -20,7 +20,7 @@ from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.widths import check_width
 
-__all__ = ["Call", "Convert", "Executable", "Stage", "View", "finish_sparse"]
+__all__ = ["Call", "Convert", "Executable", "Extent", "Stage", "View", "finish_sparse"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -73,7 +73,16 @@ class View:
     operand: str
 
 
-Stage = Call | Convert | View
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A vector as long as an index variable runs; loops take their bounds from it, and nobody reads it."""
+
+    result: str
+    variable: str
+    dtype: DType
+
+
+Stage = Call | Convert | View | Extent
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,8 @@ class Executable:
                     values[result] = _convert(values[operand], stage)
                 case View(result, operand):
                     values[result] = _view(values[operand])
+                case Extent(result, variable, dtype):
+                    values[result] = _empty((extents[variable],), dtype)
                 case Call(result=result):
                     values[result] = _call(stage, values, extents)
         return values[self.result]
