@@ -231,6 +231,15 @@ def test_accumulation_into_a_sparse_tensor() -> None:
     check(text, {"A": "CSR", "B": "CSR"}, A=data(8, 8), B=data(8, 8, 1), C=data(8, 8, 2))
 
 
+def test_n_of_m_levels_apart_from_their_groups() -> None:
+    """Next to their groups they run as they are; elsewhere the sparsifier dies, and they are read by levels."""
+    encoding = "(i, j) -> (j floordiv 4 : dense, i : dense, j mod 4 : structured[2, 4])"
+    dense = np.zeros((6, 9))
+    dense[::2, ::3], dense[1, 1] = 2.0, 5.0
+    x = np.arange(9.0)
+    np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j) * x(j)", A=ms.tensor(dense, encoding), x=x), dense @ x)
+
+
 @pytest.mark.parametrize("storage", ["NV_24", "NM(2, 3)"])
 def test_n_of_m_results_that_have_no_room_are_refused(storage: str) -> None:
     with pytest.raises(ms.StorageError, match="expected at most 2 entries in each block"):

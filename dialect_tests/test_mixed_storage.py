@@ -43,6 +43,21 @@ def test_a_result_does_not_inherit_the_explicit_value(dense: NDArray[np.float64]
         assert result.encoding.explicit_val is None
 
 
+@pytest.mark.parametrize(
+    "name", ["BSR(2, 2)", "RowBlocked(2)", "DIA", "RowIntervals", "NV_24", "SlotELL", "HashedRows"]
+)
+def test_zeros_that_pad_an_operand_are_not_its_explicit_value(name: str, dense: NDArray[np.float64]) -> None:
+    """The sparsifier reads explicitVal for every place that is stored."""
+    stored = ms.encoding(name).to_text().replace(" }>", ", explicitVal = 3.0 : f64 }>")
+    threes = ms.tensor(np.where(dense != 0, 3.0, 0.0), stored, prune=name == "NV_24")
+    values, x = threes.to_numpy(), np.arange(11.0)
+    assert threes.encoding.explicit_val is not None
+    np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j) * x(j)", A=threes, x=x), values @ x)
+    np.testing.assert_array_equal(
+        ms.evaluate("C(i,j) = A(i,j) + B(i,j)", A=threes, B=dense, out="CSR").to_numpy(), values + dense
+    )
+
+
 def test_two_blockings_of_one_index(dense: NDArray[np.float64]) -> None:
     A, B = ms.tensor(dense, "BSR(2, 2)"), ms.tensor(dense, "BSR(3, 3)")
     product = ms.evaluate("C(i,j) = A(i,j) * B(i,j)", A=A, B=B)

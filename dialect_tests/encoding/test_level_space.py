@@ -242,6 +242,19 @@ def test_slots_get_their_number_from_the_data_or_the_text() -> None:
     assert encoding("CSR").with_slots(3) == encoding("CSR")
 
 
+@pytest.mark.parametrize("last", ["singleton", "compressed"])
+def test_one_slot_is_written_with_bounds(last: str) -> None:
+    """`c * 1 * i` is `c * i`, which leaves the number to the data."""
+    one = encoding(f"[c](i, j) -> (c * i : dense[0, 1], i : dense, j : {last})")
+    assert one == encoding(f"[c](i, j) -> (c * i : dense, i : dense, j : {last})").with_slots(1)
+    assert one == encoding("SlotELL(1)" if last == "singleton" else "CountedELL(1)") == encoding(str(one))
+    assert (one.with_slots(3), one.level_sizes((4, 6))) == (one.with_slots(2).with_slots(3), (1, 4, 6))
+    assert not one.holds_all
+    assert "level 0: i * c is dense, 1 slot, the n-th entry with the same i in slot n" in one.describe()
+    with pytest.raises(EncodingError, match="failed to infer lvlToDim"):
+        encoding(f"[c](i, j) -> (c * i : dense[0, 3], i : dense, j : {last})")
+
+
 def test_widths_and_values_are_kept() -> None:
     dia = encoding("DIA", pos_width=32, crd_width=16)
     assert (dia.level_space().encoding.pos_width, dia.level_space().encoding.crd_width) == (32, 16)

@@ -364,3 +364,19 @@ def test_structured_parts_convert_too() -> None:
     dense = fits_structured(np.arange(32.0).reshape(4, 8), encoding("NV_24"))
     for name in ("DIA", "SlotELL", "HashedRows"):
         assert same(tensor(dense, "NV_24").convert(name).convert("NV_24").to_numpy(), dense)
+
+
+@pytest.mark.parametrize("text", ["SlotELL(1)", "CountedELL(1)"])
+def test_one_slot_holds_one_entry_a_row(text: str) -> None:
+    dense = np.zeros((3, 4))
+    dense[0, 3], dense[2, 1] = 5, 7
+    made = tensor(dense, text)
+    assert made.storage.level_sizes == (1, 3, 4)
+    assert made.storage.values.tolist() == ([5, 0, 7] if text == "SlotELL(1)" else [5, 7])
+    assert np.array_equal(made.to_numpy(), dense)
+    again = SparseTensor.from_levels(
+        str(made.encoding), made.shape, made.storage.positions, made.storage.coordinates, made.storage.values
+    )
+    assert np.array_equal(again.to_numpy(), dense)
+    with pytest.raises(StorageError, match=r"expected at most 1 entries with the same i .* but got 2 with i = 1"):
+        tensor([[0.0, 1.0], [2.0, 3.0]], text)

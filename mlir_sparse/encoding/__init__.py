@@ -12,6 +12,7 @@ dialect ends; `Encoding.to_mlir` refuses such an encoding with the reason,
 | `{l}(i = l) -> (l = i : ...)` | an inverse written out, where none can be inferred; it is checked |
 | `[c](...) -> (c * 3 * i : dense, ...)` | slots: the n-th entry with the same i is in slot n of 3 |
 | `[c](...) -> (c * i : dense, ...)` | as many slots as the i with the most entries needs |
+| `[c](...) -> (c * i : dense[0, 1], ...)` | one slot |
 | `singleton` below any level | one coordinate for each parent, -1 for a parent without an entry |
 | `dense[low, high]` | the coordinates from low up to, not including, high |
 | `range` | the coordinates that stay inside the tensor; laid out as dense, zeros elsewhere |

@@ -57,11 +57,15 @@ def _meaning(encoding: Encoding, level: LevelSpec) -> str:
     if kind.format is LevelFormat.STRUCTURED:
         parts = [f"{kind.n} of every {kind.m} coordinates"]
     if slots := slots_of(level):
-        width = "as many slots as the longest needs" if slots.width is None else f"{slots.width} slots"
+        width = (
+            f"{slots.width} slot{'s' if slots.width != 1 else ''}"
+            if slots.width
+            else "as many slots as the longest needs"
+        )
         parts = [f"{width}, the n-th entry with the same {encoding.dim_names[slots.dim]} in slot n"]
     if kind.format is LevelFormat.RANGE:
         parts.append(_interval(encoding, kind))
-    elif kind.interval is not None:
+    elif kind.interval is not None and not slots:
         parts = [f"all coordinates of {kind.interval} present"]
     return ", ".join([kind.format.value, *parts])
 

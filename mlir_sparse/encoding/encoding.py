@@ -158,6 +158,17 @@ class Encoding:
         return holds_all(self.levels)
 
     @property
+    def has_padding(self) -> bool:
+        """Returns whether values are stored that nobody gave: below dense, range and structured innermost levels.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> [name for name in ("CSR", "BSR", "DIA", "NV_24", "SlotELL") if encoding(name).has_padding]
+        ['BSR', 'DIA', 'NV_24']
+        """
+        kinds = [kind.format for kind in self.level_types if kind.format is not LevelFormat.OFFSET]
+        return not kinds or kinds[-1] in (LevelFormat.DENSE, LevelFormat.RANGE, LevelFormat.STRUCTURED)
+
+    @property
     def is_blocked(self) -> bool:
         """Returns whether some dimension is split into blocks."""
         return any(isinstance(atom, Digit) for level in self.levels for atom, _ in _terms(level))

@@ -10,7 +10,7 @@ from mlir_sparse.affine.bounds import Bounds, bounds_of
 from mlir_sparse.affine.form import form_of
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_map import LevelSpec
-from mlir_sparse.encoding.level_maps import slots_of
+from mlir_sparse.encoding.level_maps import ONE_SLOT, slots_of
 
 __all__ = ["level_bounds", "sized_slots"]
 
@@ -47,4 +47,6 @@ def sized_slots(level: LevelSpec, width: int) -> LevelSpec:
     if slots is None:
         return level
     (dim,), (symbol,) = level.expr.dims(), level.expr.symbols()
-    return replace(level, expr=mul(Dim(dim), mul(Symbol(symbol), Constant(width))))
+    interval = ONE_SLOT if width == 1 else None
+    expr = mul(Dim(dim), mul(Symbol(symbol), Constant(width)))
+    return replace(level, expr=expr, type=replace(level.type, interval=interval))

@@ -5,6 +5,7 @@ inverse: an `offset` level, which the levels above add up to, and a *slot*
 level `c * 3 * i` over a symbol c. That is the dialect's spelling of counting
 (`#i` in Chou et al. 2020): the entries with the same i are numbered, and the
 n-th of them is in slot n of 3; `c * i` leaves the number of slots to the data.
+As `c * 1 * i` is the same expression, one slot is `c * i : dense[0, 1]`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,15 @@ from functools import lru_cache
 from mlir_sparse.affine import AffineBinary, AffineExpr, AffineMap, AffineOp, Constant, Dim, Symbol
 from mlir_sparse.affine.form import form_of
 from mlir_sparse.affine.inverse import infer_inverse
+from mlir_sparse.encoding.interval import Interval
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_map import LevelSpec
 
-__all__ = ["Slots", "holds_all", "infer_lvl_to_dim", "levels_needed", "said_by", "slots_of", "undoes"]
+__all__ = ["ONE_SLOT", "Slots", "holds_all", "infer_lvl_to_dim", "levels_needed", "said_by", "slots_of", "undoes"]
+
+
+# The coordinates of a slot level that has one.
+ONE_SLOT = Interval(Constant(0), Constant(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +48,13 @@ def slots_of(level: LevelSpec) -> Slots | None:
     >>> slots_of(encoding("[c](i, j) -> (c * 3 * i : dense, i : dense, j : singleton)").levels[0])
     Slots(dim=0, width=3)
     """
-    if level.type.format is not LevelFormat.DENSE or level.type.interval is not None:
+    if level.type.format is not LevelFormat.DENSE or level.type.interval not in (None, ONE_SLOT):
         return None
     match level.expr:
         case AffineBinary(AffineOp.MUL, Dim(dim), Symbol()):
-            return Slots(dim, None)
+            return Slots(dim, None if level.type.interval is None else 1)
+        case _ if level.type.interval is not None:
+            return None
         case AffineBinary(AffineOp.MUL, Dim(dim), AffineBinary(AffineOp.MUL, Symbol(), Constant(width))) if width > 0:
             return Slots(dim, width)
         case AffineBinary(AffineOp.MUL, AffineBinary(AffineOp.MUL, Dim(dim), Symbol()), Constant(width)) if width > 0:

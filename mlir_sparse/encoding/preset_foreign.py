@@ -24,9 +24,9 @@ def slots(level_format: str) -> Build:
     """Returns ELL: slots of rows, each with one coordinate; the width is the parameter, or the longest row's length."""
 
     def build(rank: int, options: Options) -> Encoding:
-        count: AffineExpr = Symbol(0) if options.width is None else mul(Symbol(0), Constant(options.width[0]))
         last = LevelType(LevelFormat(level_format))
-        return _matrix((mul(Dim(0), count), _DENSE), (Dim(0), _DENSE), (Dim(1), last), symbols=("c",))
+        found = _matrix((mul(Dim(0), Symbol(0)), _DENSE), (Dim(0), _DENSE), (Dim(1), last), symbols=("c",))
+        return found if options.width is None else found.with_slots(options.width[0])
 
     return build
 

@@ -68,7 +68,7 @@ class Admission:
         return self._densified(body, "the loops must see every element")
 
     def _plain_storage(self, body: Expr) -> Expr:
-        """Reads operands densely that the sparsifier cannot iterate at all."""
+        """Reads operands densely that the sparsifier cannot iterate at all, and takes away what it would misread."""
         names: dict[Access, str] = {}
         for access in accesses_of(body):
             kind = self._values.type_of(access.tensor)
@@ -78,6 +78,9 @@ class Admission:
                 names[access] = self._values.dense(access.tensor, "all levels are dense")
             elif not _plainly_subscripted(access):
                 names[access] = self._values.dense(access.tensor, "sparse levels take one index variable each")
+            elif kind.encoding.explicit_val is not None and kind.encoding.has_padding:
+                plain = replace(kind, encoding=replace(kind.encoding, explicit_val=None))
+                names[access] = self._values.convert(access.tensor, plain, "zeros that pad it are not its explicitVal")
         return replace_accesses(body, names)
 
     def _without_diagonals(self, body: Expr) -> Expr:

@@ -63,7 +63,13 @@ def takes_alone(encoding: Encoding) -> bool:
         return False
     # Blocks along some dimensions only crash the sparsifier (`rowblk_sig11.mlir`).
     blocked = [encoding.block_of(dim) > 1 for dim in range(encoding.dim_rank)]
-    return encoding.is_permutation or all(blocked) or formats[-1] is LevelFormat.STRUCTURED
+    return encoding.is_permutation or all(blocked) or _keeps_of_groups(encoding)
+
+
+def _keeps_of_groups(encoding: Encoding) -> bool:
+    """Returns whether an n:m level stands right below the level of its groups; elsewhere it crashes the sparsifier."""
+    *_, above, last = encoding.levels
+    return last.type.format is LevelFormat.STRUCTURED and above.expr.dims() == last.expr.dims()
 
 
 def needs_level_space(encoding: Encoding, payload: Expr) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.tensor.batches import batch_depth
-from mlir_sparse.tensor.layout import has_padding, level_tuples
+from mlir_sparse.tensor.layout import level_tuples
 from mlir_sparse.tensor.level_walk import dims_of, marks_empty, walk
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.plain import is_plain, to_plain
@@ -78,7 +78,7 @@ def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Arr
         dims = _evaluate_inverse(encoding, columns, shape)
     if storage.view:
         dims, values = _inside_slice(storage.view, dims, values)
-    if has_padding(encoding):
+    if encoding.has_padding:
         stored = np.flatnonzero(values)
         if stored.size < values.size:
             return [dim[stored] for dim in dims], values[stored]
@@ -102,7 +102,7 @@ def _expand_foreign(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list
     encoding, values = storage.encoding, storage.values
     check_fits(8 * values.size * encoding.lvl_rank, f"the coordinates of {values.size} values")
     places = walk(storage, shape)
-    stored = values != 0 if has_padding(encoding) else places.live
+    stored = values != 0 if encoding.has_padding else places.live
     columns = places.columns
     if stored is not None and not stored.all():
         if places.live is not None:

@@ -16,7 +16,6 @@ __all__ = [
     "check_shape",
     "check_sliceable",
     "check_supported",
-    "has_padding",
     "level_tuples",
 ]
 
@@ -135,9 +134,3 @@ def aos_regions(encoding: Encoding) -> tuple[range, ...]:
     it, unless they are `soa` (`SparseTensorEncodingAttr::getCOOSegments`).
     """
     return encoding.aos_regions
-
-
-def has_padding(encoding: Encoding) -> bool:
-    """Returns whether values are stored that nobody gave: below dense, range and structured innermost levels."""
-    kinds = [kind.format for kind in encoding.level_types if kind.format is not LevelFormat.OFFSET]
-    return not kinds or kinds[-1] in (LevelFormat.DENSE, LevelFormat.RANGE, LevelFormat.STRUCTURED)

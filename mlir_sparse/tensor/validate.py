@@ -16,7 +16,7 @@ from mlir_sparse.tensor.arrays import index_array, stored_integers, value_array
 from mlir_sparse.tensor.batches import batch_depth, flat_levels
 from mlir_sparse.tensor.expand import expand_levels
 from mlir_sparse.tensor.faults import storage_faults
-from mlir_sparse.tensor.layout import aos_regions, check_shape, check_supported, has_padding, level_tuples
+from mlir_sparse.tensor.layout import aos_regions, check_shape, check_supported, level_tuples
 from mlir_sparse.tensor.level_check import check_levels
 from mlir_sparse.tensor.level_pack import narrowed_coordinates, with_resolved_widths
 from mlir_sparse.tensor.level_walk import marks_empty
@@ -244,7 +244,7 @@ def check_explicit_value(encoding: Encoding, values: Array, dtype: DType) -> Non
     if given is None:
         return
     differs = values != np.asarray(given.value).astype(dtype.numpy)
-    if has_padding(encoding):
+    if encoding.has_padding:
         differs &= values != 0
     if differs.any():
         at = int(np.argmax(differs))
