@@ -40,7 +40,7 @@ class Launcher:
     def __init__(self, address: int, parameters: Sequence[Parameter], result: Result, variables: int) -> None: ...
     def __call__(self, arguments: tuple[Any, ...], out: Any = None) -> Any: ...
 
-# pack.cpp, validate.cpp, convert.cpp
+# pack.cpp, validate.cpp, convert.cpp, convert_matrix.cpp
 class LevelFault(ValueError): ...
 
 def pack(
@@ -79,3 +79,37 @@ def block_rows(
     coordinates: NDArray[Any],
     values: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
+def rows_of_list(
+    rows: int, row_coordinates: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any], copied: bool
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
+def rows_of_slots(
+    rows: int, lines: int, by_row: bool, coordinates: NDArray[Any], values: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None: ...
+def rows_of_diagonals(
+    rows: int, columns: int, width: int, offsets: NDArray[np.int64], values: NDArray[Any], dtype: str
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None: ...
+def rows_of_blocks(
+    rows: int,
+    columns: int,
+    height: int,
+    width: int,
+    positions: NDArray[Any],
+    coordinates: NDArray[Any],
+    values: NDArray[Any],
+    dtype: str,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None: ...
+def slots_of_rows(
+    lines: int, by_row: bool, positions: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]: ...
+def present_diagonals(
+    columns: int, positions: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any]
+) -> NDArray[np.bool_]: ...
+def diagonals_of_rows(
+    columns: int,
+    begins: NDArray[np.int64],
+    count: int,
+    positions: NDArray[Any],
+    coordinates: NDArray[Any],
+    values: NDArray[Any],
+) -> NDArray[Any]: ...
+def longest_row(positions: NDArray[Any]) -> int: ...

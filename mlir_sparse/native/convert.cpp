@@ -1,5 +1,4 @@
-// _native.expand: from level storage back to one coordinate a level for every stored value; and matrices of rows to
-// other storage without it.
+// _native.expand: from level storage back to one coordinate a level for every stored value.
 
 #include "module.hpp"
 
@@ -7,9 +6,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <tuple>
 
-#include "convert_rows.hpp"
 #include "pack_levels.hpp"
 
 namespace mlir_sparse {
@@ -175,77 +172,12 @@ std::pair<std::vector<py::array>, OptionalArray> expand(const std::vector<LevelT
                 : Expander<int64_t>(levels, positions, coordinates).run();
 }
 
-using Arrays = std::tuple<py::array, py::array, py::array>;
-
-RowMatrix to_matrix(int64_t columns, const py::array &pos, const py::array &crd, const py::array &values) {
-  return {pos.size() - 1,
-          columns,
-          values.size(),
-          static_cast<int>(pos.itemsize() * 8),
-          static_cast<int>(crd.itemsize() * 8),
-          values.itemsize(),
-          pos.data(),
-          crd.data(),
-          values.data()};
-}
-
-Arrays transpose_rows(int64_t columns, const py::array &pos, const py::array &crd, const py::array &values) {
-  Arrays out{new_array(pos.dtype(), columns + 1), new_array(crd.dtype(), crd.size()),
-             new_array(values.dtype(), values.size())};
-  const RowMatrix from = to_matrix(columns, pos, crd, values);
-  void *to[] = {std::get<0>(out).mutable_data(), std::get<1>(out).mutable_data(), std::get<2>(out).mutable_data()};
-  py::gil_scoped_release release;
-  transpose(from, to[0], to[1], to[2]);
-  return out;
-}
-
-std::pair<py::array, py::array> list_rows(const py::array &pos, const py::array &crd, const py::array &values,
-                                          bool rows_only) {
-  std::pair<py::array, py::array> out{new_array(crd.dtype(), crd.size() * (rows_only ? 1 : 2)),
-                                      new_array(values.dtype(), values.size())};
-  const RowMatrix from = to_matrix(0, pos, crd, values);
-  void *to[] = {out.first.mutable_data(), out.second.mutable_data()};
-  py::gil_scoped_release release;
-  list_entries(from, rows_only, to[0], to[1]);
-  return out;
-}
-
-Arrays block_rows(int64_t height, int64_t width, int64_t memory_limit, const py::array &pos, const py::array &crd,
-                  const py::array &values) {
-  const RowMatrix from = to_matrix(0, pos, crd, values);
-  auto pos_out = new_array(pos.dtype(), from.rows / height + (from.rows % height != 0) + 1);
-  void *const starts = pos_out.mutable_data();
-  int64_t blocks = 0;
-  {
-    py::gil_scoped_release release;
-    blocks = count_blocks(from, height, width, starts);
-  }
-  int64_t size = 0, bytes = 0;
-  if (__builtin_mul_overflow(blocks, height, &size) || __builtin_mul_overflow(size, width, &size) ||
-      __builtin_mul_overflow(size, from.itemsize, &bytes))
-    bytes = std::numeric_limits<int64_t>::max();
-  if (bytes > memory_limit) throw LevelFault("memory", 4, size, memory_limit, bytes);
-  Arrays out{pos_out, new_array(crd.dtype(), blocks), new_array(values.dtype(), size, true)};
-  void *to[] = {std::get<1>(out).mutable_data(), std::get<2>(out).mutable_data()};
-  py::gil_scoped_release release;
-  fill_blocks(from, height, width, starts, to[0], to[1]);
-  return out;
-}
-
 } // namespace
 
 void register_convert(py::module_ &module) {
   module.def(
       "expand", &expand, py::arg("levels"), py::arg("positions"), py::arg("coordinates"),
       "Returns the level coordinates of every stored value, and the values' places where these are not 0, 1, ...");
-  module.def("transpose", &transpose_rows, py::arg("columns"), py::arg("positions"), py::arg("coordinates"),
-             py::arg("values"), "Returns positions, coordinates and values of a matrix of rows by its columns.");
-  module.def("list_rows", &list_rows, py::arg("positions"), py::arg("coordinates"), py::arg("values"),
-             py::arg("rows_only"),
-             "Returns the row and column of every entry in turn, or its row alone, and a copy of the values.");
-  module.def("block_rows", &block_rows, py::arg("height"), py::arg("width"), py::arg("memory_limit"),
-             py::arg("positions"), py::arg("coordinates"), py::arg("values"),
-             "Returns positions, coordinates and values of the blocks of a matrix of rows whose coordinates ascend.");
 }
 
 } // namespace mlir_sparse

@@ -5,19 +5,11 @@
 #include <limits>
 #include <vector>
 
-#include "pack_plain.hpp"
+#include "pack_sorted.hpp"
 #include "pack_threads.hpp"
-#include "pack_values.hpp"
 
 namespace mlir_sparse {
 namespace {
-
-template <class F>
-auto with_widths(const RowMatrix &matrix, const F &f) {
-  return with_wide(matrix.pos_width, [&](auto p) {
-    return with_wide(matrix.crd_width, [&](auto c) { return f(p, c); });
-  });
-}
 
 // Each part of the rows counts its columns, then puts its entries behind those of the parts before it.
 template <class P, class C, class V>
@@ -27,27 +19,37 @@ void transpose_as(const RowMatrix &from, P *pos_out, C *crd_out, V *values_out) 
   const auto *values = static_cast<const V *>(from.values);
   const size_t parts = counting_threads(static_cast<size_t>(from.count), from.columns);
   const auto begins = row_parts(pos, from.rows, parts);
+  const auto column_of = [crd, stride = from.crd_stride](int64_t k) { return crd[k * stride]; };
+  const auto announce = [=](P place) {
+    prefetch_to_write(crd_out + place);
+    prefetch_to_write(values_out + place);
+  };
+  const auto put = [=](int64_t r, int64_t k, P place) {
+    crd_out[place] = static_cast<C>(r);
+    values_out[place] = values[k];
+  };
   Scratch<P> places(parts * static_cast<size_t>(from.columns));
   const auto places_of = [&](size_t part) { return places.data() + static_cast<int64_t>(part) * from.columns; };
   in_parallel(parts, [&](size_t part) {
     P *counts = places_of(part);
     std::fill(counts, counts + from.columns, P{0});
     for (P k = pos[begins[part]]; k < pos[begins[part + 1]]; ++k)
-      ++counts[crd[k]];
+      ++counts[column_of(k)];
   });
   first_places(places.data(), parts, from.columns, pos_out);
   in_parallel(parts, [&](size_t part) {
     P *next = places_of(part);
-    const P last = pos[begins[part + 1]] - 1;
+    const int64_t begin = pos[begins[part]], end = pos[begins[part + 1]];
+    if (!are_scattered(begin, end, column_of)) {
+      for (int64_t r = begins[part]; r < begins[part + 1]; ++r)
+        for (int64_t k = pos[r]; k < pos[r + 1]; ++k)
+          put(r, k, next[column_of(k)]++);
+      return;
+    }
+    PlacesAhead<P, decltype(column_of), decltype(announce)> ahead(begin, end, next, column_of, announce);
     for (int64_t r = begins[part]; r < begins[part + 1]; ++r)
-      for (P k = pos[r]; k < pos[r + 1]; ++k) {
-        const P ahead = next[crd[k < last - kAhead ? k + kAhead : last]];
-        prefetch_to_write(crd_out + ahead);
-        prefetch_to_write(values_out + ahead);
-        const P place = next[crd[k]]++;
-        crd_out[place] = static_cast<C>(r);
-        values_out[place] = values[k];
-      }
+      for (int64_t k = pos[r]; k < pos[r + 1]; ++k)
+        put(r, k, ahead.take(k));
   });
 }
 
@@ -186,11 +188,18 @@ void fill_as(const RowMatrix &from, int64_t height, int64_t width, const P *pos,
 } // namespace
 
 void transpose(const RowMatrix &from, void *pos, void *crd, void *values) {
-  with_widths(from, [&](auto p, auto c) {
-    with_itemsize(from.itemsize, [&](auto v) {
-      transpose_as(from, static_cast<decltype(p) *>(pos), static_cast<decltype(c) *>(crd),
-                   static_cast<decltype(v) *>(values));
-    });
+  with_matrix(from, [&](auto p, auto c, auto v) {
+    transpose_as(from, static_cast<decltype(p) *>(pos), static_cast<decltype(c) *>(crd),
+                 static_cast<decltype(v) *>(values));
+  });
+}
+
+void list_to_rows(const RowList &from, void *pos, void *crd, void *values) {
+  with_wide(from.width, [&](auto t) {
+    using T = decltype(t);
+    const SortedEntries<T> entries{static_cast<const T *>(from.row_crd), static_cast<const T *>(from.crd),
+                                   static_cast<size_t>(from.stride), static_cast<size_t>(from.count)};
+    copy_sorted(entries, from.rows, static_cast<T *>(pos), static_cast<T *>(crd), from.values, values, from.itemsize);
   });
 }
 
@@ -223,11 +232,9 @@ int64_t count_blocks(const RowMatrix &from, int64_t height, int64_t width, void 
 }
 
 void fill_blocks(const RowMatrix &from, int64_t height, int64_t width, const void *pos, void *crd, void *values) {
-  with_widths(from, [&](auto p, auto c) {
-    with_itemsize(from.itemsize, [&](auto v) {
-      fill_as(from, height, width, static_cast<const decltype(p) *>(pos), static_cast<decltype(c) *>(crd),
-              static_cast<decltype(v) *>(values));
-    });
+  with_matrix(from, [&](auto p, auto c, auto v) {
+    fill_as(from, height, width, static_cast<const decltype(p) *>(pos), static_cast<decltype(c) *>(crd),
+            static_cast<decltype(v) *>(values));
   });
 }
 

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pack_plain.hpp"
+#include "pack_values.hpp"
+
 namespace mlir_sparse {
 
 // A matrix by rows, its positions and coordinates of 32 or 64 bits each; where coordinates must ascend, it is said.
@@ -18,9 +21,41 @@ struct RowMatrix {
   const void *pos;
   const void *crd;
   const void *values;
+  int64_t crd_stride = 1; // how many numbers a coordinate is after the one before it; looked at where it is said
 };
 
-// Rows and columns change places; `pos` has columns + 1 numbers, of the widths of the source.
+// Runs f with a position and a coordinate of the types that they have.
+template <class F>
+auto with_widths(const RowMatrix &matrix, const F &f) {
+  return with_wide(matrix.pos_width, [&](auto p) {
+    return with_wide(matrix.crd_width, [&](auto c) { return f(p, c); });
+  });
+}
+
+// The same with a value.
+template <class F>
+auto with_matrix(const RowMatrix &matrix, const F &f) {
+  return with_widths(matrix, [&](auto p, auto c) {
+    return with_itemsize(matrix.itemsize, [&](auto v) { return f(p, c, v); });
+  });
+}
+
+// Entries in the order of their rows; rows and coordinates are of one width, 32 or 64, `stride` numbers apart.
+struct RowList {
+  int64_t rows;
+  int64_t count;
+  int width;
+  int64_t stride;
+  int64_t itemsize;
+  const void *row_crd;
+  const void *crd;
+  const void *values;
+};
+
+// Fills positions and, unless they are null, coordinates and values, all of the list's widths.
+void list_to_rows(const RowList &from, void *pos, void *crd, void *values);
+
+// Rows and columns change places; `pos` has columns + 1 numbers, of the widths of the source. Minds crd_stride.
 void transpose(const RowMatrix &from, void *pos, void *crd, void *values);
 
 // Writes each entry's row before its column, or, with `rows_only`, the rows alone; copies the values.

@@ -8,7 +8,8 @@ namespace mlir_sparse {
 
 void register_pack(pybind11::module_ &module);      // coordinates to level storage
 void register_validate(pybind11::module_ &module);  // level buffers against their encoding
-void register_convert(pybind11::module_ &module);   // level storage to other level storage
+void register_convert(pybind11::module_ &module);   // level storage to coordinates
+void register_convert_matrix(pybind11::module_ &module);  // matrices to other storage
 void register_launch(pybind11::module_ &module);    // calls of compiled kernels, and the threads that run them
 void register_memory(pybind11::module_ &module);    // ownership of memory that compiled code allocated
 

@@ -6,41 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "pack_sorted.hpp"
 #include "pack_threads.hpp"
 #include "pack_values.hpp"
 #include "validate_rows.hpp"
 
 namespace mlir_sparse {
 namespace {
-
-// Rows in order come one after the other. The last store of a row wins: no count to load, add to and store again.
-template <class I, class T>
-void fill_sorted(const RowEntries<I> &from, size_t begin, size_t end, T *pos, T *crd) {
-  T *ends = pos + 1;
-  for (size_t e = begin; e < end; ++e)
-    ends[from.rows[e]] = static_cast<T>(e + 1);
-  std::transform(from.coordinates + begin, from.coordinates + end, crd + begin, [](I c) { return static_cast<T>(c); });
-}
-
-template <class I, class T>
-void copy_sorted(const RowEntries<I> &from, const RowBuffers &out) {
-  auto *pos = static_cast<T *>(out.pos);
-  std::fill(pos, pos + out.rows + 1, T{0});
-  const size_t parts = thread_count(from.count), size = static_cast<size_t>(from.itemsize);
-  auto begins = even_parts(from.count, parts);
-  for (size_t part = 1; part < parts; ++part) // no row belongs to two parts
-    while (begins[part] < from.count && from.rows[begins[part]] == from.rows[begins[part] - 1])
-      ++begins[part];
-  in_parallel(parts, [&](size_t part) {
-    const size_t begin = begins[part], end = begins[part + 1];
-    if (begin >= end) return;
-    fill_sorted(from, begin, end, pos, static_cast<T *>(out.crd));
-    std::memcpy(static_cast<char *>(out.values) + begin * size, static_cast<const char *>(from.values) + begin * size,
-                (end - begin) * size);
-  });
-  for (int64_t r = 0; r < out.rows; ++r)
-    pos[r + 1] = std::max(pos[r], pos[r + 1]);
-}
 
 // Each part of the entries counts its rows, then puts its entries behind those of the parts before it: this is stable.
 template <class I, class T, class V>
@@ -60,12 +32,15 @@ void scatter(const RowEntries<I> &from, const RowBuffers &out) {
     T *next = places_of(part), *crd = static_cast<T *>(out.crd);
     const auto *values = static_cast<const V *>(from.values);
     auto *to = static_cast<V *>(out.values);
-    const size_t end = begins[part + 1];
-    for (size_t e = begins[part]; e < end; ++e) {
-      const T ahead = next[from.rows[std::min(e + kAhead, end - 1)]];
-      prefetch_to_write(crd + ahead);
-      prefetch_to_write(to + ahead);
-      const T place = next[from.rows[e]]++;
+    const auto row_of = [&](int64_t e) { return from.rows[e]; };
+    const auto announce = [&](T place) {
+      prefetch_to_write(crd + place);
+      prefetch_to_write(to + place);
+    };
+    const auto begin = static_cast<int64_t>(begins[part]), end = static_cast<int64_t>(begins[part + 1]);
+    PlacesAhead<T, decltype(row_of), decltype(announce)> places_ahead(begin, end, next, row_of, announce);
+    for (int64_t e = begin; e < end; ++e) {
+      const T place = places_ahead.take(e);
       crd[place] = static_cast<T>(from.coordinates[e]);
       to[place] = values[e];
     }
@@ -144,7 +119,7 @@ private:
 };
 
 template <class T, class V>
-bool sort_rows(const RowBuffers &out) {
+bool sort_rows_as(const RowBuffers &out) {
   const auto *pos = static_cast<const T *>(out.pos);
   const auto count = static_cast<int64_t>(pos[out.rows]), size = static_cast<int64_t>(sizeof(T));
   // Entries sorted by column, say: all rows are in order then, and that is seen faster than row by row.
@@ -187,13 +162,21 @@ bool pack_rows(const RowEntries<I> &entries, const Scan &scan, const RowBuffers 
   return with_wide(out.width, [&](auto t) {
     using T = decltype(t);
     if (scan.sorted) {
-      copy_sorted<I, T>(entries, out);
+      const SortedEntries<I> sorted{entries.rows, entries.coordinates, 1, entries.count};
+      copy_sorted(sorted, out.rows, static_cast<T *>(out.pos), static_cast<T *>(out.crd), entries.values, out.values,
+                  entries.itemsize);
       return !scan.distinct;
     }
     return with_itemsize(entries.itemsize, [&](auto v) {
       scatter<I, T, decltype(v)>(entries, out);
-      return sort_rows<T, decltype(v)>(out);
+      return sort_rows_as<T, decltype(v)>(out);
     });
+  });
+}
+
+bool sort_rows(const RowBuffers &rows, int64_t itemsize) {
+  return with_wide(rows.width, [&](auto t) {
+    return with_itemsize(itemsize, [&](auto v) { return sort_rows_as<decltype(t), decltype(v)>(rows); });
   });
 }
 

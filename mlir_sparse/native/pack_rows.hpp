@@ -34,6 +34,9 @@ struct RowBuffers {
 template <class I>
 bool pack_rows(const RowEntries<I> &entries, const Scan &scan, const RowBuffers &out);
 
+// Sorts each row, equal coordinates in the order they came; returns whether some coordinate is stored twice in its row.
+bool sort_rows(const RowBuffers &rows, int64_t itemsize);
+
 // Sums neighbours with one coordinate, in place; returns how many entries stay.
 int64_t sum_row_duplicates(const RowBuffers &rows, const std::string &dtype);
 

@@ -17,6 +17,7 @@ size_t thread_count(size_t entries) {
 }
 
 void in_parallel(size_t parts, const std::function<void(size_t)> &work) {
+  if (parts == 0) return;
   if (parts == 1) return work(0);
   std::vector<std::exception_ptr> thrown(parts);
   const auto guarded = [&](size_t part) {

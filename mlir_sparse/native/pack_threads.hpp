@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace mlir_sparse {
@@ -40,17 +42,25 @@ std::vector<int64_t> row_parts(const P *pos, int64_t rows, size_t parts) {
 // where each place begins: `counts` holds n numbers a part, `pos` n + 1.
 template <class P>
 void first_places(P *counts, size_t parts, int64_t n, P *pos) {
-  P next = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    pos[i] = next;
-    for (size_t part = 0; part < parts; ++part) {
-      P &count = counts[static_cast<int64_t>(part) * n + i];
-      const P first = next;
-      next += count;
-      count = first;
-    }
-  }
-  pos[n] = next;
+  const auto begins = even_parts(static_cast<size_t>(n), parts);
+  std::vector<P> first(parts + 1);
+  const auto for_counts = [&](size_t range, const auto &f) {
+    for (auto i = static_cast<int64_t>(begins[range]); i < static_cast<int64_t>(begins[range + 1]); ++i)
+      for (size_t part = 0; part < parts; ++part)
+        f(i, part, counts[static_cast<int64_t>(part) * n + i]);
+  };
+  in_parallel(parts > 1 ? parts : 0, [&](size_t range) {
+    for_counts(range, [&](int64_t, size_t, P count) { first[range + 1] += count; });
+  });
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  in_parallel(parts, [&](size_t range) {
+    P next = first[range];
+    for_counts(range, [&](int64_t i, size_t part, P &count) {
+      if (part == 0) pos[i] = next;
+      next += std::exchange(count, next);
+    });
+    if (range == parts - 1) pos[n] = next;
+  });
 }
 
 // As many threads as counting for n places is worth: each needs n counters of its own.
@@ -59,13 +69,68 @@ inline size_t counting_threads(size_t entries, int64_t n) {
   return static_cast<size_t>(n) > entries / 2 ? 1 : threads;
 }
 
-// Entries that go all over memory are announced so many before they come.
-constexpr int kAhead = 24;
-
 inline void prefetch_to_write([[maybe_unused]] const void *address) {
 #if defined(__GNUC__)
   __builtin_prefetch(address, 1);
 #endif
 }
+
+inline void prefetch_to_read([[maybe_unused]] const void *address) {
+#if defined(__GNUC__)
+  __builtin_prefetch(address);
+#endif
+}
+
+// Whether the keys of neighbours are all over their range, by a few samples: places are then worth announcing.
+template <class Key>
+bool are_scattered(int64_t begin, int64_t end, const Key &key) {
+  constexpr int64_t kSamples = 16, kLength = 128, kLine = 16; // so many keys have their places about together
+  int64_t apart = 0, seen = 0;
+  for (int64_t sample = 0; sample < kSamples; ++sample) {
+    const int64_t first = begin + (end - begin) / kSamples * sample, last = std::min(end, first + kLength);
+    int64_t lines[kLength];
+    int64_t *stop = lines;
+    for (int64_t e = first; e < last; ++e)
+      *stop++ = key(e) / kLine;
+    std::sort(lines, stop);
+    apart += std::unique(lines, stop) - lines;
+    seen += last - first;
+  }
+  return 3 * apart > seen;
+}
+
+// Hands out the places of entries that go all over memory, and announces them long before they come: `next` holds the
+// next free place for each key, and the place of an entry is taken, once and for all, kAhead entries early.
+template <class P, class Key, class Announce>
+class PlacesAhead {
+public:
+  PlacesAhead(int64_t begin, int64_t end, P *next, const Key &key, const Announce &announce)
+      : next_(next), end_(end), key_(key), announce_(announce) {
+    for (int64_t e = begin; e < end && e < begin + kAhead; ++e)
+      reserve(e);
+  }
+
+  // To be called for each entry in turn.
+  P take(int64_t e) {
+    const P place = reserved_[e % kAhead];
+    if (e + kAhead < end_) reserve(e + kAhead);
+    return place;
+  }
+
+private:
+  static constexpr int64_t kAhead = 32;
+
+  void reserve(int64_t e) {
+    const P place = next_[key_(e)]++;
+    reserved_[e % kAhead] = place;
+    announce_(place);
+  }
+
+  P *next_;
+  int64_t end_;
+  Key key_;
+  Announce announce_;
+  P reserved_[kAhead];
+};
 
 } // namespace mlir_sparse

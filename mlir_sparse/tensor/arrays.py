@@ -16,7 +16,7 @@ from mlir_sparse.errors import DTypeError, RankError, WidthError
 from mlir_sparse.tensor.storage import Array
 from mlir_sparse.tensor.widths import width_dtype, width_limit
 
-__all__ = ["cast_values", "index_array", "index_columns", "stored_integers", "value_array"]
+__all__ = ["at_least_32_bits", "cast_values", "index_array", "index_columns", "stored_integers", "value_array"]
 
 
 def index_array(given: object, what: str) -> Array:
@@ -79,6 +79,11 @@ def stored_integers(given: object, width: int, key: str, what: str) -> Array:
     if array.dtype.itemsize == target.itemsize:
         return _aligned(array.view(target))
     return _aligned(array.astype(target))
+
+
+def at_least_32_bits(array: Array) -> Array:
+    """Returns positions or coordinates, signed or unsigned, at the nearest width that native conversions read."""
+    return array if array.itemsize >= 4 else array.astype(np.int32)
 
 
 def _aligned(array: Array) -> Array:

@@ -12,7 +12,7 @@ from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat, LevelType
 from mlir_sparse.tensor.arrays import stored_integers
 from mlir_sparse.tensor.batches import batch_depth
-from mlir_sparse.tensor.diagonals import is_diagonals, pack_diagonals
+from mlir_sparse.tensor.by_rows import from_rows, row_form, to_rows, worth_rows
 from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.layout import aos_regions, check_supported
 from mlir_sparse.tensor.memory import check_fits
@@ -20,7 +20,6 @@ from mlir_sparse.tensor.pack import pack
 from mlir_sparse.tensor.plain import from_plain, is_plain, is_whole_slice, plain_encoding, to_plain
 from mlir_sparse.tensor.row_paths import convert_rows
 from mlir_sparse.tensor.select import largest_of_groups
-from mlir_sparse.tensor.slot_rows import rows_to_slots
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import resolve_widths
 
@@ -68,6 +67,9 @@ def convert_storage(
     relabelled = _relabel(storage, encoding)
     if relabelled is not None:
         return relabelled
+    rows = to_rows(storage, shape)
+    if rows is not None:
+        return convert_storage(rows, shape, encoding, sum_duplicates=sum_duplicates)
     transposed = _transpose(storage, encoding)
     if transposed is not None:
         return transposed
@@ -96,6 +98,7 @@ def _convert_part(
 ) -> LevelStorage:
     """Returns the tensor with some entries left out."""
     source = (storage.encoding.pos_width, storage.encoding.crd_width)
+    storage = to_rows(storage, shape) or storage
     dims, values = expand_dims(storage, shape)
     if not (storage.encoding.is_native and _holds_each_once(storage.encoding)):
         name = "SparseVector" if len(shape) == 1 else "COO"
@@ -117,13 +120,16 @@ def _convert_foreign(
         wanted = encoding.with_widths(encoding.pos_width or given.pos_width, encoding.crd_width or given.crd_width)
         if (wanted.pos_width, wanted.crd_width) == (given.pos_width, given.crd_width):
             return LevelStorage.from_buffers(wanted, storage.level_sizes, storage.buffers())
-    slots = rows_to_slots(storage, shape, encoding)
-    if slots is not None:
-        return slots
-    dims, values = expand_dims(storage, shape)
+    rows = to_rows(storage, shape)
+    if rows is not None:
+        return convert_storage(rows, shape, encoding, sum_duplicates=sum_duplicates)
     source = (given.pos_width, given.crd_width)
-    if is_diagonals(encoding) and _holds_each_once(given):
-        return pack_diagonals(encoding, shape, dims, values, source)
+    form = row_form(encoding) if sum_duplicates else None
+    if form is not None and worth_rows(form, shape, storage.values.size):
+        built = from_rows(convert_storage(storage, shape, form), shape, encoding, source)
+        if built is not None:
+            return built
+    dims, values = expand_dims(storage, shape)
     return pack(encoding, shape, dims, values, sum_duplicates=sum_duplicates, source=source)
 
 

@@ -1,4 +1,4 @@
-"""SciPy's dia and storage by diagonals: the same numbers, there by columns, here by rows.
+"""Storage by diagonals: from rows and back, and SciPy's dia, the same numbers there by columns, here by rows.
 
 `data[k, j]` of SciPy is the element of diagonal k in column j; the value of
 position `k * rows + i` here is the one in row i. A copy shifts each diagonal.
@@ -6,13 +6,15 @@ position `k * rows + i` here is the one in row i. A copy shifts each diagonal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlir_sparse import _native
+from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.tensor.arrays import value_array
 from mlir_sparse.tensor.level_pack import narrowed_coordinates, narrowed_positions, with_resolved_widths
 from mlir_sparse.tensor.memory import check_fits
@@ -21,12 +23,28 @@ from mlir_sparse.tensor.storage import Array, LevelStorage
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["dia_to_scipy", "is_diagonals", "pack_diagonals", "storage_of_dia"]
+__all__ = ["are_diagonals", "dia_to_scipy", "is_diagonals", "rows_of_diagonals", "rows_to_diagonals", "storage_of_dia"]
 
 
 def is_diagonals(encoding: Encoding) -> bool:
     """Returns whether an encoding is that of the preset DIA, widths aside."""
     return encoding.levels == as_encoding("DIA").levels and encoding.explicit_val is None and not encoding.has_slices
+
+
+def are_diagonals(encoding: Encoding) -> bool:
+    """Returns whether levels are those of the preset DIA, or of Banded with any band.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> are_diagonals(encoding("DIA")), are_diagonals(encoding("Banded(2, 1)")), are_diagonals(encoding("Skyline"))
+    (True, True, False)
+    """
+    known = as_encoding("DIA").levels
+    if encoding.levels == known:
+        return True
+    if len(encoding.levels) != 2 or encoding.levels[1] != known[1]:
+        return False
+    outer = encoding.levels[0]
+    return outer.expr == known[0].expr and outer.type.format is LevelFormat.DENSE
 
 
 def storage_of_dia(source: Any, encoding: Encoding, dtype: object) -> LevelStorage | None:
@@ -55,39 +73,49 @@ def storage_of_dia(source: Any, encoding: Encoding, dtype: object) -> LevelStora
     )
 
 
-def pack_diagonals(
-    encoding: Encoding,
-    shape: tuple[int, ...],
-    dims: Sequence[Array],
-    values: Array,
-    source: tuple[int | None, int | None],
-) -> LevelStorage:
-    """Returns the storage by diagonals of entries none of which is there twice: two passes, and no sorting.
+def rows_to_diagonals(
+    rows: LevelStorage, shape: tuple[int, ...], encoding: Encoding, source: tuple[int | None, int | None]
+) -> LevelStorage | None:
+    """Returns a matrix by rows as diagonals: two passes, and no sorting. None where a band has no room for an entry.
 
     Raises:
         TooLargeError: for diagonals that would not fit in memory.
         WidthError: for named widths too small for the data.
     """
+    height, width = shape
+    check_fits(9 * (height + width), f"the diagonals of a matrix of shape {shape}")
+    present = _native.present_diagonals(width, *rows.buffers())
+    offsets = np.flatnonzero(present) - (height - 1)
+    banded = encoding.level_types[0].format is LevelFormat.DENSE
+    if banded:
+        low, high = encoding.level_bounds(shape)[0]
+        if offsets.size and (offsets[0] < low or offsets[-1] >= high):
+            return None
+        offsets = np.arange(low, max(low, high))
+    check_fits(offsets.size * height * rows.values.itemsize, f"{offsets.size} diagonals of {height} rows")
+    begins = np.zeros(present.size, np.int64)  # where there is no diagonal it is never looked at, nor paged in
+    inside = (offsets > -height) & (offsets < width)
+    begins[offsets[inside] + (height - 1)] = np.flatnonzero(inside) * height
+    stored = _native.diagonals_of_rows(width, begins, offsets.size * height, *rows.buffers())
+    resolved = with_resolved_widths(encoding, shape, 0 if banded else offsets.size, source)
+    sizes = resolved.level_sizes(shape)
+    if banded:
+        return LevelStorage(resolved, sizes, (None, None), (None, None), stored)
+    positions = narrowed_positions(resolved, np.array([0, offsets.size]))
+    coordinates = narrowed_coordinates(resolved, shape, 0, offsets)
+    return LevelStorage(resolved, sizes, (positions, None), (coordinates, None), stored)
+
+
+def rows_of_diagonals(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[Array, Array, Array] | None:
+    """Returns positions, coordinates and values by row of diagonals, without zeros; None for too many for 32 bits."""
+    encoding, offsets = storage.encoding, storage.coordinates[0]
+    if offsets is None:
+        low, high = encoding.level_bounds(shape)[0]
+        offsets = np.arange(low, max(low, high))
     rows, columns = shape
-    what = f"the diagonals of a matrix of shape {shape}"
-    check_fits(9 * (rows + columns), what)
-    wide = np.int64 if rows + columns > np.iinfo(np.int32).max else dims[0].dtype
-    diagonal = np.subtract(dims[1], dims[0], dtype=wide) + (rows - 1)
-    present = np.zeros(max(0, rows + columns - 1), bool)
-    present[diagonal] = True
-    offsets = np.flatnonzero(present) - (rows - 1)
-    check_fits(offsets.size * rows * values.itemsize, f"{offsets.size} diagonals of {rows} rows")
-    begins = (np.cumsum(present) - 1) * rows
-    stored = np.zeros(offsets.size * rows, values.dtype)
-    stored[begins[diagonal] + dims[0]] = values
-    resolved = with_resolved_widths(encoding, shape, offsets.size, source)
-    return LevelStorage(
-        resolved,
-        resolved.level_sizes(shape),
-        (narrowed_positions(resolved, np.array([0, offsets.size])), None),
-        (narrowed_coordinates(resolved, shape, 0, offsets), None),
-        stored,
-    )
+    wide = encoding.crd_width == 64 or columns > np.iinfo(np.int32).max
+    dtype = DType.of(storage.values.dtype).name
+    return _native.rows_of_diagonals(rows, columns, 64 if wide else 32, offsets.astype(np.int64), storage.values, dtype)
 
 
 def dia_to_scipy(tensor: SparseTensor, sparse: Any) -> Any:

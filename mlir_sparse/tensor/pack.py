@@ -15,6 +15,7 @@ from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.errors import CoordinatesError, EncodingError, UnsupportedError
 from mlir_sparse.tensor.arrays import index_columns, value_array
+from mlir_sparse.tensor.by_rows import from_rows, row_form, worth_rows
 from mlir_sparse.tensor.faults import pack_faults
 from mlir_sparse.tensor.layout import check_shape, check_supported, level_tuples
 from mlir_sparse.tensor.level_pack import pack_levels
@@ -118,6 +119,11 @@ def _pack_foreign(
     check_explicit_value(encoding, stored, kind)
     columns = index_columns(dims, "coordinates")
     _check_lengths(columns, stored, len(shape))
+    form = row_form(encoding)
+    if form is not None and worth_rows(form, shape, stored.size):
+        built = from_rows(pack(form, shape, columns, stored, source=source), shape, encoding, source)
+        if built is not None:
+            return built
     with pack_faults(encoding, shape):
         _native.check_ranges(columns, shape)
         columns = [column.astype(np.int64, copy=False) for column in columns]

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from mlir_sparse import _native
-from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.errors import TooLargeError
+from mlir_sparse.tensor.by_rows import blocks_of
 from mlir_sparse.tensor.layout import aos_regions
 from mlir_sparse.tensor.memory import available_bytes, check_fits, in_units
 from mlir_sparse.tensor.storage import LevelStorage
-from mlir_sparse.tensor.widths import resolve_widths, width_limit
+from mlir_sparse.tensor.widths import resolve_widths, width_dtype, width_limit
 
 __all__ = ["convert_rows"]
 
 
 def convert_rows(storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding) -> LevelStorage | None:
-    """Returns a CSR matrix as COO or BSR, and a CSC matrix as COO by columns; None for everything else.
+    """Returns a CSR matrix as COO or BSR, a CSC matrix as COO by columns, and COO as either; None for everything else.
 
     Entries must be in order, none stored twice, and the widths, 32 or 64 bits, stay what they are.
 
@@ -30,11 +28,13 @@ def convert_rows(storage: LevelStorage, shape: tuple[int, ...], encoding: Encodi
         encoding: the format wanted.
     """
     given = storage.encoding
+    if _is_list(given) and _is_rows(encoding) and encoding.explicit_val is None:
+        return _rows_of_list(storage, shape, encoding)
     if not _is_rows(given) or min(given.pos_width, given.crd_width) < 32 or encoding.explicit_val is not None:
         return None
     if _lists_entries(given, encoding):
         return _list_entries(storage, encoding)
-    block = _block_of(given, encoding)
+    block = blocks_of(encoding) if given.level_order == (0, 1) else None
     return _block(storage, shape, encoding, block) if block is not None else None
 
 
@@ -45,10 +45,35 @@ def _is_rows(encoding: Encoding) -> bool:
 
 
 def _lists_entries(given: Encoding, encoding: Encoding) -> bool:
+    return _is_list(encoding, in_order=False) and encoding.level_order == given.level_order
+
+
+def _is_list(encoding: Encoding, *, in_order: bool = True) -> bool:
+    """Returns whether an encoding is COO; in order: none stored twice, and each row's coordinates ascend."""
     formats = tuple(kind.format for kind in encoding.level_types)
     if formats != (LevelFormat.COMPRESSED, LevelFormat.SINGLETON) or not encoding.is_permutation:
         return False
-    return not encoding.level_types[0].unique and encoding.level_order == given.level_order
+    first, last = encoding.level_types
+    return not first.unique and (not in_order or (first.ordered and last.ordered and last.unique))
+
+
+def _rows_of_list(storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding) -> LevelStorage | None:
+    given = storage.encoding
+    sizes = encoding.level_sizes(shape)
+    resolved = _same_widths(storage, encoding, max(sizes) - 1)
+    if resolved is None or given.crd_width < 32 or storage.values.size > width_limit(given.crd_width):
+        return None
+    if max(sizes) > 8 * storage.values.size + 65536:  # mostly empty rows: packing says what they take
+        return None
+    listed, crd = storage.coordinates
+    assert listed is not None
+    assert crd is not None
+    copied = given.level_order == encoding.level_order
+    pos, columns, values = _native.rows_of_list(storage.level_sizes[0], listed, crd, storage.values, copied)
+    pos = pos.astype(width_dtype(resolved.pos_width), copy=False)
+    if copied:
+        return LevelStorage.from_buffers(resolved, sizes, (pos, columns, values))
+    return LevelStorage.from_buffers(resolved, sizes, _native.transpose(sizes[0], pos, crd, storage.values))
 
 
 def _list_entries(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None:
@@ -62,21 +87,6 @@ def _list_entries(storage: LevelStorage, encoding: Encoding) -> LevelStorage | N
     ends = np.array([0, values.size], pos.dtype)
     buffers = (ends, listed, copied) if together else (ends, listed, crd, copied)
     return LevelStorage.from_buffers(resolved, storage.level_sizes, buffers)
-
-
-def _block_of(given: Encoding, encoding: Encoding) -> tuple[int, int] | None:
-    """Returns the extents of the blocks when the encoding is BSR and what is given CSR, or None."""
-    if given.level_order != (0, 1) or encoding.lvl_rank != 4 or encoding.is_permutation:
-        return None
-    block = (encoding.block_of(0), encoding.block_of(1))
-    if min(block) <= 1:
-        return None
-    known = as_encoding("BSR", block=block)
-    same = encoding.dim_to_lvl == known.dim_to_lvl and all(
-        replace(a, properties=()) == replace(b, properties=())
-        for a, b in zip(encoding.level_types, known.level_types, strict=True)
-    )
-    return block if same else None
 
 
 def _block(

@@ -1,0 +1,410 @@
+#include "convert_lines.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "pack_plain.hpp"
+#include "pack_threads.hpp"
+#include "pack_values.hpp"
+
+namespace mlir_sparse {
+namespace {
+
+// Shares a number of things, rows or rows of blocks, among threads, and counts the entries of each share.
+template <class Count>
+RowShares share_rows(int64_t things, int64_t places, const Count &count) {
+  const size_t parts = thread_count(static_cast<size_t>(places));
+  RowShares shares;
+  for (const size_t begin : even_parts(static_cast<size_t>(things), parts))
+    shares.rows.push_back(static_cast<int64_t>(begin));
+  std::vector<int64_t> found(parts);
+  in_parallel(parts, [&](size_t part) { found[part] = count(shares.rows[part], shares.rows[part + 1]); });
+  shares.entries.push_back(0);
+  for (const int64_t entries : found)
+    shares.entries.push_back(shares.entries.back() + entries);
+  return shares;
+}
+
+// Appends what a row holds to the entries of a share.
+template <class T, class V>
+struct Appender {
+  T *crd;
+  V *values;
+  int64_t at;
+  int64_t end;
+
+  // Runs row(put) for put(coordinate, value, stored) to be called at most `most` times. Where there is room for all of
+  // them everything is written, and only what is stored stays: no branch to mispredict.
+  template <class Row>
+  void append(int64_t most, const Row &row) {
+    // Copies of its own, which no store through a pointer can be to.
+    T *const c = crd;
+    V *const v = values;
+    int64_t k = at;
+    if (end - at >= most)
+      row([&k, c, v](int64_t coordinate, V value, bool stored) {
+        c[k] = static_cast<T>(coordinate);
+        v[k] = value;
+        k += stored;
+      });
+    else
+      row([&k, c, v](int64_t coordinate, V value, bool stored) {
+        if (!stored) return;
+        c[k] = static_cast<T>(coordinate);
+        v[k++] = value;
+      });
+    at = k;
+  }
+};
+
+// Calls rows(begin, end, positions, appender) for each share; positions are those of the ends of rows.
+template <class T, class V, class Rows>
+void fill_shares(const RowShares &shares, const RowOutput &out, const Rows &rows) {
+  auto *pos = static_cast<T *>(out.pos);
+  pos[0] = 0;
+  in_parallel(shares.rows.size() - 1, [&](size_t part) {
+    Appender<T, V> to{static_cast<T *>(out.crd), static_cast<V *>(out.values), shares.entries[part],
+                      shares.entries[part + 1]};
+    rows(shares.rows[part], shares.rows[part + 1], pos + 1, to);
+  });
+}
+
+// Which bits say that a value is not zero: not the signs of floating-point numbers.
+template <class V>
+V bits_of_value(const std::string &dtype) {
+  V bits;
+  std::memset(&bits, 0xff, sizeof bits);
+  const bool complex = dtype[0] == 'c', real = dtype[0] == 'f' || dtype[0] == 'b';
+  auto *bytes = reinterpret_cast<unsigned char *>(&bits);
+  const uint16_t probe = 1;
+  const bool little = *reinterpret_cast<const unsigned char *>(&probe) == 1;
+  const size_t number = complex ? sizeof bits / 2 : sizeof bits;
+  for (size_t begin = 0; (real || complex) && begin < sizeof bits; begin += number)
+    bytes[little ? begin + number - 1 : begin] = 0x7f;
+  return bits;
+}
+
+template <class V>
+bool is_value(V value, V bits) {
+  return (value & bits) != 0;
+}
+bool is_value(const Wide &value, const Wide &bits) {
+  return ((value.words[0] & bits.words[0]) | (value.words[1] & bits.words[1])) != 0;
+}
+
+template <class V>
+int64_t count_values(const V *values, int64_t count, V bits) {
+  int64_t found = 0;
+  for (int64_t k = 0; k < count; ++k)
+    found += is_value(values[k], bits);
+  return found;
+}
+
+int64_t itemsize_of(const std::string &dtype) {
+  return with_dtype(dtype, [](auto v) { return static_cast<int64_t>(sizeof v); });
+}
+
+// The rows that a diagonal crosses, of some rows.
+struct Crossing {
+  int64_t begin;
+  int64_t end;
+
+  Crossing(const DiagonalMatrix &from, int64_t line, int64_t first, int64_t last)
+      : begin(std::max(first, -from.offsets[line])),
+        end(std::max(begin, std::min(last, from.columns - from.offsets[line]))) {}
+};
+
+// Rows are read across all lines at once, which is more streams than a processor sees coming: said every few rows.
+constexpr int64_t kRowsAhead = 8;
+
+template <class T>
+void announce_lines(const T *values, int64_t step, int64_t lines) {
+  for (int64_t line = 0; line < lines; ++line)
+    prefetch_to_read(values + line * step + 16 * kRowsAhead);
+}
+
+template <class T, class V>
+void fill_from_slots(const SlotMatrix &from, const RowShares &shares, const RowOutput &out) {
+  fill_shares<T, V>(shares, out, [&](int64_t begin, int64_t end, T *ends, Appender<T, V> &to) {
+    const int64_t lines = from.lines, row_step = from.by_row ? lines : 1, step = from.by_row ? 1 : from.rows;
+    for (int64_t r = begin; r < end; ++r) {
+      const auto *crd = static_cast<const T *>(from.crd) + r * row_step;
+      const auto *values = static_cast<const V *>(from.values) + r * row_step;
+      if (!from.by_row && r % kRowsAhead == 0) {
+        announce_lines(crd, step, lines);
+        announce_lines(values, step, lines);
+      }
+      to.append(lines, [=](const auto &put) {
+        for (int64_t n = 0; n < lines; ++n)
+          put(crd[n * step], values[n * step], crd[n * step] >= 0);
+      });
+      ends[r] = static_cast<T>(to.at);
+    }
+  });
+}
+
+template <class T, class V>
+void fill_from_diagonals(const DiagonalMatrix &from, const RowShares &shares, const RowOutput &out) {
+  fill_shares<T, V>(shares, out, [&](int64_t begin, int64_t end, T *ends, Appender<T, V> &to) {
+    const int64_t *offsets = from.offsets;
+    const int64_t rows = from.rows, columns = from.columns;
+    const V bits = bits_of_value<V>(from.dtype);
+    int64_t first = from.lines, last = from.lines; // the diagonals that cross the row: both go down with each row
+    for (int64_t r = begin; r < end; ++r) {
+      while (first > 0 && offsets[first - 1] >= -r)
+        --first;
+      while (last > 0 && offsets[last - 1] >= columns - r)
+        --last;
+      const auto *values = static_cast<const V *>(from.values) + r;
+      if (r % kRowsAhead == 0) announce_lines(values + first * rows, rows, last - first);
+      to.append(last - first, [=](const auto &put) {
+        for (int64_t d = first; d < last; ++d)
+          put(r + offsets[d], values[d * rows], is_value(values[d * rows], bits));
+      });
+      ends[r] = static_cast<T>(to.at);
+    }
+  });
+}
+
+template <class P, class C, class V>
+class Blocks {
+public:
+  using Value = V;
+
+  explicit Blocks(const BlockMatrix &from)
+      : from_(from), pos_(static_cast<const P *>(from.pos)), crd_(static_cast<const C *>(from.crd)),
+        values_(static_cast<const V *>(from.values)), bits_(bits_of_value<V>(from.dtype)) {}
+
+  // The entries of some rows of blocks.
+  int64_t count(int64_t begin, int64_t end) const {
+    const int64_t size = from_.height * from_.width;
+    if (from_.rows % from_.height == 0 && from_.columns % from_.width == 0)
+      return count_values(values_ + pos_[begin] * size, (pos_[end] - pos_[begin]) * size, bits_);
+    int64_t found = 0;
+    for_rows(begin, end, [&](int64_t, int64_t, const auto &row) {
+      row([&found](int64_t, V, bool stored) { found += stored; });
+    });
+    return found;
+  }
+
+  template <class T>
+  void fill(int64_t begin, int64_t end, T *ends, Appender<T, V> &to) const {
+    for_rows(begin, end, [&to, ends](int64_t r, int64_t most, const auto &row) {
+      to.append(most, row);
+      ends[r] = static_cast<T>(to.at);
+    });
+  }
+
+private:
+  // Calls f(r, most, row) for each row of some rows of blocks; row(put) then goes through what is in it.
+  template <class F>
+  void for_rows(int64_t begin, int64_t end, const F &f) const {
+    const int64_t height = from_.height, width = from_.width, columns = from_.columns, size = height * width;
+    const V bits = bits_;
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t blocks = pos_[b + 1] - pos_[b];
+      const C *crd = crd_ + pos_[b];
+      for (int64_t r = b * height; r < std::min(from_.rows, (b + 1) * height); ++r) {
+        const V *values = values_ + pos_[b] * size + (r - b * height) * width;
+        f(r, blocks * width, [=](const auto &put) {
+          for (int64_t k = 0; k < blocks; ++k) {
+            const int64_t first = crd[k] * width, stop = std::min(width, columns - first);
+            for (int64_t c = 0; c < stop; ++c)
+              put(first + c, values[k * size + c], is_value(values[k * size + c], bits));
+          }
+        });
+      }
+    }
+  }
+
+  const BlockMatrix &from_;
+  const P *pos_;
+  const C *crd_;
+  const V *values_;
+  V bits_;
+};
+
+// Runs f with Blocks of the widths and the size that they have.
+template <class F>
+auto with_blocks(const BlockMatrix &from, const F &f) {
+  return with_wide(from.pos_width, [&](auto p) {
+    return with_wide(from.crd_width, [&](auto c) {
+      return with_itemsize(itemsize_of(from.dtype),
+                           [&](auto v) { return f(Blocks<decltype(p), decltype(c), decltype(v)>(from)); });
+    });
+  });
+}
+
+// Calls work(begin, end) for ranges of rows that hold about as many entries each.
+template <class P, class F>
+void for_row_parts(const RowMatrix &from, size_t entries, const F &work) {
+  const auto begins = row_parts(static_cast<const P *>(from.pos), from.rows, thread_count(entries));
+  in_parallel(begins.size() - 1, [&](size_t part) { work(part, begins[part], begins[part + 1]); });
+}
+
+// Some rows at a time, slot by slot: each slot is written in pieces long enough for whole cache lines.
+template <class P, class C, class V>
+void slots_of_rows(const RowMatrix &from, int64_t lines, int64_t begin, int64_t end, C *crd_out, V *values_out) {
+  constexpr int64_t kTile = 64;
+  const auto *pos = static_cast<const P *>(from.pos);
+  const auto *crd = static_cast<const C *>(from.crd);
+  const auto *values = static_cast<const V *>(from.values);
+  for (int64_t first = begin; first < end; first += kTile) {
+    const int64_t last = std::min(end, first + kTile);
+    for (int64_t n = 0; n < lines; ++n)
+      for (int64_t r = first; r < last; ++r) {
+        const int64_t k = pos[r] + n, place = n * from.rows + r;
+        const bool stored = k < pos[r + 1];
+        crd_out[place] = stored ? crd[k] : C{-1};
+        values_out[place] = stored ? values[k] : V{};
+      }
+  }
+}
+
+template <class P, class C, class V>
+void tables_of_rows(const RowMatrix &from, int64_t places, int64_t begin, int64_t end, C *crd_out, V *values_out) {
+  const auto *pos = static_cast<const P *>(from.pos);
+  const auto *crd = static_cast<const C *>(from.crd);
+  const auto *values = static_cast<const V *>(from.values);
+  std::fill(crd_out + begin * places, crd_out + end * places, C{-1});
+  std::fill(values_out + begin * places, values_out + end * places, V{});
+  for (int64_t r = begin; r < end; ++r)
+    for (int64_t k = pos[r]; k < pos[r + 1]; ++k) {
+      int64_t slot = crd[k] & (places - 1);
+      while (crd_out[r * places + slot] >= 0)
+        slot = (slot + 1) & (places - 1);
+      crd_out[r * places + slot] = crd[k];
+      values_out[r * places + slot] = values[k];
+    }
+}
+
+} // namespace
+
+RowShares count_entries(const SlotMatrix &from) {
+  return with_wide(from.crd_width, [&](auto t) {
+    const auto *crd = static_cast<const decltype(t) *>(from.crd);
+    return share_rows(from.rows, from.rows * from.lines, [&](int64_t begin, int64_t end) {
+      const int64_t runs = from.by_row ? 1 : from.lines, length = (end - begin) * (from.by_row ? from.lines : 1);
+      int64_t found = 0;
+      for (int64_t run = 0; run < runs; ++run) {
+        const auto *first = crd + (from.by_row ? begin * from.lines : run * from.rows + begin);
+        found += std::count_if(first, first + length, [](auto c) { return c >= 0; });
+      }
+      return found;
+    });
+  });
+}
+
+RowShares count_entries(const DiagonalMatrix &from) {
+  return with_itemsize(itemsize_of(from.dtype), [&](auto v) {
+    using V = decltype(v);
+    const V bits = bits_of_value<V>(from.dtype);
+    return share_rows(from.rows, from.rows * from.lines, [&](int64_t begin, int64_t end) {
+      int64_t found = 0;
+      for (int64_t line = 0; line < from.lines; ++line) {
+        const Crossing rows(from, line, begin, end);
+        const V *values = static_cast<const V *>(from.values) + line * from.rows;
+        found += count_values(values + rows.begin, rows.end - rows.begin, bits);
+      }
+      return found;
+    });
+  });
+}
+
+RowShares count_entries(const BlockMatrix &from) {
+  return with_blocks(from, [&](const auto &blocks) {
+    const int64_t rows = from.rows / from.height + (from.rows % from.height != 0);
+    return share_rows(rows, from.rows, [&](int64_t begin, int64_t end) { return blocks.count(begin, end); });
+  });
+}
+
+void fill_rows(const SlotMatrix &from, const RowShares &shares, const RowOutput &out) {
+  with_wide(out.width, [&](auto t) {
+    with_itemsize(from.itemsize, [&](auto v) { fill_from_slots<decltype(t), decltype(v)>(from, shares, out); });
+  });
+}
+
+void fill_rows(const DiagonalMatrix &from, const RowShares &shares, const RowOutput &out) {
+  with_wide(out.width, [&](auto t) {
+    with_itemsize(itemsize_of(from.dtype),
+                  [&](auto v) { fill_from_diagonals<decltype(t), decltype(v)>(from, shares, out); });
+  });
+}
+
+void fill_rows(const BlockMatrix &from, const RowShares &shares, const RowOutput &out) {
+  with_wide(out.width, [&](auto t) {
+    using T = decltype(t);
+    with_blocks(from, [&](const auto &blocks) {
+      using V = typename std::decay_t<decltype(blocks)>::Value;
+      fill_shares<T, V>(shares, out, [&](int64_t begin, int64_t end, T *ends, Appender<T, V> &to) {
+        blocks.fill(begin, end, ends, to);
+      });
+    });
+  });
+}
+
+int64_t longest_row(const RowMatrix &from) {
+  return with_wide(from.pos_width, [&](auto p) {
+    const auto *pos = static_cast<const decltype(p) *>(from.pos);
+    int64_t longest = 0;
+    for (int64_t r = 0; r < from.rows; ++r)
+      longest = std::max<int64_t>(longest, pos[r + 1] - pos[r]);
+    return longest;
+  });
+}
+
+void rows_to_slots(const RowMatrix &from, int64_t lines, void *crd, void *values) {
+  with_matrix(from, [&](auto p, auto c, auto v) {
+    using C = decltype(c);
+    using V = decltype(v);
+    for_row_parts<decltype(p)>(from, static_cast<size_t>(from.rows * lines), [&](size_t, int64_t begin, int64_t end) {
+      slots_of_rows<decltype(p)>(from, lines, begin, end, static_cast<C *>(crd), static_cast<V *>(values));
+    });
+  });
+}
+
+void rows_to_tables(const RowMatrix &from, int64_t places, void *crd, void *values) {
+  with_matrix(from, [&](auto p, auto c, auto v) {
+    using C = decltype(c);
+    using V = decltype(v);
+    for_row_parts<decltype(p)>(from, static_cast<size_t>(from.rows * places), [&](size_t, int64_t begin, int64_t end) {
+      tables_of_rows<decltype(p)>(from, places, begin, end, static_cast<C *>(crd), static_cast<V *>(values));
+    });
+  });
+}
+
+void mark_diagonals(const RowMatrix &from, uint8_t *present) {
+  const auto all = static_cast<size_t>(from.rows + from.columns - 1);
+  const size_t parts = counting_threads(static_cast<size_t>(from.count), from.rows + from.columns);
+  with_widths(from, [&](auto p, auto c) {
+    const auto *pos = static_cast<const decltype(p) *>(from.pos);
+    const auto *crd = static_cast<const decltype(c) *>(from.crd);
+    const auto begins = row_parts(pos, from.rows, parts);
+    std::vector<std::vector<uint8_t>> own(parts - 1, std::vector<uint8_t>(all)); // the first part marks right there
+    in_parallel(parts, [&](size_t part) {
+      uint8_t *marks = part == 0 ? present : own[part - 1].data();
+      for (int64_t r = begins[part]; r < begins[part + 1]; ++r)
+        for (auto k = pos[r]; k < pos[r + 1]; ++k)
+          marks[crd[k] - r + from.rows - 1] = 1;
+    });
+    for (const auto &marks : own)
+      std::transform(marks.begin(), marks.end(), present, present,
+                     [](uint8_t a, uint8_t b) { return static_cast<uint8_t>(a | b); });
+  });
+}
+
+void rows_to_diagonals(const RowMatrix &from, const int64_t *begins, void *values) {
+  with_matrix(from, [&](auto p, auto c, auto v) {
+    const auto *pos = static_cast<const decltype(p) *>(from.pos);
+    const auto *crd = static_cast<const decltype(c) *>(from.crd);
+    const auto *given = static_cast<const decltype(v) *>(from.values);
+    auto *out = static_cast<decltype(v) *>(values);
+    for_row_parts<decltype(p)>(from, static_cast<size_t>(from.count), [&](size_t, int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r)
+        for (auto k = pos[r]; k < pos[r + 1]; ++k)
+          out[begins[crd[k] - r + from.rows - 1] + r] = given[k];
+    });
+  });
+}
+
+} // namespace mlir_sparse

@@ -1,0 +1,66 @@
+// Entries in the order of their rows, as rows: nothing moves, only where each row begins is to be found.
+
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "pack_threads.hpp"
+
+namespace mlir_sparse {
+
+// Rows and coordinates by entry, each `stride` numbers after the one before it.
+template <class I>
+struct SortedEntries {
+  const I *rows;
+  const I *coordinates;
+  size_t stride;
+  size_t count;
+};
+
+// Where to cut sorted entries into parts that no row belongs to two of.
+template <class I>
+std::vector<size_t> cut_between_rows(const SortedEntries<I> &from, size_t parts) {
+  auto begins = even_parts(from.count, parts);
+  for (size_t part = 1; part < parts; ++part)
+    while (begins[part] > 0 && begins[part] < from.count &&
+           from.rows[begins[part] * from.stride] == from.rows[(begins[part] - 1) * from.stride])
+      ++begins[part];
+  return begins;
+}
+
+// Finds where the rows from `row` to `stop` end, whose entries are from `begin` to `end`. The last store of a row wins:
+// no count to load, add to and store again.
+template <class I, class T>
+void find_ends(const SortedEntries<I> &from, size_t begin, size_t end, int64_t row, int64_t stop, T *ends) {
+  std::fill(ends + row, ends + stop, static_cast<T>(begin));
+  for (size_t e = begin; e < end; ++e)
+    ends[from.rows[e * from.stride]] = static_cast<T>(e + 1);
+  for (int64_t r = row + 1; r < stop; ++r)
+    ends[r] = std::max(ends[r - 1], ends[r]);
+}
+
+// Fills positions of `rows` rows and, unless they are null, coordinates and values.
+template <class I, class T>
+void copy_sorted(const SortedEntries<I> &from, int64_t rows, T *pos, T *crd, const void *values, void *values_out,
+                 int64_t itemsize) {
+  const size_t parts = thread_count(from.count), size = static_cast<size_t>(itemsize);
+  const auto begins = cut_between_rows(from, parts);
+  const auto row_of = [&](size_t part) { // the first that a part fills in, empty rows before its entries among them
+    if (part == 0) return int64_t{0};
+    const size_t e = begins[part];
+    return part == parts || e == from.count ? rows : static_cast<int64_t>(from.rows[e * from.stride]);
+  };
+  pos[0] = 0;
+  in_parallel(parts, [&](size_t part) {
+    const size_t begin = begins[part], end = begins[part + 1];
+    find_ends(from, begin, end, row_of(part), row_of(part + 1), pos + 1);
+    for (size_t e = begin; crd && e < end; ++e)
+      crd[e] = static_cast<T>(from.coordinates[e * from.stride]);
+    if (values_out && end > begin)
+      std::memcpy(static_cast<char *>(values_out) + begin * size, static_cast<const char *>(values) + begin * size,
+                  (end - begin) * size);
+  });
+}
+
+} // namespace mlir_sparse
