@@ -327,16 +327,17 @@ def _reach(subscript: Subscript, extents: Mapping[str, int]) -> int:
 
 
 @st.composite
-def encodings(draw: st.DrawFn, rank: int, without: tuple[str, ...] = ("CSR_SLICE",)) -> Encoding:
+def encodings(draw: st.DrawFn, rank: int, without: tuple[str, ...] = ("CSR_SLICE",), foreign: bool = False) -> Encoding:
     """Draws a preset of the rank, with parameters and widths.
 
     Args:
         rank: the number of dimensions.
         without: presets to leave out; a slice is a view of another tensor, which no test can pack.
+        foreign: whether to draw those that the dialect has no encoding for as well.
     """
     fitting = [preset.name for preset in PRESETS.values() if preset.min_rank <= rank <= (preset.max_rank or rank)]
-    native = [name for name in fitting if preset_encoding(name, rank).is_native]
-    name = draw(st.sampled_from([name for name in native if name not in without]))
+    names = [name for name in fitting if foreign or preset_encoding(name, rank).is_native]
+    name = draw(st.sampled_from([name for name in names if name not in without]))
     widths = st.sampled_from([0, 8, 16, 32, 64])
     match PRESETS[name].parameter:
         case "order":

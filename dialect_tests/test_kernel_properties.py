@@ -38,22 +38,27 @@ class StoredCase:
 
 
 @st.composite
-def stored(draw: st.DrawFn, kernel: KernelCase) -> StoredCase:
-    """Draws the storage of every operand and of the result."""
+def stored(draw: st.DrawFn, kernel: KernelCase, foreign: bool = False) -> StoredCase:
+    """Draws the storage of every operand and of the result; `foreign` as for `encodings`."""
     storage = {}
     for name, array in kernel.tensors.items():
         if array.ndim and draw(st.integers(0, 2)):
-            storage[name] = draw(encodings(array.ndim, WITHOUT))
+            storage[name] = draw(encodings(array.ndim, WITHOUT, foreign))
     rank = len(kernel.assignment.target.subscripts)
     choices: list[st.SearchStrategy[Any]] = [st.just(None), st.just("dense")]
     if rank and not kernel.assignment.op.reads_target:
-        choices.append(encodings(rank, WITHOUT))
+        choices.append(encodings(rank, WITHOUT, foreign))
     return StoredCase(kernel, storage, draw(st.one_of(choices)))
 
 
 def cases() -> st.SearchStrategy[StoredCase]:
-    """Draws kernels of the literature, in any storage."""
+    """Draws kernels of the literature, in any storage of the dialect."""
     return kernels().flatmap(stored)
+
+
+def foreign_cases() -> st.SearchStrategy[StoredCase]:
+    """Draws kernels of the literature, in any storage at all."""
+    return kernels().flatmap(lambda kernel: stored(kernel, foreign=True))
 
 
 def _has_extents(assignment: Assignment) -> bool:
@@ -70,6 +75,10 @@ def unusual_cases(draw: st.DrawFn) -> StoredCase:
     extents = {index.name: extent for index in assignment.indices}
     data = operands(assignment, extents, dtype, 0.4, draw(st.integers(0, 9)))
     return draw(stored(KernelCase(assignment, data, extents, dtype)))
+
+
+# What is fuzzed (`scripts/fuzz`): strategies of StoredCase by name.
+STRATEGIES = {"kernels": cases, "foreign storage": foreign_cases, "expressions": unusual_cases}
 
 
 def run(case: StoredCase) -> None:

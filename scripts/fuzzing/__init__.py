@@ -1,0 +1,1 @@
+"""Random kernels on random data in random storage, each right or refused by name."""

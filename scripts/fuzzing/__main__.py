@@ -1,0 +1,187 @@
+"""Fuzzes in several processes and counts what came out: `scripts/fuzz --help`."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from dialect_tests.test_kernel_properties import STRATEGIES
+
+# A batch is one process' work between two requests; a process that dies takes at most this many cases with it.
+BATCH = 250
+# A compilation takes a second at most, and the compiler's own limit is a minute: what takes this long hangs.
+_TIMEOUT = 150.0
+# Between the seed of a batch and that of what was left of it when its process died.
+_AFTER_DEATH = 500_000
+_BAD = ("wrong", "crash", "dead")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Cases of one strategy, from one seed."""
+
+    strategy: str
+    seed: int
+    cases: int
+
+
+@dataclass
+class Tally:
+    """What became of the cases.
+
+    Args:
+        counts: how many had each verdict.
+        refusals: how many were refused with each error.
+        bad: verdict, case and reason of those that were neither right nor refused.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+    bad: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def add(self, verdict: str, case: str, reason: str) -> None:
+        """Counts a case."""
+        self.counts[verdict] += 1
+        if verdict == "refused":
+            self.refusals[reason.partition(":")[0]] += 1
+        if verdict in _BAD:
+            self.bad.append((verdict, case, reason))
+
+
+class _Process:
+    """A worker, restarted after it died."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+
+    def run(self, batch: Batch) -> Iterator[tuple[str, str, str]]:
+        """Yields verdict, case and reason of each case; `dead` for the one that ended the process, or hung it."""
+        if self._process is None:
+            command = [sys.executable, "-m", "fuzzing.worker"]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdin is not None
+        print(json.dumps([batch.strategy, batch.seed, batch.cases]), file=self._process.stdin, flush=True)
+        case, left = f"seed {batch.seed} of {batch.strategy}", batch.cases
+        while line := self._line():
+            verdict, text = json.loads(line)
+            if verdict == "end":
+                return
+            if verdict == "case":
+                case = text
+            else:
+                left -= 1
+                yield verdict, case, text
+        status = self._process.wait()
+        self._process = None
+        yield "dead", case, f"the process ended with status {status}"
+        if left > 1:
+            yield from self.run(Batch(batch.strategy, batch.seed + _AFTER_DEATH, left - 1))
+
+    def _line(self) -> str:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        timer = threading.Timer(_TIMEOUT, self._process.kill)
+        timer.start()
+        try:
+            return self._process.stdout.readline()
+        finally:
+            timer.cancel()
+
+    def stop(self) -> None:
+        """Ends the worker."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+def _serve(waiting: queue.Queue[Batch], done: queue.Queue[tuple[str, str, str] | None]) -> None:
+    process = _Process()
+    try:
+        while True:
+            for outcome in process.run(waiting.get_nowait()):
+                done.put(outcome)
+    except queue.Empty:
+        process.stop()
+    finally:
+        done.put(None)
+
+
+def _batches(cases: int, seed: int) -> Iterator[Batch]:
+    names = tuple(STRATEGIES)
+    number = 0
+    while cases > 0:
+        yield Batch(names[number % len(names)], seed * 1_000_000 + number, min(BATCH, cases))
+        cases -= BATCH
+        number += 1
+
+
+def _fuzz(cases: int, seed: int, jobs: int) -> Tally:
+    waiting, done, tally = queue.Queue[Batch](), queue.Queue[tuple[str, str, str] | None](), Tally()
+    for batch in _batches(cases, seed):
+        waiting.put(batch)
+    for _ in range(jobs):
+        threading.Thread(target=_serve, args=(waiting, done), daemon=True).start()
+    running = jobs
+    with click.progressbar(length=cases, label="cases", file=sys.stderr) as bar:
+        while running:
+            outcome = done.get()
+            if outcome is None:
+                running -= 1
+                continue
+            tally.add(*outcome)
+            bar.update(1)
+    return tally
+
+
+def _save(path: Path, tally: Tally, seed: int, seconds: float) -> None:
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    record = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit.stdout.strip(),
+        "seed": seed,
+        "seconds": round(seconds),
+        "verdicts": dict(sorted(tally.counts.items())),
+        "refusals": dict(tally.refusals.most_common()),
+        "bad": tally.bad,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=2) + "\n")
+    click.echo(f"wrote {path}")
+
+
+@click.command()
+@click.option("--cases", default=2000, show_default=True, help="How many kernels to run.")
+@click.option("--seed", default=0, show_default=True, help="The same seed gives the same cases.")
+@click.option("--jobs", default=2, show_default=True, help="Processes at once.")
+@click.option("--save", type=click.Path(path_type=Path), help="A JSON file for the counts and what went wrong.")
+def main(cases: int, seed: int, jobs: int, save: Path | None) -> None:
+    """Runs random kernels on random data in random storage, and compares each with the oracle.
+
+    Exits with 1 where a result is wrong, the compiler died, or the process did.
+    """
+    start = time.monotonic()
+    tally = _fuzz(cases, seed, jobs)
+    seconds = time.monotonic() - start
+    click.echo(", ".join(f"{tally.counts[verdict]} {verdict}" for verdict in ("right", "refused", *_BAD)))
+    click.echo(f"refused by: {', '.join(f'{count} {name}' for name, count in tally.refusals.most_common())}")
+    click.echo(f"{seconds:.0f} s")
+    for verdict, case, reason in tally.bad:
+        click.echo(f"{verdict}: {case}\n  {reason}")
+    if save is not None:
+        _save(save, tally, seed, seconds)
+    sys.exit(bool(tally.bad))
+
+
+if __name__ == "__main__":
+    main()

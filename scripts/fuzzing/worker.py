@@ -1,0 +1,58 @@
+"""Runs random cases: says each before it runs, and what became of it, a line of JSON each.
+
+A process of its own, so that a case that kills it is known by its last line.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+import mlir_sparse as ms
+from dialect_tests.test_kernel_properties import STRATEGIES, run
+
+__all__ = ["verdict_on"]
+
+
+def verdict_on(case: Any) -> tuple[str, str]:
+    """Returns what became of a case: `right`, `refused`, `wrong` or `crash` (of the compiler), and why."""
+    try:
+        run(case)
+    except ms.CompileError as error:
+        return "crash", str(error)
+    except ms.SparseError as error:
+        return "refused", f"{type(error).__name__}: {error}"
+    except Exception as error:  # whatever else comes out is an answer that no user may see
+        return "wrong", f"{type(error).__name__}: {error}"
+    return "right", ""
+
+
+def _say(*words: str) -> None:
+    print(json.dumps(words), flush=True)
+
+
+def _fuzz(strategy: str, number: int, cases: int) -> None:
+    @seed(number)
+    @settings(
+        max_examples=cases, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=HealthCheck
+    )
+    @given(STRATEGIES[strategy]())
+    def trial(case: Any) -> None:
+        _say("case", str(case))
+        _say(*verdict_on(case))
+
+    trial()
+    _say("end", "")
+
+
+def main() -> None:
+    """Serves requests of strategy, seed and number of cases until the input ends."""
+    for line in sys.stdin:
+        _fuzz(*json.loads(line))
+
+
+if __name__ == "__main__":
+    main()
