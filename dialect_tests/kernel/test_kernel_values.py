@@ -121,6 +121,13 @@ def inferred(text: str, **types: str) -> str:
         ("C(i,j,k) = A(i,j,k) + B(i,j,k)", {"A": "f64[?,?,?] CSF", "B": "f64[?,?,?] CSF"}, "f64[?,?,?] CSF"),
         ("C(i,j) = T(i,j,k) * x(k)", {"T": "f64[?,?,?] CSF", "x": "f64[?]"}, "f64[?,?] CSR"),
         ("C(i,j) = A(i,k) * B(k,j)", {"A": "f64[3,?] CSR", "B": "f64[?,4]"}, "f64[3,4]"),
+        # What pads its entries holds those of another tensor at any cost.
+        ("C(i,j) = A(i,j) + B(i,j)", {"A": "f64[?,?] DIA", "B": "f64[?,?] CSR"}, "f64[?,?] CSR"),
+        ("C(i,j) = A(i,j) + B(i,j)", {"A": "f64[?,?] DIA", "B": "f64[?,?] DIA"}, "f64[?,?] DIA"),
+        ("C(i,j) = A(i,j) + B(i,j)", {"A": "f64[?,?] BSR(2, 2)", "B": "f64[?,?] BSR(3, 3)"}, "f64[?,?] CSR"),
+        ("C(i,j) = A(i,j) * B(i,j)", {"A": "f64[?,?] DIA", "B": "f64[?,?] CSR"}, "f64[?,?] DIA"),
+        ("C(i,j) = A(i,j) + A(j,i)", {"A": "f64[?,?] HashedRows"}, "f64[?,?] HashedRows"),
+        ("C(i,j) = A(i,j) * B(i,j) + B(i,j)", {"A": "f64[?,?] DIA", "B": "f64[?,?] COO"}, "f64[?,?] COO"),
     ],
 )
 def test_inferred_results(text: str, types: dict[str, str], expected: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.kernel.algebra import vanishes
 from mlir_sparse.kernel.typing import result_dtype
-from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Reduce, Subscript, walk, with_explicit_sums
+from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, Reduce, Subscript, walk, with_explicit_sums
 
 __all__ = ["infer_output"]
 
@@ -19,7 +19,8 @@ def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> Ten
     A matrix or higher tensor is sparse where each of its indices runs over sparse
     storage and the value is zero wherever nothing is stored; a vector is sparse
     where that holds and nothing is reduced. It is then stored as an operand with
-    the same subscripts, or as CSR or CSF. All else is dense.
+    the same subscripts, or as CSR or CSF; a format that pads what it stores only where
+    the result has no entry beside that operand's, or all operands have it. All else is dense.
 
     Args:
         assignment: the statement.
@@ -64,10 +65,23 @@ def _storage(assignment: Assignment, types: Mapping[str, TensorType]) -> Encodin
         return None
     for access in sparse:
         kept = types[access.tensor].encoding
-        if access.subscripts == target and kept is not None and kept.holds_all and not kept.has_slices:
+        if access.subscripts != target or kept is None or not kept.holds_all or kept.has_slices:
+            continue
+        if not _pads(kept) or _is_within(value, access) or all(types[a.tensor].encoding == kept for a in sparse):
             # Neither its widths nor the one value that its entries have are the result's.
             return replace(kept.with_widths(0, 0), explicit_val=None, implicit_val=None)
     return _default(len(target))
+
+
+def _pads(encoding: Encoding) -> bool:
+    """Returns whether entries in other places can cost more than what they hold: blocks, diagonals, slots, tables."""
+    return encoding.has_padding or not encoding.is_native
+
+
+def _is_within(value: Expr, access: Access) -> bool:
+    """Returns whether a value is zero wherever an operand, so subscripted, has no entry."""
+    others = (node for node in walk(value) if isinstance(node, Access) and node.tensor == access.tensor)
+    return vanishes(value, {access.tensor}) and all(node.subscripts == access.subscripts for node in others)
 
 
 def _is_sparse(kind: TensorType) -> bool:
