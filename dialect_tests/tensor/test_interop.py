@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import mlir_sparse as ms
 from dialect_tests.tensor.reference import same
 from mlir_sparse.encoding import encoding
 from mlir_sparse.errors import (
@@ -171,14 +172,52 @@ def test_other_formats_become_coo(torch: Any) -> None:
         assert torch.equal(back.to_dense(), torch.from_numpy(DENSE))
 
 
-def test_semi_structured_tensors_come_dense(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_semi_structured_tensors_keep_two_of_four(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Packed(torch.Tensor):  # type: ignore[misc, name-defined]  # the real one needs a GPU
         def to_dense(self) -> Any:
             return torch.eye(4)
 
     monkeypatch.setattr(torch.sparse, "SparseSemiStructuredTensor", Packed)
-    made = tensor(torch.zeros(0).as_subclass(Packed), "NV_24")
-    assert same(made.to_numpy(), np.eye(4, dtype=np.float32))
+    source = torch.zeros(0).as_subclass(Packed)
+    for made in (tensor(source), tensor(source, "NV_24"), value_of("A", source)):
+        assert isinstance(made, SparseTensor)
+        assert made.encoding.level_types == encoding("NV_24").level_types
+        assert same(made.to_numpy(), np.eye(4, dtype=np.float32))
+    assert same(tensor(source, "CSR").to_numpy(), np.eye(4, dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    ("layout", "options", "levels"),
+    [
+        ("csr", (), "d0 : batch, d1 : dense, d2 : compressed"),
+        ("csc", (), "d0 : batch, d2 : dense, d1 : compressed"),
+        (
+            "bsr",
+            ((2, 3),),
+            "d0 : batch, d1 floordiv 2 : dense, d2 floordiv 3 : compressed, d1 mod 2 : dense, d2 mod 3 : dense",
+        ),
+        (
+            "bsc",
+            ((2, 3),),
+            "d0 : batch, d2 floordiv 3 : dense, d1 floordiv 2 : compressed, d1 mod 2 : dense, d2 mod 3 : dense",
+        ),
+    ],
+)
+def test_batches_of_matrices(torch: Any, layout: str, options: tuple[Any, ...], levels: str) -> None:
+    batches = np.stack([DENSE, 2 * DENSE, -DENSE])
+    source = getattr(torch.from_numpy(batches), f"to_sparse_{layout}")(*options)
+    made = tensor(source)
+    assert made.encoding == encoding(f"(d0, d1, d2) -> ({levels})").with_widths(64, 64)
+    assert same(made.to_numpy(), batches)
+    assert same(tensor(source, "CSF").to_numpy(), batches)
+    assert np.array_equal(ms.evaluate("y(b,i) = A(b,i,j)", A=source), batches.sum(2))
+
+
+def test_batches_of_batches(torch: Any) -> None:
+    batches = np.stack([DENSE, 2 * DENSE] * 2).reshape(2, 2, *DENSE.shape)
+    made = tensor(torch.from_numpy(batches).to_sparse_csr())
+    assert made.encoding.map_text() == "(d0, d1, d2, d3) -> (d0 : batch, d1 : batch, d2 : dense, d3 : compressed)"
+    assert same(made.to_numpy(), batches)
 
 
 def test_what_pytorch_has_and_this_has_not(torch: Any) -> None:
@@ -188,8 +227,8 @@ def test_what_pytorch_has_and_this_has_not(torch: Any) -> None:
         tensor(torch.eye(2).to_sparse_coo().requires_grad_())
     with pytest.raises(OperandError, match=r"in host memory, but got one on meta: pass x.cpu\(\)"):
         tensor(torch.ones(2, device="meta"))
-    with pytest.raises(UnsupportedError, match=r"expected one matrix in torch.sparse_csr, but got shape \(2, 2, 6\)"):
-        tensor(torch.ones(2, 2, 6).to_sparse_csr())
+    with pytest.raises(UnsupportedError, match=r"expected numbers in batches of matrices, but got 1 dense"):
+        tensor(torch.ones(2, 2, 6, 3).to_sparse_csr(dense_dim=1))
     with pytest.raises(OperandError, match=r"expected an element type that NumPy has, but got torch.float8_e5m2"):
         tensor(torch.zeros(2, dtype=torch.float8_e5m2))
     broken = torch.sparse_csr_tensor([0, 2], [1, 0], [1.0, 2.0], (1, 2), check_invariants=False)

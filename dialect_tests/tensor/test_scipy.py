@@ -17,7 +17,7 @@ from mlir_sparse.tensor import tensor
 
 DENSE = np.array([[0, 2, 0, 0, 1, 0], [3, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0], [0, 4, 0, 5, 0, 6]], float)
 FORMATS = ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"]
-DEFAULTS = {"csr": "CSR", "csc": "CSC", "coo": "COO"}
+DEFAULTS = {"csr": "CSR", "csc": "CSC", "coo": "COO", "dia": "DIA"}
 
 
 @pytest.mark.parametrize("kind", ["array", "matrix"])

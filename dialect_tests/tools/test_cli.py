@@ -170,6 +170,17 @@ def test_convert_keeps_the_entries(suffix: str, matrix: str, tmp_path: Path) -> 
     assert ms.read(target).to_numpy().tolist() == ms.read(matrix).to_numpy().tolist()
 
 
+def test_convert_prunes_and_drops_zeros_when_asked(tmp_path: Path) -> None:
+    source = tmp_path / "full.mtx"
+    source.write_text("%%MatrixMarket matrix coordinate real general\n1 4 4\n1 1 1\n1 2 -7\n1 3 0\n1 4 2\n")
+    told = refused("convert", str(source), str(tmp_path / "out.mtx"), "--encoding", "NV_24")
+    assert "expected at most 2 entries in each block of 4" in told
+    run("convert", str(source), str(tmp_path / "two.mtx"), "--encoding", "NV_24", "--prune")
+    assert ms.read(tmp_path / "two.mtx").to_numpy().tolist() == [[0, -7, 0, 2]]
+    run("convert", str(source), str(tmp_path / "three.mtx"), "--drop-zeros")
+    assert ms.read(tmp_path / "three.mtx").nse == 3
+
+
 def test_convert_to_another_element_type(matrix: str, tmp_path: Path) -> None:
     run("convert", matrix, str(tmp_path / "out.mtx"), "--dtype", "c128")
     assert ms.read(tmp_path / "out.mtx").dtype.kind == "c"

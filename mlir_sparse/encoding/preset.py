@@ -90,7 +90,9 @@ class Preset:
         is_right = least is not None and all(isinstance(v, int) and v >= least for v in values)
         if not is_right or len(values) != _COUNT.get(self.parameter, len(values)):
             got = ", ".join("?" if v is None else str(v) for v in values)
-            raise EncodingError(f"expected {_FORMS[self.parameter]} for {self.name}, but got ({got})")
+            rule = f"expected {_FORMS[self.parameter]} for {self.name}"
+            low = any(isinstance(v, int) and least is not None and v < least for v in values)
+            raise EncodingError(f"{rule}, {f'{least} or more, ' if low else ''}but got ({got})")
 
     def _slices(self, arguments: Sequence[int | None]) -> tuple[DimSlice, ...]:
         if len(arguments) % 3:

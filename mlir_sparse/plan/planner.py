@@ -29,7 +29,7 @@ from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.level_space import level_nest, space_of
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Program, Step
-from mlir_sparse.plan.storage import is_sparse, needs_level_space, takes_alone
+from mlir_sparse.plan.storage import is_sparse, needs_level_space, takes_alone, takes_as_result, why_not_inserted
 from mlir_sparse.plan.terms import Term, accesses_of, addends, combine, needs_distribution, replace_accesses
 from mlir_sparse.plan.values import Values
 
@@ -268,7 +268,9 @@ class _Planner:
             return result
         assert encoding is not None
         self.values.declare(result, self.values.typed(encoding, variables))
-        self.values.emit(Conversion(result, target.tensor, False, "the loops cannot insert in the order asked for"))
+        ordered = takes_as_result(encoding)
+        reason = "the loops cannot insert in the order asked for" if ordered else why_not_inserted(encoding)
+        self.values.emit(Conversion(result, target.tensor, False, reason))
         return result
 
     def _by_way_of_dense(

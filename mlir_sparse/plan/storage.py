@@ -24,6 +24,7 @@ __all__ = [
     "takes_as_result",
     "takes_shared",
     "why_converted",
+    "why_not_inserted",
 ]
 
 _COMPRESSED = LevelType(LevelFormat.COMPRESSED)
@@ -129,6 +130,12 @@ def takes_as_result(encoding: Encoding) -> bool:
     rest = encoding.level_types[depth:]
     appends = all(t == _COMPRESSED for t in rest)
     return formats[:depth] == [LevelFormat.DENSE] * depth and bool(rest) and (appends or _is_coo(encoding))
+
+
+def why_not_inserted(encoding: Encoding) -> str:
+    """Returns why a loop nest cannot insert into a tensor so stored."""
+    what = encoding.preset or encoding.map_text()
+    return f"loops insert into dense levels above compressed ones, and into coordinates in order, not into {what}"
 
 
 def _is_coo(encoding: Encoding) -> bool:

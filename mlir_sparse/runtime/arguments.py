@@ -32,9 +32,9 @@ def value_of(name: str, source: object) -> Value:
     """
     if isinstance(source, SparseTensor):
         return source
-    source = as_host(source)
     if is_sparse_source(source):
         return tensor(source)
+    source = as_host(source)
     try:
         array = np.asarray(source)
     except (TypeError, ValueError) as error:

@@ -12,7 +12,7 @@ from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.errors import OperandError, RankError
 from mlir_sparse.tensor.arrays import index_array, value_array
-from mlir_sparse.tensor.host import as_host, is_torch_sparse
+from mlir_sparse.tensor.host import as_host, is_semi_structured, is_torch_sparse
 from mlir_sparse.tensor.layout import check_shape, check_supported
 from mlir_sparse.tensor.pack import pack
 from mlir_sparse.tensor.plain import is_plain, plain_encoding
@@ -57,8 +57,8 @@ def tensor(
             a SparseTensor;
             a number, with `shape`, for a tensor full of it.
         encoding: anything that `encoding` takes. By default a dense source becomes SparseVector,
-            CSR or CSF by its rank, a pair COO, csr CSR, csc CSC, coo COO, bsr BSR and the
-            rest of SciPy's formats CSR.
+            CSR or CSF by its rank, a pair COO, csr CSR, csc CSC, coo COO, bsr BSR, dia DIA
+            and the rest of SciPy's formats CSR; PyTorch's semi-structured tensors become NV_24.
         shape: the extents; needed for a pair whose last rows or columns are empty.
         dtype: the element type, that of the source by default (booleans are stored as i8).
         sum_duplicates: False keeps entries of equal coordinates apart, in a pair, for encodings
@@ -84,6 +84,8 @@ def tensor(
         return whole.convert(wanted, **options, **parameters)
     if isinstance(source, SparseTensor):
         return _from_sparse(source, encoding, shape, dtype, sum_duplicates, parameters)
+    if encoding is None and not parameters and is_semi_structured(source):
+        encoding = "NV_24"
     source = as_host(source)
     if is_scipy(source):
         return _from_library(source, default_encoding, storage_of_scipy, encoding, shape, dtype, parameters)

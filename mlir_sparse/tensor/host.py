@@ -15,7 +15,7 @@ from mlir_sparse.errors import OperandError
 if TYPE_CHECKING:
     from mlir_sparse.tensor.storage import Array
 
-__all__ = ["as_host", "is_sparse_source", "is_torch", "is_torch_sparse"]
+__all__ = ["as_host", "is_semi_structured", "is_sparse_source", "is_torch", "is_torch_sparse"]
 
 # Of `DLDeviceType`: the CPU, and memory of a GPU's driver that the CPU reads as its own.
 _HOST_DEVICES = (1, 3, 11, 13)
@@ -55,7 +55,16 @@ def is_torch_sparse(source: object) -> bool:
 def is_sparse_source(source: object) -> bool:
     """Returns whether an object is a sparse array of a library that `tensor` takes them from."""
     scipy = sys.modules.get("scipy.sparse")
-    return (scipy is not None and bool(scipy.issparse(source))) or is_torch_sparse(source) or _is_cupy_sparse(source)
+    is_scipy = scipy is not None and bool(scipy.issparse(source))
+    return is_scipy or is_torch_sparse(source) or is_semi_structured(source) or _is_cupy_sparse(source)
+
+
+def is_semi_structured(source: object) -> bool:
+    """Returns whether an object is one of PyTorch's tensors with 2 of every 4 entries, which say they are strided."""
+    if not is_torch(source):
+        return False
+    packed = getattr(sys.modules["torch"].sparse, "SparseSemiStructuredTensor", None)
+    return packed is not None and isinstance(source, packed)
 
 
 def _is_cupy_sparse(source: object) -> bool:
@@ -63,11 +72,7 @@ def _is_cupy_sparse(source: object) -> bool:
 
 
 def _dense_torch(source: Any) -> Array:
-    import torch
-
-    if hasattr(torch.sparse, "SparseSemiStructuredTensor") and isinstance(
-        source, torch.sparse.SparseSemiStructuredTensor
-    ):
+    if is_semi_structured(source):
         # How its metadata is packed depends on the kernel library, and is no interface.
         source = source.to_dense().cpu()
     if source.requires_grad:

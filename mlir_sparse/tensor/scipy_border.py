@@ -34,7 +34,7 @@ def is_scipy(source: object) -> bool:
 def default_encoding(source: Any) -> Encoding:
     """Returns the encoding that stores what a SciPy array stores, or CSR where there is none.
 
-    csr, csc, coo and bsr have their own; dia, lil and dok become CSR.
+    csr, csc, coo, bsr and dia have their own; lil and dok become CSR.
     """
     rank = len(source.shape)
     if rank != 2:
@@ -44,6 +44,8 @@ def default_encoding(source: Any) -> Encoding:
             return as_encoding("CSC")
         case "coo":
             return as_encoding("COO", rank=2)
+        case "dia":
+            return as_encoding("DIA")
         case "bsr" if min(source.blocksize) > 1:
             return as_encoding("BSR", block=source.blocksize)
         case _:

@@ -5,7 +5,9 @@
 | `sparse_coo` | SoA-COO, with dense levels below for hybrid tensors | shared when coalesced |
 | `sparse_csr`, `sparse_csc` | CSR, CSC, likewise | shared |
 | `sparse_bsr`, `sparse_bsc` | BSR, BSC | shared |
-| `strided`, semi-structured | as any dense array | shared, copied |
+| batches of these four | the same below batch levels, as BatchedCSR | copied |
+| semi-structured | NV_24 | copied |
+| `strided` | as any dense array | shared |
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.errors import MissingPackageError, OperandError, UnsupportedError
+from mlir_sparse.tensor.batches import batch_depth
 from mlir_sparse.tensor.convert import convert_storage, same_formats
 from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.host import torch_array
@@ -36,7 +39,7 @@ def default_torch_encoding(source: Any) -> Encoding:
     """Returns the encoding that stores what a sparse tensor stores.
 
     Raises:
-        UnsupportedError: for batches of matrices, and layouts that are not documented.
+        UnsupportedError: for dense dimensions in blocks and batches, and layouts that are not documented.
         OperandError: for a tensor on a device, or that gradients are recorded for.
     """
     _check_usable(source)
@@ -46,10 +49,9 @@ def default_torch_encoding(source: Any) -> Encoding:
     name = (_ROWS | _COLUMNS).get(layout)
     if name is None:
         raise UnsupportedError(f"expected a sparse layout of PyTorch, but got {layout}: pass x.to_sparse_coo()")
-    if source.ndim - source.dense_dim() != 2:
-        raise UnsupportedError(
-            f"expected one matrix in {layout}, but got shape {tuple(source.shape)}: pass x.to_dense()"
-        )
+    batches = source.ndim - source.dense_dim() - 2
+    if batches:
+        return _batched(source, name, batches)
     if name in ("BSR", "BSC"):
         _check_no_dense(source)
         return as_encoding(name, block=tuple(source.values().shape[1:3]))
@@ -57,6 +59,21 @@ def default_torch_encoding(source: Any) -> Encoding:
         return as_encoding(name)
     outer, inner = ("d0", "d1") if name == "CSR" else ("d1", "d0")
     return _with_dense([f"{outer} : dense", f"{inner} : compressed"], source.dense_dim())
+
+
+def _batched(source: Any, name: str, batches: int) -> Encoding:
+    """Returns batch levels above a matrix format: PyTorch lays them out alike, with as many entries in each."""
+    if source.dense_dim():
+        raise UnsupportedError(
+            f"expected numbers in batches of matrices, but got {source.dense_dim()} dense dimensions in "
+            f"{source.layout}: pass x.to_dense()"
+        )
+    block = tuple(source.values().shape[-2:]) if name in ("BSR", "BSC") else None
+    matrix = as_encoding(name) if block is None else as_encoding(name, block=block)
+    dims = [f"d{d}" for d in range(batches + 2)]
+    own = [level.to_text(dims[batches:]) for level in matrix.levels]
+    lead = [f"{dim} : batch" for dim in dims[:batches]]
+    return as_encoding(f"({', '.join(dims)}) -> ({', '.join([*lead, *own])})")
 
 
 def _check_no_dense(source: Any) -> None:
@@ -100,9 +117,12 @@ def storage_of_torch(source: Any, encoding: Encoding, dtype: object) -> LevelSto
     native = default_torch_encoding(source)
     direct = encoding if same_formats(native, encoding) else native
     positions, coordinates, values = _parts(source)
-    none = [None] * (direct.lvl_rank - len(positions))
+    lead = [None] * batch_depth(direct)
+    none = [None] * (direct.lvl_rank - len(positions) - len(lead))
     shape = tuple(source.shape)
-    storage, _, _ = storage_of_levels(direct, shape, [*positions, *none], [*coordinates, *none], values, dtype)
+    storage, _, _ = storage_of_levels(
+        direct, shape, [*lead, *positions, *none], [*lead, *coordinates, *none], values, dtype
+    )
     if direct is encoding and storage.encoding.level_types == encoding.level_types:
         return storage
     return convert_storage(storage, shape, encoding)

@@ -148,9 +148,19 @@ def run(
 @click.argument("destination", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--encoding", help="Storage to convert to; its order is the order of the entries in the file.")
 @click.option("--dtype", help="Element type to convert to.")
-def convert(source: Path, destination: Path, encoding: str | None, dtype: str | None) -> None:
-    """Reads a tensor file and writes another; the suffix says which format (.mtx .tns .ttx, and .gz of each)."""
-    tensor = ms.read(source, encoding)
+@click.option("--drop-zeros", is_flag=True, help="Leave out stored zeros, which are kept otherwise.")
+@click.option("--prune", is_flag=True, help="Keep the n of greatest magnitude in each group of m, for n:m storage.")
+def convert(
+    source: Path, destination: Path, encoding: str | None, dtype: str | None, drop_zeros: bool, prune: bool
+) -> None:
+    """Reads a tensor file and writes another; the suffix says which format.
+
+    .mtx .tns .ttx, and .gz of each; .bsp.h5 with the package binsparse.
+    """
+    selects = drop_zeros or prune
+    tensor = ms.read(source, None if selects else encoding)
+    if selects:
+        tensor = ms.tensor(tensor, encoding, drop_zeros=drop_zeros, prune=prune)
     if dtype is not None:
         tensor = tensor.astype(DType.of(dtype).numpy)
     ms.write(destination, tensor)
