@@ -5,7 +5,8 @@ summation rule, the types and the arithmetic are written here once more, in the
 most literal way. Every value is an array with one axis for each index variable
 of the assignment (of length 1 where the value does not depend on it).
 
-Types: the whole assignment is computed in one type, `result_dtype`. Integers wrap
+Types: the whole assignment is computed in one type, `result_dtype`, but for the operands
+of comparisons, logic, counts and positions, which have a type of their own. Integers wrap
 around in it; f16, bf16 and f32 are computed in f64 (c64 in c128) and rounded once,
 at the end, so that the oracle is the more accurate side of any comparison.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -117,10 +118,11 @@ def evaluate(
     own = assignment.target.tensor
     if target is not None:
         arrays[own] = _as_array(target)
-    dtype = result_dtype(assignment, {name: arrays[name].dtype for name in assignment.inputs})
+    dtypes = {name: arrays[name].dtype for name in assignment.inputs}
+    dtype = result_dtype(assignment, dtypes)
     sizes = _extents(assignment, arrays, extents or {})
     axes = {index.name: axis for axis, index in enumerate(assignment.indices)}
-    grid = _Grid(arrays, axes, sizes, _computed_in(dtype))
+    grid = _Grid(arrays, axes, sizes, _computed_in(dtype), dtypes)
     with np.errstate(all="ignore"):
         result = _assigned(assignment, grid)
         shape = tuple(sizes[index.name] for index in assignment.target.indices)
@@ -136,16 +138,91 @@ def result_dtype(assignment: str | Assignment, dtypes: Mapping[str, DTypeLike]) 
     assignment divides or calls a function such as `exp`. bf16 promotes as f16 does, and the two give f32.
     """
     assignment = parse(assignment) if isinstance(assignment, str) else assignment
-    nodes = list(walk(assignment.value))
-    weak = [type(node.value)(0) for node in nodes if isinstance(node, Literal)]
-    strong = [np.dtype(dtypes[name]) for name in assignment.inputs]
-    common = _promoted([np.dtype(np.int8) if d == np.bool_ else d for d in strong], weak)
-    real = any(
-        (isinstance(node, Binary) and node.op is BinaryOp.DIV)
-        or (isinstance(node, Call) and node.function in _ON_REALS)
-        for node in nodes
-    )
-    return np.dtype(np.float64) if real and common.kind == "i" else common
+    known = {name: np.dtype(np.int8) if np.dtype(d) == np.bool_ else np.dtype(d) for name, d in dtypes.items()}
+    kept = {index.name for index in assignment.target.indices}
+    adds = assignment.op in (AssignOp.ASSIGN, AssignOp.REDUCE_ADD, AssignOp.REDUCE_MUL)
+    counts = adds and bool(_names(assignment.value) - kept)
+    kind = _Kind.of(assignment.value, known)
+    if assignment.op in (AssignOp.OR, AssignOp.AND, AssignOp.REDUCE_OR, AssignOp.REDUCE_AND):
+        kind = _Kind(truth=True)
+    elif assignment.op.reads_target:
+        kind = _Kind.joined([_Kind.of(assignment.target, known), kind])
+    return (kind.counted() if counts else kind).dtype
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What a value's type follows from: the types of tensors in it, Python numbers, and whether it is real.
+
+    Truth values are no numbers until arithmetic makes numbers of them.
+    """
+
+    strong: tuple[np.dtype[Any], ...] = ()
+    weak: tuple[int | float | complex, ...] = ()
+    real: bool = False
+    truth: bool = False
+
+    @staticmethod
+    def joined(kinds: list[_Kind]) -> _Kind:
+        return _Kind(
+            tuple(d for kind in kinds for d in kind.strong),
+            tuple(w for kind in kinds for w in kind.weak),
+            any(kind.real for kind in kinds),
+            all(kind.truth for kind in kinds),
+        )
+
+    def counted(self) -> _Kind:
+        return _Kind(weak=(0,)) if self.truth else self
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        if self.truth:
+            return np.dtype(np.int8)
+        common = _promoted(list(self.strong), list(self.weak))
+        return np.dtype(np.float64) if self.real and common.kind == "i" else common
+
+    @staticmethod
+    def of(node: Expr, dtypes: Mapping[str, np.dtype[Any]]) -> _Kind:
+        """Returns the kind of an expression: NumPy's types, node by node."""
+
+        def under(*nodes: Expr) -> _Kind:
+            return _Kind.joined([_Kind.of(below, dtypes) for below in nodes])
+
+        match node:
+            case Access(tensor):
+                return _Kind((dtypes[tensor],))
+            case Literal(value):
+                return _Kind(weak=(type(value)(0),))
+            case Binary(op) if op.value in _COMPARED or op.value in ("&", "|"):
+                return _Kind(truth=True)
+            case Binary(op, left, right):
+                found = under(left, right).counted()
+                return replace(found, real=found.real or op is BinaryOp.DIV)
+            case Negate(operand):
+                return under(operand).counted()
+            case Reduce(ReduceOp.OR | ReduceOp.AND) | Call("logical_not"):
+                return _Kind(truth=True)
+            case Reduce(ReduceOp.COUNT | ReduceOp.ARGMAX | ReduceOp.ARGMIN):
+                return _Kind((np.dtype(np.int64),))
+            case Reduce(ReduceOp.SUM | ReduceOp.PRODUCT, _, body):
+                return under(body).counted()
+            case Reduce(_, _, body):
+                return under(body)
+            case Call("where", (_, then, otherwise)):
+                return under(then, otherwise)
+            case Call(function, arguments):
+                found = under(*arguments)
+                return replace(found.counted(), real=True) if function in _ON_REALS else found
+        raise AssertionError(node)
+
+
+def _own_dtype(nodes: tuple[Expr, ...], grid: _Grid) -> np.dtype[Any]:
+    """Returns the type that operands meet in where it is their own; integers too large for it are compared in i64."""
+    dtype = _Kind.joined([_Kind.of(node, grid.dtypes) for node in nodes]).dtype
+    large = [n.value for n in nodes if isinstance(n, Literal) and isinstance(n.value, int)]
+    if dtype.kind == "i" and any(not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max for value in large):
+        return np.dtype(np.int64)
+    return dtype
 
 
 def tolerance(dtype: DTypeLike, terms: int = 1) -> float:
@@ -188,6 +265,7 @@ class _Grid:
     axes: Mapping[str, int]
     extents: Mapping[str, int]
     dtype: np.dtype[Any]
+    dtypes: Mapping[str, np.dtype[Any]]
 
     def variable(self, name: str) -> Array:
         """Returns the values of an index variable, along its axis."""
@@ -205,7 +283,14 @@ def _assigned(assignment: Assignment, grid: _Grid) -> Array:
     kept = {index.name for index in assignment.target.indices}
     summed = frozenset(_names(assignment.value) - kept)
     if assignment.op in _NAMED:
-        return _reduced(_NAMED[assignment.op], _value(assignment.value, frozenset(), grid), summed, grid)
+        op = _NAMED[assignment.op]
+        if op in (ReduceOp.OR, ReduceOp.AND):
+            return _tested(op, assignment.value, summed, grid).astype(grid.dtype)
+        return _reduced(op, _value(assignment.value, frozenset(), grid), summed, grid)
+    if assignment.op in (AssignOp.OR, AssignOp.AND):
+        value = _value(assignment.value, summed, _own(grid, assignment.value)) != 0
+        present = _truth(assignment.target, grid)
+        return np.asarray(_COMBINED[assignment.op](present, value)).astype(grid.dtype)
     value = _value(assignment.value, summed, grid)
     if assignment.op is AssignOp.ASSIGN:
         return value
@@ -217,13 +302,26 @@ _NAMED = {
     AssignOp.REDUCE_MUL: ReduceOp.PRODUCT,
     AssignOp.REDUCE_MAX: ReduceOp.MAX,
     AssignOp.REDUCE_MIN: ReduceOp.MIN,
+    AssignOp.REDUCE_OR: ReduceOp.OR,
+    AssignOp.REDUCE_AND: ReduceOp.AND,
 }
 _COMBINED: dict[AssignOp, Callable[[Array, Array], Array]] = {
     AssignOp.ADD: np.add,
     AssignOp.MUL: np.multiply,
     AssignOp.MAX: np.maximum,
     AssignOp.MIN: np.minimum,
+    AssignOp.OR: np.logical_or,
+    AssignOp.AND: np.logical_and,
 }
+_COMPARED: dict[str, Callable[[Array, Array], Array]] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+}
+_FOUND: dict[ReduceOp, Callable[..., Array]] = {ReduceOp.ARGMAX: np.argmax, ReduceOp.ARGMIN: np.argmin}
 
 
 def _names(node: Expr) -> set[str]:
@@ -253,6 +351,13 @@ def _value(node: Expr, summed: frozenset[str], grid: _Grid) -> Array:
             return grid.constant(number)
         case Negate(operand):
             return np.asarray(-_value(operand, summed, grid))
+        case Binary(op) if op.value in _COMPARED or op.value in ("&", "|"):
+            return _sum(_truth(node, grid).astype(grid.dtype), summed, grid)
+        case Call("logical_not", (operand,)):
+            return _sum((~_truth(operand, grid)).astype(grid.dtype), summed, grid)
+        case Call("where", (condition, then, otherwise)):
+            sides = _value(then, frozenset(), grid), _value(otherwise, frozenset(), grid)
+            return _sum(np.where(_truth(condition, grid), *sides), summed, grid)
         case Binary(BinaryOp.ADD, left, right):
             return np.asarray(_value(left, summed, grid) + _value(right, summed, grid))
         case Binary(BinaryOp.SUB, left, right):
@@ -273,8 +378,56 @@ def _value(node: Expr, summed: frozenset[str], grid: _Grid) -> Array:
             bound = frozenset(index.name for index in indices)
             if op is ReduceOp.SUM:
                 return _sum(_value(body, summed, grid), bound, grid)
+            if op in (ReduceOp.OR, ReduceOp.AND, ReduceOp.COUNT):
+                return _sum(_tested(op, body, bound, grid).astype(grid.dtype), summed, grid)
+            if op in _FOUND:
+                return _sum(_position(op, body, bound, grid).astype(grid.dtype), summed, grid)
             return _sum(_reduced(op, _value(body, frozenset(), grid), bound, grid), summed, grid)
     raise AssertionError(node)
+
+
+def _own(grid: _Grid, *nodes: Expr) -> _Grid:
+    """Returns the grid to compute operands on that have a type of their own."""
+    return replace(grid, dtype=_computed_in(_own_dtype(nodes, grid)))
+
+
+def _truth(node: Expr, grid: _Grid) -> Array:
+    """Returns whether a node is not zero."""
+    match node:
+        case Binary(op, left, right) if op.value in _COMPARED:
+            own = _own(grid, left, right)
+            return _COMPARED[op.value](_value(left, frozenset(), own), _value(right, frozenset(), own))
+        case Binary(BinaryOp.AND, left, right):
+            return np.asarray(_truth(left, grid) & _truth(right, grid))
+        case Binary(BinaryOp.OR, left, right):
+            return np.asarray(_truth(left, grid) | _truth(right, grid))
+        case _:
+            return np.asarray(_value(node, frozenset(), _own(grid, node)) != 0)
+
+
+def _tested(op: ReduceOp, body: Expr, names: frozenset[str], grid: _Grid) -> Array:
+    """Returns whether any value, or every one, is not zero, or how many are."""
+    axis = tuple(sorted(grid.axes[name] for name in names))
+    test = _spread(_truth(body, grid), names, grid)
+    function = {ReduceOp.OR: np.any, ReduceOp.AND: np.all, ReduceOp.COUNT: np.sum}[op]
+    return np.asarray(function(test, axis=axis, keepdims=True))
+
+
+def _position(op: ReduceOp, body: Expr, names: frozenset[str], grid: _Grid) -> Array:
+    """Returns the first position of the greatest or least value; 0 where there is none."""
+    (axis,) = (grid.axes[name] for name in names)
+    value = _spread(_value(body, frozenset(), _own(grid, body)), names, grid)
+    if not value.shape[axis]:
+        return np.zeros([1 if n == axis else size for n, size in enumerate(value.shape)], np.int64)
+    return np.asarray(np.expand_dims(_FOUND[op](value, axis=axis), axis))
+
+
+def _spread(value: Array, names: frozenset[str], grid: _Grid) -> Array:
+    """Returns a value with its axes of the variables as long as these run."""
+    shape = list(value.shape)
+    for name in names:
+        shape[grid.axes[name]] = grid.extents[name]
+    return np.broadcast_to(value, shape)
 
 
 def _sum(value: Array, names: frozenset[str], grid: _Grid) -> Array:

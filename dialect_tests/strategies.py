@@ -42,6 +42,7 @@ __all__ = [
     "dtypes",
     "encodings",
     "kernels",
+    "needs_order",
     "notation_text",
     "operands",
 ]
@@ -89,6 +90,20 @@ FAMILY = (
     "y(i) = max(j : A(i,j))",
     "y(i) = max(x(i), z(i))",
     "y(i) max=! A(i,j)",
+    "y(i) or=! A(i,j) > 1",
+    "y(i) and= x(i) != 1",
+    "C(i,j) = A(i,j) > B(i,j)",
+    "C(i,j) = A(i,j) != 0 & x(i) == 1 | B(i,j)",
+    "C(i,j) = where(A(i,j) > 1, A(i,j), B(i,j))",
+    "C(i,j) = where(A(i,j) > 1, B(i,j), D(i,j))",
+    "C(i,j) = where(A(i,j) >= x(j), A(i,j), 0)",
+    "C(i,j) = (A(i,j) >= 0) * B(i,j)",
+    "C(i,j) = exp(A(i,j)) - 1",
+    "C(i,j) = A(i,j) ** 2 * !B(i,j)",
+    "y(i) = (A(i,j) > 0) * x(j)",
+    "y(i) = (A(i,j) * x(j) > 1) + 0.5 * count(k : A(i,k) == B(i,k))",
+    "y(i) = or(j : A(i,j) > 1) & and(k : B(i,k) > -3)",
+    "y(i) = where(sum(j : A(i,j)) > 1, x(i), sum(j : B(i,j)))",
     "y(i) min= x(i)",
     "y(i) *= x(i)",
     "y(i) = x(i + k) * w(k)",
@@ -172,20 +187,31 @@ _RANKS = {"s": 0, "t": 0, "x": 1, "z": 1, "A": 2, "B": 2, "R": 3}
 
 @st.composite
 def _meaningful(draw: st.DrawFn, scope: tuple[str, ...], depth: int) -> Expr:
-    kind = draw(st.sampled_from(["leaf", "leaf", "sum", "product", "negate", "call", "reduce"] if depth else ["leaf"]))
+    kinds = ["leaf", "leaf", "sum", "product", "negate", "call", "reduce", "compare", "logic", "where", "test"]
+    kind = draw(st.sampled_from(kinds if depth else ["leaf"]))
     match kind:
         case "sum" | "product":
             op = draw(st.sampled_from([BinaryOp.ADD, BinaryOp.SUB] if kind == "sum" else [BinaryOp.MUL]))
             return Binary(op, draw(_meaningful(scope, depth - 1)), draw(_meaningful(scope, depth - 1)))
+        case "compare" | "logic":
+            chosen = [op for op in BinaryOp if op.compares] if kind == "compare" else [BinaryOp.AND, BinaryOp.OR]
+            op = draw(st.sampled_from(chosen))
+            return Binary(op, draw(_meaningful(scope, depth - 1)), draw(_meaningful(scope, depth - 1)))
+        case "where":
+            return Call("where", tuple(draw(_meaningful(scope, depth - 1)) for _ in range(3)))
         case "negate":
             return Negate(draw(_meaningful(scope, depth - 1)))
         case "call":
-            return Call(draw(st.sampled_from(["abs", "relu"])), (draw(_meaningful(scope, depth - 1)),))
+            return Call(draw(st.sampled_from(["abs", "relu", "logical_not"])), (draw(_meaningful(scope, depth - 1)),))
         case "reduce":
             # A variable of its own, named by the depth: nothing else may use it.
             bound = f"r{depth}"
             body = Binary(BinaryOp.MUL, Access("x", (IndexVar(bound),)), draw(_meaningful((*scope, bound), depth - 1)))
             return Reduce(draw(st.sampled_from([ReduceOp.SUM, ReduceOp.MAX])), (IndexVar(bound),), body)
+        case "test":
+            bound = f"r{depth}"
+            body = Binary(BinaryOp.SUB, Access("x", (IndexVar(bound),)), draw(_meaningful((*scope, bound), depth - 1)))
+            return Reduce(draw(st.sampled_from([ReduceOp.OR, ReduceOp.AND, ReduceOp.COUNT])), (IndexVar(bound),), body)
         case _:
             return draw(_leaf(scope))
 
@@ -203,7 +229,11 @@ def assignments(draw: st.DrawFn, depth: int = 3) -> Assignment:
     """Draws assignments with a meaning, over tensors of fixed ranks; their arithmetic stays within integers."""
     target = draw(st.sampled_from([(), ("i",), ("i", "j"), ("j", "i")]))
     op = draw(
-        st.sampled_from([AssignOp.ASSIGN, AssignOp.ASSIGN, AssignOp.ADD, AssignOp.REDUCE_ADD, AssignOp.REDUCE_MAX])
+        st.sampled_from(
+            [AssignOp.ASSIGN] * 4
+            + [AssignOp.ADD, AssignOp.REDUCE_ADD, AssignOp.REDUCE_MAX]
+            + [AssignOp.OR, AssignOp.AND, AssignOp.REDUCE_OR, AssignOp.REDUCE_AND]
+        )
     )
     value = draw(_meaningful(("i", "j", "k"), depth))
     return Assignment(Access("y", tuple(IndexVar(name) for name in target)), op, value)
@@ -275,7 +305,7 @@ def kernels(
         largest: the greatest extent.
     """
     assignment = parse(draw(st.sampled_from(texts)))
-    choice = element_types or dtypes().filter(lambda dtype: dtype.kind != "c" or not _needs_order(assignment))
+    choice = element_types or dtypes().filter(lambda dtype: dtype.kind != "c" or not needs_order(assignment))
     dtype = draw(choice)
     leaders = _classes(assignment)
     drawn = {name: draw(st.integers(0, largest)) for name in sorted(set(leaders.values()))}
@@ -284,10 +314,13 @@ def kernels(
     return KernelCase(assignment, data, extents, dtype)
 
 
-def _needs_order(assignment: Assignment) -> bool:
+def needs_order(assignment: Assignment) -> bool:
+    """Returns whether an assignment means nothing on complex numbers, which have no order."""
     names = [assignment.op.value]
     for node in walk(assignment.value):
         match node:
+            case Binary(op) if op.value in ("<", "<=", ">", ">="):
+                return True
             case Reduce(op):
                 names.append(op.value)
             case Call(function):

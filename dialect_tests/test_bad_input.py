@@ -109,15 +109,15 @@ EVALUATIONS: tuple[tuple[str, dict[str, Any], type[ms.SparseError], str | None, 
         "y(i) = max(j : A(i,j))",
         {"A": ms.tensor(DENSE * 1j)},
         ms.UnsupportedError,
-        None,
+        "1:8",
         "expected an ordered element type for max, but got c128",
     ),
     (
         "y(i) = sinh(x(i))",
         {"x": X * 1j},
         ms.UnsupportedError,
-        None,
-        "expected a function that complex numbers have, but got sinh",
+        "1:8",
+        "expected a function that complex numbers have, but got sinh of c128",
     ),
     # Assignments without a meaning.
     (

@@ -44,7 +44,7 @@ from mlir_sparse.errors import (
     UnsupportedError,
     WidthError,
 )
-from mlir_sparse.notation import Access, Assignment, IndexVar, TensorVar, indices, tensors
+from mlir_sparse.notation import Access, Assignment, IndexVar, TensorVar, indices, tensors, where
 from mlir_sparse.operations import einsum, einsum_path
 from mlir_sparse.tensor import LevelStorage, SparseTensor, read, tensor, write
 
@@ -102,5 +102,6 @@ __all__ = [
     "read",
     "tensor",
     "tensors",
+    "where",
     "write",
 ]

@@ -12,7 +12,7 @@ import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.strategies import DTYPES, assignments
 from mlir_sparse import kernel
-from mlir_sparse.notation import AffineSubscript, IndexVar
+from mlir_sparse.notation import AffineSubscript, IndexVar, with_explicit_sums
 
 
 def extents(text: str, out: tuple[int, ...] | None = None, **shapes: tuple[int, ...]) -> dict[str, int]:
@@ -93,7 +93,8 @@ def test_types_of_any_expression(
     dtypes = {name: (one, two)[number % 2] for number, name in enumerate(assignment.inputs) if name != "y"}
     if not dtypes or assignment.op.reads_target:
         return
-    ours = kernel.result_dtype(assignment.value, {name: ms.DType.of(dtype) for name, dtype in dtypes.items()})
+    value = with_explicit_sums(assignment).value
+    ours = kernel.result_dtype(value, {name: ms.DType.of(dtype) for name, dtype in dtypes.items()})
     assert ours.numpy == oracle.result_dtype(assignment, dtypes)
 
 

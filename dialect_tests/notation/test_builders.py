@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mlir_sparse.errors import NotationError, RankError
-from mlir_sparse.notation import AssignOp, Formula, TensorVar, call, indices, parse, reduce, tensors
+from mlir_sparse.notation import AssignOp, Formula, TensorVar, call, indices, parse, reduce, tensors, where
 
 i, j, k = indices("i j k")
 A, B, x, b, alpha = tensors("A, B, x, b, alpha")
@@ -51,6 +51,14 @@ A, B, x, b, alpha = tensors("A, B, x, b, alpha")
         (np.arcsin(b[i]), "y(i) = asin(b(i))"),
         (np.maximum(b[i], np.float64(1)), "y(i) = max(b(i), 1.0)"),
         (-np.abs(np.negative(b[i])), "y(i) = -abs(-b(i))"),
+        ((b[i] < 1) & (b[i] >= x[i]), "y(i) = b(i) < 1 & b(i) >= x(i)"),
+        ((b[i] == x[i]) | ~(b[i] != 2), "y(i) = b(i) == x(i) | !(b(i) != 2)"),
+        (b[i] > 1, "y(i) = b(i) > 1"),
+        (np.float64(1) <= b[i], "y(i) = 1.0 <= b(i)"),
+        (np.logical_and(b[i], np.logical_not(x[i])), "y(i) = b(i) & !x(i)"),
+        (where(b[i] > 0, b[i], 0), "y(i) = where(b(i) > 0, b(i), 0)"),
+        (reduce("any", j, A[i, j] > x[j]), "y(i) = or(j : A(i,j) > x(j))"),
+        (reduce("argmax", j, A[i, j]), "y(i) = argmax(j : A(i,j))"),
     ],
 )
 def test_formulas_equal_their_text(value: object, text: str) -> None:
@@ -116,13 +124,13 @@ def assign(value: object, *subscripts: object) -> None:
         (lambda: A[i, j] * float("inf"), "expected a finite number, but got inf; pass it as a scalar tensor"),
         (
             lambda: bool(A[i, j]),
-            "expected a formula to be evaluated first, but got the truth of `A\\(i,j\\)` asked for",
+            "expected a formula to be evaluated first, but got the truth of `A\\(i,j\\)` asked for; join",
         ),
         (lambda: call("sine", x[i]), "expected a known function, but got `sine`; did you mean `sin`?"),
         (lambda: call("exp"), "expected 1 argument to exp .*, but got 0"),
         (lambda: np.add.reduce(x[i]), "expected a plain call of add on expressions, but got reduce or keywords"),
         (lambda: np.gcd(x[i], 2), "expected a known function, but got `gcd`; "),
-        (lambda: reduce("any", j, A[i, j]), "expected one of the reductions sum, prod, max, min, but got 'any'"),
+        (lambda: reduce("some", j, A[i, j]), "expected one of the reductions sum, prod, max, min, .*, but got 'some'"),
         (lambda: reduce("max", 2 * j, A[i, j]), "expected index variables to reduce over, but got Index\\('2\\*j'\\)"),
         (lambda: indices("i 2"), "expected a name of letters, digits and `_`, but got '2'"),
         (lambda: TensorVar("a b"), "expected a name of letters, digits and `_`, but got 'a b'"),

@@ -123,6 +123,19 @@ def test_what_has_a_meaning_passes(text: str) -> None:
             12,
             "expected the body of sum to use `j`, but got `x(i)`; remove `j` from the reduction",
         ),
+        (
+            "y = argmax(i, j : A(i,j))",
+            15,
+            (
+                "expected one index variable in argmax, whose value is a position, but got 2; "
+                "nest two reductions, or flatten the operand"
+            ),
+        ),
+        (
+            "y(i) = where(x(i), 1)",
+            8,
+            "expected 3 arguments to where (the second where the first is not zero, else the third), but got 2",
+        ),
         ("A(i,j) = A(j,i)", 10, f"expected the target to be read as `A(i,j)`, but got `A(j,i)`, {ALIAS}"),
         ("y(i) = x(i) + y(i + 1)", 15, f"expected the target to be read as `y(i)`, but got `y(i + 1)`, {ALIAS}"),
     ],
@@ -170,7 +183,7 @@ def test_trees_that_no_text_gives_are_refused_too(value: Expr, message: str) -> 
 
 
 def test_an_unknown_function_without_a_near_name_lists_all() -> None:
-    with pytest.raises(NotationError, match=r"but got `qqq`; the functions are abs, sign, .*, atan2$"):
+    with pytest.raises(NotationError, match=r"but got `qqq`; the functions are abs, sign, .*, logical_not$"):
         check(built(Call("qqq", (Literal(1),))))
 
 

@@ -22,9 +22,12 @@ from mlir_sparse.notation import (
 )
 
 i, j, k = (IndexVar(name) for name in "ijk")
-ADD, SUB, MUL, DIV = BinaryOp
+ADD, SUB, MUL, DIV = (BinaryOp(sign) for sign in "+-*/")
+LT, GE, EQ, AND, OR = (BinaryOp(sign) for sign in ("<", ">=", "==", "&", "|"))
 x, A, y = Access("x", (j,)), Access("A", (i, j)), Access("y", (i,))
 
+OPERATORS = "= += *= max= min= or= and= +=! *=! max=! min=! or=! and=!"
+REDUCTIONS = "sum, prod, max, min, or, and, count, argmax, argmin"
 NOT_A_SUBSCRIPT = "expected index variables in the subscripts of the tensor"
 
 
@@ -61,6 +64,15 @@ def test_scalars_need_no_parentheses(text: str) -> None:
         ("x(j) ** 2", Call("pow", (x, Literal(2)))),
         ("-x(j) ** 2", Negate(Call("pow", (x, Literal(2))))),
         ("-2 ** 2", Negate(Call("pow", (Literal(2), Literal(2))))),
+        ("x(j) + x(j) < x(j)", Binary(LT, Binary(ADD, x, x), x)),
+        ("x(j) < x(j) & x(j) >= x(j)", Binary(AND, Binary(LT, x, x), Binary(GE, x, x))),
+        ("x(j) | x(j) & x(j)", Binary(OR, x, Binary(AND, x, x))),
+        ("x(j) & x(j) & x(j)", Binary(AND, Binary(AND, x, x), x)),
+        ("(x(j) == x(j)) == x(j)", Binary(EQ, Binary(EQ, x, x), x)),
+        ("!x(j) == x(j)", Binary(EQ, Call("logical_not", (x,)), x)),
+        ("!(x(j) == x(j))", Call("logical_not", (Binary(EQ, x, x),))),
+        ("!!-x(j)", Call("logical_not", (Call("logical_not", (Negate(x),)),))),
+        ("where(x(j) < 0, -x(j), x(j))", Call("where", (Binary(LT, x, Literal(0)), Negate(x), x))),
         ("2 ** -1 ** 2", Call("pow", (Literal(2), Negate(Call("pow", (Literal(1), Literal(2))))))),
     ],
 )
@@ -111,6 +123,9 @@ def test_affine_subscripts_have_one_form(text: str, subscript: object) -> None:
 def test_functions_and_reductions_of_one_name() -> None:
     assert value("max(x(j), A(i,j))") == Call("max", (x, A))
     assert value("max(j : A(i,j))") == Reduce(ReduceOp.MAX, (j,), A)
+    assert value("any(j : A(i,j))") == value("or(j : A(i,j))") == Reduce(ReduceOp.OR, (j,), A)
+    assert value("all(j : A(i,j))") == value("and(j : A(i,j))") == Reduce(ReduceOp.AND, (j,), A)
+    assert value("argmax(j : A(i,j))") == Reduce(ReduceOp.ARGMAX, (j,), A)
     assert value("sum(j, k : A(i,j) * x(k))") == Reduce(ReduceOp.SUM, (j, k), Binary(MUL, A, Access("x", (k,))))
 
 
@@ -142,9 +157,13 @@ def test_inputs_and_indices_come_in_the_order_of_the_text() -> None:
         (
             "y(i)",
             5,
-            "expected one of = += *= max= min= +=! *=! max=! min=! after the target, but got the end of the text",
+            f"expected one of {OPERATORS} after the target, but got the end of the text",
         ),
-        ("y(i) -= x(i)", 6, "expected one of = += *= max= min= +=! *=! max=! min=! after the target, but got `-`"),
+        (
+            "y(i) -= x(i)",
+            6,
+            f"expected one of {OPERATORS} after the target, but got `-`",
+        ),
         ("y(i) =", 7, "expected a tensor, a number, a function or `(`, but got the end of the text"),
         ("y(i) = * x(i)", 8, "expected a tensor, a number, a function or `(`, but got `*`"),
         ("y(i) = x(i) x(i)", 13, "expected an operator or the end of the text, but got `x`"),
@@ -155,7 +174,25 @@ def test_inputs_and_indices_come_in_the_order_of_the_text() -> None:
         ("y(i) = exp(x(i)", 16, "expected an operator, `,` or `)`, but got the end of the text"),
         ("y(i) = sum(j : A(i,j)", 22, "expected an operator or `)`, but got the end of the text"),
         ("y(i) = sum(x(i))", 12, "expected index variables and `:`, as in `sum(j : A(i,j))`, but got `x`"),
-        ("y(i) = any(j : A(i,j))", 8, "expected one of the reductions sum, prod, max, min before `(`, but got `any`"),
+        (
+            "y(i) = some(j : A(i,j))",
+            8,
+            f"expected one of the reductions {REDUCTIONS} before `(`, but got `some`",
+        ),
+        (
+            "y(i) =! x(i)",
+            6,
+            f"expected one of {OPERATORS} after the target, but got `=!`; write `= !` with a space to negate",
+        ),
+        (
+            "y(i) = x(i) < y(i) < z(i)",
+            20,
+            (
+                "expected one comparison between two operands, but got `<` after one; join comparisons by `&`, as in "
+                "`0 < x(i) & x(i) < 1`, or put one in parentheses"
+            ),
+        ),
+        ("y(i) = x(i) < ", 15, "expected a tensor, a number, a function or `(`, but got the end of the text"),
         (
             "y(i) = x(2j)",
             10,

@@ -2,17 +2,27 @@
 
 A kernel may skip the entries that a tensor does not store only where the
 expression is zero whenever they are (Kjolstad et al. 2017, section 4: products
-intersect, sums unite).
+intersect, sums unite). Whether it is follows from its value where the tensors
+are zero, as far as that is known: `A(i,j) > 0` is 0 there, `A(i,j) >= 0` is 1,
+`exp(A(i,j)) - 1` is 0, and `where(A(i,j) > 0, b(i), A(i,j))` is 0 whatever b(i) is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import assert_never
+import cmath
+import operator
+from collections.abc import Callable, Collection
+from typing import Any, assert_never
 
 from mlir_sparse.notation import FUNCTIONS, Access, Binary, BinaryOp, Call, Expr, Literal, Negate, Reduce, walk
 
-__all__ = ["depends_on", "vanishes"]
+__all__ = ["depends_on", "value_at_zero", "vanishes"]
+
+Number = int | float | complex
+Zeros = Collection[str | Access]
+
+# The numbers that every element type holds: beyond them integers of 8 bits wrap, and nothing is known.
+_SMALL = 127
 
 
 def depends_on(node: Expr, tensors: Collection[str]) -> bool:
@@ -20,30 +30,103 @@ def depends_on(node: Expr, tensors: Collection[str]) -> bool:
     return any(isinstance(below, Access) and below.tensor in tensors for below in walk(node))
 
 
-def vanishes(node: Expr, zeros: Collection[str]) -> bool:
-    """Returns whether a node is zero for certain when the tensors named are.
+def vanishes(node: Expr, zeros: Zeros) -> bool:
+    """Returns whether a node is zero for certain when the tensors, or accesses, named are.
 
     >>> from mlir_sparse.notation import parse
-    >>> vanishes(parse("y(i) = a(i) * b(i)").value, {"a"}), vanishes(parse("y(i) = a(i) + b(i)").value, {"a"})
-    (True, False)
+    >>> [vanishes(parse(f"y(i) = {text}").value, {"a"}) for text in ("a(i) * b(i)", "a(i) + b(i)", "a(i) > 0")]
+    [True, False, True]
     """
+    return value_at_zero(node, zeros) == 0
+
+
+def value_at_zero(node: Expr, zeros: Zeros) -> Number | None:
+    """Returns the value of a node where the tensors, or accesses, named are zero; None where that is not known.
+
+    >>> from mlir_sparse.notation import parse
+    >>> value_at_zero(parse("y(i) = cos(a(i)) + 1").value, {"a"})
+    2.0
+    """
+    found = _value(node, zeros)
+    return found if found is None or (cmath.isfinite(found) and abs(found) <= _SMALL) else None
+
+
+def _value(node: Expr, zeros: Zeros) -> Number | None:
     match node:
         case Access(tensor):
-            return tensor in zeros
+            return 0 if tensor in zeros or node in zeros else None
         case Literal(value):
-            return value == 0
+            return value
         case Negate(operand):
-            return vanishes(operand, zeros)
+            value_ = value_at_zero(operand, zeros)
+            return None if value_ is None else -value_
         case Reduce(_, _, body):
-            return vanishes(body, zeros)
-        case Binary(BinaryOp.MUL, left, right):
-            return vanishes(left, zeros) or vanishes(right, zeros)
-        case Binary(BinaryOp.DIV, left, right):
-            # 0/0 is not zero, so a divisor that vanishes as well decides nothing.
-            return vanishes(left, zeros) and not depends_on(right, zeros) and not vanishes(right, zeros)
-        case Binary(_, left, right):
-            return vanishes(left, zeros) and vanishes(right, zeros)
-        case Call(function, arguments):
-            return bool(FUNCTIONS[function].zero_preserving) and all(vanishes(a, zeros) for a in arguments)
+            # Of values that are all zero the first greatest is at position 0.
+            return 0 if vanishes(body, zeros) else None
+        case Binary():
+            return _joined(node, zeros)
+        case Call():
+            return _called(node, zeros)
         case _:
             assert_never(node)
+
+
+_OPERATORS: dict[BinaryOp, Callable[[Any, Any], Number]] = {
+    BinaryOp.ADD: operator.add,
+    BinaryOp.SUB: operator.sub,
+    BinaryOp.MUL: operator.mul,
+    BinaryOp.DIV: operator.truediv,
+    BinaryOp.LT: operator.lt,
+    BinaryOp.LE: operator.le,
+    BinaryOp.GT: operator.gt,
+    BinaryOp.GE: operator.ge,
+    BinaryOp.EQ: operator.eq,
+    BinaryOp.NE: operator.ne,
+    BinaryOp.AND: lambda left, right: int(left != 0 and right != 0),
+    BinaryOp.OR: lambda left, right: int(left != 0 or right != 0),
+}
+
+
+def _joined(node: Binary, zeros: Zeros) -> Number | None:
+    left, right = value_at_zero(node.left, zeros), value_at_zero(node.right, zeros)
+    match node.op:
+        case BinaryOp.MUL | BinaryOp.AND if left == 0 or right == 0:
+            return 0
+        case BinaryOp.OR if left or right:
+            return 1
+        case BinaryOp.DIV if right == 0:
+            return None
+        case BinaryOp.DIV if left == 0 and right is None:
+            return _divided(node.right, zeros)
+        case _ if left is None or right is None:
+            return None
+        case BinaryOp.LT | BinaryOp.LE | BinaryOp.GT | BinaryOp.GE if isinstance(left + right, complex):
+            return None
+        case _:
+            return _OPERATORS[node.op](left, right)
+
+
+def _divided(divisor: Expr, zeros: Zeros) -> Number | None:
+    """Returns what zero over a divisor is: zero, unless the divisor may be zero for the same reason (0/0 is not)."""
+    tied = any(isinstance(below, Access) and (below.tensor in zeros or below in zeros) for below in walk(divisor))
+    return None if tied else 0
+
+
+def _called(node: Call, zeros: Zeros) -> Number | None:
+    values = [value_at_zero(argument, zeros) for argument in node.arguments]
+    function = FUNCTIONS[node.function]
+    match node.function, values:
+        case "where", [condition, then, otherwise]:
+            if condition is not None:
+                return then if condition else otherwise
+            return then if then == otherwise else None
+        case "logical_not", [value] if value is not None:
+            return int(value == 0)
+        case "pow", [base, exponent] if base == 0 and isinstance(exponent, int | float) and exponent > 0:
+            return 0
+        case _, _ if function.zero_preserving and all(value == 0 for value in values):
+            return 0
+        case (("exp" | "exp2" | "cos" | "cosh"), [value]) if value == 0:
+            return 1
+        case _:
+            return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, RankError, UnknownTensorError
+from mlir_sparse.kernel.element_types import check_element_types
 from mlir_sparse.kernel.spec import KernelSpec
 from mlir_sparse.notation import Access, Assignment, IndexVar, walk
 
@@ -32,11 +33,12 @@ def check_names(assignment: Assignment, given: tuple[str, ...]) -> None:
 
 
 def check_spec(spec: KernelSpec) -> None:
-    """Raises unless ranks and static extents agree.
+    """Raises unless ranks and static extents agree, and the element types have the operations.
 
     Raises:
         RankError: for an access with another number of subscripts than the tensor has dimensions.
         ExtentError: for an index variable with two static extents.
+        UnsupportedError: for an operation that the element type does not have.
     """
     assignment = spec.assignment
     extents: dict[IndexVar, tuple[int, Access]] = {}
@@ -44,6 +46,7 @@ def check_spec(spec: KernelSpec) -> None:
         kind = spec.output if access is assignment.target else spec.type_of(access.tensor)
         _check_rank(assignment, access, kind)
         _check_extents(assignment, access, kind, extents)
+    check_element_types(spec.explicit, {name: kind.dtype for name, kind in spec.inputs}, spec.output.dtype)
 
 
 def _accesses(assignment: Assignment) -> list[Access]:

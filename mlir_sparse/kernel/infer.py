@@ -8,7 +8,18 @@ from dataclasses import replace
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.kernel.algebra import vanishes
 from mlir_sparse.kernel.typing import result_dtype
-from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, Reduce, Subscript, walk, with_explicit_sums
+from mlir_sparse.notation import (
+    Access,
+    Assignment,
+    AssignOp,
+    Binary,
+    BinaryOp,
+    Expr,
+    Reduce,
+    Subscript,
+    walk,
+    with_explicit_sums,
+)
 
 __all__ = ["infer_output"]
 
@@ -34,9 +45,10 @@ def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> Ten
     f64[?,?]
     """
     dtypes = {name: kind.dtype for name, kind in types.items()}
-    value = assignment.value
+    value = with_explicit_sums(assignment).value
     if assignment.op.reads_target:  # the present value meets the new one in their common type
-        value = Binary(BinaryOp.ADD, assignment.target, value)
+        truth = assignment.op in (AssignOp.OR, AssignOp.AND)
+        value = Binary(BinaryOp.OR if truth else BinaryOp.ADD, assignment.target, value)
     dtype = result_dtype(value, dtypes)
     shape = tuple(_static_size(assignment, subscript, types) for subscript in assignment.target.subscripts)
     return TensorType(dtype, shape, _storage(assignment, types))

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 import numpy as np
 
 from mlir_sparse.dtypes import DType
-from mlir_sparse.notation import FUNCTIONS, Access, Binary, BinaryOp, Call, Expr, Literal, Negate, Reduce
+from mlir_sparse.notation import (
+    FUNCTIONS,
+    Access,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Function,
+    Literal,
+    Negate,
+    Reduce,
+    ReduceOp,
+)
 
-__all__ = ["promote", "result_dtype"]
+__all__ = ["gives_truth", "operand_dtype", "promote", "result_dtype", "starts_anew"]
 
 _FLOAT = DType("f64")
 _COMPLEX = DType("c128")
@@ -35,18 +47,76 @@ def result_dtype(value: Expr, dtypes: Mapping[str, DType]) -> DType:
     """Returns the element type of an expression: NumPy's for its tensors, f64 where integers are divided.
 
     Literals are weak, as Python scalars are in NumPy: `2 * x` has the type of x,
-    `0.5 * x` does too unless x holds integers.
+    `0.5 * x` does too unless x holds integers. So are truth values, which alone are i8
+    and in arithmetic among themselves i64, so that a sum of many counts them.
+
+    An expression computes in one type throughout, but for the operands of what has a type of its
+    own whatever these are (`starts_anew`): they compute in their own common type (`operand_dtype`).
 
     Args:
         value: the right side of an assignment.
         dtypes: the element type of every tensor in it.
     """
-    found = _dtype(value, dtypes)
-    return found if isinstance(found, DType) else {"i": DType("i64"), "f": _FLOAT, "c": _COMPLEX}[found]
+    return _strong(_dtype(value, dtypes))
 
 
-# Literals have a kind ("i", "f" or "c") instead of a type until they meet a tensor.
+def starts_anew(node: Expr) -> bool:
+    """Returns whether a node's type does not follow from its operands': a comparison, logic, a count, a position."""
+    match node:
+        case Binary(op):
+            return op.gives_truth
+        case Reduce(op):
+            return op.gives_truth or op.finds or op is ReduceOp.COUNT
+        case Call(function):
+            return FUNCTIONS[function].gives_truth
+        case _:
+            return False
+
+
+def gives_truth(node: Expr) -> bool:
+    """Returns whether the value of a node is 0 or 1, whatever its operands are."""
+    match node:
+        case Binary(op) | Reduce(op):
+            return op.gives_truth
+        case Call(function):
+            return FUNCTIONS[function].gives_truth
+        case _:
+            return False
+
+
+def operand_dtype(nodes: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType:
+    """Returns the type that the operands of a node with a type of its own meet in.
+
+    An integer that the type of the others cannot hold is compared as NumPy does, in i64: `x(i) < 1000`
+    holds for every x of i8.
+
+    >>> from mlir_sparse.notation import parse
+    >>> value = parse("y(i) = x(i) < 1000").value
+    >>> operand_dtype((value.left, value.right), {"x": DType("i8")}), result_dtype(value, {"x": DType("i8")})
+    (DType(name='i64'), DType(name='i8'))
+    """
+    found: DType | _Weak = "b"
+    for node in nodes:
+        found = _join(found, _dtype(node, dtypes))
+    dtype = _strong(found)
+    literals = [node.value for node in nodes if isinstance(node, Literal) and isinstance(node.value, int)]
+    return DType("i64") if dtype.kind == "i" and any(not _holds(dtype, value) for value in literals) else dtype
+
+
+def _holds(dtype: DType, value: int) -> bool:
+    half = 1 << (dtype.bits - 1)
+    return -half <= value < half
+
+
+# Literals and truth values have a kind ("b", "i", "f" or "c") instead of a type until they meet a tensor.
 _Weak = str
+_KINDS = "bifc"
+
+
+def _strong(found: DType | _Weak) -> DType:
+    if isinstance(found, DType):
+        return found
+    return {"b": DType("i8"), "i": DType("i64"), "f": _FLOAT, "c": _COMPLEX}[found]
 
 
 def _dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType | _Weak:
@@ -56,19 +126,43 @@ def _dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType | _Weak:
         case Literal(value):
             return "c" if isinstance(value, complex) else "f" if isinstance(value, float) else "i"
         case Negate(operand):
-            return _dtype(operand, dtypes)
-        case Reduce(_, _, body):
-            return _dtype(body, dtypes)
+            return _counted(_dtype(operand, dtypes))
+        case Reduce(op, _, body):
+            return _reduced(op, body, dtypes)
         case Binary(op, left, right):
-            joined = _join(_dtype(left, dtypes), _dtype(right, dtypes))
+            if op.gives_truth:
+                return "b"
+            joined = _counted(_join(_dtype(left, dtypes), _dtype(right, dtypes)))
             return _inexact(joined) if op is BinaryOp.DIV else joined
         case Call(function, arguments):
-            found = _dtype(arguments[0], dtypes)
-            for argument in arguments[1:]:
-                found = _join(found, _dtype(argument, dtypes))
-            return found if FUNCTIONS[function].keeps_integers else _inexact(found)
+            return _called(FUNCTIONS[function], arguments, dtypes)
         case _:
             assert_never(node)
+
+
+def _reduced(op: ReduceOp, body: Expr, dtypes: Mapping[str, DType]) -> DType | _Weak:
+    if op.gives_truth:
+        return "b"
+    if op.finds or op is ReduceOp.COUNT:
+        return DType("i64")
+    found = _dtype(body, dtypes)
+    return _counted(found) if op in (ReduceOp.SUM, ReduceOp.PRODUCT) else found
+
+
+def _called(function: Function, arguments: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType | _Weak:
+    if function.gives_truth:
+        return "b"
+    # The condition of `where` is looked at in a type of its own.
+    joining = arguments[1:] if function.name == "where" else arguments
+    found = _dtype(joining[0], dtypes)
+    for argument in joining[1:]:
+        found = _join(found, _dtype(argument, dtypes))
+    return found if function.keeps_integers else _inexact(found)
+
+
+def _counted(dtype: DType | _Weak) -> DType | _Weak:
+    """Returns the type of arithmetic: on nothing but truth values it counts them."""
+    return "i" if dtype == "b" else dtype
 
 
 def _kind(dtype: DType | _Weak) -> str:
@@ -76,17 +170,19 @@ def _kind(dtype: DType | _Weak) -> str:
 
 
 def _inexact(dtype: DType | _Weak) -> DType | _Weak:
-    return dtype if _kind(dtype) != "i" else _FLOAT if isinstance(dtype, DType) else "f"
+    if _kind(dtype) not in "bi":
+        return dtype
+    return _FLOAT if isinstance(dtype, DType) else "f"
 
 
 def _join(left: DType | _Weak, right: DType | _Weak) -> DType | _Weak:
     if isinstance(left, DType) and isinstance(right, DType):
         return promote(left, right)
     if not isinstance(left, DType) and not isinstance(right, DType):
-        return max(left, right, key="ifc".index)
+        return max(left, right, key=_KINDS.index)
     strong, weak = (left, _kind(right)) if isinstance(left, DType) else (right, _kind(left))
     assert isinstance(strong, DType)
-    if "ifc".index(weak) <= "ifc".index(strong.kind):
+    if _KINDS.index(weak) <= _KINDS.index(strong.kind):
         return strong
     if weak == "f":
         return _FLOAT

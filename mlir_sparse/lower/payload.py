@@ -1,37 +1,44 @@
-"""The scalar region of a `linalg.generic`, from an expression."""
+"""The scalar region of a `linalg.generic`, from an expression.
+
+What the sparsifier cannot see through is put into regions of `sparse_tensor.unary`
+and `sparse_tensor.binary`: for the places where operands are stored. Within these
+nothing is sparse any more, and dense operands are read as they are outside.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple, assert_never
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, assert_never
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.dtypes import DType
-from mlir_sparse.kernel import depends_on
-from mlir_sparse.lower import scalars
+from mlir_sparse.kernel import depends_on, operand_dtype, starts_anew
+from mlir_sparse.lower import scalars, truth
 from mlir_sparse.lower.types import element_type
-from mlir_sparse.notation import Access, Binary, BinaryOp, Call, Expr, Literal, Negate, Reduce, ReduceOp
+from mlir_sparse.notation import Access, Binary, BinaryOp, Call, Expr, Literal, Negate, Reduce, ReduceOp, children
+from mlir_sparse.plan import Regions, is_native, regions_of
+from mlir_sparse.plan.terms import rebuild
 
 __all__ = ["Arguments", "emit_payload"]
 
-# Functions that the sparsifier knows to keep zeros, by kind of element type.
-_KNOWN_FUNCTIONS = {
-    "f": frozenset({"abs", "ceil", "floor", "sqrt", "expm1", "log1p", "sin", "tanh"}),
-    "c": frozenset({"sqrt", "expm1", "log1p", "sin", "tanh"}),
-    "i": frozenset[str](),
-}
 
-
-class Arguments(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Arguments:
     """What a payload reads.
 
     Args:
-        values: the block argument and element type of each access.
+        values: the block argument and element type of each access; of a part of the payload, the value it has.
         sparse: the tensors that leave out zeros.
     """
 
     values: Mapping[Access, tuple[Any, DType]]
     sparse: Collection[str]
+
+    @property
+    def dtypes(self) -> Mapping[str, DType]:
+        """Returns the element types by tensor."""
+        return {access.tensor: dtype for access, (_, dtype) in self.values.items()}
 
 
 def emit_payload(body: Expr, arguments: Arguments, present: Any | None, combine: ReduceOp, dtype: DType) -> Any:
@@ -42,7 +49,7 @@ def emit_payload(body: Expr, arguments: Arguments, present: Any | None, combine:
         arguments: what it reads.
         present: the output's block argument where the payload accumulates, else None.
         combine: the operator of the accumulation.
-        dtype: the element type computed in.
+        dtype: the element type of the output.
 
     Returns:
         the value to yield.
@@ -56,58 +63,114 @@ def emit_payload(body: Expr, arguments: Arguments, present: Any | None, combine:
 
 
 def _emit(node: Expr, arguments: Arguments, dtype: DType) -> Any:
+    """Emits an expression as a value of an element type, in which it computes unless it has a type of its own."""
+    if depends_on(node, arguments.sparse) and not is_native(node, arguments.sparse, dtype.kind):
+        found = regions_of(node, arguments.sparse)
+        assert found is not None, f"the plan makes {node} one of at most two sparse parts"
+        return _regions(node, found, arguments, dtype)
+    if starts_anew(node):
+        return truth.number(_truth(node, arguments), dtype)
     match node:
         case Access():
-            value, source = arguments.values[node]
-            return scalars.cast(value, source, dtype)
+            return _access(node, arguments, dtype)
         case Literal(value):
             return scalars.constant(value, dtype)
         case Negate(operand):
             return scalars.negate(_emit(operand, arguments, dtype), dtype)
         case Binary(op, left, right):
-            operands = [_emit(left, arguments, dtype), _emit(right, arguments, dtype)]
-            if _hides_zeros(node, arguments.sparse, dtype):
-                return _overlap(operands, dtype, lambda a, b: scalars.binary(op, a, b, dtype))
-            return scalars.binary(op, operands[0], operands[1], dtype)
+            return scalars.binary(op, _emit(left, arguments, dtype), _emit(right, arguments, dtype), dtype)
+        case Call("where", (condition, then, otherwise)):
+            chosen = _truth(condition, arguments)
+            return truth.select(chosen, _emit(then, arguments, dtype), _emit(otherwise, arguments, dtype), dtype)
         case Call(function, expressions):
-            operands = [_emit(expression, arguments, dtype) for expression in expressions]
-            if _hides_zeros(node, arguments.sparse, dtype):
-                return _present(operands, dtype, lambda a: scalars.call(function, [a], dtype))
-            return scalars.call(function, operands, dtype)
+            return scalars.call(function, [_emit(expression, arguments, dtype) for expression in expressions], dtype)
         case Reduce():
             raise AssertionError("reductions are loops of their own by now")
         case _:
             assert_never(node)
 
 
-def _hides_zeros(node: Binary | Call, sparse: Collection[str], dtype: DType) -> bool:
-    """Returns whether the sparsifier would not see that a node is zero where its sparse operands are.
-
-    It knows multiplication, a few functions, and division by constants; the rest is said
-    with the dialect's own operations.
-    """
-    if not depends_on(node, sparse):
-        return False
-    if isinstance(node, Call):
-        return node.function not in _KNOWN_FUNCTIONS[dtype.kind]
-    return node.op is BinaryOp.DIV and not isinstance(node.right, Literal)
+def _access(node: Access, arguments: Arguments, dtype: DType) -> Any:
+    value, source = arguments.values[node]
+    if node.tensor in arguments.sparse and dtype.kind == "c" and source != dtype:
+        # The sparsifier cannot cast to complex on the way.
+        return _region("unary", [(value, source)], dtype, lambda values: scalars.cast(values[0], source, dtype))
+    return scalars.cast(value, source, dtype)
 
 
-def _overlap(operands: list[Any], dtype: DType, compute: Callable[[Any, Any], Any]) -> Any:
-    """Emits `sparse_tensor.binary` that computes where both operands are, and is zero elsewhere."""
-    return _semiring("sparse_tensor.binary", operands, dtype, 3, compute)
+def _truth(node: Expr, arguments: Arguments) -> Any:
+    """Emits whether an expression is not zero, as a value of one bit."""
+    match node:
+        case Binary(BinaryOp.AND | BinaryOp.OR as op, left, right):
+            return truth.join(op, _truth(left, arguments), _truth(right, arguments))
+        case Binary(op, left, right) if op.compares:
+            dtype = operand_dtype((left, right), arguments.dtypes)
+            return truth.compare(op, _emit(left, arguments, dtype), _emit(right, arguments, dtype), dtype)
+        case Call("logical_not", (operand,)):
+            return truth.invert(_truth(operand, arguments))
+        case _:
+            dtype = operand_dtype((node,), arguments.dtypes)
+            return truth.nonzero(_emit(node, arguments, dtype), dtype)
 
 
-def _present(operands: list[Any], dtype: DType, compute: Callable[[Any], Any]) -> Any:
-    """Emits `sparse_tensor.unary` that computes where the operand is, and is zero elsewhere."""
-    return _semiring("sparse_tensor.unary", operands, dtype, 2, compute)
+# -- regions ------------------------------------------------------------------------------------------------------
 
 
-def _semiring(name: str, operands: list[Any], dtype: DType, regions: int, compute: Callable[..., Any]) -> Any:
+def _regions(node: Expr, found: Regions, arguments: Arguments, dtype: DType) -> Any:
+    """Emits an expression as a function of one or two sparse parts."""
+    parts = [_part(operand, node, arguments, dtype) for operand in found.operands]
+    names = [operand if isinstance(operand, Access) else Access(f"#{n}") for n, operand in enumerate(found.operands)]
+    whole = _with_parts(node, dict(zip(found.operands, names, strict=True)))
+
+    def compute(values: list[Any | None]) -> Any:
+        inner = dict(arguments.values)
+        for name, value, (_, kind) in zip(names, values, parts, strict=True):
+            inner[name] = (scalars.constant(0, kind) if value is None else value, kind)
+        return _emit(whole, Arguments(inner, ()), dtype)
+
+    if len(parts) == 1:
+        return _region("unary", parts, dtype, compute)
+    return _region("binary", parts, dtype, compute, found.left, found.right)
+
+
+def _part(operand: Expr, node: Expr, arguments: Arguments, dtype: DType) -> tuple[Any, DType]:
+    """Emits a part of an expression, in the type in which the expression takes it."""
+    if isinstance(operand, Access):
+        return arguments.values[operand]
+    kind = operand_dtype(children(node), arguments.dtypes) if starts_anew(node) else dtype
+    if isinstance(node, Call) and node.function == "where" and operand == node.arguments[0]:
+        kind = operand_dtype((operand,), arguments.dtypes)
+    return _emit(operand, arguments, kind), kind
+
+
+def _with_parts(node: Expr, names: Mapping[Expr, Access]) -> Expr:
+    """Returns an expression with names in place of the parts of it that are emitted already."""
+    if node in names:
+        return names[node]
+    return rebuild(node, tuple(_with_parts(child, names) for child in children(node)))
+
+
+def _region(
+    name: str,
+    operands: list[tuple[Any, DType]],
+    dtype: DType,
+    compute: Any,
+    left: bool = False,
+    right: bool = False,
+) -> Any:
+    """Emits `sparse_tensor.unary` or `.binary`: `compute` gives the value from those of the operands, None for none."""
     ir = bindings().ir
-    kind = element_type(dtype)
-    op = ir.Operation.create(name, results=[kind], operands=operands, regions=regions)
-    block = op.regions[0].blocks.append(*[kind] * len(operands), arg_locs=[ir.Location.unknown()] * len(operands))
-    with ir.InsertionPoint(block):
-        ir.Operation.create("sparse_tensor.yield", operands=[compute(*block.arguments)])
+    regions = 2 if name == "unary" else 3
+    values = [value for value, _ in operands]
+    op = ir.Operation.create(f"sparse_tensor.{name}", results=[element_type(dtype)], operands=values, regions=regions)
+    filled = [tuple(range(len(operands)))] + [(0,)] * left
+    if right:
+        filled.append((1,))
+    for number, present in zip((0, *([1] if left else []), *([2] if right else [])), filled, strict=True):
+        kinds = [element_type(operands[place][1]) for place in present]
+        block = op.regions[number].blocks.append(*kinds, arg_locs=[ir.Location.unknown()] * len(kinds))
+        with ir.InsertionPoint(block):
+            given = dict(zip(present, block.arguments, strict=True))
+            result = compute([given.get(place) for place in range(len(operands))])
+            ir.Operation.create("sparse_tensor.yield", operands=[result])
     return op.result

@@ -11,7 +11,7 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.lower.types import element_type
 from mlir_sparse.notation import BinaryOp, ReduceOp
 
-__all__ = ["binary", "call", "cast", "constant", "identity", "negate", "reduce"]
+__all__ = ["binary", "call", "cast", "constant", "identity", "negate", "operation", "reduce"]
 
 _BINARY = {
     ("i", BinaryOp.ADD): "arith.addi",
@@ -84,7 +84,8 @@ _UNCHANGED = {
 }
 
 
-def _op(name: str, result: Any, *operands: Any, **attributes: Any) -> Any:
+def operation(name: str, result: Any, *operands: Any, **attributes: Any) -> Any:
+    """Returns the result of an operation of one result, built at the insertion point."""
     return bindings().ir.Operation.create(name, results=[result], operands=list(operands), attributes=attributes).result
 
 
@@ -96,10 +97,10 @@ def constant(value: int | float | complex, dtype: DType) -> Any:
         number = complex(value)
         part = ir.ComplexType(kind).element_type
         parts = ir.ArrayAttr.get([ir.FloatAttr.get(part, number.real), ir.FloatAttr.get(part, number.imag)])
-        return _op("complex.constant", kind, value=parts)
+        return operation("complex.constant", kind, value=parts)
     if dtype.kind == "f":
-        return _op("arith.constant", kind, value=ir.FloatAttr.get(kind, float(value.real)))
-    return _op("arith.constant", kind, value=ir.IntegerAttr.get(kind, _wrapped(int(value.real), dtype.bits)))
+        return operation("arith.constant", kind, value=ir.FloatAttr.get(kind, float(value.real)))
+    return operation("arith.constant", kind, value=ir.IntegerAttr.get(kind, _wrapped(int(value.real), dtype.bits)))
 
 
 def _wrapped(value: int, bits: int) -> int:
@@ -116,21 +117,21 @@ def cast(value: Any, source: DType, target: DType) -> Any:
     if target.kind == "c":
         return _to_complex(value, source, target)
     if source.kind == "i" and target.kind == "i":
-        return _op("arith.extsi" if source.bits < target.bits else "arith.trunci", kind, value)
+        return operation("arith.extsi" if source.bits < target.bits else "arith.trunci", kind, value)
     if source.kind == "i":
-        return _op("arith.sitofp", kind, value)
+        return operation("arith.sitofp", kind, value)
     if source.bits == target.bits:  # f16 and bf16 meet in f32
-        return _op("arith.truncf", kind, _op("arith.extf", element_type(DType("f32")), value))
-    return _op("arith.extf" if source.bits < target.bits else "arith.truncf", kind, value)
+        return operation("arith.truncf", kind, operation("arith.extf", element_type(DType("f32")), value))
+    return operation("arith.extf" if source.bits < target.bits else "arith.truncf", kind, value)
 
 
 def _to_complex(value: Any, source: DType, target: DType) -> Any:
     part = DType("f32" if target.name == "c64" else "f64")
     kind = element_type(target)
     if source.kind == "c":
-        real, imaginary = (_op(name, element_type(_part(source)), value) for name in ("complex.re", "complex.im"))
-        return _op("complex.create", kind, cast(real, _part(source), part), cast(imaginary, _part(source), part))
-    return _op("complex.create", kind, cast(value, source, part), constant(0, part))
+        real, imaginary = (operation(name, element_type(_part(source)), value) for name in ("complex.re", "complex.im"))
+        return operation("complex.create", kind, cast(real, _part(source), part), cast(imaginary, _part(source), part))
+    return operation("complex.create", kind, cast(value, source, part), constant(0, part))
 
 
 def _part(dtype: DType) -> DType:
@@ -140,13 +141,13 @@ def _part(dtype: DType) -> DType:
 def negate(value: Any, dtype: DType) -> Any:
     """Returns the negative of a value."""
     if dtype.kind == "i":
-        return _op("arith.subi", element_type(dtype), constant(0, dtype), value)
-    return _op("complex.neg" if dtype.kind == "c" else "arith.negf", element_type(dtype), value)
+        return operation("arith.subi", element_type(dtype), constant(0, dtype), value)
+    return operation("complex.neg" if dtype.kind == "c" else "arith.negf", element_type(dtype), value)
 
 
 def binary(op: BinaryOp, left: Any, right: Any, dtype: DType) -> Any:
     """Returns two values joined by an arithmetic operator."""
-    return _op(_BINARY[dtype.kind, op], element_type(dtype), left, right)
+    return operation(_BINARY[dtype.kind, op], element_type(dtype), left, right)
 
 
 def call(function: str, arguments: list[Any], dtype: DType) -> Any:
@@ -159,7 +160,7 @@ def call(function: str, arguments: list[Any], dtype: DType) -> Any:
         return arguments[0]
     name = _CALLS[dtype.kind].get(function)
     if name is not None:
-        return _op(name, element_type(dtype), *arguments)
+        return operation(name, element_type(dtype), *arguments)
     composed = _COMPOSED.get((dtype.kind, function))
     if composed is None:
         raise UnsupportedError(f"expected a function that {dtype} has, but got {function}: convert the operands first")
@@ -181,15 +182,17 @@ def _float_sign(value: Any, dtype: DType) -> Any:
     boolean = ir.IntegerType.get_signless(1)
     order = ir.IntegerType.get_signless(64)
     zero, kind = constant(0, dtype), element_type(dtype)
-    positive = _op("arith.cmpf", boolean, value, zero, predicate=ir.IntegerAttr.get(order, 2))  # ordered, greater
-    negative = _op("arith.cmpf", boolean, value, zero, predicate=ir.IntegerAttr.get(order, 4))  # ordered, less
-    below = _op("arith.select", kind, negative, constant(-1, dtype), value)
-    return _op("arith.select", kind, positive, constant(1, dtype), below)
+    positive = operation("arith.cmpf", boolean, value, zero, predicate=ir.IntegerAttr.get(order, 2))  # ordered, greater
+    negative = operation("arith.cmpf", boolean, value, zero, predicate=ir.IntegerAttr.get(order, 4))  # ordered, less
+    below = operation("arith.select", kind, negative, constant(-1, dtype), value)
+    return operation("arith.select", kind, positive, constant(1, dtype), below)
 
 
 def _modulus(value: Any, dtype: DType) -> Any:
     part = _part(dtype)
-    return _op("complex.create", element_type(dtype), _op("complex.abs", element_type(part), value), constant(0, part))
+    return operation(
+        "complex.create", element_type(dtype), operation("complex.abs", element_type(part), value), constant(0, part)
+    )
 
 
 _COMPOSED: dict[tuple[str, str], Callable[[Any, DType], Any]] = {
@@ -208,9 +211,9 @@ def identity(op: ReduceOp, dtype: DType) -> int | float:
         UnsupportedError: for the greatest or least of complex numbers, which have no order.
     """
     match op:
-        case ReduceOp.SUM:
+        case ReduceOp.SUM | ReduceOp.OR:
             return 0
-        case ReduceOp.PRODUCT:
+        case ReduceOp.PRODUCT | ReduceOp.AND:
             return 1
         case ReduceOp.MAX | ReduceOp.MIN:
             if dtype.kind == "c":
@@ -219,6 +222,8 @@ def identity(op: ReduceOp, dtype: DType) -> int | float:
             if dtype.kind == "f":
                 return float("-inf") if op is ReduceOp.MAX else float("inf")
             return -(1 << (dtype.bits - 1)) if op is ReduceOp.MAX else (1 << (dtype.bits - 1)) - 1
+        case _:
+            raise AssertionError(f"the plan makes sums and choices of {op.value}")
 
 
 def reduce(op: ReduceOp, present: Any, value: Any, dtype: DType) -> Any:
@@ -232,3 +237,9 @@ def reduce(op: ReduceOp, present: Any, value: Any, dtype: DType) -> Any:
             return call("max", [present, value], dtype)
         case ReduceOp.MIN:
             return call("min", [present, value], dtype)
+        case ReduceOp.OR:
+            return operation("arith.ori", element_type(dtype), present, value)
+        case ReduceOp.AND:
+            return operation("arith.andi", element_type(dtype), present, value)
+        case _:
+            raise AssertionError(f"the plan makes sums and choices of {op.value}")

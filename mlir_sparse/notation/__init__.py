@@ -18,7 +18,7 @@ from mlir_sparse.notation.ast import (
     children,
     walk,
 )
-from mlir_sparse.notation.builders import Formula, Index, TensorVar, call, indices, reduce, tensors
+from mlir_sparse.notation.builders import Formula, Index, TensorVar, call, indices, reduce, tensors, where
 from mlir_sparse.notation.check import check
 from mlir_sparse.notation.einsum import parse_einsum
 from mlir_sparse.notation.functions import FUNCTIONS, Function
@@ -57,5 +57,6 @@ __all__ = [
     "tensors",
     "to_text",
     "walk",
+    "where",
     "with_explicit_sums",
 ]

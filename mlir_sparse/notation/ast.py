@@ -109,12 +109,36 @@ class Negate(_Printed):
 
 
 class BinaryOp(Enum):
-    """An arithmetic operator between two expressions."""
+    """An operator between two expressions: arithmetic, comparison or logic.
+
+    Comparisons and logic give truth values, 0 or 1; logic takes any number that is not zero for true.
+    """
 
     ADD = "+"
     SUB = "-"
     MUL = "*"
     DIV = "/"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    EQ = "=="
+    NE = "!="
+    AND = "&"
+    OR = "|"
+
+    @property
+    def compares(self) -> bool:
+        """Returns whether the operator is one of `< <= > >= == !=`."""
+        return self in _COMPARISONS
+
+    @property
+    def gives_truth(self) -> bool:
+        """Returns whether the result is 0 or 1, whatever the operands are."""
+        return self in _COMPARISONS or self in (BinaryOp.AND, BinaryOp.OR)
+
+
+_COMPARISONS = frozenset((BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE, BinaryOp.EQ, BinaryOp.NE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +161,31 @@ class Call(_Printed):
 
 
 class ReduceOp(Enum):
-    """An associative, commutative operator with an identity."""
+    """What a reduction makes of the values of its body.
+
+    `or` and `and` give whether any value, or every one, is not zero; `count` gives how many are;
+    `argmax` and `argmin` give the first position of the greatest or least value, over one variable.
+    """
 
     SUM = "sum"
     PRODUCT = "prod"
     MAX = "max"
     MIN = "min"
+    OR = "or"
+    AND = "and"
+    COUNT = "count"
+    ARGMAX = "argmax"
+    ARGMIN = "argmin"
+
+    @property
+    def finds(self) -> bool:
+        """Returns whether the result is a position: `argmax` and `argmin`."""
+        return self in (ReduceOp.ARGMAX, ReduceOp.ARGMIN)
+
+    @property
+    def gives_truth(self) -> bool:
+        """Returns whether the result is 0 or 1."""
+        return self in (ReduceOp.OR, ReduceOp.AND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +204,9 @@ Expr = Access | Literal | Negate | Binary | Call | Reduce
 class AssignOp(Enum):
     """How the value meets the target.
 
-    `=` replaces it. `+=`, `*=`, `max=` and `min=` combine with its present
-    value. `+=!`, `*=!`, `max=!` and `min=!` start from the operator's identity
-    and name the reduction over the variables that only the right side has.
+    `=` replaces it. `+=`, `*=`, `max=`, `min=`, `or=` and `and=` combine with its
+    present value. `+=!`, `*=!`, `max=!`, `min=!`, `or=!` and `and=!` start from the operator's
+    identity and name the reduction over the variables that only the right side has.
     """
 
     ASSIGN = "="
@@ -171,15 +214,34 @@ class AssignOp(Enum):
     MUL = "*="
     MAX = "max="
     MIN = "min="
+    OR = "or="
+    AND = "and="
     REDUCE_ADD = "+=!"
     REDUCE_MUL = "*=!"
     REDUCE_MAX = "max=!"
     REDUCE_MIN = "min=!"
+    REDUCE_OR = "or=!"
+    REDUCE_AND = "and=!"
 
     @property
     def reads_target(self) -> bool:
         """Returns whether the target's present value is an argument."""
-        return self in (AssignOp.ADD, AssignOp.MUL, AssignOp.MAX, AssignOp.MIN)
+        return self is not AssignOp.ASSIGN and self.reduction is None
+
+    @property
+    def reduction(self) -> ReduceOp | None:
+        """Returns the reduction that the operator names; None for `=` and those that read the target."""
+        return _NAMED_REDUCTIONS.get(self)
+
+
+_NAMED_REDUCTIONS = {
+    AssignOp.REDUCE_ADD: ReduceOp.SUM,
+    AssignOp.REDUCE_MUL: ReduceOp.PRODUCT,
+    AssignOp.REDUCE_MAX: ReduceOp.MAX,
+    AssignOp.REDUCE_MIN: ReduceOp.MIN,
+    AssignOp.REDUCE_OR: ReduceOp.OR,
+    AssignOp.REDUCE_AND: ReduceOp.AND,
+}
 
 
 @dataclass(frozen=True, slots=True)

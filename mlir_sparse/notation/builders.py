@@ -16,12 +16,12 @@ from typing import NoReturn
 from mlir_sparse.errors import NotationError
 from mlir_sparse.notation.ast import Access, Assignment, AssignOp, Binary, Subscript
 from mlir_sparse.notation.check import check_height
-from mlir_sparse.notation.formula import Formula, call, described, node_of, reduce
+from mlir_sparse.notation.formula import Formula, call, described, node_of, reduce, where
 from mlir_sparse.notation.index import Index, checked_name, indices, integer_of, split_names
 from mlir_sparse.notation.linear import as_affine
 from mlir_sparse.notation.parser import parse
 
-__all__ = ["Formula", "Index", "TensorVar", "call", "indices", "reduce", "tensors"]
+__all__ = ["Formula", "Index", "TensorVar", "call", "indices", "reduce", "tensors", "where"]
 
 
 class TensorVar(Formula):

@@ -124,6 +124,7 @@ def _check_reductions(assignment: Assignment) -> None:
     reductions = [node for node in walk(assignment.value) if isinstance(node, Reduce)]
     for node in reductions:
         _check_body(assignment, node)
+        _check_position(assignment, node)
     reduced = {index for node in reductions for index in node.indices}
     for index in _free(assignment.value):
         if index in reduced:
@@ -161,6 +162,16 @@ def _check_body(assignment: Assignment, node: Reduce) -> None:
                 f"remove `{index}` from the reduction",
                 index.span,
             )
+
+
+def _check_position(assignment: Assignment, node: Reduce) -> None:
+    if node.op.finds and len(node.indices) > 1:
+        _fail(
+            assignment,
+            f"expected one index variable in {node.op.value}, whose value is a position, but got "
+            f"{len(node.indices)}; nest two reductions, or flatten the operand",
+            node.indices[1].span,
+        )
 
 
 def _free(node: Expr) -> Iterator[IndexVar]:

@@ -13,7 +13,7 @@ from mlir_sparse.notation.ast import AssignOp, Binary, BinaryOp, Call, Expr, Ind
 from mlir_sparse.notation.functions import mistake_in_call
 from mlir_sparse.notation.index import Index
 
-__all__ = ["Formula", "call", "described", "node_of", "reduce"]
+__all__ = ["Formula", "call", "described", "node_of", "reduce", "where"]
 
 # What NumPy calls the functions whose names differ here.
 _NUMPY_NAMES = {
@@ -28,7 +28,10 @@ _NUMPY_NAMES = {
 
 
 class Formula:
-    """An expression under construction; `+ - * / **`, `abs` and NumPy's functions build larger ones.
+    """An expression under construction; operators, `abs` and NumPy's functions build larger ones.
+
+    Besides `+ - * / **` these are comparisons (`< <= > >= == !=`, so that two formulas are not compared
+    by `==`; their `node` is) and, on truth values, `& | ~`. Python's own precedence counts: `(a < b) & (b < c)`.
 
     >>> from mlir_sparse.notation import indices, tensors
     >>> (i, j), (A, x) = indices("i j"), tensors("A x")
@@ -75,6 +78,41 @@ class Formula:
     def __rpow__(self, other: object) -> Formula:
         return call("pow", other, self)
 
+    def __lt__(self, other: object) -> Formula:
+        return _binary(BinaryOp.LT, self, other)
+
+    def __le__(self, other: object) -> Formula:
+        return _binary(BinaryOp.LE, self, other)
+
+    def __gt__(self, other: object) -> Formula:
+        return _binary(BinaryOp.GT, self, other)
+
+    def __ge__(self, other: object) -> Formula:
+        return _binary(BinaryOp.GE, self, other)
+
+    def __eq__(self, other: object) -> Formula:  # type: ignore[override]
+        return _binary(BinaryOp.EQ, self, other)
+
+    def __ne__(self, other: object) -> Formula:  # type: ignore[override]
+        return _binary(BinaryOp.NE, self, other)
+
+    __hash__ = object.__hash__
+
+    def __and__(self, other: object) -> Formula:
+        return _binary(BinaryOp.AND, self, other)
+
+    def __rand__(self, other: object) -> Formula:
+        return _binary(BinaryOp.AND, other, self)
+
+    def __or__(self, other: object) -> Formula:
+        return _binary(BinaryOp.OR, self, other)
+
+    def __ror__(self, other: object) -> Formula:
+        return _binary(BinaryOp.OR, other, self)
+
+    def __invert__(self) -> Formula:
+        return call("logical_not", self)
+
     def __iadd__(self, other: object) -> Formula:
         return self._updated(AssignOp.ADD, other)
 
@@ -91,16 +129,21 @@ class Formula:
         return call("abs", self)
 
     def __bool__(self) -> NoReturn:
-        raise NotationError(f"expected a formula to be evaluated first, but got the truth of `{self.node}` asked for")
+        raise NotationError(
+            f"expected a formula to be evaluated first, but got the truth of `{self.node}` asked for; join truth "
+            "values by & and |, negate them by ~, and write `(a < b) & (b < c)` for a chain"
+        )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **keywords: object) -> Formula:
         # NumPy's scalars and functions meet an expression here: `np.float64(2) * A[i]`, `np.exp(A[i])`.
         name = str(ufunc.__name__)
         if method != "__call__" or keywords:
             raise NotationError(f"expected a plain call of {name} on expressions, but got {method} or keywords")
+        # NumPy makes an array of a scalar that it compares.
+        plain = [_scalar(value) for value in inputs]
         if name in _NUMPY_OPERATORS:
-            return _NUMPY_OPERATORS[name](*inputs)
-        return call(_NUMPY_NAMES.get(name, name), *inputs)
+            return _NUMPY_OPERATORS[name](*plain)
+        return call(_NUMPY_NAMES.get(name, name), *plain)
 
     def __repr__(self) -> str:
         return f"Formula({str(self.node)!r})"
@@ -109,6 +152,10 @@ class Formula:
         # `y[i] += e` is y.__setitem__(i, y[i].__iadd__(e)): the operator travels with the value.
         sum_or_product = BinaryOp.ADD if op is AssignOp.ADD else BinaryOp.MUL
         return Formula(Binary(sum_or_product, self.node, node_of(other)), op)
+
+
+def _scalar(value: Any) -> object:
+    return value.item() if getattr(value, "shape", None) == () and not isinstance(value, Formula) else value
 
 
 def call(function: str, *arguments: object) -> Formula:
@@ -125,11 +172,22 @@ def call(function: str, *arguments: object) -> Formula:
     return Formula(Call(function, tuple(node_of(argument) for argument in arguments)))
 
 
+def where(condition: object, then: object, otherwise: object) -> Formula:
+    """Returns a choice: the second where the first is not zero, else the third (`numpy.where`).
+
+    >>> from mlir_sparse.notation import indices, tensors
+    >>> (i,), (x,) = indices("i"), tensors("x")
+    >>> where(x[i] > 0, x[i], 0)
+    Formula('where(x(i) > 0, x(i), 0)')
+    """
+    return call("where", condition, then, otherwise)
+
+
 def reduce(op: str | ReduceOp, over: Index | Sequence[Index], body: object) -> Formula:
     """Returns an explicit reduction of an expression over index variables.
 
     Args:
-        op: `sum`, `prod`, `max` or `min`.
+        op: `sum`, `prod`, `max`, `min`, `or` (`any`), `and` (`all`), `count`, `argmax` or `argmin`.
         over: the variables that it binds.
         body: what to reduce.
 
@@ -138,7 +196,7 @@ def reduce(op: str | ReduceOp, over: Index | Sequence[Index], body: object) -> F
     >>> reduce("max", j, A[i, j])
     Formula('max(j : A(i,j))')
     """
-    known = {known.value: known for known in ReduceOp}
+    known = {known.value: known for known in ReduceOp} | {"any": ReduceOp.OR, "all": ReduceOp.AND}
     chosen = op if isinstance(op, ReduceOp) else known.get(op)
     if chosen is None:
         raise NotationError(f"expected one of the reductions {', '.join(known)}, but got {op!r}")
@@ -161,6 +219,14 @@ _NUMPY_OPERATORS: dict[str, Callable[..., Formula]] = {
     "true_divide": partial(_binary, BinaryOp.DIV),
     "negative": Formula.__neg__,
     "positive": Formula.__pos__,
+    "less": partial(_binary, BinaryOp.LT),
+    "less_equal": partial(_binary, BinaryOp.LE),
+    "greater": partial(_binary, BinaryOp.GT),
+    "greater_equal": partial(_binary, BinaryOp.GE),
+    "equal": partial(_binary, BinaryOp.EQ),
+    "not_equal": partial(_binary, BinaryOp.NE),
+    "logical_and": partial(_binary, BinaryOp.AND),
+    "logical_or": partial(_binary, BinaryOp.OR),
 }
 
 

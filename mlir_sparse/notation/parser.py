@@ -1,13 +1,17 @@
 """Index notation text to an Assignment, by recursive descent.
 
     assignment  ::= access op expression
-    op          ::= `=` | `+=` | `*=` | `max=` | `min=` | `+=!` | `*=!` | `max=!` | `min=!`
-    expression  ::= operand (operator operand)*      `*` and `/` bind tighter than `+` and `-`; all group to the left
-    operand     ::= (`-` | `+`)* primary (`**` operand)?
+    op          ::= `=` | (`+` | `*` | `max` | `min` | `or` | `and`) (`=` | `=!`)
+    expression  ::= operand (operator operand)*      from the loosest: `|`, `&`, comparisons, `+ -`, `* /`
+    operand     ::= (`-` | `+` | `!`)* primary (`**` operand)?
     primary     ::= number | access | call | reduction | `(` expression `)`
     access      ::= name | name `(` subscripts? `)` | name `[` subscripts? `]`
     call        ::= function `(` expression (`,` expression)* `)`
-    reduction   ::= (`sum` | `prod` | `max` | `min`) `(` name (`,` name)* `:` expression `)`
+    reduction   ::= (`sum` | `prod` | `max` | `min` | `or` | `and` | `count` | `argmax` | `argmin`)
+                    `(` name (`,` name)* `:` expression `)`
+
+Comparisons are `< <= > >= == !=`, one between two operands; all other operators
+group to the left. The reductions `any` and `all` are `or` and `and`.
 
 A name before `(` is a call where it names a function, else a tensor; before
 `[` it is always a tensor. Subscripts have a grammar of their own, in
@@ -40,14 +44,19 @@ from mlir_sparse.text.source import Source
 
 __all__ = ["parse", "parse_assignment"]
 
+_COMPARISON = 3
 _BINARY = {
-    "+": (BinaryOp.ADD, 1),
-    "-": (BinaryOp.SUB, 1),
-    "*": (BinaryOp.MUL, 2),
-    "/": (BinaryOp.DIV, 2),
+    "|": (BinaryOp.OR, 1),
+    "&": (BinaryOp.AND, 2),
+    **{op.value: (op, _COMPARISON) for op in BinaryOp if op.compares},
+    "+": (BinaryOp.ADD, 4),
+    "-": (BinaryOp.SUB, 4),
+    "*": (BinaryOp.MUL, 5),
+    "/": (BinaryOp.DIV, 5),
 }
 _ASSIGN = {op.value: op for op in AssignOp}
-_REDUCTIONS = {op.value: op for op in ReduceOp}
+_NAMED_ASSIGN = ("max", "min", "or", "and")
+_REDUCTIONS = {op.value: op for op in ReduceOp} | {"any": ReduceOp.OR, "all": ReduceOp.AND}
 
 
 def parse(text: str) -> Assignment:
@@ -92,11 +101,12 @@ def parse_assignment(cursor: Cursor) -> Assignment:
 
 def _assign_op(cursor: Cursor) -> AssignOp:
     token = cursor.token
-    named = token.text in ("max", "min")
+    named = token.text in _NAMED_ASSIGN
     text = token.text + cursor.peek(1).text if named else token.text
     if text not in _ASSIGN:
         operators = " ".join(_ASSIGN)
-        cursor.fail(f"expected one of {operators} after the target, but got {token.describe()}")
+        way_out = "; write `= !` with a space to negate" if text == "=!" else ""
+        cursor.fail(f"expected one of {operators} after the target, but got {token.describe()}{way_out}")
     cursor.take()
     if named:
         cursor.take()
@@ -114,12 +124,23 @@ def _expression(cursor: Cursor, binding: int = 0) -> Expr:
         start = left.span
         right = _expression(cursor, precedence)
         left = Binary(op, left, right, start.to(cursor.previous) if start else None)
+        if precedence == _COMPARISON:
+            _refuse_chain(cursor)
     return left
+
+
+def _refuse_chain(cursor: Cursor) -> None:
+    _, precedence = _BINARY.get(cursor.token.text, (None, 0))
+    if precedence == _COMPARISON:
+        cursor.fail(
+            f"expected one comparison between two operands, but got {cursor.token.describe()} after one; "
+            "join comparisons by `&`, as in `0 < x(i) & x(i) < 1`, or put one in parentheses"
+        )
 
 
 def _operand(cursor: Cursor) -> Expr:
     signs: list[Token] = []
-    while sign := cursor.accept("-", "+"):
+    while sign := cursor.accept("-", "+", "!"):
         signs.append(sign)
     # `-2` is one literal, but `-2 ** 2` is -(2 ** 2), as in Python.
     if signs and signs[-1].text == "-" and at_number(cursor) and cursor.peek(1).text != "**":
@@ -127,7 +148,9 @@ def _operand(cursor: Cursor) -> Expr:
     else:
         node = _power(cursor)
     for sign in reversed(signs):
-        node = Negate(node, sign.span.to(cursor.previous)) if sign.text == "-" else node
+        span = sign.span.to(cursor.previous)
+        if sign.text != "+":
+            node = Negate(node, span) if sign.text == "-" else Call("logical_not", (node,), span)
     return node
 
 

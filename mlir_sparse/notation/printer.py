@@ -26,10 +26,18 @@ from mlir_sparse.notation.functions import FUNCTIONS
 __all__ = ["CALLED_NAMES", "to_text"]
 
 # Names that mean a call before `(`; a tensor of such a name is printed with brackets: `max[i]`.
-CALLED_NAMES = frozenset((*FUNCTIONS, *(op.value for op in ReduceOp), "complex"))
+CALLED_NAMES = frozenset((*FUNCTIONS, *(op.value for op in ReduceOp), "any", "all", "complex"))
 
-_SUM, _PRODUCT, _UNARY, _ATOM = range(4)
-_PRECEDENCE = {BinaryOp.ADD: _SUM, BinaryOp.SUB: _SUM, BinaryOp.MUL: _PRODUCT, BinaryOp.DIV: _PRODUCT}
+_OR, _AND, _COMPARISON, _SUM, _PRODUCT, _UNARY, _ATOM = range(7)
+_PRECEDENCE = {
+    BinaryOp.OR: _OR,
+    BinaryOp.AND: _AND,
+    **{op: _COMPARISON for op in BinaryOp if op.compares},
+    BinaryOp.ADD: _SUM,
+    BinaryOp.SUB: _SUM,
+    BinaryOp.MUL: _PRODUCT,
+    BinaryOp.DIV: _PRODUCT,
+}
 
 
 def to_text(node: Assignment | Expr | Subscript) -> str:
@@ -58,6 +66,8 @@ def to_text(node: Assignment | Expr | Subscript) -> str:
             return "-" + _wrapped(operand, _precedence(operand) < _ATOM or isinstance(operand, Literal))
         case Binary(op, left, right):
             return _binary(op, left, right)
+        case Call("logical_not", (operand,)):
+            return "!" + _wrapped(operand, _precedence(operand) < _ATOM)
         case Call(function, arguments):
             return f"{function}({', '.join(to_text(argument) for argument in arguments)})"
         case Reduce(op, indices, body):
@@ -70,7 +80,7 @@ def _precedence(node: Expr) -> int:
     match node:
         case Binary(op):
             return _PRECEDENCE[op]
-        case Negate():
+        case Negate() | Call("logical_not", (_,)):
             return _UNARY
         case Literal(value):
             return _UNARY if _literal(value).startswith("-") else _ATOM
@@ -85,9 +95,9 @@ def _wrapped(node: Expr, parentheses: bool) -> str:
 
 def _binary(op: BinaryOp, left: Expr, right: Expr) -> str:
     own, second = _PRECEDENCE[op], _precedence(right)
-    first_text = _wrapped(left, _precedence(left) < own)
-    # All operators group to the left. A sign on the right would parse bare, but `a - -b` reads badly.
-    second_text = _wrapped(right, second <= own or second == _UNARY)
+    first_text = _wrapped(left, _precedence(left) < own + op.compares)
+    # All operators but comparisons group to the left. A sign on the right would parse bare, but `a - -b` reads badly.
+    second_text = _wrapped(right, second <= own or (second == _UNARY and own >= _SUM))
     return f"{first_text} {op.value} {second_text}"
 
 

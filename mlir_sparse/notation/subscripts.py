@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from mlir_sparse.notation.ast import AffineSubscript, IndexVar, Subscript
+from mlir_sparse.notation.ast import AffineSubscript, IndexVar, ReduceOp, Subscript
 from mlir_sparse.notation.functions import function_hint
 from mlir_sparse.notation.linear import LARGEST_INTEGER, add, as_affine, as_subscript, scale
 from mlir_sparse.notation.numbers import integer_value
@@ -110,9 +110,8 @@ def _refuse_factor(cursor: Cursor, tensor: Token) -> NoReturn:
 def _refuse_after_subscript(cursor: Cursor, tensor: Token, closing: str) -> NoReturn:
     got = cursor.token.describe()
     if cursor.at(":"):
-        cursor.fail(
-            f"expected one of the reductions sum, prod, max, min before `(`, but got `{tensor.text}`", tensor.span
-        )
+        names = ", ".join(op.value for op in ReduceOp)
+        cursor.fail(f"expected one of the reductions {names} before `(`, but got `{tensor.text}`", tensor.span)
     if cursor.at("/", "**"):
         cursor.fail(f"expected a subscript linear in the index variables, but got {got}")
     cursor.fail(f"expected `,` or `{closing}` after a subscript of `{tensor.text}`, but got {got}")

@@ -29,13 +29,6 @@ from mlir_sparse.notation.ast import (
 
 __all__ = ["free_indices", "with_explicit_sums"]
 
-_NAMED_REDUCTIONS = {
-    AssignOp.REDUCE_ADD: ReduceOp.SUM,
-    AssignOp.REDUCE_MUL: ReduceOp.PRODUCT,
-    AssignOp.REDUCE_MAX: ReduceOp.MAX,
-    AssignOp.REDUCE_MIN: ReduceOp.MIN,
-}
-
 
 def free_indices(node: Expr) -> tuple[IndexVar, ...]:
     """Returns the variables that a node uses and no reduction in it binds, in the order of the text.
@@ -57,10 +50,10 @@ def with_explicit_sums(assignment: Assignment) -> Assignment:
     A variable that only the right side has is summed where these steps lead:
     at `+` and `-` into each operand that uses it; at `*` and `/` into the one
     factor that uses it, or, where both do or a denominator does, around that
-    product; around a function call; through a unary minus, and through an explicit
-    sum, which commutes with it, but around any other reduction.
+    product; around a function call, a comparison and logic; through a unary minus, and
+    through an explicit sum, which commutes with it, but around any other reduction.
 
-    `+=!`, `*=!`, `max=!` and `min=!` reduce the whole right side by their
+    `+=!`, `*=!`, `max=!`, `min=!`, `or=!` and `and=!` reduce the whole right side by their
     operator and become `=`. The result never has them; the function changes
     nothing in an assignment that it returned.
 
@@ -70,10 +63,13 @@ def with_explicit_sums(assignment: Assignment) -> Assignment:
     """
     kept = assignment.target.indices
     reduced = tuple(index for index in free_indices(assignment.value) if index not in kept)
-    named = _NAMED_REDUCTIONS.get(assignment.op)
+    named = assignment.op.reduction
     if named is None:
         return replace(assignment, value=_placed(assignment.value, reduced))
-    return replace(assignment, op=AssignOp.ASSIGN, value=_around(named, assignment.value, reduced))
+    value = _around(named, assignment.value, reduced)
+    if named.gives_truth and not reduced:  # nothing to reduce, but the result is a truth value all the same
+        value = Binary(BinaryOp.NE, value, Literal(0), value.span)
+    return replace(assignment, op=AssignOp.ASSIGN, value=value)
 
 
 def _around(op: ReduceOp, body: Expr, indices: Collection[IndexVar]) -> Expr:
@@ -94,11 +90,11 @@ def _placed(node: Expr, indices: Collection[IndexVar]) -> Expr:
             return replace(node, operand=_placed(operand, indices))
         case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
             return replace(node, left=_placed(left, _used(left, indices)), right=_placed(right, _used(right, indices)))
-        case Binary():
+        case Binary(BinaryOp.MUL | BinaryOp.DIV):
             return _placed_at_product(node, indices)
         case Reduce(ReduceOp.SUM, _, body):
             return replace(node, body=_placed(body, _used(body, indices)))
-        case Access() | Literal() | Call() | Reduce():
+        case Access() | Literal() | Binary() | Call() | Reduce():
             return _around(ReduceOp.SUM, node, indices)
         case _:
             assert_never(node)

@@ -3,5 +3,20 @@
 from mlir_sparse.plan.explain import explain
 from mlir_sparse.plan.planner import plan
 from mlir_sparse.plan.program import Conversion, Extent, Frame, Generic, LevelView, Meeting, Program, Step
+from mlir_sparse.plan.regions import Regions, is_native, regions_of
 
-__all__ = ["Conversion", "Extent", "Frame", "Generic", "LevelView", "Meeting", "Program", "Step", "explain", "plan"]
+__all__ = [
+    "Conversion",
+    "Extent",
+    "Frame",
+    "Generic",
+    "LevelView",
+    "Meeting",
+    "Program",
+    "Regions",
+    "Step",
+    "explain",
+    "is_native",
+    "plan",
+    "regions_of",
+]

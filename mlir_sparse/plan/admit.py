@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import depends_on, vanishes
 from mlir_sparse.notation import (
     Access,
@@ -19,18 +17,25 @@ from mlir_sparse.notation import (
     Call,
     Expr,
     IndexVar,
+    Literal,
     children,
 )
+from mlir_sparse.plan.regions import is_native, regions_of
 from mlir_sparse.plan.storage import is_sparse
 from mlir_sparse.plan.terms import accesses_of, rebuild, replace_accesses, substitute, unites
 from mlir_sparse.plan.values import Values
 
 __all__ = ["Admission"]
 
-# Functions with a lowering for complex numbers.
-COMPLEX_FUNCTIONS = frozenset(
-    {"abs", "conj", "sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "tanh", "pow"}
-)
+
+def _operation(node: Expr) -> str:
+    match node:
+        case Binary(op):
+            return f"`{op.value}`"
+        case Call(function):
+            return function
+        case _:
+            return "what is computed"
 
 
 class Admission:
@@ -60,11 +65,10 @@ class Admission:
             return self.dense_payload(body)
         body = self._plain_storage(body)
         body = self._admitted(body)
-        return self._in_one_field(self._without_diagonals(body))
+        return self._without_diagonals(body)
 
     def dense_payload(self, body: Expr) -> Expr:
         """Returns a payload that reads dense arrays only."""
-        self._check_functions(body)
         return self._densified(body, "the loops must see every element")
 
     def _plain_storage(self, body: Expr) -> Expr:
@@ -93,59 +97,47 @@ class Admission:
     def _admitted(self, node: Expr) -> Expr:
         sparse = self._values.sparse_names()
         if not depends_on(node, sparse):
-            self._check_functions(node)
             return node
-        match node:
-            case Binary(BinaryOp.DIV) if not vanishes(node, sparse):
-                return self._densified(node, "a divisor must be dense: what is not stored divides by zero")
-            case Binary(BinaryOp.ADD | BinaryOp.SUB) if not unites(node, sparse):
-                return self._densified(node, "a sum with a dense operand has no zeros to skip")
-            case Call(function, _) if not vanishes(node, sparse):
-                return self._densified(node, f"{function} of zeros is not zero")
-            case Call(function, arguments) if len(arguments) > 1:
-                return self._densified(node, f"the sparsifier does not know {function} of two operands")
-            case _:
-                self._check_function(node)
-                return rebuild(node, tuple(self._admitted(child) for child in children(node)))
+        if not vanishes(node, sparse):
+            return self._densified(node, f"{_operation(node)} of what is not stored is not zero")
+        if is_native(node, sparse, self._values.dtype.kind):
+            return rebuild(node, tuple(self._admitted(child) for child in children(node)))
+        found = regions_of(node, sparse)
+        if found is None:
+            return self._regrouped(node)
+        if all(isinstance(operand, Access) for operand in found.operands):
+            return node
+        return rebuild(node, tuple(self._admitted(child) for child in children(node)))
+
+    def _regrouped(self, node: Expr) -> Expr:
+        """Computes parts of an expression over many sparse operands beforehand, until it is one over two.
+
+        A choice is the sum of what each side gives. Where no part is sparse by itself, all of it is read densely.
+        """
+        sparse = self._values.sparse_names()
+        if isinstance(node, Call) and node.function == "where" and Literal(0) not in node.arguments:
+            condition, then, otherwise = node.arguments
+            first = Call("where", (condition, then, Literal(0)), node.span)
+            second = Call("where", (condition, Literal(0), otherwise), node.span)
+            split = Binary(BinaryOp.ADD, first, second)
+            if unites(split, sparse):
+                return self._admitted(split)
+        parts: dict[Expr, Expr] = {
+            child: self._materialize(child)
+            for child in children(node)
+            if not isinstance(child, Access) and depends_on(child, sparse) and vanishes(child, sparse)
+        }
+        if not parts:
+            return self._densified(node, f"the sparsifier does not know {_operation(node)} of so many operands")
+        return self._admitted(rebuild(node, tuple(parts.get(child, child) for child in children(node))))
 
     def _densified(self, node: Expr, reason: str) -> Expr:
-        self._check_functions(node)
         names = {
             access: self._values.dense(access.tensor, reason)
             for access in accesses_of(node)
             if self._values.type_of(access.tensor).encoding is not None
         }
         return replace_accesses(node, names)
-
-    def _in_one_field(self, body: Expr) -> Expr:
-        """Gives sparse operands of a complex kernel its type: the sparsifier cannot cast to complex on the way."""
-        if self._values.dtype.kind != "c":
-            return body
-        names = {
-            access: self._values.convert(access.tensor, self._complex(kind), "joins operands of another type")
-            for access in accesses_of(body)
-            if is_sparse(kind := self._values.type_of(access.tensor)) and kind.dtype != self._values.dtype
-        }
-        return replace_accesses(body, names)
-
-    def _complex(self, kind: TensorType) -> TensorType:
-        assert kind.encoding is not None
-        # explicitVal and implicitVal are of the old element type.
-        return replace(
-            kind, dtype=self._values.dtype, encoding=replace(kind.encoding, explicit_val=None, implicit_val=None)
-        )
-
-    def _check_functions(self, node: Expr) -> None:
-        self._check_function(node)
-        for child in children(node):
-            self._check_functions(child)
-
-    def _check_function(self, node: Expr) -> None:
-        if isinstance(node, Call) and self._values.dtype.kind == "c" and node.function not in COMPLEX_FUNCTIONS:
-            raise UnsupportedError(
-                f"expected a function that complex numbers have, but got {node.function} in {node}: "
-                f"take the parts apart before the call"
-            )
 
 
 def _plainly_subscripted(access: Access) -> bool:

@@ -13,7 +13,10 @@ from typing import assert_never
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding.level_functions import Iteration
+from mlir_sparse.kernel import vanishes
 from mlir_sparse.notation import Access, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, Reduce, walk
+from mlir_sparse.plan.storage import is_sparse
+from mlir_sparse.plan.terms import accesses_of
 
 __all__ = ["CONVERSION", "conversion_cost", "entries", "nest_cost"]
 
@@ -75,12 +78,22 @@ def _count(node: Expr, variable: IndexVar, types: Types) -> float | None:
         case Binary(BinaryOp.MUL, left, right):
             found = [c for c in (_count(left, variable, types), _count(right, variable, types)) if c is not None]
             return min(found, default=None)
-        case Binary(_, left, right):
+        case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.DIV, left, right):
             return _united([left, right], variable, types)
-        case Call(_, arguments):
-            return _united(list(arguments), variable, types)
+        case Binary() | Call():
+            return _chosen(node, variable, types)
         case _:
             assert_never(node)
+
+
+def _chosen(node: Expr, variable: IndexVar, types: Types) -> float | None:
+    """Counts the values where a comparison, a choice or a function is not zero, whatever it is made of."""
+    reads = [access for access in accesses_of(node) if variable in access.subscripts]
+    sparse = [access for access in reads if is_sparse(types[access.tensor])]
+    needed = [access for access in sparse if vanishes(node, [access])]
+    if needed:
+        return min(_steps(types[a.tensor], a.subscripts.index(variable)) for a in needed)
+    return _united(list(sparse if sparse and vanishes(node, sparse) else reads), variable, types)
 
 
 def _united(nodes: list[Expr], variable: IndexVar, types: Types) -> float | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from mlir_sparse.encoding import TensorType
+from mlir_sparse.kernel import vanishes
 from mlir_sparse.notation import (
     Access,
     Binary,
@@ -19,10 +20,18 @@ from mlir_sparse.notation import (
     ReduceOp,
 )
 from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Meeting, Program, Step
+from mlir_sparse.plan.terms import accesses_of
 
 __all__ = ["explain"]
 
-_IDENTITIES = {ReduceOp.SUM: "0", ReduceOp.PRODUCT: "1", ReduceOp.MAX: "the least value", ReduceOp.MIN: "the greatest"}
+_IDENTITIES = {
+    ReduceOp.SUM: "0",
+    ReduceOp.PRODUCT: "1",
+    ReduceOp.MAX: "the least value",
+    ReduceOp.MIN: "the greatest",
+    ReduceOp.OR: "0",
+    ReduceOp.AND: "1",
+}
 
 
 def explain(program: Program) -> str:
@@ -95,13 +104,22 @@ def _set(node: Expr, variable: IndexVar, program: Program) -> str:
             return _set(operand, variable, program)
         case Reduce(_, _, body):
             return _set(body, variable, program)
-        case Binary(op, left, right):
-            sets = [_set(left, variable, program), _set(right, variable, program)]
-            return _joined(" & " if op in (BinaryOp.MUL, BinaryOp.DIV) else " | ", sets)
-        case Call(_, arguments):
-            return _joined(" | ", [_set(argument, variable, program) for argument in arguments])
+        case Binary(BinaryOp.MUL | BinaryOp.DIV, left, right):
+            return _joined(" & ", [_set(left, variable, program), _set(right, variable, program)])
+        case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
+            return _joined(" | ", [_set(left, variable, program), _set(right, variable, program)])
+        case Binary() | Call():
+            return _chosen(node, variable, program)
         case _:
             assert_never(node)
+
+
+def _chosen(node: Expr, variable: IndexVar, program: Program) -> str:
+    """Returns where a comparison, a choice or a function is not zero: where what it needs is stored, or else any."""
+    stored = [a for a in accesses_of(node) if program.type_of(a.tensor).encoding is not None]
+    needed = [access for access in stored if vanishes(node, [access])]
+    sets = [_set(access, variable, program) for access in needed or stored]
+    return _joined(" & " if needed else " | ", sets)
 
 
 def _joined(sign: str, sets: list[str]) -> str:

@@ -20,17 +20,16 @@ from mlir_sparse.notation import (
     Expr,
     IndexVar,
     Negate,
-    Reduce,
     ReduceOp,
     free_indices,
 )
 from mlir_sparse.plan.admit import Admission
-from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.level_space import level_nest, space_of
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Program, Step
+from mlir_sparse.plan.split import Splitter
 from mlir_sparse.plan.storage import is_sparse, needs_level_space, takes_alone, takes_as_result, why_not_inserted
-from mlir_sparse.plan.terms import Term, accesses_of, addends, combine, needs_distribution, replace_accesses
+from mlir_sparse.plan.terms import Term, accesses_of, combine, replace_accesses, unites
 from mlir_sparse.plan.values import Values
 
 __all__ = ["plan"]
@@ -65,7 +64,7 @@ def plan(spec: KernelSpec, *, densified: bool = False) -> Program:
     value = _value(assignment)
     if spec.output.encoding is None:
         planner.values.declare(result, spec.output)
-        planner.dense(result, variables, planner.terms(value))
+        planner.dense(result, variables, planner.split.terms(value))
     else:
         result = planner.sparse(result, variables, value, spec.output.encoding)
     return Program(spec, planner.values.types(), _inputs_first(spec, planner.values.steps), result)
@@ -90,6 +89,10 @@ def _value(assignment: Assignment) -> Expr:
             return Call("max", (target, value))
         case AssignOp.MIN:
             return Call("min", (target, value))
+        case AssignOp.OR:
+            return Binary(BinaryOp.OR, target, value)
+        case AssignOp.AND:
+            return Binary(BinaryOp.AND, target, value)
         case _:
             return value
 
@@ -97,84 +100,8 @@ def _value(assignment: Assignment) -> Expr:
 class _Planner:
     def __init__(self, spec: KernelSpec, densified: bool) -> None:
         self.values = Values(spec)
+        self.split = Splitter(self.values, self.materialize)
         self.admission = Admission(self.values, self.materialize, densified)
-
-    # -- expressions to terms ------------------------------------------------------------------------------------
-
-    def terms(self, node: Expr) -> tuple[Term, ...]:
-        """Returns an expression as a sum of terms, with temporaries for what cannot be one."""
-        return tuple(
-            term.negated() if negative else term for expr, negative in addends(node) for term in self._addend(expr)
-        )
-
-    def _addend(self, node: Expr) -> tuple[Term, ...]:
-        match node:
-            case Reduce():
-                return self._reduction(node)
-            case Binary(BinaryOp.MUL, left, right):
-                return tuple(self._product(a, b) for a in self._factor(left) for b in self._factor(right))
-            case Binary(BinaryOp.DIV, left, right):
-                divisor = self._closed(right)
-                return tuple(
-                    replace(term, body=Binary(BinaryOp.DIV, term.body, divisor))
-                    if self._scales(term, divisor)
-                    else Term(Binary(BinaryOp.DIV, self._closed_term(term), divisor))
-                    for term in self._factor(left)
-                )
-            case Call(function, arguments):
-                return (Term(Call(function, tuple(self._closed(a) for a in arguments), node.span)),)
-            case _:
-                return (Term(node),)
-
-    def _reduction(self, node: Reduce) -> tuple[Term, ...]:
-        """Returns a reduction as terms; a sum goes into the addends that use all its variables."""
-        inner = self.terms(node.body)
-        merges = node.op is ReduceOp.SUM and all(
-            term.op is ReduceOp.SUM
-            and set(node.indices) <= set(free_indices(term.body))
-            and not set(node.indices) & set(term.indices)
-            for term in inner
-        )
-        if merges:
-            return tuple(replace(term, indices=node.indices + term.indices) for term in inner)
-        body = combine([Term(self._closed_term(term), negative=term.negative) for term in inner])
-        return (Term(body, node.op, node.indices),)
-
-    def _factor(self, node: Expr) -> tuple[Term, ...]:
-        """Returns a factor of a product: as several terms only where it must be multiplied out."""
-        if needs_distribution(node, self.values.sparse_names()):
-            return self.terms(node)
-        return (Term(self._closed(node)),)
-
-    def _product(self, left: Term, right: Term) -> Term:
-        negative = left.negative != right.negative
-        if left.indices and right.indices:
-            left, right = Term(self._closed_term(left)), Term(self._closed_term(right))
-        reduced, plain = (left, right) if left.indices else (right, left)
-        if reduced.indices and not self._fuses(reduced, plain):
-            apart = Term(self._closed_term(reduced))
-            left, right = (apart, plain) if reduced is left else (plain, apart)
-            reduced = Term(reduced.body)
-        return Term(Binary(BinaryOp.MUL, left.body, right.body), ReduceOp.SUM, reduced.indices, negative)
-
-    def _scales(self, term: Term, divisor: Expr) -> bool:
-        return term.op is ReduceOp.SUM and not set(term.indices) & set(free_indices(divisor))
-
-    def _fuses(self, reduced: Term, plain: Term) -> bool:
-        """Returns whether multiplying inside the sum is no more work than summing first."""
-        if reduced.op is not ReduceOp.SUM or set(reduced.indices) & set(free_indices(plain.body)):
-            return False
-        types = self.values.mapping()
-        body = Binary(BinaryOp.MUL, reduced.body, plain.body)
-        together = self._cheapest(body)
-        outer = tuple(v for v in free_indices(body) if v not in reduced.indices)
-        apart = self._cheapest(reduced.body) + nest_cost(outer, plain.body, types)
-        return together <= 1.5 * apart
-
-    def _cheapest(self, body: Expr) -> float:
-        choice = choose_loops(Nest(free_indices(body), (), body, None, False), self.values.mapping())
-        assert choice is not None
-        return choice.cost
 
     # -- terms to steps ------------------------------------------------------------------------------------------
 
@@ -183,7 +110,7 @@ class _Planner:
         target = Access(result, variables)
         if len(terms) > 1 or terms[0].negative:
             terms = tuple(
-                term if term.op is ReduceOp.SUM else Term(self._closed_term(term), negative=term.negative)
+                term if term.op is ReduceOp.SUM else Term(self.split.closed_term(term), negative=term.negative)
                 for term in terms
             )
         whole = [term for term in terms if not term.indices and not self._reads_sparse(term.body)]
@@ -237,12 +164,13 @@ class _Planner:
 
     def sparse(self, result: str, variables: tuple[IndexVar, ...], value: Expr, encoding: Encoding | None) -> str:
         """Emits the steps that leave an expression in a sparse value; returns its name."""
-        terms = self.terms(value)
+        terms = self.split.terms(value)
         if not self._inserts(terms, variables):
             return self._by_way_of_dense(result, variables, terms, encoding)
         if len(terms) > 1:
-            terms = tuple(Term(self._closed_term(term), negative=term.negative) for term in terms)
-            if not self._inserts(terms, variables):
+            terms = tuple(Term(self.split.closed_term(term), negative=term.negative) for term in terms)
+            united = unites(combine(terms), self.values.sparse_names())
+            if not united or not self._inserts(terms, variables):
                 return self._by_way_of_dense(result, variables, terms, encoding)
             while len(terms) > _WIDEST_UNION:
                 head = combine(terms[:_WIDEST_UNION])
@@ -307,18 +235,8 @@ class _Planner:
         if len(variables) > 1 and self._covered(node, variables):
             return Access(self.sparse(name, variables, node, None), variables)
         self.values.declare(name, self.values.typed(None, variables))
-        self.dense(name, variables, self.terms(node))
+        self.dense(name, variables, self.split.terms(node))
         return Access(name, variables)
-
-    def _closed(self, node: Expr) -> Expr:
-        """Returns an expression without reductions: those in it become temporaries."""
-        terms = self.terms(node)
-        if all(not term.indices for term in terms):
-            return combine(terms)
-        return combine([Term(self._closed_term(term), negative=term.negative) for term in terms])
-
-    def _closed_term(self, term: Term) -> Expr:
-        return self.materialize(term.value) if term.indices else term.body
 
     def _covered(self, node: Expr, variables: tuple[IndexVar, ...]) -> bool:
         sparse = [a for a in accesses_of(node) if is_sparse(self.values.type_of(a.tensor))]

@@ -35,6 +35,7 @@ __all__ = [
     "needs_distribution",
     "rebuild",
     "replace_accesses",
+    "stored_indices",
     "substitute",
     "unites",
 ]
@@ -106,11 +107,16 @@ def unites(node: Expr, sparse: Collection[str]) -> bool:
     """Returns whether an addition can be co-iterated: all operands sparse, over the same variables.
 
     The sparsifier crashes on the union of a sparse tensor with a value that does not
-    vary along with it (`scalar_plus_sparse_segv.mlir`).
+    vary along with it (`scalar_plus_sparse_segv.mlir`), or is not stored along with it.
     """
     parts = [expr for expr, _ in addends(node)]
-    variables = {frozenset(free_indices(part)) for part in parts}
+    variables = {(frozenset(free_indices(part)), stored_indices(part, sparse)) for part in parts}
     return len(variables) == 1 and all(vanishes(part, sparse) for part in parts)
+
+
+def stored_indices(node: Expr, sparse: Collection[str]) -> frozenset[IndexVar]:
+    """Returns the variables that a node's sparse tensors are stored by."""
+    return frozenset(index for access in accesses_of(node) if access.tensor in sparse for index in access.indices)
 
 
 def rebuild(node: Expr, operands: tuple[Expr, ...]) -> Expr:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 from mlir_sparse.dtypes import DType
@@ -31,6 +32,19 @@ class Values:
         self._types: dict[str, TensorType] = dict(spec.inputs)
         self._converted: dict[tuple[str, TensorType], str] = {}
         self._ranges: dict[IndexVar, str] = {}
+
+    @contextmanager
+    def computing(self, dtype: DType) -> Iterator[None]:
+        """Makes values of another element type for a while: for operands that compute in a type of their own."""
+        before, self.dtype = self.dtype, dtype
+        try:
+            yield
+        finally:
+            self.dtype = before
+
+    def dtypes(self) -> Mapping[str, DType]:
+        """Returns the element types by name."""
+        return {name: kind.dtype for name, kind in self._types.items()}
 
     def types(self) -> tuple[tuple[str, TensorType], ...]:
         """Returns (name, type) of every value, in the order of their making."""

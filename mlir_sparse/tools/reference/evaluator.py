@@ -57,7 +57,14 @@ def evaluate(assignment: Assignment, block: Block) -> Relation:
         value = _expression(with_sums(assignment), block)
     if not assignment.op.reads_target:
         return value
-    function = {AssignOp.ADD: np.add, AssignOp.MUL: np.multiply, AssignOp.MAX: np.maximum, AssignOp.MIN: np.minimum}
+    function: dict[AssignOp, Callable[..., Array]] = {
+        AssignOp.ADD: np.add,
+        AssignOp.MUL: np.multiply,
+        AssignOp.MAX: np.maximum,
+        AssignOp.MIN: np.minimum,
+        AssignOp.OR: _numeric(np.logical_or),
+        AssignOp.AND: _numeric(np.logical_and),
+    }
     return combine(function[assignment.op], [access(assignment.target, block), value], block.within)
 
 
@@ -68,6 +75,24 @@ _REDUCTIONS: dict[ReduceOp, np.ufunc] = {
     ReduceOp.PRODUCT: np.multiply,
     ReduceOp.MAX: np.maximum,
     ReduceOp.MIN: np.minimum,
+}
+
+
+def _numeric(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Returns a function of truth values that gives them as numbers."""
+    return lambda *values: np.asarray(function(*values)).astype(np.int64)
+
+
+# Exact whatever the rounding of their operands, unless these are as near to each other as rounding is.
+_TRUTHS: dict[BinaryOp, Callable[..., Array]] = {
+    BinaryOp.LT: _numeric(np.less),
+    BinaryOp.LE: _numeric(np.less_equal),
+    BinaryOp.GT: _numeric(np.greater),
+    BinaryOp.GE: _numeric(np.greater_equal),
+    BinaryOp.EQ: _numeric(np.equal),
+    BinaryOp.NE: _numeric(np.not_equal),
+    BinaryOp.AND: _numeric(np.logical_and),
+    BinaryOp.OR: _numeric(np.logical_or),
 }
 
 # Where NumPy's name is not the notation's.
@@ -82,6 +107,8 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "pow": np.power,
     "relu": lambda x: np.maximum(x, 0),
     "round": np.round,
+    "logical_not": _numeric(np.logical_not),
+    "where": lambda c, a, b: np.asarray(np.where(c != 0, a, b)),
     "rsqrt": lambda x: 1 / np.sqrt(x),
 }
 
@@ -100,6 +127,8 @@ def _expression(node: Expr, block: Block) -> Relation:
             return multiply(_expression(left, block), _expression(right, block))
         case Binary(BinaryOp.DIV, left, right):
             return _quotient(left, right, block)
+        case Binary(op, left, right) if op.gives_truth:
+            return _apply(_TRUTHS[op], (left, right), block)
         case Binary(op, left, right):
             function = np.subtract if op is BinaryOp.SUB and block.mode is Mode.VALUE else np.add
             return combine(function, [_expression(left, block), _expression(right, block)], block.within)
@@ -139,6 +168,10 @@ def _call(name: str, arguments: tuple[Expr, ...], block: Block) -> Relation:
     function = _FUNCTIONS.get(name) or getattr(np, name, None)
     if function is None:
         raise UnsupportedError(f"expected a function that NumPy can check, but got '{name}'")
+    return _apply(function, arguments, block)
+
+
+def _apply(function: Callable[..., Array], arguments: tuple[Expr, ...], block: Block) -> Relation:
     exact = [_expression(argument, replace(block, mode=Mode.VALUE)) for argument in arguments]
     others = [] if block.mode is Mode.VALUE else [_expression(argument, block) for argument in arguments]
     parts = exact + others
@@ -168,6 +201,14 @@ def _sensitivity(function: Callable[..., Array], values: tuple[Array, ...]) -> A
 
 
 def _reduction(op: ReduceOp, names: frozenset[str], body: Expr, block: Block) -> Relation:
+    if op in (ReduceOp.OR, ReduceOp.AND, ReduceOp.COUNT):
+        # Whether any value is not zero is the greatest truth value, whether all are is the least, their number the sum.
+        body = Binary(BinaryOp.NE, body, Literal(0))
+        if op is not ReduceOp.COUNT and any(block.within[name] == 0 for name in names):
+            return Relation.of_dense((), np.array(int(op is ReduceOp.AND)))
+        op = {ReduceOp.OR: ReduceOp.MAX, ReduceOp.AND: ReduceOp.MIN, ReduceOp.COUNT: ReduceOp.SUM}[op]
+    if op.finds:
+        return _position(op, names, body, block)
     match op, body:
         case ReduceOp.SUM, Binary(BinaryOp.MUL, left, right):
             sides = _expression(left, block), _expression(right, block)
@@ -188,6 +229,18 @@ def _reduction(op: ReduceOp, names: frozenset[str], body: Expr, block: Block) ->
             return value.map(lambda values: values**unused)
         case _:
             return value
+
+
+def _position(op: ReduceOp, names: frozenset[str], body: Expr, block: Block) -> Relation:
+    """Returns the first position of the greatest or least value, which is exact: no error in an operand moves it."""
+    value = _expression(body, replace(block, mode=Mode.VALUE))
+    (name,) = names
+    kept = tuple(other for other in value.sparse + value.dense if other != name)
+    if block.within[name] == 0 or name not in value.variables:
+        return Relation.of_dense((), np.array(0))
+    whole = densify(value, (*kept, name), block.within)
+    found = (np.argmax if op is ReduceOp.ARGMAX else np.argmin)(whole, axis=-1) + block.offset(name)
+    return Relation.of_dense(kept, np.asarray(found))
 
 
 def _contract(names: frozenset[str], left: Relation, right: Relation) -> Relation:

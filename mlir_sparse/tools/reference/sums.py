@@ -29,6 +29,8 @@ def with_sums(assignment: Assignment) -> Expr:
         AssignOp.REDUCE_MUL: ReduceOp.PRODUCT,
         AssignOp.REDUCE_MAX: ReduceOp.MAX,
         AssignOp.REDUCE_MIN: ReduceOp.MIN,
+        AssignOp.REDUCE_OR: ReduceOp.OR,
+        AssignOp.REDUCE_AND: ReduceOp.AND,
     }
     names = _variables(assignment.value) - free
     if assignment.op in named:
@@ -59,7 +61,7 @@ def _place(node: Expr, names: frozenset[str]) -> Expr:
             return Negate(_place(operand, here))
         case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
             return replace(node, left=_place(left, here), right=_place(right, here))
-        case Binary(op, left, right):
+        case Binary(BinaryOp.MUL | BinaryOp.DIV as op, left, right):
             both = here & _variables(right)
             if op is BinaryOp.MUL:
                 both &= _variables(left)

@@ -1,0 +1,120 @@
+"""Expressions beyond sums and products, against NumPy: comparisons, logic, choices, counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from dialect_tests import oracle
+
+A = np.array([[1.0, 0.0, -2.0, 0.0], [0.0, 0.0, 3.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+B = np.array([[2.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0], [0.0, 4.0, 0.0, 0.0]])
+D = np.array([[0.0, 1.0, 5.0, 0.0], [-6.0, 0.0, 0.0, 2.0], [0.0, 0.0, 0.0, 7.0]])
+x = np.array([1.0, -2.0, 0.0, 0.5])
+DENSE = {"A": A, "B": B, "D": D, "x": x}
+
+
+def stored(text: str, storage: str = "CSR") -> dict[str, Any]:
+    names = ms.parse(text).inputs
+    return {name: ms.tensor(DENSE[name], storage) if name in "ABD" else DENSE[name] for name in names}
+
+
+# What keeps its zeros: the result is sparse, and no operand is made dense on the way.
+SPARSE = [
+    "C(i,j) = A(i,j) > 0",
+    "C(i,j) = A(i,j) != B(i,j)",
+    "C(i,j) = A(i,j) > B(i,j)",
+    "C(i,j) = A(i,j) > 0.5 & x(j) > 0",
+    "C(i,j) = A(i,j) & B(i,j)",
+    "C(i,j) = A(i,j) | B(i,j)",
+    "C(i,j) = where(A(i,j) > B(i,j), A(i,j), 0)",
+    "C(i,j) = where(A(i,j) > 0, B(i,j), D(i,j))",
+    "C(i,j) = where(A(i,j) > x(j), A(i,j), 0)",
+    "C(i,j) = (A(i,j) >= 0) * B(i,j)",
+    "C(i,j) = !A(i,j) * B(i,j)",
+    "C(i,j) = exp(A(i,j)) - 1",
+    "C(i,j) = A(i,j) ** 2",
+    "C(i,j) = max(A(i,j) * B(i,j), A(i,j) + D(i,j))",
+    "C(i,j) = max(A(i,j), B(i,j)) - min(A(i,j), D(i,j))",
+    "C(i,j) = A(i,j) * 2j + B(i,j)",
+]
+
+
+@pytest.mark.parametrize("text", SPARSE)
+@pytest.mark.parametrize("storage", ["CSR", "COO", "DCSC"])
+def test_what_keeps_zeros_stays_sparse(text: str, storage: str) -> None:
+    operands = stored(text, storage)
+    result = ms.evaluate(text, tensors=operands)
+    assert isinstance(result, ms.SparseTensor)
+    oracle.assert_close(result.to_numpy(), oracle.evaluate(text, DENSE))
+    assert " dense as " not in ms.compile(text, tensors=operands).explain()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "C(i,j) = A(i,j) >= 0",
+        "C(i,j) = A(i,j) == B(i,j)",
+        "C(i,j) = !A(i,j)",
+        "C(i,j) = where(A(i,j) > 0, A(i,j), x(j))",
+        "y(i) = A(i,j) > 0",
+        "y(i) = 0.5 * count(j : A(i,j))",
+        "y(i) = or(j : A(i,j) > 2)",
+        "y(i) = and(j : A(i,j) > -3)",
+        "y(i) = sum(j : A(i,j)) > 0.5 & or(k : B(i,k))",
+        "y(j) or=! A(i,j)",
+        "y(j) and=! A(i,j) < 3",
+        "y(i) = where(sum(j : A(i,j)) > 0, max(j : A(i,j)), -1)",
+        "s = sum(i, j : A(i,j) > x(j)) * 0.5",
+    ],
+)
+def test_what_does_not_is_dense_and_right(text: str) -> None:
+    for storage in ("CSR", "COO"):
+        result = ms.evaluate(text, tensors=stored(text, storage))
+        oracle.assert_close(result, oracle.evaluate(text, DENSE), terms=8)
+
+
+def test_comparisons_have_a_type_of_their_own() -> None:
+    small = np.arange(-4, 4, dtype=np.int8)
+    assert ms.evaluate("y(i) = x(i) < 1000", x=small).tolist() == [1] * 8
+    assert ms.evaluate("y(i) = (x(i) < 0) * z(i)", x=small, z=np.ones(8, np.float32)).dtype == np.float32
+    # 2 ** 53 + 1 is no f64: integers are compared as integers, whatever the comparison is multiplied by.
+    large = np.array([2**53 + 1])
+    assert ms.evaluate("y(i) = (x(i) == z(i)) * 0.5", x=large, z=large - 1).tolist() == [0.0]
+
+
+def test_truth_values_add_up_beyond_127() -> None:
+    ones = ms.tensor(np.ones((2, 300)), "CSR")
+    assert ms.evaluate("y(i) = A(i,j) > 0", A=ones).tolist() == [300, 300]
+    assert ms.evaluate("s = sum(i, j : (A(i,j) > 0) + (A(i,j) > 0))", A=ones) == 1200
+
+
+def test_nan_equals_nothing_and_is_true() -> None:
+    values = np.array([np.nan, 1.0, 0.0])
+    for text, function in [("x(i) == x(i)", np.equal), ("x(i) != x(i)", np.not_equal), ("x(i) <= x(i)", np.less_equal)]:
+        assert ms.evaluate(f"y(i) = {text}", x=values).tolist() == function(values, values).tolist()
+    assert ms.evaluate("y(i) = x(i) & 1", x=values).tolist() == [1, 1, 0]
+
+
+def test_nothing_satisfies_all_and_none() -> None:
+    empty = np.zeros((2, 0))
+    assert ms.evaluate("y(i) = or(j : A(i,j))", A=empty).tolist() == [0, 0]
+    assert ms.evaluate("y(i) = and(j : A(i,j))", A=empty).tolist() == [1, 1]
+    assert ms.evaluate("y(i) = count(j : A(i,j))", A=empty).tolist() == [0, 0]
+
+
+def test_complex_numbers_are_equal_or_not_but_have_no_order() -> None:
+    z = np.array([1j, 2.0])
+    assert ms.evaluate("y(i) = z(i) == 1j", z=z).tolist() == [1, 0]
+    with pytest.raises(ms.UnsupportedError, match="expected an ordered element type for `<`, but got c128"):
+        ms.evaluate("y(i) = z(i) < 1", z=z)
+
+
+def test_formulas_compare() -> None:
+    (i,), (y, v) = ms.indices("i"), ms.tensors("y v")
+    y[i] = ms.where((v[i] > 0) & ~(v[i] == 2), v[i], 0)
+    assert y.assignment == ms.parse("y(i) = where(v(i) > 0 & !(v(i) == 2), v(i), 0)")
+    assert ms.evaluate(y, v=np.array([-1.0, 1.0, 2.0])).tolist() == [0.0, 1.0, 0.0]

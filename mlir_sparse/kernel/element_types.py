@@ -1,0 +1,89 @@
+"""Which operations an element type has: what NumPy refuses of a type is refused here, by name and place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.kernel.typing import operand_dtype, starts_anew
+from mlir_sparse.notation import (
+    FUNCTIONS,
+    Assignment,
+    AssignOp,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Reduce,
+    ReduceOp,
+    children,
+)
+
+__all__ = ["check_element_types"]
+
+_ORDERED = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE)
+_ORDERING = (ReduceOp.MAX, ReduceOp.MIN, ReduceOp.ARGMAX, ReduceOp.ARGMIN)
+_KINDS = {"i": "integers", "f": "real numbers", "c": "complex numbers"}
+
+
+def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dtype: DType) -> None:
+    """Raises unless every operation of an assignment exists for the element type that it computes in.
+
+    Args:
+        assignment: the statement, every reduction explicit.
+        dtypes: the element type of every tensor in it.
+        dtype: the element type of the result.
+
+    Raises:
+        UnsupportedError: for a function that the type does not have, and for the order of complex numbers.
+    """
+    if assignment.op in (AssignOp.MAX, AssignOp.MIN) and dtype.kind == "c":
+        _refuse_order(assignment, assignment.op.value, assignment.value, dtype)
+    _check(assignment, assignment.value, dtypes, dtype)
+
+
+def _check(assignment: Assignment, node: Expr, dtypes: Mapping[str, DType], dtype: DType) -> None:
+    below = children(node)
+    inner = operand_dtype(below, dtypes) if starts_anew(node) else dtype
+    match node:
+        case Binary(op) if op in _ORDERED and inner.kind == "c":
+            _refuse_order(assignment, f"`{op.value}`", node, inner)
+        case Reduce(op) if op in _ORDERING and inner.kind == "c":
+            _refuse_order(assignment, op.value, node, inner)
+        case Call(function):
+            if inner.kind not in FUNCTIONS[function].kinds:
+                _refuse_function(assignment, node, inner)
+        case _:
+            pass
+    for child in below:
+        _check(assignment, child, dtypes, _type_of_operand(node, child, dtypes, inner))
+
+
+def _type_of_operand(node: Expr, child: Expr, dtypes: Mapping[str, DType], inner: DType) -> DType:
+    """Returns the type that an operand computes in: truth is asked of each operand by itself."""
+    logic = isinstance(node, Binary) and node.op.gives_truth and not node.op.compares
+    condition = isinstance(node, Call) and node.function == "where" and child is node.arguments[0]
+    return operand_dtype((child,), dtypes) if logic or condition else inner
+
+
+def _refuse_order(assignment: Assignment, what: str, node: Expr, dtype: DType) -> NoReturn:
+    raise UnsupportedError(
+        f"expected an ordered element type for {what}, but got {dtype} in {node}: compare moduli or real parts instead",
+        source=assignment.source,
+        span=node.span,
+    )
+
+
+def _refuse_function(assignment: Assignment, node: Call, dtype: DType) -> NoReturn:
+    kinds = FUNCTIONS[node.function].kinds
+    if dtype.kind == "c":
+        way_out = "take the parts apart before the call"
+    else:
+        way_out = f"{node.function} takes {' and '.join(_KINDS[kind] for kind in kinds)}; convert the operands first"
+    raise UnsupportedError(
+        f"expected a function that {_KINDS[dtype.kind]} have, but got {node.function} of {dtype} in {node}: {way_out}",
+        source=assignment.source,
+        span=node.span,
+    )

@@ -1,0 +1,171 @@
+"""Expressions to sums of terms, each one accumulation: with temporaries for what cannot be one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.kernel import gives_truth, operand_dtype, result_dtype, starts_anew, vanishes
+from mlir_sparse.notation import (
+    Access,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Literal,
+    Reduce,
+    ReduceOp,
+    children,
+    free_indices,
+)
+from mlir_sparse.plan.cost import nest_cost
+from mlir_sparse.plan.loops import Nest, choose_loops
+from mlir_sparse.plan.terms import Term, addends, combine, has_reduction, needs_distribution, rebuild
+from mlir_sparse.plan.values import Values
+
+__all__ = ["Splitter"]
+
+
+class Splitter:
+    """Splits expressions of a program under construction.
+
+    Args:
+        values: the values so far.
+        materialize: computes an expression into a temporary.
+    """
+
+    def __init__(self, values: Values, materialize: Callable[[Expr], Access]) -> None:
+        self._values = values
+        self._materialize = materialize
+
+    def terms(self, node: Expr) -> tuple[Term, ...]:
+        """Returns an expression as a sum of terms, with temporaries for what cannot be one."""
+        if self._vanishes_as_a_whole(node):
+            return (Term(node),)
+        return tuple(
+            term.negated() if negative else term for expr, negative in addends(node) for term in self._addend(expr)
+        )
+
+    def _vanishes_as_a_whole(self, node: Expr) -> bool:
+        """Returns whether a sum has zeros to skip that its addends have not: `exp(A(i,j)) - 1`."""
+        sparse = self._values.sparse_names()
+        parts = addends(node)
+        return (
+            len(parts) > 1
+            and not has_reduction(node)
+            and vanishes(node, sparse)
+            and not all(vanishes(part, sparse) for part, _ in parts)
+        )
+
+    def _addend(self, node: Expr) -> tuple[Term, ...]:
+        match node:
+            case Reduce():
+                return self._reduction(node)
+            case Binary(BinaryOp.MUL, left, right):
+                return tuple(self._product(a, b) for a in self._factor(left) for b in self._factor(right))
+            case Binary(BinaryOp.DIV, left, right):
+                divisor = self.closed(right)
+                return tuple(
+                    replace(term, body=Binary(BinaryOp.DIV, term.body, divisor))
+                    if self._scales(term, divisor)
+                    else Term(Binary(BinaryOp.DIV, self.closed_term(term), divisor))
+                    for term in self._factor(left)
+                )
+            case Call("where", (condition, then, otherwise)):
+                anew = self._closed_anew(condition)
+                return (Term(replace(node, arguments=(anew, self.closed(then), self.closed(otherwise)))),)
+            case Binary() | Call() if starts_anew(node):
+                return (Term(self._anew(node)),)
+            case Call(function, arguments):
+                return (Term(Call(function, tuple(self.closed(a) for a in arguments), node.span)),)
+            case _:
+                return (Term(node),)
+
+    def _anew(self, node: Expr) -> Expr:
+        """Returns a node with a type of its own without reductions; those in its operands have their type."""
+        operands = children(node)
+        if isinstance(node, Binary) and not node.op.compares:  # each operand of logic is true or not by itself
+            return rebuild(node, tuple(self._closed_anew(operand) for operand in operands))
+        with self._values.computing(operand_dtype(operands, self._values.dtypes())):
+            return rebuild(node, tuple(self.closed(operand) for operand in operands))
+
+    def _closed_anew(self, node: Expr) -> Expr:
+        with self._values.computing(operand_dtype((node,), self._values.dtypes())):
+            return self.closed(node)
+
+    def _counting(self, node: Reduce) -> tuple[Term, ...]:
+        """Returns a reduction of whether values are zero, in a temporary unless its type is the one computed in."""
+        if node.op.finds:
+            raise UnsupportedError(f"expected a reduction to a value, but got the position {node}: count or compare")
+        own = result_dtype(node, self._values.dtypes())
+        if own != self._values.dtype:
+            with self._values.computing(own):
+                return (Term(self._materialize(node)),)
+        body = self._closed_anew(node.body)
+        if not gives_truth(body):
+            body = Binary(BinaryOp.NE, body, Literal(0))
+        return (Term(body, ReduceOp.SUM if node.op is ReduceOp.COUNT else node.op, node.indices),)
+
+    def _reduction(self, node: Reduce) -> tuple[Term, ...]:
+        """Returns a reduction as terms; a sum goes into the addends that use all its variables."""
+        if starts_anew(node):
+            return self._counting(node)
+        inner = self.terms(node.body)
+        merges = node.op is ReduceOp.SUM and all(
+            term.op is ReduceOp.SUM
+            and set(node.indices) <= set(free_indices(term.body))
+            and not set(node.indices) & set(term.indices)
+            for term in inner
+        )
+        if merges:
+            return tuple(replace(term, indices=node.indices + term.indices) for term in inner)
+        body = combine([Term(self.closed_term(term), negative=term.negative) for term in inner])
+        return (Term(body, node.op, node.indices),)
+
+    def _factor(self, node: Expr) -> tuple[Term, ...]:
+        """Returns a factor of a product: as several terms only where it must be multiplied out."""
+        if needs_distribution(node, self._values.sparse_names()):
+            return self.terms(node)
+        return (Term(self.closed(node)),)
+
+    def _product(self, left: Term, right: Term) -> Term:
+        negative = left.negative != right.negative
+        if left.indices and right.indices:
+            left, right = Term(self.closed_term(left)), Term(self.closed_term(right))
+        reduced, plain = (left, right) if left.indices else (right, left)
+        if reduced.indices and not self._fuses(reduced, plain):
+            apart = Term(self.closed_term(reduced))
+            left, right = (apart, plain) if reduced is left else (plain, apart)
+            reduced = Term(reduced.body)
+        return Term(Binary(BinaryOp.MUL, left.body, right.body), ReduceOp.SUM, reduced.indices, negative)
+
+    def _scales(self, term: Term, divisor: Expr) -> bool:
+        return term.op is ReduceOp.SUM and not set(term.indices) & set(free_indices(divisor))
+
+    def _fuses(self, reduced: Term, plain: Term) -> bool:
+        """Returns whether multiplying inside the sum is no more work than summing first."""
+        if reduced.op is not ReduceOp.SUM or set(reduced.indices) & set(free_indices(plain.body)):
+            return False
+        types = self._values.mapping()
+        body = Binary(BinaryOp.MUL, reduced.body, plain.body)
+        together = self._cheapest(body)
+        outer = tuple(v for v in free_indices(body) if v not in reduced.indices)
+        apart = self._cheapest(reduced.body) + nest_cost(outer, plain.body, types)
+        return together <= 1.5 * apart
+
+    def _cheapest(self, body: Expr) -> float:
+        choice = choose_loops(Nest(free_indices(body), (), body, None, False), self._values.mapping())
+        assert choice is not None
+        return choice.cost
+
+    def closed(self, node: Expr) -> Expr:
+        """Returns an expression without reductions: those in it become temporaries."""
+        terms = self.terms(node)
+        if all(not term.indices for term in terms):
+            return combine(terms)
+        return combine([Term(self.closed_term(term), negative=term.negative) for term in terms])
+
+    def closed_term(self, term: Term) -> Expr:
+        """Returns a term as an expression without reductions."""
+        return self._materialize(term.value) if term.indices else term.body
