@@ -452,3 +452,12 @@ def test_the_page_of_pictures_has_every_preset(tmp_path: Path) -> None:
     page = (tmp_path / "new" / "all.html").read_text()
     assert [line[4:-5] for line in page.splitlines() if line.startswith("<h2>")][-len(PRESETS) :] == list(PRESETS)
     assert CSR.splitlines()[2] in page
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("extent", [0, 3])
+def test_nothing_stored_is_drawn_for_every_preset(name: str, extent: int) -> None:
+    empty = tensor(np.zeros((extent,) * encoding(name).dim_rank), name).storage
+    levels = empty.draw().splitlines()
+    assert sum(line.startswith("level ") for line in levels) % empty.encoding.lvl_rank == 0  # a tree each batch
+    assert empty.draw("svg").endswith("</svg>\n")

@@ -204,11 +204,12 @@ class _Walk:
             return
         loose = self.storage.encoding.level_types[level].format is LevelFormat.LOOSE_COMPRESSED
         starts = [column for _, column in self.parents[level]]
-        for (parent, column), stop in zip(self.parents[level], [*starts[1:], ends], strict=True):
+        stops = [*starts[1:], ends][: len(starts)]  # below an empty level there is no parent at all
+        for (parent, column), stop in zip(self.parents[level], stops, strict=True):
             text = f"{stored[2 * parent]}:{stored[2 * parent + 1]}" if loose else str(stored[parent])
             yield Cell(text, column, max(stop, column + 1))
         if not loose:
-            end = max(1, ends)
+            end = max(1, ends) if starts else 0
             yield Cell(str(stored[-1]), end, end + 1)
 
 
