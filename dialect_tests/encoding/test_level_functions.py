@@ -2,35 +2,111 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
+import mlir_sparse
 from dialect_tests.encoding import mlir_reference as mlir
 from dialect_tests.encoding.conformance import attribute
 from mlir_sparse.encoding import LEVEL_FUNCTIONS, LevelFormat, LevelType, encoding, level_table
 from mlir_sparse.encoding.level_format import LevelProperty
 from mlir_sparse.encoding.level_functions import Assembly, Iteration, Promise
 
-# The paper's six: iteration, locate, assembly; ordered, unique, branchless, compact.
+PACKAGE = Path(mlir_sparse.__file__).parent
+
+# The paper's six: iteration, locate, assembly; ordered, unique, branchless, compact. Where it lets a format be
+# configured, the entry has what this dialect can declare of it.
 PAPER = {
     "dense": ("by value", True, "insert", "yes", "yes", False, True),
-    "range": ("by value", True, "insert", "yes", "yes", False, False),
+    "range": ("by value", False, None, "yes", "yes", False, False),
     "compressed": ("by position", False, "append", "unless declared not", "unless declared not", False, True),
     "singleton": ("by position", False, "append", "unless declared not", "unless declared not", True, True),
     "offset": ("by position", False, None, "yes", "yes", True, False),
     "hashed": ("by position", True, "insert", "no", "yes", False, False),
 }
+# Intervals whose beginnings are known lead from a coordinate to its position: more than the paper asks of them.
+MORE = {"range": ("by value", True, "insert", "yes", "yes", False, False)}
+# The dialect's own, by the same definitions.
+DIALECT = {
+    "batch": ("by value", True, "insert", "yes", "yes", False, True),
+    "loose_compressed": ("by position", False, "append", "unless declared not", "unless declared not", False, False),
+    "structured": ("by position", False, "append", "yes", "yes", False, True),
+}
 
 
 def test_every_level_format_has_an_entry() -> None:
     assert list(LEVEL_FUNCTIONS) == list(LevelFormat)
+    assert {level_format.value for level_format in LevelFormat} == {*PAPER, *DIALECT}
 
 
-@pytest.mark.parametrize("name", PAPER)
-def test_the_formats_of_the_paper(name: str) -> None:
+@pytest.mark.parametrize(("name", "row"), (PAPER | MORE | DIALECT).items())
+def test_entries_are_those_of_the_paper(name: str, row: tuple[object, ...]) -> None:
     entry = LEVEL_FUNCTIONS[LevelFormat(name)]
     assembly = entry.assembly.value if entry.assembly else None
     promises = entry.ordered.value, entry.unique.value, entry.branchless, entry.compact
-    assert (entry.iteration.value, entry.locate, assembly, *promises) == PAPER[name]
+    assert (entry.iteration.value, entry.locate, assembly, *promises) == row
+
+
+def test_only_dense_and_batch_levels_are_full() -> None:
+    full = [name.value for name, entry in LEVEL_FUNCTIONS.items() if entry.full is Promise.ALWAYS]
+    assert full == ["dense", "batch"]
+
+
+KINDS = {
+    "dense": {"is_counted", "fills"},
+    "batch": {"is_axis", "fills"},
+    "compressed": {"is_segmented"},
+    "loose_compressed": {"is_segmented", "has_room"},
+    "singleton": {"is_chained"},
+    "structured": {"fills"},
+    "range": {"fills"},
+    "offset": {"is_computed"},
+    "hashed": set(),
+}
+
+
+@pytest.mark.parametrize("level_format", LevelFormat)
+def test_what_follows_from_an_entry(level_format: LevelFormat) -> None:
+    entry = LEVEL_FUNCTIONS[level_format]
+    names = ("is_counted", "is_axis", "is_segmented", "has_room", "is_chained", "is_computed", "fills")
+    assert {name for name in names if getattr(entry, name)} == KINDS[level_format.value]
+
+
+# Where a name means what text says (`compressed(high)`), not what a format can do.
+TEXT = {"encoding/level_parser.py"}
+
+
+def _decisions(tree: ast.AST) -> Iterator[int]:
+    """Yields the lines that decide by the name of one level format."""
+    for node in ast.walk(tree):
+        tested: list[ast.AST] = []
+        if isinstance(node, ast.Compare) and not any(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops):
+            tested = [node]
+        elif isinstance(node, ast.match_case):
+            tested = [node.pattern]
+        named = (part for one in tested for part in ast.walk(one) if isinstance(part, ast.Attribute))
+        if any(isinstance(part.value, ast.Name) and part.value.id == "LevelFormat" for part in named):
+            yield getattr(node, "lineno", 0) or node.pattern.lineno  # type: ignore[attr-defined]
+
+
+def test_decisions_are_made_by_the_table() -> None:
+    """What a format can do is asked of its entry, so that a new format is one entry; whole storages have names."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if lines := list(_decisions(ast.parse(path.read_text(encoding="utf-8")))):
+            found[str(path.relative_to(PACKAGE))] = lines
+    assert {name: lines for name, lines in found.items() if name not in TEXT} == {}
+
+
+def test_the_search_for_decisions_finds_them() -> None:
+    text = (
+        "if kind.format is LevelFormat.DENSE: pass\nmatch a:\n    case LevelFormat.BATCH: pass\nx = LevelFormat.HASHED"
+    )
+    assert list(_decisions(ast.parse(text))) == [1, 3]
+    assert list(_decisions(ast.parse("formats == (LevelFormat.DENSE, LevelFormat.COMPRESSED)"))) == []
 
 
 @pytest.mark.parametrize("level_format", LevelFormat)

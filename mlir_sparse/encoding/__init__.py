@@ -38,9 +38,10 @@ hashed rows  `(i, j) -> (i : dense, j : hashed)`
 from mlir_sparse.encoding.build import encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
-from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, LevelFunctions, level_table
+from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, LevelFunctions
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_space import LevelSpace
+from mlir_sparse.encoding.level_table import level_table
 from mlir_sparse.encoding.parser import parse_encoding
 from mlir_sparse.encoding.preset import Preset
 from mlir_sparse.encoding.presets import PRESETS, preset_encoding

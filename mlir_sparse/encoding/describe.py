@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
+from mlir_sparse.encoding.level import LevelProperty, LevelType
+from mlir_sparse.encoding.level_functions import Brackets
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.errors import EncodingError
@@ -54,7 +55,7 @@ def _meaning(encoding: Encoding, level: LevelSpec) -> str:
     parts = [kind.functions.meaning] if kind.functions.meaning else []
     if LevelProperty.NONORDERED in kind.functions.declares:
         parts.insert(0 if kind.has_positions else len(parts), _promises(kind))
-    if kind.format is LevelFormat.STRUCTURED:
+    if kind.functions.brackets is Brackets.SIZES:
         parts = [f"{kind.n} of every {kind.m} coordinates"]
     if slots := slots_of(level):
         width = (
@@ -63,7 +64,7 @@ def _meaning(encoding: Encoding, level: LevelSpec) -> str:
             else "as many slots as the longest needs"
         )
         parts = [f"{width}, the n-th entry with the same {encoding.dim_names[slots.dim]} in slot n"]
-    if kind.format is LevelFormat.RANGE:
+    if kind.functions.brackets is Brackets.EXPRESSIONS:
         parts.append(_interval(encoding, kind))
     elif kind.interval is not None and not slots:
         parts = [f"all coordinates of {kind.interval} present"]

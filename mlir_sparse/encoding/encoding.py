@@ -9,7 +9,7 @@ from mlir_sparse.affine import AffineMap, Dim
 from mlir_sparse.affine.form import Atom, Digit, Form, form_of
 from mlir_sparse.encoding.describe import describe
 from mlir_sparse.encoding.foreign import foreign_reason
-from mlir_sparse.encoding.level import LevelFormat, LevelType
+from mlir_sparse.encoding.level import LevelType
 from mlir_sparse.encoding.level_bounds import level_bounds, sized_slots
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import holds_all, infer_lvl_to_dim
@@ -144,7 +144,7 @@ class Encoding:
     @property
     def is_dense(self) -> bool:
         """Returns whether all levels are dense, so that only values are stored."""
-        return all(kind.format is LevelFormat.DENSE and kind.interval is None for kind in self.level_types)
+        return all(kind.functions.is_counted and kind.interval is None for kind in self.level_types)
 
     @property
     def holds_all(self) -> bool:
@@ -165,8 +165,8 @@ class Encoding:
         >>> [name for name in ("CSR", "BSR", "DIA", "NV_24", "SlotELL") if encoding(name).has_padding]
         ['BSR', 'DIA', 'NV_24']
         """
-        kinds = [kind.format for kind in self.level_types if kind.format is not LevelFormat.OFFSET]
-        return not kinds or kinds[-1] in (LevelFormat.DENSE, LevelFormat.RANGE, LevelFormat.STRUCTURED)
+        kinds = [kind.functions for kind in self.level_types if not kind.functions.is_computed]
+        return not kinds or kinds[-1].fills
 
     @property
     def is_blocked(self) -> bool:
@@ -193,7 +193,8 @@ class Encoding:
         types, regions, start = self.level_types, [], 0
         while start < len(types):
             stop = start + 1
-            while _starts_aos(types[start]) and stop < len(types) and types[stop].format is LevelFormat.SINGLETON:
+            is_tuple = types[start].functions.is_segmented
+            while is_tuple and stop < len(types) and types[stop].functions.is_chained:
                 stop += 1
             if stop - start > 1 and not types[start + 1].soa:
                 regions.append(range(start, stop))
@@ -209,6 +210,16 @@ class Encoding:
     def aos_start(self) -> int:
         """Returns the first of `aos_levels`, or lvl_rank without any (MLIR's `getAoSCOOStart`)."""
         return self.aos_levels.start
+
+    @property
+    def batch_rank(self) -> int:
+        """Returns the number of batch levels, all of them outermost (MLIR's `getBatchLvlRank`).
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> encoding("BatchedCSR").batch_rank, encoding("CSR").batch_rank
+        (1, 0)
+        """
+        return sum(kind.functions.is_axis for kind in self.level_types)
 
     @property
     def has_slices(self) -> bool:
@@ -344,10 +355,6 @@ class Encoding:
 
     def __repr__(self) -> str:
         return f"encoding({self.to_text()!r})"
-
-
-def _starts_aos(kind: LevelType) -> bool:
-    return kind.format in (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED)
 
 
 def _terms(level: LevelSpec) -> tuple[tuple[Atom, int], ...]:

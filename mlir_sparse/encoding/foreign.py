@@ -7,16 +7,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mlir_sparse.affine import AffineBinary, AffineExpr, AffineOp, Constant, Dim
-from mlir_sparse.encoding.level import LevelFormat, LevelType
+from mlir_sparse.encoding.level import LevelType
 from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS
 
 if TYPE_CHECKING:  # the value asks this module
     from mlir_sparse.encoding.encoding import Encoding
 
 __all__ = ["are_native", "foreign_reason"]
-
-# The dialect's own: it lets a singleton follow no other level.
-_BEFORE_SINGLETON = (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED, LevelFormat.SINGLETON)
 
 
 def foreign_reason(encoding: Encoding) -> str | None:
@@ -44,7 +41,7 @@ def are_native(types: Sequence[LevelType]) -> bool:
 def _stray_singleton(types: Sequence[LevelType]) -> int | None:
     """Returns the first singleton level that stands where the dialect takes none."""
     for lvl, (above, kind) in enumerate(pairwise(types), start=1):
-        if kind.format is LevelFormat.SINGLETON and above.format not in _BEFORE_SINGLETON:
+        if kind.functions.is_chained and not (above.functions.is_segmented or above.functions.is_chained):
             return lvl
     return None
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mlir_sparse.encoding.interval import Interval
 from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
-from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, LevelFunctions, Promise
+from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, Brackets, LevelFunctions, Promise
 
 __all__ = ["LevelFormat", "LevelProperty", "LevelType"]
 
@@ -64,14 +64,14 @@ class LevelType:
     @property
     def has_positions(self) -> bool:
         """Returns whether the level stores positions."""
-        if self.format is LevelFormat.RANGE:
+        if self.functions.brackets is Brackets.EXPRESSIONS:
             return self.interval is not None and self.interval.stored > 0
         return self.functions.positions is not None
 
     @property
     def has_coordinates(self) -> bool:
         """Returns whether the level stores coordinates."""
-        if self.format is LevelFormat.RANGE:
+        if self.functions.brackets is Brackets.EXPRESSIONS:
             return self.interval is not None and self.interval.stored == 2
         return self.functions.coordinates is not None
 
@@ -82,7 +82,7 @@ class LevelType:
 
     def to_text(self, dim_names: Sequence[str] = (), symbol_names: Sequence[str] = ()) -> str:
         """Returns the type as it stands in a map, with the names given."""
-        bracket = f"[{self.n}, {self.m}]" if self.format is LevelFormat.STRUCTURED else ""
+        bracket = f"[{self.n}, {self.m}]" if self.functions.brackets is Brackets.SIZES else ""
         bracket = self.interval.to_text(dim_names, symbol_names) if self.interval else bracket
         names = ", ".join(p.value for p in self.properties)
         return f"{self.format.value}{bracket}" + (f"({names})" if names else "")

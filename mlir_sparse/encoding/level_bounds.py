@@ -8,7 +8,7 @@ from functools import lru_cache
 from mlir_sparse.affine import Constant, Dim, Symbol, mul
 from mlir_sparse.affine.bounds import Bounds, bounds_of
 from mlir_sparse.affine.form import form_of
-from mlir_sparse.encoding.level_format import LevelFormat
+from mlir_sparse.encoding.level_functions import Brackets
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import ONE_SLOT, slots_of
 
@@ -29,7 +29,7 @@ def level_bounds(level: LevelSpec) -> Bounds | None:
     if slots := slots_of(level):
         return None if slots.width is None else (Constant(0), Constant(slots.width))
     interval = level.type.interval
-    if interval is not None and level.type.format is LevelFormat.DENSE:
+    if interval is not None and level.type.functions.brackets is Brackets.NUMBERS:
         low, high = interval.low, interval.high
         assert low is not None
         assert high is not None

@@ -2,8 +2,10 @@
 
 The capabilities and properties are those of Chou et al. 2018, section 3; the
 formats are theirs and the dialect's. A new level format is one entry here, one
-name in `LevelFormat`, and its tests: parser, verifier, `describe`, the
-documentation and the choice of what MLIR can be told follow from the entry.
+name in `LevelFormat`, and its tests: parser, verifier, `describe`, pictures, the
+documentation and the choice of what MLIR can be told follow from the entry. So
+do packing, walking, checking and level space, as long as its `children` are of a
+kind that is known; a new kind is a case more where these match on `Children`.
 """
 
 from __future__ import annotations
@@ -13,7 +15,15 @@ from enum import Enum
 
 from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
 
-__all__ = ["LEVEL_FUNCTIONS", "Assembly", "Children", "Iteration", "LevelFunctions", "Promise", "level_table"]
+__all__ = [
+    "LEVEL_FUNCTIONS",
+    "Assembly",
+    "Brackets",
+    "Children",
+    "Iteration",
+    "LevelFunctions",
+    "Promise",
+]
 
 
 class Iteration(Enum):
@@ -54,6 +64,18 @@ class Children(Enum):
     TABLES = "parents * table width"
 
 
+class Brackets(Enum):
+    """What may stand in brackets after a level format."""
+
+    NOTHING = ""
+    SIZES = "[n, m]"
+    """Numbers, which must be there."""
+    NUMBERS = "[low, high]"
+    """The coordinates there are: two numbers."""
+    EXPRESSIONS = "[low, high], [low]; ? is stored"
+    """The coordinates there are, as the levels above say, or stored."""
+
+
 _ORDER_AND_REPEATS = (LevelProperty.NONUNIQUE, LevelProperty.NONORDERED)
 
 
@@ -69,8 +91,10 @@ class LevelFunctions:
         ordered: whether coordinates below one parent ascend.
         unique: whether none stands twice below one parent.
         branchless: whether each parent has exactly one coordinate.
-        compact: whether no position is without an entry below a parent that has entries.
+        compact: whether every position has a coordinate: zeros that are stored count, room does not.
+        is_axis: whether every buffer below has an axis for the level, each part as long as the longest needs.
         declares: the properties that may be written after it.
+        brackets: what may stand in brackets after it.
         positions: the numbers in its positions array, or None without one.
         coordinates: the numbers in its coordinates array, or None without one.
         children: how many positions it has.
@@ -86,12 +110,44 @@ class LevelFunctions:
     unique: Promise
     branchless: bool
     compact: bool
+    is_axis: bool
     declares: tuple[LevelProperty, ...]
+    brackets: Brackets
     positions: str | None
     coordinates: str | None
     children: Children
     native: bool
     meaning: str
+
+    @property
+    def is_counted(self) -> bool:
+        """Returns whether all coordinates of the level are counted, none is stored, in buffers of one tensor."""
+        return self.full is Promise.ALWAYS and self.children is Children.PRODUCT and not self.is_axis
+
+    @property
+    def is_segmented(self) -> bool:
+        """Returns whether positions say where each parent's coordinates begin: any number of them, none included."""
+        return self.children in (Children.LAST_POSITION, Children.COORDINATES)
+
+    @property
+    def has_room(self) -> bool:
+        """Returns whether there may be room between segments, so that positions give begin and end of each."""
+        return self.is_segmented and not self.compact
+
+    @property
+    def is_chained(self) -> bool:
+        """Returns whether each parent has one stored coordinate: with the level above, that of one tuple."""
+        return self.branchless and self.coordinates is not None
+
+    @property
+    def is_computed(self) -> bool:
+        """Returns whether the levels above decide the coordinate, so that the level says nothing new."""
+        return self.branchless and self.coordinates is None
+
+    @property
+    def fills(self) -> bool:
+        """Returns whether there are positions for entries that nobody gave, which hold zeros."""
+        return self.iteration is Iteration.VALUE or self.children is Children.KEPT
 
 
 LEVEL_FUNCTIONS: dict[LevelFormat, LevelFunctions] = {
@@ -104,7 +160,9 @@ LEVEL_FUNCTIONS: dict[LevelFormat, LevelFunctions] = {
         unique=Promise.ALWAYS,
         branchless=False,
         compact=True,
+        is_axis=False,
         declares=(),
+        brackets=Brackets.NUMBERS,
         positions=None,
         coordinates=None,
         children=Children.PRODUCT,
@@ -119,8 +177,10 @@ LEVEL_FUNCTIONS: dict[LevelFormat, LevelFunctions] = {
         ordered=Promise.ALWAYS,
         unique=Promise.ALWAYS,
         branchless=False,
-        compact=False,  # every batch has room for the longest one
+        compact=True,  # where a batch is shorter than others, the levels below have room
+        is_axis=True,
         declares=(),
+        brackets=Brackets.NOTHING,
         positions=None,
         coordinates=None,
         children=Children.PRODUCT,
@@ -136,12 +196,14 @@ LEVEL_FUNCTIONS: dict[LevelFormat, LevelFunctions] = {
         unique=Promise.DECLARED,
         branchless=False,
         compact=True,
+        is_axis=False,
         declares=_ORDER_AND_REPEATS,
+        brackets=Brackets.NOTHING,
         positions="where each parent's coordinates begin, and the end of the last (parents + 1)",
         coordinates="those present (positions[-1])",
         children=Children.LAST_POSITION,
         native=True,
-        meaning="",
+        meaning="",  # what `describe` says of order and repeats is enough
     ),
     LevelFormat.LOOSE_COMPRESSED: LevelFunctions(
         iteration=Iteration.POSITION,
@@ -152,7 +214,9 @@ LEVEL_FUNCTIONS: dict[LevelFormat, LevelFunctions] = {
         unique=Promise.DECLARED,
         branchless=False,
         compact=False,
+        is_axis=False,
         declares=_ORDER_AND_REPEATS,
+        brackets=Brackets.NOTHING,
         positions="where each parent's coordinates begin and end (2 * parents)",
         coordinates="those present, and unused ones between parents",
         children=Children.COORDINATES,
@@ -168,7 +232,9 @@ LEVEL_FUNCTIONS: dict[LevelFormat, LevelFunctions] = {
         unique=Promise.DECLARED,
         branchless=True,
         compact=True,
+        is_axis=False,
         declares=tuple(LevelProperty),
+        brackets=Brackets.NOTHING,
         positions=None,
         coordinates="that of each parent, -1 for a parent without an entry (parents)",
         children=Children.PARENTS,
@@ -183,8 +249,10 @@ LEVEL_FUNCTIONS: dict[LevelFormat, LevelFunctions] = {
         ordered=Promise.ALWAYS,
         unique=Promise.ALWAYS,
         branchless=False,
-        compact=False,  # a group with fewer than n entries is filled up with zeros
+        compact=True,  # a group with fewer than n entries is filled up, zeros at coordinates of their own
+        is_axis=False,
         declares=(),
+        brackets=Brackets.SIZES,
         positions=None,
         coordinates="n for each parent (parents * n)",
         children=Children.KEPT,
@@ -193,14 +261,16 @@ LEVEL_FUNCTIONS: dict[LevelFormat, LevelFunctions] = {
     ),
     LevelFormat.RANGE: LevelFunctions(
         iteration=Iteration.VALUE,
-        locate=True,
+        locate=True,  # the paper's are only iterated; these know where an interval begins
         assembly=Assembly.INSERT,
         full=Promise.NEVER,
         ordered=Promise.ALWAYS,
         unique=Promise.ALWAYS,
         branchless=False,
-        compact=False,
+        compact=False,  # a diagonal has positions beyond the tensor's edges
+        is_axis=False,
         declares=(),
+        brackets=Brackets.EXPRESSIONS,
         positions="where each parent's interval begins, if a bound is ? (parents + 1)",
         coordinates="the first of each parent's interval, if both bounds are ? (parents)",
         children=Children.INTERVALS,
@@ -216,7 +286,9 @@ LEVEL_FUNCTIONS: dict[LevelFormat, LevelFunctions] = {
         unique=Promise.ALWAYS,
         branchless=True,
         compact=False,
+        is_axis=False,
         declares=(),
+        brackets=Brackets.NOTHING,
         positions=None,
         coordinates=None,
         children=Children.PARENTS,
@@ -232,7 +304,9 @@ LEVEL_FUNCTIONS: dict[LevelFormat, LevelFunctions] = {
         unique=Promise.ALWAYS,
         branchless=False,
         compact=False,
+        is_axis=False,
         declares=(),
+        brackets=Brackets.NOTHING,
         positions=None,
         coordinates="a table for each parent, all of one width, a power of two; -1 where empty (parents * width)",
         children=Children.TABLES,
@@ -240,38 +314,3 @@ LEVEL_FUNCTIONS: dict[LevelFormat, LevelFunctions] = {
         meaning="a hash table of coordinates for each parent",
     ),
 }
-
-
-def level_table() -> str:
-    """Returns the table in Markdown, for the documentation.
-
-    >>> print(level_table())
-    | level format | iterates | locates | assembles | ...
-    | `dense` | by value | yes | insert | yes | yes | yes | no | yes | nothing | parents * size | yes |
-    ...
-    """
-    heads = ["level format", "iterates", "locates", "assembles", "full", "ordered", "unique", "branchless", "compact"]
-    rows = [[*heads, "stores", "positions in all", "in the dialect"]]
-    rows.append(["---"] * len(rows[0]))
-    rows += [[f"`{name.value}`", *_cells(entry)] for name, entry in LEVEL_FUNCTIONS.items()]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _cells(entry: LevelFunctions) -> list[str]:
-    arrays = (("positions", entry.positions), ("coordinates", entry.coordinates))
-    stored = "; ".join(f"{name}: {what}" for name, what in arrays if what)
-    return [
-        entry.iteration.value,
-        _yes(entry.locate),
-        entry.assembly.value if entry.assembly else "",
-        *(promise.value for promise in (entry.full, entry.ordered, entry.unique)),
-        _yes(entry.branchless),
-        _yes(entry.compact),
-        stored or "nothing",
-        entry.children.value,
-        _yes(entry.native),
-    ]
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"

@@ -18,7 +18,7 @@ from mlir_sparse.affine import AffineBinary, AffineExpr, AffineMap, AffineOp, Co
 from mlir_sparse.affine.form import form_of
 from mlir_sparse.affine.inverse import infer_inverse
 from mlir_sparse.encoding.interval import Interval
-from mlir_sparse.encoding.level_format import LevelFormat
+from mlir_sparse.encoding.level_functions import Brackets, Children
 from mlir_sparse.encoding.level_map import LevelSpec
 
 __all__ = ["ONE_SLOT", "Slots", "holds_all", "infer_lvl_to_dim", "levels_needed", "said_by", "slots_of", "undoes"]
@@ -48,7 +48,7 @@ def slots_of(level: LevelSpec) -> Slots | None:
     >>> slots_of(encoding("[c](i, j) -> (c * 3 * i : dense, i : dense, j : singleton)").levels[0])
     Slots(dim=0, width=3)
     """
-    if level.type.format is not LevelFormat.DENSE or level.type.interval not in (None, ONE_SLOT):
+    if not level.type.functions.is_counted or level.type.interval not in (None, ONE_SLOT):
         return None
     match level.expr:
         case AffineBinary(AffineOp.MUL, Dim(dim), Symbol()):
@@ -65,11 +65,7 @@ def slots_of(level: LevelSpec) -> Slots | None:
 
 def said_by(levels: Sequence[LevelSpec]) -> list[int]:
     """Returns the levels that say something of the dimensions: all but slots and offsets."""
-    return [
-        lvl
-        for lvl, level in enumerate(levels)
-        if slots_of(level) is None and level.type.format is not LevelFormat.OFFSET
-    ]
+    return [lvl for lvl, level in enumerate(levels) if slots_of(level) is None and not level.type.functions.is_computed]
 
 
 @lru_cache(maxsize=1024)  # an encoding is verified each time one is derived from it
@@ -118,9 +114,9 @@ def holds_all(levels: Sequence[LevelSpec]) -> bool:
         return False
     for lvl, level in enumerate(levels):
         is_chosen = bool(slots) or (lvl > 0 and not levels[lvl - 1].type.unique)
-        if level.type.format is LevelFormat.SINGLETON and not is_chosen:
+        if level.type.functions.is_chained and not is_chosen:
             return False  # one coordinate a parent, and one parent a coordinate
-        if level.type.format is LevelFormat.STRUCTURED or not _is_open(level):
+        if level.type.functions.children is Children.KEPT or not _is_open(level):
             return False
     return True
 
@@ -130,6 +126,6 @@ def _is_open(level: LevelSpec) -> bool:
     interval = level.type.interval
     if interval is None:
         return True
-    if level.type.format is LevelFormat.DENSE or interval.exprs not in ((), (Constant(0),)):
+    if level.type.functions.brackets is Brackets.NUMBERS or interval.exprs not in ((), (Constant(0),)):
         return False
     return interval.stored == 2 or interval.to_end or isinstance(level.expr, Dim)

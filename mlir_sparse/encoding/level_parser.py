@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from mlir_sparse.affine.parser import parse_affine_expr, parse_integer
 from mlir_sparse.encoding.interval import Interval
 from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
+from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, Brackets
 from mlir_sparse.encoding.verify import level_type_fault
 from mlir_sparse.errors import EncodingError
 from mlir_sparse.text.cursor import Cursor
@@ -17,8 +18,6 @@ __all__ = ["parse_level_type"]
 
 _FORMATS = {f.value: f for f in LevelFormat}
 _PROPERTIES = {p.value: p for p in LevelProperty}
-# What may have its coordinates confined to an interval.
-_BOUNDED = (LevelFormat.DENSE, LevelFormat.RANGE)
 # What the published dialect documentation still calls `structured[2, 4]`.
 _OLD_STRUCTURED = re.compile(r"block([0-9]{1,3})_([0-9]{1,3})")
 # The property that made a compressed level a loose_compressed one.
@@ -50,7 +49,8 @@ def parse_level_type(
         cursor.fail(f"{rule}, but got {start.describe()}")
     cursor.take()
     level_format, sizes = _format(cursor, start.text)
-    interval = _interval(cursor, dims or {}, symbols or {}) if level_format in _BOUNDED and cursor.at("[") else None
+    is_bounded = LEVEL_FUNCTIONS[level_format].brackets in (Brackets.NUMBERS, Brackets.EXPRESSIONS)
+    interval = _interval(cursor, dims or {}, symbols or {}) if is_bounded and cursor.at("[") else None
     words = _words(cursor)
     if _HIGH in words and level_format is LevelFormat.COMPRESSED:
         level_format = LevelFormat.LOOSE_COMPRESSED
@@ -69,11 +69,17 @@ def _format(cursor: Cursor, word: str) -> tuple[LevelFormat, tuple[int, int] | N
     if old := _OLD_STRUCTURED.fullmatch(word):
         return LevelFormat.STRUCTURED, (int(old[1]), int(old[2]))
     if word not in _FORMATS:
-        *others, last = (f"{name}[n, m]" if name == "structured" else name for name in _FORMATS)
+        *others, last = (f"{name}{_sizes_text(kind)}" for name, kind in _FORMATS.items())
         known = f"{', '.join(others)} or {last}"
         cursor.fail(f"unknown level format: {word}, expected {known}", cursor.previous)
     level_format = _FORMATS[word]
-    return level_format, _sizes(cursor) if level_format is LevelFormat.STRUCTURED else None
+    return level_format, _sizes(cursor) if _sizes_text(level_format) else None
+
+
+def _sizes_text(level_format: LevelFormat) -> str:
+    """Returns the sizes that must stand after a level format."""
+    brackets = LEVEL_FUNCTIONS[level_format].brackets
+    return brackets.value if brackets is Brackets.SIZES else ""
 
 
 def _interval(cursor: Cursor, dims: Mapping[str, int], symbols: Mapping[str, int]) -> Interval:

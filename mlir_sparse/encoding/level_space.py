@@ -23,6 +23,7 @@ from mlir_sparse.affine.bounds import Bounds, bounds_of, scale
 from mlir_sparse.affine.form import form_of
 from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
 from mlir_sparse.encoding.level_bounds import level_bounds
+from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.errors import EncodingError, UnsupportedError
@@ -168,7 +169,7 @@ def _views(levels: Sequence[LevelSpec]) -> Iterator[LevelView]:
     above: LevelType | None = None
     is_above_native = True
     for lvl, level in enumerate(levels):
-        if level.type.format is LevelFormat.OFFSET:
+        if level.type.functions.is_computed:
             continue
         for view in _view(lvl, level, above, is_above_native):
             above = view.type
@@ -186,20 +187,18 @@ def _view(lvl: int, level: LevelSpec, above: LevelType | None, is_above_native: 
         stored = Buffer.STORED if offset == _ZERO else Buffer.SHIFTED
     positions = Buffer.STORED if kind.has_positions else Buffer.NONE
     sparse = LevelView(lvl, LevelType(LevelFormat.LOOSE_COMPRESSED), offset, size, Buffer.MADE, stored)
-    match kind.format:
-        case LevelFormat.HASHED:
+    match kind.functions.children:
+        case Children.TABLES:
             return [LevelView(lvl, _DENSE), sparse]
-        case LevelFormat.DENSE:
-            return [LevelView(lvl, _DENSE, offset, size)]
-        case LevelFormat.RANGE if kind.interval is None:
-            return [LevelView(lvl, _DENSE, offset, size)]
-        case LevelFormat.RANGE:
+        case Children.INTERVALS if kind.interval is not None:
             made = positions if kind.has_positions else Buffer.MADE
             return [LevelView(lvl, LevelType(LevelFormat.COMPRESSED), offset, size, made, Buffer.MADE)]
-        case LevelFormat.SINGLETON if above is None or not above.has_coordinates:
+        case Children.PRODUCT | Children.INTERVALS if not kind.functions.is_axis:
+            return [LevelView(lvl, _DENSE, offset, size)]
+        case Children.PARENTS if above is None or not above.has_coordinates:
             loose = LevelType(LevelFormat.LOOSE_COMPRESSED, tuple(p for p in kind.properties if p != LevelProperty.SOA))
             return [replace(sparse, type=loose)]
-        case LevelFormat.SINGLETON if not is_above_native:
+        case Children.PARENTS if not is_above_native:
             # Its coordinates are an array by themselves, as are those above it.
             kind = replace(kind, properties=(*kind.properties, LevelProperty.SOA))
     return [LevelView(lvl, kind, offset, size, positions, stored)]

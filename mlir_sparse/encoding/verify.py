@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
 from mlir_sparse.encoding.foreign import are_native
-from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
+from mlir_sparse.encoding.level import LevelProperty, LevelType
+from mlir_sparse.encoding.level_functions import Assembly, Brackets, Children
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import infer_lvl_to_dim, levels_needed, undoes
 from mlir_sparse.encoding.slice import DimSlice
@@ -23,10 +24,6 @@ from mlir_sparse.encoding.value import TypedValue
 __all__ = ["Fault", "first_fault", "level_type_fault"]
 
 _WIDTHS = (0, 8, 16, 32, 64)
-# One parent has all the room there is below one coordinate.
-_AFTER_UNIQUE = (LevelFormat.DENSE, LevelFormat.RANGE, LevelFormat.HASHED)
-# Below these a parent is no place for one coordinate: batches are apart, n:m levels are the last.
-_NOT_BEFORE_SINGLETON = (LevelFormat.BATCH, LevelFormat.STRUCTURED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,7 @@ def _level_types(types: Sequence[LevelType]) -> Iterator[Fault]:
 
 def level_type_fault(kind: LevelType) -> str | None:
     """Returns what is wrong with one level type whatever its neighbours, or None."""
-    if kind.format is LevelFormat.STRUCTURED:
+    if kind.functions.brackets is Brackets.SIZES:
         if kind.n is None or kind.m is None:
             return "expected exactly 2 structured sizes, but got none"
         if kind.n > kind.m:
@@ -109,9 +106,9 @@ def level_type_fault(kind: LevelType) -> str | None:
 def _interval_fault(kind: LevelType) -> str | None:
     interval = kind.interval
     assert interval is not None
-    if kind.format is LevelFormat.RANGE:
+    if kind.functions.brackets is Brackets.EXPRESSIONS:
         return None
-    if kind.format is not LevelFormat.DENSE:
+    if kind.functions.brackets is not Brackets.NUMBERS:
         return f"expected [low, high] only after dense and range, but got {kind}"
     low, high = interval.low, interval.high
     if not isinstance(low, Constant) or not isinstance(high, Constant):
@@ -135,11 +132,12 @@ def _widths(draft: Draft) -> Iterator[Fault]:
 def _singletons(types: Sequence[LevelType]) -> Iterator[Fault]:
     above: LevelType | None = None
     for lvl, kind in enumerate(types):
-        if kind.format is LevelFormat.SINGLETON:
-            if above is None or above.format in _NOT_BEFORE_SINGLETON:
+        if kind.functions.is_chained:
+            # Batches are apart, and n:m levels are the last: below them a parent is no place for one coordinate.
+            if above is None or above.functions.is_axis or above.functions.children is Children.KEPT:
                 rule = "expected compressed or loose_compressed level before singleton level"
                 yield Fault(f"{rule}, but got {above or 'no level'} before it", "level", lvl)
-            elif above.format is LevelFormat.SINGLETON and above.soa != kind.soa:
+            elif above.functions.is_chained and above.soa != kind.soa:
                 rule = "expected all singleton lvlTypes stored in the same memory layout (SoA vs AoS)"
                 yield Fault(f"{rule}, but got {above} and {kind}", "level", lvl)
         above = kind
@@ -148,7 +146,7 @@ def _singletons(types: Sequence[LevelType]) -> Iterator[Fault]:
 def _batches(types: Sequence[LevelType]) -> Iterator[Fault]:
     leading = True
     for lvl, kind in enumerate(types):
-        is_batch = kind.format is LevelFormat.BATCH
+        is_batch = kind.functions.is_axis
         if is_batch and not leading:
             yield Fault(f"Batch lvlType can only be leading levels, but got {types[lvl - 1]} before one", "level", lvl)
         leading = leading and is_batch
@@ -156,29 +154,30 @@ def _batches(types: Sequence[LevelType]) -> Iterator[Fault]:
 
 def _soa(types: Sequence[LevelType]) -> Iterator[Fault]:
     for lvl, kind in enumerate(types):
-        if LevelProperty.SOA in kind.properties and kind.format is not LevelFormat.SINGLETON:
+        if LevelProperty.SOA in kind.properties and not kind.functions.is_chained:
             yield Fault(f"SoA is only applicable to singleton lvlTypes, but got {kind}", "level", lvl)
 
 
 def _dense_after_nonunique(types: Sequence[LevelType]) -> Iterator[Fault]:
     above: LevelType | None = None
     for lvl, kind in enumerate(types):
-        if kind.format in _AFTER_UNIQUE and above is not None and not above.unique:
+        # One parent has all the room there is below one coordinate.
+        if kind.functions.assembly is Assembly.INSERT and above is not None and not above.unique:
             rule = f"{kind.format.value} level cannot follow a non-unique level"
             yield Fault(f"{rule}, but got {above} before it", "level", lvl)
-        if kind.format is not LevelFormat.OFFSET:  # which has a coordinate for each above it, repeated or not
+        if not kind.functions.is_computed:  # which has a coordinate for each above it, repeated or not
             above = kind
 
 
 def _structured(draft: Draft) -> Iterator[Fault]:
     types = draft.types
-    at = next((lvl for lvl, kind in enumerate(types) if kind.format is LevelFormat.STRUCTURED), None)
+    at = next((lvl for lvl, kind in enumerate(types) if kind.functions.children is Children.KEPT), None)
     if at is None:
         return
     if at != len(types) - 1:
         yield Fault(f"expected n_out_of_m to be the last level type, but got {types[at + 1]} after it", "level", at)
     for kind in types[:at]:
-        if kind.format is not LevelFormat.DENSE:
+        if not kind.functions.is_counted:
             rule = "expected all dense lvlTypes before a n_out_of_m level"
             yield Fault(f"{rule}, but got {kind}", "level", at)
     if draft.dim_rank != len(types):
@@ -248,7 +247,7 @@ def _determined(draft: Draft, lvl_to_dim: AffineMap) -> Iterator[Fault]:
     """Checks that offsets and bounds follow from the coordinates of the levels above them."""
     for lvl, level in enumerate(draft.levels):
         interval = level.type.interval
-        wanted = [("offset", level.expr)] if level.type.format is LevelFormat.OFFSET else []
+        wanted = [("offset", level.expr)] if level.type.functions.is_computed else []
         wanted += [("bounds", bound) for bound in interval.exprs] if interval is not None else []
         for word, expr in wanted:
             if any(needed >= lvl for needed in levels_needed(expr, lvl_to_dim)):

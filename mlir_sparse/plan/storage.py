@@ -6,6 +6,7 @@ tests of the plan run every one of them against the oracle.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 from mlir_sparse.affine import Dim
@@ -53,14 +54,13 @@ def takes_shared(encoding: Encoding) -> bool:
         return False
     types = encoding.level_types
     # n:m levels keep places without an entry, batches are tensors of their own.
-    plain = all(t.functions.children is not Children.KEPT and t.format is not LevelFormat.BATCH for t in types)
-    return plain and _visits_all(encoding) and all(t.ordered for t in types)
+    plain = all(t.functions.children is not Children.KEPT for t in types)
+    return plain and not encoding.batch_rank and _visits_all(encoding) and all(t.ordered for t in types)
 
 
 def takes_alone(encoding: Encoding) -> bool:
     """Returns whether a tensor so stored may be the one sparse tensor of a loop nest with a dense result."""
-    formats = [t.format for t in encoding.level_types]
-    if encoding.has_slices or LevelFormat.BATCH in formats or not (encoding.is_native and _visits_all(encoding)):
+    if encoding.has_slices or encoding.batch_rank or not (encoding.is_native and _visits_all(encoding)):
         return False
     # Blocks along some dimensions only crash the sparsifier (`rowblk_sig11.mlir`).
     blocked = [encoding.block_of(dim) > 1 for dim in range(encoding.dim_rank)]
@@ -70,13 +70,13 @@ def takes_alone(encoding: Encoding) -> bool:
 def _keeps_of_groups(encoding: Encoding) -> bool:
     """Returns whether an n:m level stands right below the level of its groups; elsewhere it crashes the sparsifier."""
     *_, above, last = encoding.levels
-    return last.type.format is LevelFormat.STRUCTURED and above.expr.dims() == last.expr.dims()
+    return last.type.functions.children is Children.KEPT and above.expr.dims() == last.expr.dims()
 
 
 def needs_level_space(encoding: Encoding, payload: Expr) -> bool:
     """Returns whether the one sparse operand of a nest with a dense result is to be read over its levels."""
     plain = all(isinstance(s, IndexVar) for a in accesses_of(payload) for s in a.subscripts)
-    part = encoding.has_slices or any(t.format is LevelFormat.BATCH for t in encoding.level_types)
+    part = encoding.has_slices or encoding.batch_rank > 0
     return plain and _visits_all(encoding) and not (part or takes_alone(encoding))
 
 
@@ -91,9 +91,9 @@ def _visits_all(encoding: Encoding) -> bool:
 
 
 def _walked(level: LevelType, below: LevelType | None) -> bool:
-    if below is not None and below.format is LevelFormat.SINGLETON:
+    if below is not None and below.functions.is_chained:
         return True
-    return level.unique and (below is None or level.format is not LevelFormat.SINGLETON)
+    return level.unique and (below is None or not level.functions.is_chained)
 
 
 def why_converted(encoding: Encoding) -> str:
@@ -106,7 +106,7 @@ def why_converted(encoding: Encoding) -> str:
     types = encoding.level_types
     if encoding.has_slices:
         return "loops run over whole tensors, a slice is a part of its parent's buffers"
-    if any(t.format is LevelFormat.BATCH for t in types):
+    if encoding.batch_rank:
         return "loops run over one tensor, a batch is as many as it has"
     if not encoding.is_native:
         return f"the sparsifier makes no loops of {encoding.map_text()}"
@@ -125,11 +125,8 @@ def takes_as_result(encoding: Encoding) -> bool:
     """
     if encoding.has_slices or not (encoding.is_permutation and encoding.is_native) or encoding.explicit_val is not None:
         return False
-    formats = [t.format for t in encoding.level_types]
-    depth = formats.count(LevelFormat.DENSE)
-    rest = encoding.level_types[depth:]
-    appends = all(t == _COMPRESSED for t in rest)
-    return formats[:depth] == [LevelFormat.DENSE] * depth and bool(rest) and (appends or _is_coo(encoding))
+    rest = tuple(itertools.dropwhile(lambda kind: kind.functions.is_counted, encoding.level_types))
+    return bool(rest) and (all(kind == _COMPRESSED for kind in rest) or _is_coo(encoding))
 
 
 def why_not_inserted(encoding: Encoding) -> str:
@@ -140,7 +137,7 @@ def why_not_inserted(encoding: Encoding) -> str:
 
 def _is_coo(encoding: Encoding) -> bool:
     types = encoding.level_types
-    return encoding.aos_start == 0 and types[-1].unique and all(t.ordered for t in types)
+    return encoding.aos_levels == range(encoding.lvl_rank) and types[-1].unique and all(t.ordered for t in types)
 
 
 def natural(variables: tuple[IndexVar, ...], order: tuple[IndexVar, ...], like: Encoding | None) -> Encoding:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.errors import PositionsError, StorageError
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.storage import Array, LevelStorage
@@ -29,7 +28,7 @@ def batch_depth(encoding: Encoding) -> int:
     >>> batch_depth(encoding("BatchedCSR")), batch_depth(encoding("CSR"))
     (1, 0)
     """
-    return sum(kind.format is LevelFormat.BATCH for kind in encoding.level_types)
+    return encoding.batch_rank
 
 
 def to_batches(storage: LevelStorage, encoding: Encoding) -> LevelStorage:
@@ -42,7 +41,7 @@ def to_batches(storage: LevelStorage, encoding: Encoding) -> LevelStorage:
     coordinates: list[Array | None] = [None] * len(sizes)
     for level in range(depth, len(sizes)):
         pos, crd = storage.positions[level], storage.coordinates[level]
-        if encoding.level_types[level].format is LevelFormat.DENSE:
+        if encoding.level_types[level].functions.is_counted:
             counts = counts * sizes[level]
         if pos is not None:
             rows = _local_positions(pos, counts)
@@ -91,7 +90,7 @@ def one_batch(
     room, count = [0] * rank, 1
     for level in range(len(index), rank):
         pos, crd = storage.positions[level], storage.coordinates[level]
-        if given.level_types[level].format is LevelFormat.DENSE:
+        if given.level_types[level].functions.is_counted:
             count *= sizes[level]
         if pos is not None:
             positions[level] = pos[index][: count + 1]
@@ -127,7 +126,7 @@ def flat_levels(
     flat_crd: list[Array | None] = [None] * len(sizes)
     for level in range(depth, len(sizes)):
         pos, crd = positions[level], coordinates[level]
-        if encoding.level_types[level].format is LevelFormat.DENSE:
+        if encoding.level_types[level].functions.is_counted:
             counts = counts * sizes[level]
         if pos is not None:
             assert crd is not None

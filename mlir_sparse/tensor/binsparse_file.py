@@ -15,7 +15,6 @@ import numpy as np
 
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.errors import FileFormatError, MissingPackageError, StorageError, UnsupportedError
 from mlir_sparse.tensor.create import from_entries, tensor
 from mlir_sparse.tensor.host import as_host, is_sparse_source
@@ -178,11 +177,12 @@ def _is_written_as_it_is(encoding: Encoding) -> bool:
     ):
         return False
     kinds = encoding.level_types
-    if any(kind.format not in (LevelFormat.DENSE, LevelFormat.COMPRESSED, LevelFormat.SINGLETON) for kind in kinds):
+    levels = [kind.functions for kind in kinds]
+    if not all(f.is_counted or f.is_chained or (f.is_segmented and not f.has_room) for f in levels):
         return False
     # Coordinates repeat only above a singleton: elsewhere an entry would be stored twice.
-    below = [*(kind.format for kind in kinds[1:]), None]
-    return all(kind.unique or under is LevelFormat.SINGLETON for kind, under in zip(kinds, below, strict=True))
+    below = [*(f.is_chained for f in levels[1:]), False]
+    return all(kind.unique or is_chained for kind, is_chained in zip(kinds, below, strict=True))
 
 
 def _levels(binsparse: Any, made: SparseTensor) -> Any:
@@ -201,6 +201,5 @@ def _levels(binsparse: Any, made: SparseTensor) -> Any:
 
 def _segments(encoding: Encoding) -> Iterator[tuple[int, int]]:
     """Yields where the file's levels begin and end: a singleton belongs to the level above it."""
-    formats = [kind.format for kind in encoding.level_types]
-    starts = [at for at, kind in enumerate(formats) if kind is not LevelFormat.SINGLETON]
-    yield from zip(starts, [*starts[1:], len(formats)], strict=True)
+    starts = [at for at, kind in enumerate(encoding.level_types) if not kind.functions.is_chained]
+    yield from zip(starts, [*starts[1:], encoding.lvl_rank], strict=True)

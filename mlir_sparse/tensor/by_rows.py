@@ -55,7 +55,7 @@ def row_form(encoding: Encoding) -> Encoding | None:
 
 def worth_rows(form: Encoding, shape: tuple[int, ...], entries: int) -> bool:
     """Returns whether rows are no larger than the entries in them: of a huge matrix with few entries they are."""
-    dense = [kind.format is LevelFormat.DENSE for kind in form.level_types]
+    dense = [kind.functions.is_counted for kind in form.level_types]
     leading = dense.index(False)
     return prod(form.level_sizes(shape)[:leading]) <= 8 * entries + 65536
 

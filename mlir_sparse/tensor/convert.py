@@ -136,8 +136,8 @@ def _convert_foreign(
 def _holds_each_once(encoding: Encoding) -> bool:
     """Returns whether the levels promise that no entry is stored twice."""
     types = encoding.level_types
-    followers = (*(kind.format for kind in types[1:]), None)
-    return all(k.unique or after is LevelFormat.SINGLETON for k, after in zip(types, followers, strict=True))
+    is_followed = (*(kind.functions.is_chained for kind in types[1:]), False)
+    return all(k.unique or chained for k, chained in zip(types, is_followed, strict=True))
 
 
 def _relabel(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None:

@@ -14,7 +14,6 @@ from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.tensor.arrays import value_array
 from mlir_sparse.tensor.level_pack import narrowed_coordinates, narrowed_positions, with_resolved_widths
 from mlir_sparse.tensor.memory import check_fits
@@ -44,7 +43,7 @@ def are_diagonals(encoding: Encoding) -> bool:
     if len(encoding.levels) != 2 or encoding.levels[1] != known[1]:
         return False
     outer = encoding.levels[0]
-    return outer.expr == known[0].expr and outer.type.format is LevelFormat.DENSE
+    return outer.expr == known[0].expr and outer.type.functions.is_counted
 
 
 def storage_of_dia(source: Any, encoding: Encoding, dtype: object) -> LevelStorage | None:
@@ -86,7 +85,7 @@ def rows_to_diagonals(
     check_fits(9 * (height + width), f"the diagonals of a matrix of shape {shape}")
     present = _native.present_diagonals(width, *rows.buffers())
     offsets = np.flatnonzero(present) - (height - 1)
-    banded = encoding.level_types[0].format is LevelFormat.DENSE
+    banded = encoding.level_types[0].functions.is_counted
     if banded:
         low, high = encoding.level_bounds(shape)[0]
         if offsets.size and (offsets[0] < low or offsets[-1] >= high):

@@ -48,7 +48,7 @@ def _flat_coordinates(storage: LevelStorage) -> list[Array | None]:
         if not kind.has_coordinates:
             flat.append(None)
             continue
-        strided = level > 0 and kind.format.value == "singleton" and not kind.soa
+        strided = level > 0 and kind.functions.is_chained and not kind.soa
         previous = previous if strided else next(given)
         flat.append(previous)
     return flat
@@ -137,6 +137,6 @@ def count_entries(storage: LevelStorage) -> int:
         columns, values = expand_levels(storage)
         dims = [columns[storage.encoding.level_order.index(dim)] for dim in range(storage.encoding.dim_rank)]
         return int(_inside_slice(storage.view, dims, values)[1].size)
-    if any(kind.format.value == "loose_compressed" for kind in storage.encoding.level_types):
+    if any(kind.functions.has_room for kind in storage.encoding.level_types):
         return int(expand_levels(storage)[1].size)
     return int(storage.values.size)

@@ -121,7 +121,7 @@ def _positions_text(fault: Fault, encoding: Encoding) -> str:
     name = f"positions[{level}]"
     match kind:
         case "positions length":
-            loose = encoding.level_types[level].format.value == "loose_compressed"
+            loose = encoding.level_types[level].functions.has_room
             rule = "two for each place" if loose else "one more than the places"
             return f"expected {name} to have length {expected}, {rule} of the level above, but got {got}"
         case "positions start":

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat
+from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import EncodingError, RankError, UnsupportedError
 
 __all__ = [
@@ -51,8 +52,7 @@ def check_supported(encoding: Encoding) -> None:
     """Raises UnsupportedError for an encoding whose storage is not known here."""
     if encoding.has_slices:
         check_sliceable(encoding)
-    depth = sum(kind.format is LevelFormat.BATCH for kind in encoding.level_types)
-    if depth:
+    if depth := encoding.batch_rank:
         _check_batched(encoding, depth)
     if not encoding.is_native:
         _check_foreign(encoding)
@@ -60,8 +60,7 @@ def check_supported(encoding: Encoding) -> None:
 
 def check_sliceable(encoding: Encoding) -> None:
     """Raises UnsupportedError for an encoding that buffers of a slice cannot be read by."""
-    batched = any(kind.format is LevelFormat.BATCH for kind in encoding.level_types)
-    if batched or not (encoding.is_permutation and encoding.is_native):
+    if encoding.batch_rank or not (encoding.is_permutation and encoding.is_native):
         raise UnsupportedError(
             f"expected slices of a tensor whose levels are its dimensions, but got {encoding.map_text()}: "
             "convert it to CSR or CSF first"
@@ -76,7 +75,8 @@ def _check_batched(encoding: Encoding, depth: int) -> None:
             f"expected a sparse level in batches, but got {encoding.map_text()}: use dense for batch"
         )
     for level, kind in enumerate(encoding.level_types[depth:], depth):
-        if kind.format not in (LevelFormat.DENSE, LevelFormat.COMPRESSED, LevelFormat.SINGLETON):
+        # Room and groups of n would have to be told from what shorter batches leave.
+        if not kind.functions.compact or kind.functions.children is Children.KEPT:
             raise UnsupportedError(
                 f"expected dense, compressed or singleton levels in batches, but got {kind} at level {level} of "
                 f"{encoding.map_text()}: use dense for batch, which stores the same batches"
@@ -97,17 +97,19 @@ def _check_foreign(encoding: Encoding) -> None:
     except EncodingError as error:
         raise UnsupportedError(f"expected symbols that stand for slots (c * i), but got {error.message}") from None
     for level, kind in enumerate(encoding.level_types):
-        if kind.format is LevelFormat.STRUCTURED:
+        if kind.functions.children is Children.KEPT:
             raise UnsupportedError(
                 f"expected {kind} in an encoding that the dialect can say, but got {encoding.foreign_reason}"
             )
         above = encoding.level_types[level - 1] if level else kind
-        if kind.format is LevelFormat.SINGLETON and above.format is LevelFormat.RANGE and above.interval is not None:
+        is_interval = above.functions.children is Children.INTERVALS and above.interval is not None
+        if kind.functions.is_chained and is_interval:
             raise UnsupportedError(
                 f"expected singleton levels below levels without bounds, but got level {level} below {above} in "
                 f"{encoding.map_text()}: take compressed, which can be empty too"
             )
-        if kind.format in (LevelFormat.HASHED, LevelFormat.SINGLETON) and bounds[level][0] < 0:
+        may_be_empty = kind.functions.is_chained or kind.functions.children is Children.TABLES
+        if may_be_empty and bounds[level][0] < 0:
             raise UnsupportedError(
                 f"expected {kind} over coordinates from 0 on, since -1 stands for none, but got level {level} "
                 f"({encoding.levels[level]}) of {encoding.map_text()}"
@@ -118,7 +120,7 @@ def level_tuples(encoding: Encoding, level_sizes: Sequence[int]) -> list[LevelTu
     """Returns the levels as native code takes them."""
     tuples = []
     for level, (kind, size) in enumerate(zip(encoding.level_types, level_sizes, strict=True)):
-        if kind.format is LevelFormat.STRUCTURED and kind.m != size:
+        if kind.functions.children is Children.KEPT and kind.m != size:
             raise UnsupportedError(
                 f"expected structured[{kind.n}, {kind.m}] over blocks of {kind.m} coordinates, but got level {level} "
                 f"of size {size}: write it as (d floordiv {kind.m} : dense, d mod {kind.m} : {kind})"

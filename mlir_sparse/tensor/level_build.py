@@ -13,7 +13,7 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level import LevelFormat
+from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import StorageError
 from mlir_sparse.tensor.level_walk import ROOT, Places, below, computed_bounds, marks_empty
 from mlir_sparse.tensor.memory import check_fits
@@ -40,7 +40,9 @@ class LevelBuilder:
         self.place = np.zeros(values.size, np.int64)
         self.count = 1
         self._intervals = [
-            lvl for lvl, kind in enumerate(encoding.level_types) if kind.format is LevelFormat.RANGE and kind.interval
+            lvl
+            for lvl, kind in enumerate(encoding.level_types)
+            if kind.functions.children is Children.INTERVALS and kind.interval
         ]
         self._above: Places = ROOT
 
@@ -64,23 +66,23 @@ class LevelBuilder:
     def _add(self, level: int) -> int:
         """Builds a level, or a run of levels that share their places; returns the level after it."""
         kind = self.encoding.level_types[level]
-        match kind.format:
-            case LevelFormat.COMPRESSED | LevelFormat.LOOSE_COMPRESSED:
+        match kind.functions.children:
+            case Children.LAST_POSITION | Children.COORDINATES:
                 return self._add_region(level)
-            case LevelFormat.SINGLETON:
+            case Children.PARENTS if kind.functions.is_chained:
                 assert marks_empty(self.encoding, level)
                 self._add_singleton(level)
-            case LevelFormat.HASHED:
+            case Children.TABLES:
                 self._add_hashed(level)
-            case LevelFormat.RANGE if kind.interval is not None:
+            case Children.INTERVALS if kind.interval is not None:
                 self._add_intervals(level)
-            case LevelFormat.DENSE | LevelFormat.RANGE:
+            case Children.PRODUCT | Children.INTERVALS:
                 low, high = self.encoding.level_bounds(self.shape)[level]
                 self.count *= max(0, high - low)
                 self._check_memory(1, f"level {level}")
                 self.place = self.place * max(0, high - low) + (self.columns[level] - low)
             case _:
-                assert kind.format is LevelFormat.OFFSET
+                assert kind.functions.is_computed
         return level + 1
 
     def _check_memory(self, itemsize: int, part: str) -> None:
@@ -89,14 +91,14 @@ class LevelBuilder:
     def _add_region(self, start: int) -> int:
         types = self.encoding.level_types
         stop = start + 1
-        while stop < len(types) and types[stop].format is LevelFormat.SINGLETON:
+        while stop < len(types) and types[stop].functions.is_chained:
             stop += 1
         self._check_memory(16, f"level {start}")
         self._sort(range(start, stop))
         begins = self._begins(range(start, stop))
         at = np.flatnonzero(begins)
         ends = np.cumsum(np.bincount(self.place[at], minlength=self.count))
-        if types[start].format is LevelFormat.COMPRESSED:
+        if not types[start].functions.has_room:
             self.positions[start] = np.concatenate([[0], ends])
         else:
             begin = np.concatenate([[0], ends])[:-1]

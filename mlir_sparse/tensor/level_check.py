@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level import LevelFormat
+from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.errors import CoordinatesError, PositionsError, StorageError
 from mlir_sparse.tensor.faults import Fault, storage_error
@@ -15,8 +15,6 @@ from mlir_sparse.tensor.level_walk import ROOT, Places, below, computed_bounds, 
 from mlir_sparse.tensor.storage import Array, LevelStorage
 
 __all__ = ["check_levels"]
-
-_REGION = (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED)
 
 
 def check_levels(storage: LevelStorage, shape: tuple[int, ...]) -> None:
@@ -33,9 +31,9 @@ def check_levels(storage: LevelStorage, shape: tuple[int, ...]) -> None:
         _check_lengths(encoding, level, places.count, pos, crd)
         if crd is not None:
             _check_range(encoding, shape, level, crd)
-        if encoding.level_types[level].format is LevelFormat.RANGE and pos is not None:
+        if encoding.level_types[level].functions.children is Children.INTERVALS and pos is not None:
             _check_intervals(encoding, shape, places, level, pos, crd)
-        if encoding.level_types[level].format is LevelFormat.HASHED and crd is not None:
+        if encoding.level_types[level].functions.children is Children.TABLES and crd is not None:
             _check_tables(level, crd.astype(np.int64), places.count)
         above, places = places, below(encoding, shape, places, level, pos, crd)
         _check_order(encoding, level, above, places)
@@ -48,20 +46,20 @@ def check_levels(storage: LevelStorage, shape: tuple[int, ...]) -> None:
 def _check_lengths(encoding: Encoding, level: int, above: int, pos: Array | None, crd: Array | None) -> None:
     kind = encoding.level_types[level]
     stored = crd.size if crd is not None else 0
-    match kind.format:
-        case LevelFormat.COMPRESSED:
+    match kind.functions.children:
+        case Children.LAST_POSITION:
             _check_positions(encoding, level, pos, above, stored)
-        case LevelFormat.LOOSE_COMPRESSED:
+        case Children.COORDINATES:
             _check_loose(encoding, level, pos, above, stored)
-        case LevelFormat.RANGE if pos is not None:
+        case Children.INTERVALS if pos is not None:
             _check_positions(encoding, level, pos, above, None)
             if crd is not None and stored != above:
                 raise CoordinatesError(
                     f"expected coordinates[{level}] to have length {above}, one for each parent, but got {stored}"
                 )
-        case LevelFormat.SINGLETON if stored != above:
+        case Children.PARENTS if kind.functions.is_chained and stored != above:
             raise storage_error(Fault("singleton length", level, 0, above, stored), encoding)
-        case LevelFormat.HASHED:
+        case Children.TABLES:
             width = stored // max(1, above)
             if width * above != stored or width & (width - 1) or (width == 0 and above):
                 raise CoordinatesError(
@@ -100,8 +98,7 @@ def _check_loose(encoding: Encoding, level: int, pos: Array | None, above: int, 
 
 def _check_range(encoding: Encoding, shape: Sequence[int], level: int, crd: Array) -> None:
     low, high = encoding.level_bounds(shape)[level]
-    kind = encoding.level_types[level].format
-    if kind is LevelFormat.RANGE:
+    if encoding.level_types[level].functions.children is Children.INTERVALS:
         return  # the first of an interval, held against its end
     least = -1 if marks_empty(encoding, level) else low
     outside = np.flatnonzero((crd < least) | (crd >= max(least, high)) & (crd != -1 if least < low else True))
@@ -152,10 +149,10 @@ def _check_order(encoding: Encoding, level: int, above: Places, places: Places) 
     """Checks order and uniqueness of a level, or of the whole run of singletons that ends with it."""
     types = encoding.level_types
     start = level
-    while types[start].format is LevelFormat.SINGLETON and start > 0 and not marks_empty(encoding, start):
+    while types[start].functions.is_chained and start > 0 and not marks_empty(encoding, start):
         start -= 1
     if start == level:
-        if types[level].format is LevelFormat.HASHED or types[level].format in _REGION:
+        if types[level].functions.is_segmented or types[level].functions.children is Children.TABLES:
             assert places.parents is not None
             _check_columns(encoding, start, level, places.parents, places)
         return

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from mlir_sparse.affine import AffineExpr, Dim
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.interval import Interval
-from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import EncodingError
 from mlir_sparse.tensor.storage import Array, LevelStorage
@@ -39,13 +38,13 @@ class ChildReader:
         kind = self._encoding.level_types[level]
         crd = self._storage.coordinates[level]
         low, high = self._bounds[level]
-        match kind.format:
-            case LevelFormat.RANGE if kind.interval is not None:
+        match kind.functions.children:
+            case Children.INTERVALS if kind.interval is not None:
                 yield from self._interval(level, kind.interval, parent, path)
-            case LevelFormat.DENSE | LevelFormat.BATCH | LevelFormat.RANGE:
+            case Children.PRODUCT | Children.INTERVALS:
                 size = high - low
                 yield from ((parent * size + at, low + at) for at in range(size))
-            case LevelFormat.OFFSET:
+            case Children.PARENTS if kind.functions.is_computed:
                 yield parent, self._at(self._encoding.levels[level].expr, path)
             case _:
                 assert crd is not None
@@ -58,16 +57,16 @@ class ChildReader:
         kind = self._encoding.level_types[level]
         pos, crd = self._storage.positions[level], self._storage.coordinates[level]
         none = range(0)
-        if kind.format is LevelFormat.LOOSE_COMPRESSED and pos is not None:
+        if kind.functions.has_room and pos is not None:
             stop = int(pos[2 * parent + 1])
             following = int(pos[2 * parent + 2]) if 2 * parent + 2 < len(pos) else _length(crd)
             return range(int(pos[2 * parent]), stop), range(stop, following)
         if pos is not None:
             return range(int(pos[parent]), int(pos[parent + 1])), none
-        if kind.format is LevelFormat.STRUCTURED:
+        if kind.functions.children is Children.KEPT:
             kept = kind.n or 0
             return range(parent * kept, (parent + 1) * kept), none
-        if kind.format is LevelFormat.HASHED:
+        if kind.functions.children is Children.TABLES:
             width = _length(crd) // max(1, _parents(self._storage, level))
             return range(parent * width, (parent + 1) * width), none
         return range(parent, parent + 1), none
@@ -118,7 +117,8 @@ def _shape(storage: LevelStorage) -> tuple[int, ...] | None:
     sizes = {
         spec.expr.position: storage.level_sizes[level]
         for level, spec in enumerate(storage.encoding.levels)
-        if isinstance(spec.expr, Dim) and (spec.type.interval is None or spec.type.format is LevelFormat.RANGE)
+        if isinstance(spec.expr, Dim)
+        and (spec.type.interval is None or spec.type.functions.children is Children.INTERVALS)
     }
     rank = storage.encoding.dim_rank
     return tuple(sizes[dim] for dim in range(rank)) if len(sizes) == rank else None

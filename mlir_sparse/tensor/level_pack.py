@@ -13,7 +13,6 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.encoding.level_maps import said_by, slots_of
 from mlir_sparse.errors import StorageError, WidthError
 from mlir_sparse.tensor.level_build import LevelBuilder, is_sorted
@@ -93,7 +92,7 @@ def _number_slots(encoding: Encoding, columns: dict[int, Array], entries: int) -
     resolved = encoding
     for lvl, level in enumerate(encoding.levels):
         slots = slots_of(level)
-        if level.type.format is LevelFormat.OFFSET:
+        if level.type.functions.is_computed:
             columns[lvl] = np.zeros(entries, np.int64)  # it is stored nowhere
         if slots is None:
             continue

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlir_sparse.encoding.level import LevelFormat
+from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.tensor.layout import aos_regions
 from mlir_sparse.tensor.level_children import ChildReader
 from mlir_sparse.tensor.storage import LevelStorage
@@ -137,7 +137,7 @@ def level_tree(storage: LevelStorage, columns: int, batch: Batch | None = None) 
 def _coordinates_name(storage: LevelStorage, level: int) -> str:
     if storage.coordinates[level] is None:
         return "(coordinates)"
-    if storage.encoding.level_types[level].format is LevelFormat.RANGE:
+    if storage.encoding.level_types[level].functions.children is Children.INTERVALS:
         return "(coordinates), first stored"
     region = next((r for r in aos_regions(storage.encoding) if level in r), None)
     return "coordinates" if region is None else f"column {level - region.start} of coordinates[{region.start}]"
@@ -202,7 +202,7 @@ class _Walk:
         stored = self.storage.positions[level]
         if stored is None:
             return
-        loose = self.storage.encoding.level_types[level].format is LevelFormat.LOOSE_COMPRESSED
+        loose = self.storage.encoding.level_types[level].functions.has_room
         starts = [column for _, column in self.parents[level]]
         stops = [*starts[1:], ends][: len(starts)]  # below an empty level there is no parent at all
         for (parent, column), stop in zip(self.parents[level], stops, strict=True):

@@ -14,7 +14,7 @@ import numpy as np
 
 from mlir_sparse.affine import AffineExpr
 from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level import LevelFormat
+from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.storage import Array, LevelStorage
@@ -44,14 +44,13 @@ ROOT = Places((), None, 1)
 
 def marks_empty(encoding: Encoding, level: int) -> bool:
     """Returns whether a level stores -1 where it has no entry: hash tables, and singletons below such as dense."""
-    kind = encoding.level_types[level]
-    if kind.format is LevelFormat.HASHED:
+    functions = [kind.functions for kind in encoding.level_types]
+    if functions[level].children is Children.TABLES:
         return True
     at = level
-    while encoding.level_types[at].format is LevelFormat.SINGLETON and at > 0:
+    while functions[at].is_chained and at > 0:
         at -= 1
-    compressed = (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED)
-    return kind.format is LevelFormat.SINGLETON and encoding.level_types[at].format not in compressed
+    return functions[level].is_chained and not functions[at].is_segmented
 
 
 def walk(storage: LevelStorage, shape: Sequence[int]) -> Places:
@@ -67,31 +66,31 @@ def below(
 ) -> Places:
     """Returns the positions that a level has under those of the level above."""
     kind = encoding.level_types[level]
-    match kind.format:
-        case LevelFormat.OFFSET:
+    match kind.functions.children:
+        case Children.PARENTS if kind.functions.is_computed:
             return _narrowed(above, None, _evaluate(encoding, encoding.levels[level].expr, above.columns, above.count))
-        case LevelFormat.RANGE if kind.interval is not None:
+        case Children.INTERVALS if kind.interval is not None:
             starts, lengths = intervals_of(encoding, shape, above, level, pos, crd)
             return _narrowed(above, _repeated(lengths), _counted(starts, lengths))
-        case LevelFormat.DENSE | LevelFormat.RANGE:
+        case Children.PRODUCT | Children.INTERVALS:
             low, high = encoding.level_bounds(shape)[level]
             size = max(0, high - low)
             check_fits(8 * above.count * size, f"the coordinates of {above.count * size} places")
             return _narrowed(
                 above, np.repeat(np.arange(above.count), size), np.tile(np.arange(low, low + size), above.count)
             )
-        case LevelFormat.SINGLETON:
+        case Children.PARENTS:
             coordinates = _wide(crd)
             return _narrowed(above, None, coordinates, coordinates >= 0 if marks_empty(encoding, level) else None)
-        case LevelFormat.HASHED:
+        case Children.TABLES:
             coordinates = _wide(crd)
             width = coordinates.size // max(1, above.count)
             return _narrowed(above, np.repeat(np.arange(above.count), width), coordinates, coordinates >= 0)
-        case LevelFormat.COMPRESSED:
+        case Children.LAST_POSITION:
             return _narrowed(above, _repeated(np.diff(_wide(pos))), _wide(crd))
-        case LevelFormat.LOOSE_COMPRESSED:
+        case Children.COORDINATES:
             return _loose(above, _wide(pos), _wide(crd))
-        case _:
+        case Children.KEPT:
             raise UnsupportedError(f"expected a level that can be walked, but got {kind} at level {level}")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level import LevelFormat
+from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import CoordinatesError, EncodingError, UnsupportedError
 from mlir_sparse.tensor.arrays import index_columns, value_array
 from mlir_sparse.tensor.by_rows import from_rows, row_form, worth_rows
@@ -175,10 +175,10 @@ def _check_dense_prefix(encoding: Encoding, sizes: Sequence[int], itemsize: int)
     """Refuses what the extents alone make too large, while Python's integers still can count it."""
     places, nbytes = 1, itemsize
     for size, kind in zip(sizes, encoding.level_types, strict=True):
-        if kind.format is LevelFormat.STRUCTURED:
+        if kind.functions.children is Children.KEPT:
             places *= kind.n or 0
             nbytes = encoding.crd_width // 8 + itemsize
-        elif kind.format is LevelFormat.DENSE:
+        elif kind.functions.is_counted:
             places *= size
         else:
             nbytes = encoding.pos_width // 8

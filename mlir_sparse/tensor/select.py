@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level import LevelFormat
+from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import EncodingError
 from mlir_sparse.tensor.storage import Array
 
@@ -21,7 +21,7 @@ def structured_level(encoding: Encoding) -> int:
         EncodingError: for an encoding without one.
     """
     for level, kind in enumerate(encoding.level_types):
-        if kind.format is LevelFormat.STRUCTURED:
+        if kind.functions.children is Children.KEPT:
             return level
     raise EncodingError(f"expected a structured[n, m] level to prune for, but got {encoding.map_text()}")
 

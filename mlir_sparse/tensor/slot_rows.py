@@ -6,6 +6,7 @@ from mlir_sparse import _native
 from mlir_sparse.affine import Dim
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat
+from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.tensor.arrays import at_least_32_bits
 from mlir_sparse.tensor.level_pack import narrowed_coordinates, narrowed_positions, with_resolved_widths
@@ -43,10 +44,12 @@ def are_tables(encoding: Encoding) -> bool:
     """
     *above, last = encoding.level_types
     plain = all(
-        kind.format in (LevelFormat.DENSE, LevelFormat.COMPRESSED) and kind.interval is None and not kind.properties
+        (kind.functions.is_counted or kind.functions.children is Children.LAST_POSITION)
+        and kind.interval is None
+        and not kind.properties
         for kind in above
     )
-    return plain and encoding.is_permutation and last.format is LevelFormat.HASHED and not last.properties
+    return plain and encoding.is_permutation and last.functions.children is Children.TABLES and not last.properties
 
 
 def rows_to_slots(
