@@ -33,7 +33,7 @@ def spy(tensor: SparseTensor, path: str | os.PathLike[str] | None = None) -> str
     import matplotlib
 
     # The same tensor gives the same bytes.
-    with matplotlib.rc_context({"svg.hashsalt": "spy"}):
+    with matplotlib.rc_context({"svg.hashsalt": "spy", "svg.fonttype": "none"}):
         figure.savefig(text, format="svg", metadata={"Date": None})
         if path is not None:
             _save(figure, path)
@@ -131,8 +131,10 @@ def _show(axes: Any, panel: Array, shape: Sequence[int]) -> None:
     axes.imshow(panel > 0, cmap="binary", vmin=0, vmax=1, interpolation="nearest", extent=extent, aspect="auto")
     axes.set_box_aspect(_aspect(shape))
     axes.xaxis.tick_top()
-    for axis in (axes.xaxis, axes.yaxis):  # an element has no halves
+    for axis, elements in ((axes.xaxis, columns), (axes.yaxis, rows)):  # an element has no halves
         axis.get_major_locator().set_params(integer=True)
+        if elements == 1:
+            axis.set_ticks([0])
 
 
 def _aspect(shape: Sequence[int]) -> float:

@@ -105,7 +105,7 @@ class LevelStorage:
         first coordinate it leads to. `(coordinates)` in brackets are counted, not
         stored; `_` is room between parents, or behind a batch, that nothing uses, `...`
         what the picture has no room for (after Chou et al. 2018, figure 4). Batches
-        have a tree each. The documentation has [every preset drawn](pictures.html).
+        have a tree each. The documentation has every preset drawn.
 
         Args:
             format: `text`, or `svg` for a self-contained SVG document.

@@ -1,0 +1,116 @@
+"""The documentation's pages that are made by running: what is on them, and that they are whole."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from mlir_sparse.encoding import PRESETS, LevelFormat, encoding
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
+PAGES = ("pictures", "level_formats", "level_space")
+# Storage that MLIR has no text for, by hand; the row and column blocks it has text for, but no loops.
+FOREIGN = {
+    "SlotELL", "CountedELL", "DIA", "Banded", "PackedLower", "PackedUpper", "Skyline", "UpperSkyline", "RowIntervals",
+    "HashVector", "HashedRows",
+}  # fmt: skip
+REWRITTEN = {"RowBlocked", "ColumnBlocked", *FOREIGN}
+
+
+class Checker(HTMLParser):
+    """Holds every end against its beginning, and collects what is linked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "meta":
+            self.open.append(tag)
+        self._collect(attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._collect(attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+
+    def _collect(self, attrs: list[tuple[str, str | None]]) -> None:
+        for key, value in attrs:
+            (self.ids if key == "id" else self.links if key in ("href", "xlink:href") else []).append(value or "")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """All pages but the guide, which takes pdoc."""
+    folder = tmp_path_factory.mktemp("docs")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SCRIPTS), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", "doc_pages", str(folder), *PAGES]
+    subprocess.run(command, check=True, env=environment)
+    return {name: (folder / f"{name}.html").read_text(encoding="utf-8") for name in PAGES}
+
+
+def _sections(page: str) -> dict[str, str]:
+    heads = list(re.finditer(r'<h2 id="([^"]*)">', page))
+    ends = [*(head.start() for head in heads[1:]), len(page)]
+    return {head[1]: page[head.end() : end] for head, end in zip(heads, ends, strict=True)}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_are_whole(pages: dict[str, str], name: str) -> None:
+    checker = Checker()
+    checker.feed(pages[name])
+    assert checker.open == []
+    assert len(checker.ids) == len(set(checker.ids))
+    inside = {link[1:] for link in checker.links if link.startswith("#")}
+    assert inside <= set(checker.ids)
+    beside = {link.split("#")[0] for link in checker.links if link.partition("#")[0].endswith(".html")}
+    assert beside == {"mlir_sparse.html", "guide.html", *(f"{page}.html" for page in PAGES)} - {""}
+
+
+def test_every_preset_is_pictured(pages: dict[str, str]) -> None:
+    sections = _sections(pages["pictures"])
+    assert list(sections) == list(PRESETS)
+    for name, section in sections.items():
+        assert section.count("<svg ") >= 1, name
+        assert "values" in section, name
+    assert "batch i = 1" in sections["BatchedCSR"]
+
+
+def test_every_preset_has_a_spy_plot(pages: dict[str, str]) -> None:
+    pytest.importorskip("matplotlib", reason="expected matplotlib for spy plots (extra plot)")
+    assert {name for name, section in _sections(pages["pictures"]).items() if section.count("<svg ") != 2} == set()
+
+
+def test_what_is_rewritten_is_shown(pages: dict[str, str]) -> None:
+    sections = _sections(pages["level_space"])
+    assert set(sections) == REWRITTEN
+    for name, section in sections.items():
+        refused = "refuses it" in section
+        assert refused is (name in FOREIGN), name
+        assert str(encoding(name)).replace(">", "&gt;").replace("<", "&lt;") in section.replace(" * 3)", ")"), name
+        assert "is A over its levels" in section, name
+        assert "linalg.generic {indexing_maps" in section, name
+        assert "y = " in section, name
+    assert "level 1 (i : range): the dialect has no level format range" in sections["DIA"]
+    assert "A_levels(l0,i) * x(l0 + i)" in sections["DIA"]
+
+
+def test_the_table_of_level_formats_is_printed(pages: dict[str, str]) -> None:
+    for level_format in LevelFormat:
+        assert pages["level_formats"].count(f"<td><code>{level_format.value}</code></td>") == 2
+
+
+def test_the_guide_is_the_readme(tmp_path: Path) -> None:
+    pytest.importorskip("pdoc", reason="expected pdoc to read Markdown (extra docs)")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SCRIPTS), os.environ.get("PYTHONPATH", "")])}
+    subprocess.run([sys.executable, "-m", "doc_pages", str(tmp_path), "guide"], check=True, env=environment)
+    assert "Three kinds of use" in (tmp_path / "guide.html").read_text(encoding="utf-8")
