@@ -64,7 +64,7 @@ def stored(operand: np.ndarray[Any, Any], how: str) -> Any:
     return operand if how == "dense" else ms.tensor(operand, how)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(einsums(), st.booleans())
 def test_any_einsum_is_numpys(case: tuple[str, list[np.ndarray[Any, Any]], list[str]], optimize: bool) -> None:
     text, operands, storage = case

@@ -18,7 +18,7 @@ from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.pack import pack
 from mlir_sparse.tensor.plain import is_plain
 
-__all__ = ["Array", "Entries", "check_dense_fits", "entries_of", "linear", "result_encoding", "unlinear"]
+__all__ = ["Array", "Entries", "check_dense_fits", "entries_of", "linear", "result_encoding", "unlinear", "with_values"]
 
 Array = np.ndarray[Any, Any]
 
@@ -75,8 +75,7 @@ def entries_of(tensor: SparseTensor) -> Entries:
     >>> entries_of(tensor([[0.0, 2.0], [3.0, 0.0]], "CSC")).keys.tolist()
     [2, 1]
     """
-    unique = all(kind.unique for kind in tensor.encoding.level_types) or tensor.encoding.is_unique
-    if not unique:
+    if not tensor.encoding.is_unique:
         tensor = tensor.convert(as_encoding("COO", rank=tensor.ndim) if tensor.ndim > 1 else as_encoding(_DEFAULTS[1]))
     dims, values = expand_dims(tensor.storage, tensor.shape)
     return Entries(tuple(dim.astype(np.int64, copy=False) for dim in dims), values, tensor.shape)
@@ -115,6 +114,20 @@ def result_encoding(rank: int, like: SparseTensor | None) -> Encoding:
     if like is not None and like.ndim == rank and like.encoding.holds_all and is_plain(like.encoding):
         return replace(like.encoding.with_widths(0, 0), explicit_val=None, implicit_val=None)
     return as_encoding(_DEFAULTS.get(rank, "CSF"), rank=rank)
+
+
+def with_values(tensor: SparseTensor, values: Array) -> SparseTensor | None:
+    """Returns a tensor of the same structure with other values; None where entries share values or are not all its own.
+
+    Args:
+        tensor: gives positions and coordinates, which are shared.
+        values: as many as it stores, zero wherever its own are padding.
+    """
+    encoding = tensor.encoding
+    if not (encoding.is_unique and is_plain(encoding)) or encoding.explicit_val is not None:
+        return None
+    buffers = (*tensor.storage.buffers()[:-1], values)
+    return SparseTensor._trusted(encoding, tensor.shape, replace(tensor.storage, values=values, _buffers=buffers))
 
 
 def check_dense_fits(shape: Sequence[int], dtype: Any) -> None:

@@ -19,6 +19,7 @@ from mlir_sparse.tensor.arrays import cast_values
 from mlir_sparse.tensor.convert import convert_storage
 from mlir_sparse.tensor.expand import count_entries, expand_dims
 from mlir_sparse.tensor.memory import check_fits
+from mlir_sparse.tensor.methods import ArrayMethods
 from mlir_sparse.tensor.pack import pack
 from mlir_sparse.tensor.plain import plain_encoding, sliced
 from mlir_sparse.tensor.select import structured_level
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["SparseTensor"]
 
 
-class SparseTensor:
+class SparseTensor(ArrayMethods):
     """A tensor in the storage format of its encoding; make one with `tensor` or `from_levels`.
 
     Its structure never changes: positions and coordinates are read-only. Values

@@ -1,0 +1,165 @@
+"""Tensors made of others by placing their entries anew: NumPy's functions of shapes, stacks and diagonals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.errors import ExtentError, UnsupportedError
+from mlir_sparse.operations import join, matmul, shape
+from mlir_sparse.operations.align import broadcast_shape, stretched
+from mlir_sparse.operations.einsum import einsum
+from mlir_sparse.operations.entries import Array, Entries, check_dense_fits, entries_of
+from mlir_sparse.operations.index import item
+from mlir_sparse.runtime import arguments
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = [
+    "at_least",
+    "broadcast_to",
+    "column_stack",
+    "copied",
+    "diag",
+    "dstack",
+    "full_like",
+    "hstack",
+    "matrix_power",
+    "multi_dot",
+    "ones_like",
+    "roll",
+    "take",
+    "vstack",
+    "zeros_like",
+]
+
+Function = Callable[..., Any]
+
+
+def copied(tensor: SparseTensor) -> SparseTensor:
+    """Returns a tensor with values of its own; positions and coordinates are shared."""
+    values = tensor.storage.values.copy()
+    storage = replace(tensor.storage, values=values, _buffers=(*tensor.storage.buffers()[:-1], values))
+    return SparseTensor._trusted(tensor.encoding, tensor.shape, storage)
+
+
+def zeros_like(a: SparseTensor, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    """Returns a tensor of a shape without entries."""
+    wanted = a.shape if shape is None else ((shape,) if isinstance(shape, int) else tuple(shape))
+    nothing = np.zeros(0, np.int64)
+    entries = Entries((nothing,) * len(wanted), np.zeros(0, a.dtype if dtype is None else dtype), wanted)
+    return entries.tensor(a) if wanted else np.zeros((), entries.values.dtype)
+
+
+def full_like(
+    a: SparseTensor, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+) -> Array:
+    """Returns a dense array full of one value."""
+    wanted, kind = (a.shape if shape is None else shape), (a.dtype if dtype is None else dtype)
+    check_dense_fits(wanted if isinstance(wanted, Sequence) else (wanted,), kind)
+    return np.full(wanted, fill_value, dtype=kind)
+
+
+def ones_like(a: SparseTensor, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Array:
+    """Returns a dense array of ones."""
+    return full_like(a, 1, dtype, shape=shape)
+
+
+def broadcast_to(array: SparseTensor, shape: Any, subok: bool = False) -> SparseTensor:
+    """Returns a tensor whose axes of one element are repeated."""
+    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    if broadcast_shape([array.shape, wanted], "broadcast_to") != wanted:
+        raise ExtentError(f"expected a shape that {array.shape} broadcasts to, but got {wanted}")
+    return stretched(entries_of(array), wanted).tensor(array)
+
+
+def diag(v: SparseTensor, k: int = 0) -> SparseTensor:
+    """Returns the diagonal of a matrix, or the matrix with a vector on its diagonal."""
+    return shape.diagonal_matrix(v, k) if v.ndim == 1 else shape.diagonal(v, k)
+
+
+def roll(a: SparseTensor, shift: Any, axis: Any = None) -> SparseTensor:
+    """Returns a tensor with elements moved along axes, those beyond the end to the start."""
+    if axis is None:
+        return shape.reshaped(roll(shape.reshaped(a, -1) if a.ndim > 1 else a, shift, 0), a.shape)
+    entries = entries_of(a)
+    dims = list(entries.dims)
+    axes = axis if isinstance(axis, Sequence) else (axis,)
+    for at, by in zip(axes, np.broadcast_to(shift, (len(axes),)), strict=True):
+        extent = a.shape[at]
+        dims[at] = (dims[at] + int(by)) % extent if extent else dims[at]
+    return Entries(tuple(dims), entries.values, a.shape).tensor(a)
+
+
+def take(a: SparseTensor, indices: Any, axis: int | None = None) -> Any:
+    """Returns the elements at indices along an axis."""
+    if axis is None:
+        return item(shape.reshaped(a, -1), indices)
+    at = axis % a.ndim
+    return item(a, (*(slice(None),) * at, indices))
+
+
+def at_least(rank: int) -> Function:
+    """Returns the function that gives tensors so many dimensions."""
+
+    def raised(*arrays: Any) -> Any:
+        found = tuple(
+            value if value.ndim >= rank else value.reshape(_padded(value.shape, rank))
+            for value in (arguments.value_of("an operand", array) for array in arrays)
+        )
+        return found if len(found) > 1 else found[0]
+
+    return raised
+
+
+def _padded(size: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    if rank == 3:
+        return {0: (1, 1, 1), 1: (1, *size, 1), 2: (*size, 1)}[len(size)]
+    return (1,) * (rank - len(size)) + size
+
+
+def vstack(tup: Sequence[Any]) -> SparseTensor:
+    """Returns tensors stacked as rows."""
+    return join.concatenated([at_least(2)(part) for part in tup], 0)
+
+
+def hstack(tup: Sequence[Any]) -> SparseTensor:
+    """Returns tensors stacked as columns."""
+    parts = [at_least(1)(part) for part in tup]
+    return join.concatenated(parts, 0 if parts[0].ndim == 1 else 1)
+
+
+def dstack(tup: Sequence[Any]) -> SparseTensor:
+    """Returns tensors stacked along a third axis."""
+    return join.concatenated([at_least(3)(part) for part in tup], 2)
+
+
+def column_stack(tup: Sequence[Any]) -> SparseTensor:
+    """Returns vectors and matrices side by side."""
+    parts = (arguments.value_of("an operand", part) for part in tup)
+    return join.concatenated([part.reshape((-1, 1)) if part.ndim == 1 else part for part in parts], 1)
+
+
+def multi_dot(arrays: Sequence[Any]) -> Any:
+    """Returns the product of matrices, in the order that costs least."""
+    values = [arguments.value_of(f"operand {number}", array) for number, array in enumerate(arrays)]
+    names = [[number, number + 1] for number in range(len(values))]
+    if values[0].ndim == 1:
+        names[0] = [1]
+    if values[-1].ndim == 1:
+        names[-1] = names[-1][:1]
+    outer = [*([0] if values[0].ndim > 1 else []), *([len(values)] if values[-1].ndim > 1 else [])]
+    return einsum(*(part for pair in zip(values, names, strict=True) for part in pair), outer)
+
+
+def matrix_power(a: SparseTensor, n: int) -> Any:
+    """Returns a matrix multiplied by itself."""
+    if not isinstance(n, int) or n < 1:
+        raise UnsupportedError(f"expected a power of 1 or more of a sparse matrix, but got {n}: inverses are dense")
+    half = a if n == 1 else matrix_power(a, n // 2)
+    if n == 1:
+        return half
+    square = matmul.matmul(half, half)
+    return matmul.matmul(square, a) if n % 2 else square

@@ -1,0 +1,97 @@
+"""Entries grouped by the coordinates that a reduction keeps, each group with the places it does not store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.errors import RankError
+from mlir_sparse.operations.entries import Array, Entries, check_dense_fits, entries_of, linear, unlinear
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = ["Groups", "axes_of", "grouped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Entries sorted by group, and within one by place; groups without an entry are left out.
+
+    Args:
+        keys: the row-major number of each group among the kept axes.
+        starts: where each group starts.
+        counts: how many entries each has.
+        places: the row-major number of each entry along the reduced axes.
+        values: the values.
+        size: how many places a group has.
+        kept: the extents that are kept.
+    """
+
+    keys: Array
+    starts: Array
+    counts: Array
+    places: Array
+    values: Array
+    size: int
+    kept: tuple[int, ...]
+
+    def reduced(self, ufunc: np.ufunc, dtype: Any = None) -> Array:
+        """Returns a value for each group, what is not stored counting as zero."""
+        if self.keys.size == 0:
+            return ufunc.reduceat(np.zeros(1, self.values.dtype), [0], dtype=dtype)[:0]
+        found: Array = ufunc.reduceat(self.values, self.starts, dtype=dtype)
+        lacking = self.counts < self.size
+        found[lacking] = ufunc(found[lacking], np.zeros(1, found.dtype))
+        return found
+
+    def spread(self, found: Array, missing: Any, like: SparseTensor) -> Any:
+        """Returns the values of groups as a result: sparse for two dimensions and more, where empty groups are zero."""
+        entries = Entries(unlinear(self.keys, self.kept), found, self.kept)
+        if len(self.kept) > 1 and missing == 0:
+            return (entries.where(found) if found.dtype == np.bool_ else entries).tensor(like)
+        check_dense_fits(self.kept, found.dtype)
+        flat = np.full(prod(self.kept), missing, dtype=found.dtype)
+        flat[self.keys] = found
+        return flat.reshape(self.kept)
+
+
+def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
+    """Returns the axes that `axis=` means, ascending.
+
+    Raises:
+        RankError: for axes out of range, or one given twice.
+
+    >>> axes_of(None, 2), axes_of(-1, 2)
+    ((0, 1), (1,))
+    """
+    if axis is None:
+        return tuple(range(rank))
+    given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    try:
+        numbers = [number.__index__() for number in given]
+    except AttributeError:
+        raise RankError(f"expected axis= of an integer or several, but got {axis!r}") from None
+    for number in numbers:
+        if not -rank <= number < rank:
+            raise RankError(f"expected an axis from {-rank} to {rank - 1}, but got {number}")
+    found = sorted(number % rank for number in numbers)
+    if len(set(found)) < len(found):
+        raise RankError(f"expected each axis once, but got axis={axis!r}")
+    return tuple(found)
+
+
+def grouped(tensor: SparseTensor, axes: tuple[int, ...]) -> Groups:
+    """Returns a tensor's entries grouped over some axes."""
+    entries = entries_of(tensor)
+    rest = [axis for axis in range(tensor.ndim) if axis not in axes]
+    kept = tuple(tensor.shape[axis] for axis in rest)
+    inner = tuple(tensor.shape[axis] for axis in axes)
+    count = entries.values.size
+    keys = linear([entries.dims[a] for a in rest], kept) if rest else np.zeros(count, np.int64)
+    places = linear([entries.dims[a] for a in axes], inner) if axes else np.zeros(count, np.int64)
+    order = np.lexsort((places, keys))
+    found, starts, counts = np.unique(keys[order], return_index=True, return_counts=True)
+    return Groups(found, starts, counts, places[order], entries.values[order], prod(inner), kept)
