@@ -64,6 +64,76 @@ def test_large_matrices_do_not_depend_on_the_number_of_threads(
     assert_same(tensor(large()).convert(wanted), expected)
 
 
+@pytest.mark.parametrize("threads", ["1", "2", "5"])
+@pytest.mark.parametrize(
+    "through", ["COO", "SoA-COO", "CSC", "BSR(4, 4)", "BSR(3, 7)", "DIA", "Banded(2000, 3000)", "SlotELL", "HashedRows"]
+)
+def test_large_matrices_come_back_as_rows(through: str, threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIR_SPARSE_NUM_THREADS", threads)
+    source = large(400, 3_000)
+    stored = tensor(source).convert(through)
+    back = stored.convert("CSR")
+    assert np.array_equal(back.storage.positions[1], source.indptr)
+    assert np.array_equal(back.storage.coordinates[1], source.indices)
+    assert np.array_equal(back.storage.values, source.data)
+    columns = stored.convert("CSC").to_scipy()
+    assert np.array_equal(columns.indptr, source.tocsc().indptr)
+    assert np.array_equal(columns.indices, source.tocsc().indices)
+
+
+def test_diagonals_and_slots_are_those_of_scipy_and_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIR_SPARSE_NUM_THREADS", "3")
+    rng = np.random.default_rng(2)
+    offsets = [-900, -3, 0, 1, 70]
+    source = sp.csr_array(sp.dia_array((rng.random((5, 40_000)), offsets), shape=(39_000, 40_000)))
+    made = tensor(source).convert("DIA").to_scipy()
+    assert list(made.offsets) == offsets
+    assert abs(sp.csr_array(made) - source).max() == 0
+    slots = tensor(source).convert("SlotELL").storage
+    filled = np.arange(5)[:, None] < np.diff(source.indptr)
+    assert np.array_equal(slots.coordinates[2].reshape(5, -1) >= 0, filled)
+    assert np.array_equal(slots.coordinates[2].reshape(5, -1).T[filled.T], source.indices)
+    assert np.array_equal(slots.values.reshape(5, -1).T[filled.T], source.data)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
+def test_zeros_of_either_sign_are_padding_and_nan_is_none(dtype: str) -> None:
+    values = np.array([-0.0, 0.0, np.nan, np.inf, 5e-324 if dtype in ("f8", "c16") else 1, 2]).astype(dtype)
+    if dtype[0] == "c":
+        values[1] = complex(-0.0, -0.0)
+        values[3] = 3j
+    blocks = SparseTensor.from_levels("BSR(2, 3)", (2, 3), [None, [0, 1], None, None], [None, [0], None, None], values)
+    assert blocks.convert("CSR").storage.values.tobytes() == values[2:].tobytes()
+    diagonal = SparseTensor.from_levels("DIA", (6, 6), [[0, 1], None], [[0], None], values)
+    assert diagonal.convert("CSR").storage.values.tobytes() == values[2:].tobytes()
+
+
+def test_hash_tables_find_every_coordinate() -> None:
+    crd = np.array([0, 8, 16, 1, 15, 31, 7])
+    made = tensor(((np.zeros(7, int), crd), np.arange(1.0, 8)), "HashedRows", shape=(1, 40)).storage
+    table = made.coordinates[1]
+    assert table.size == 16  # a power of two, at least half of it free
+    for c in crd:
+        at = c % 16
+        while table[at] != c:
+            assert table[at] >= 0, "an empty slot ends the search"
+            at = (at + 1) % 16
+
+
+@pytest.mark.parametrize("block", [(2**31, 2), (2, 2**31), (2**40, 2**40)])
+@pytest.mark.parametrize("name", ["BSR", "BSC", "DBSR", "ModeGeneric"])
+def test_huge_blocks_are_refused_with_the_figures(name: str, block: tuple[int, int]) -> None:
+    wanted = encoding(name, block=block)
+    for make in (
+        lambda: tensor((([0, 1], [0, 1]), [1.0, 2.0]), wanted, shape=(3, 3)),
+        lambda: tensor(np.eye(3)).convert(wanted),
+        lambda: tensor(np.eye(3), "COO").convert(wanted),
+    ):
+        with pytest.raises(TooLargeError, match=r"of memory available, but got .* [TEG]iB"):
+            make()
+    assert tensor(np.zeros((3, 4))).convert(wanted).convert("CSR").nse == 0
+
+
 @pytest.mark.parametrize("threads", ["1", "2", "5", "many", "-3"])
 @pytest.mark.parametrize("wanted", ["CSR", "CSC"])
 def test_packing_with_threads_sums_duplicates_in_the_order_given(
@@ -169,3 +239,16 @@ def test_validation_finds_the_one_fault_among_many_entries(threads: str, monkeyp
         broken[at] = to
         with pytest.raises(SparseError, match=text):
             SparseTensor.from_levels("CSR", source.shape, [None, pos], [None, broken], source.data)
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("widths", [(8, 8), (8, 32), (16, 32), (16, 64), (64, 16), (32, 32)])
+def test_lists_of_every_width_become_rows(widths: tuple[int, int], by_columns: bool) -> None:
+    """Narrow positions were read as wide ones once, past their end."""
+    first, second = ("j", "i") if by_columns else ("i", "j")
+    listed = encoding(f"(i, j) -> ({first} : compressed(nonunique), {second} : singleton(soa))").with_widths(*widths)
+    for name in ("CSR", "CSC"):
+        for dense in (np.eye(5, 50), np.zeros((3, 4)), np.arange(12.0).reshape(4, 3)):
+            stored = tensor(dense, listed)
+            for wanted in (encoding(name), encoding(name).with_widths(*widths)):
+                np.testing.assert_array_equal(stored.convert(wanted).to_numpy(), dense)

@@ -11,6 +11,13 @@
 namespace mlir_sparse {
 namespace {
 
+template <class P, class F>
+void each_entry(const P *pos, int64_t begin, int64_t end, const F &f) {
+  for (int64_t r = begin; r < end; ++r)
+    for (int64_t k = pos[r], stop = pos[r + 1]; k < stop; ++k)
+      f(r, k);
+}
+
 // Each part of the rows counts its columns, then puts its entries behind those of the parts before it.
 template <class P, class C, class V>
 void transpose_as(const RowMatrix &from, P *pos_out, C *crd_out, V *values_out) {
@@ -28,28 +35,24 @@ void transpose_as(const RowMatrix &from, P *pos_out, C *crd_out, V *values_out) 
     crd_out[place] = static_cast<C>(r);
     values_out[place] = values[k];
   };
-  Scratch<P> places(parts * static_cast<size_t>(from.columns));
-  const auto places_of = [&](size_t part) { return places.data() + static_cast<int64_t>(part) * from.columns; };
+  KeyPlaces<P> places(parts, from.columns, pos_out);
   in_parallel(parts, [&](size_t part) {
-    P *counts = places_of(part);
-    std::fill(counts, counts + from.columns, P{0});
-    for (P k = pos[begins[part]]; k < pos[begins[part + 1]]; ++k)
-      ++counts[column_of(k)];
+    places.clear(part);
+    P *const counts = places.of(part);
+    const auto column = column_of;
+    for (int64_t k = pos[begins[part]], end = pos[begins[part + 1]]; k < end; ++k)
+      ++counts[column(k)];
   });
-  first_places(places.data(), parts, from.columns, pos_out);
-  in_parallel(parts, [&](size_t part) {
-    P *next = places_of(part);
+  places.settle();
+  in_parallel(parts, [&, column = column_of, put](size_t part) {
+    P *const next = places.of(part);
     const int64_t begin = pos[begins[part]], end = pos[begins[part + 1]];
-    if (!are_scattered(begin, end, column_of)) {
-      for (int64_t r = begins[part]; r < begins[part + 1]; ++r)
-        for (int64_t k = pos[r]; k < pos[r + 1]; ++k)
-          put(r, k, next[column_of(k)]++);
+    if (!are_scattered(begin, end, column)) {
+      each_entry(pos, begins[part], begins[part + 1], [=](int64_t r, int64_t k) { put(r, k, next[column(k)]++); });
       return;
     }
-    PlacesAhead<P, decltype(column_of), decltype(announce)> ahead(begin, end, next, column_of, announce);
-    for (int64_t r = begins[part]; r < begins[part + 1]; ++r)
-      for (int64_t k = pos[r]; k < pos[r + 1]; ++k)
-        put(r, k, ahead.take(k));
+    PlacesAhead<P, decltype(column_of), decltype(announce)> ahead(begin, end, next, column, announce);
+    each_entry(pos, begins[part], begins[part + 1], [&](int64_t r, int64_t k) { put(r, k, ahead.take(k)); });
   });
 }
 

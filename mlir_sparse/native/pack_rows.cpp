@@ -19,21 +19,20 @@ template <class I, class T, class V>
 void scatter(const RowEntries<I> &from, const RowBuffers &out) {
   const size_t parts = counting_threads(from.count, out.rows);
   const auto begins = even_parts(from.count, parts);
-  Scratch<T> places(parts * static_cast<size_t>(out.rows));
-  const auto places_of = [&](size_t part) { return places.data() + static_cast<int64_t>(part) * out.rows; };
+  KeyPlaces<T> places(parts, out.rows, static_cast<T *>(out.pos));
   in_parallel(parts, [&](size_t part) {
-    T *counts = places_of(part);
-    std::fill(counts, counts + out.rows, T{0});
+    places.clear(part);
+    T *const counts = places.of(part);
     for (size_t e = begins[part]; e < begins[part + 1]; ++e)
       ++counts[from.rows[e]];
   });
-  first_places(places.data(), parts, out.rows, static_cast<T *>(out.pos));
+  places.settle();
   in_parallel(parts, [&](size_t part) {
-    T *next = places_of(part), *crd = static_cast<T *>(out.crd);
+    T *const next = places.of(part), *const crd = static_cast<T *>(out.crd);
     const auto *values = static_cast<const V *>(from.values);
     auto *to = static_cast<V *>(out.values);
-    const auto row_of = [&](int64_t e) { return from.rows[e]; };
-    const auto announce = [&](T place) {
+    const auto row_of = [rows = from.rows](int64_t e) { return rows[e]; };
+    const auto announce = [crd, to](T place) {
       prefetch_to_write(crd + place);
       prefetch_to_write(to + place);
     };

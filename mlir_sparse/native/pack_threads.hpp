@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "pack_plain.hpp"
+
 namespace mlir_sparse {
 
 // The number of threads for so many entries: MLIR_SPARSE_NUM_THREADS, or as many as there are processors, but one
@@ -38,30 +40,50 @@ std::vector<int64_t> row_parts(const P *pos, int64_t rows, size_t parts) {
   return begins;
 }
 
-// Turns the number of entries that each part has for each of n places into the place of its first, and fills in
-// where each place begins: `counts` holds n numbers a part, `pos` n + 1.
+// For each of n keys the next free place of each part of the entries, which first counts there how many it has.
 template <class P>
-void first_places(P *counts, size_t parts, int64_t n, P *pos) {
-  const auto begins = even_parts(static_cast<size_t>(n), parts);
-  std::vector<P> first(parts + 1);
-  const auto for_counts = [&](size_t range, const auto &f) {
-    for (auto i = static_cast<int64_t>(begins[range]); i < static_cast<int64_t>(begins[range + 1]); ++i)
-      for (size_t part = 0; part < parts; ++part)
-        f(i, part, counts[static_cast<int64_t>(part) * n + i]);
-  };
-  in_parallel(parts > 1 ? parts : 0, [&](size_t range) {
-    for_counts(range, [&](int64_t, size_t, P count) { first[range + 1] += count; });
-  });
-  std::partial_sum(first.begin(), first.end(), first.begin());
-  in_parallel(parts, [&](size_t range) {
-    P next = first[range];
-    for_counts(range, [&](int64_t i, size_t part, P &count) {
-      if (part == 0) pos[i] = next;
-      next += std::exchange(count, next);
+class KeyPlaces {
+public:
+  // `pos` has n + 1 numbers; it says in the end where the entries of each key begin.
+  KeyPlaces(size_t parts, int64_t n, P *pos) : parts_(parts), n_(n), pos_(pos), own_(parts > 1 ? parts * n : 0) {}
+
+  // One part alone needs no memory of its own: where the entries of a key end is where those of the next begin.
+  P *of(size_t part) { return parts_ == 1 ? pos_ + 1 : own_.data() + static_cast<int64_t>(part) * n_; }
+
+  void clear(size_t part) { std::fill(of(part), of(part) + n_, P{0}); }
+
+  // Turns the counts of all parts into places; with several parts this fills in `pos`.
+  void settle() {
+    if (parts_ == 1) {
+      pos_[0] = 0;
+      std::exclusive_scan(pos_ + 1, pos_ + 1 + n_, pos_ + 1, P{0});
+      return;
+    }
+    const auto begins = even_parts(static_cast<size_t>(n_), parts_);
+    std::vector<P> first(parts_ + 1);
+    in_parallel(parts_, [&](size_t range) {
+      for (size_t part = 0; part < parts_; ++part)
+        first[range + 1] = std::accumulate(of(part) + begins[range], of(part) + begins[range + 1], first[range + 1]);
     });
-    if (range == parts - 1) pos[n] = next;
-  });
-}
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    in_parallel(parts_, [&](size_t range) { settle_range(begins[range], begins[range + 1], first[range]); });
+    pos_[n_] = first[parts_];
+  }
+
+private:
+  void settle_range(size_t begin, size_t end, P next) {
+    for (size_t i = begin; i < end; ++i) {
+      pos_[i] = next;
+      for (size_t part = 0; part < parts_; ++part)
+        next += std::exchange(of(part)[i], next);
+    }
+  }
+
+  size_t parts_;
+  int64_t n_;
+  P *pos_;
+  Scratch<P> own_;
+};
 
 // As many threads as counting for n places is worth: each needs n counters of its own.
 inline size_t counting_threads(size_t entries, int64_t n) {
