@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import click
 
 from benchmarks.contests import CONTESTS, KERNELS, error_of
 from benchmarks.figures import FIGURES
-from benchmarks.peers import PEERS
-from benchmarks.report import OURS, Row, header, row_of, save
+from benchmarks.peers import PEERS, THREADED, Call
+from benchmarks.report import OURS, Row, header, on_threads, row_of, save, threaded_row
 from benchmarks.timing import interleaved, ratio
 
 
@@ -45,9 +48,27 @@ def _contest(name: str, seconds: float) -> Row:
     calls = {OURS: kernel.prepare(operands)}
     calls |= {peer: kernels[contest.kernel](operands) for peer, kernels in PEERS.items() if contest.kernel in kernels}
     error = max(error_of(kernel, operands, call()) for call in calls.values())
+    if contest.threads:
+        samples = interleaved(_on_threads(calls, contest.threads), seconds)
+        return threaded_row(name, samples, contest.bound, contest.threads, error, gains=contest.gains)
     samples = interleaved(calls, seconds)
     value = max(ratio(samples, OURS, peer) for peer in calls if peer != OURS)
     return row_of(name, "s", samples, contest.bound, value, error)
+
+
+def _on_threads(calls: Mapping[str, Call], threads: Sequence[int]) -> dict[str, Call]:
+    """Returns the calls that threads matter to once for each number of them, the others once."""
+    made = {}
+    for name, call in calls.items():
+        numbers = threads if name == OURS or name in THREADED else threads[:1]
+        for number in numbers:
+            made[on_threads(name, number)] = partial(_with_threads, call, number)
+    return made
+
+
+def _with_threads(call: Call, number: int) -> object:
+    os.environ["MLIR_SPARSE_NUM_THREADS"] = str(number)  # read anew by every conversion
+    return call()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 __all__ = ["interleaved", "ratio"]
@@ -38,7 +38,7 @@ def interleaved(calls: Mapping[str, Callable[[], Any]], seconds: float) -> dict[
     return samples
 
 
-def ratio(samples: Mapping[str, list[float]], name: str, other: str) -> float:
+def ratio(samples: Mapping[str, Sequence[float]], name: str, other: str) -> float:
     """Returns the median over the rounds of one's time by the other's: a slow spell slows both of a round."""
     return statistics.median(a / b for a, b in zip(samples[name], samples[other], strict=True))
 
