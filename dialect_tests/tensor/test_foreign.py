@@ -378,5 +378,7 @@ def test_one_slot_holds_one_entry_a_row(text: str) -> None:
         str(made.encoding), made.shape, made.storage.positions, made.storage.coordinates, made.storage.values
     )
     assert np.array_equal(again.to_numpy(), dense)
+    for source in (dense, tensor(dense, "CSR"), tensor(np.zeros((3, 4)))):
+        assert tensor(source, text[:-3]).encoding == made.encoding  # the longest row has one entry, or none
     with pytest.raises(StorageError, match=r"expected at most 1 entries with the same i .* but got 2 with i = 1"):
         tensor([[0.0, 1.0], [2.0, 3.0]], text)

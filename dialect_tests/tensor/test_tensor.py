@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dialect_tests.tensor.reference import MATRICES, WHOLE, dense_arrays, fits_structured, same, to_dense
 from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.encoding import encoding
-from mlir_sparse.errors import DTypeError, OperandError, RankError, UnsupportedError
+from mlir_sparse.errors import DTypeError, ExtentError, OperandError, RankError
 from mlir_sparse.tensor import SparseTensor, tensor
 
 DENSE = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, np.nan]])
@@ -229,7 +229,7 @@ def test_conversion_to_the_same_is_free() -> None:
 def test_conversion_that_cannot_be() -> None:
     with pytest.raises(RankError, match="dimension-rank mismatch"):
         tensor(DENSE).convert("(i) -> (i : compressed)")
-    with pytest.raises(UnsupportedError, match=r"expected the slice of a whole dimension, .*with A\.slice"):
+    with pytest.raises(ExtentError, match=r"of extent 1 in dimension 0, .*with A\.slice"):
         tensor(DENSE).convert("(i : #sparse_tensor<slice(1, 1, 1)>, j) -> (i : dense, j : compressed)")
 
 

@@ -115,8 +115,7 @@ def _number_slots(encoding: Encoding, columns: dict[int, Array], entries: int) -
         numbers[order] = np.arange(entries) - np.repeat(begins, lengths)
         columns[lvl] = numbers
         if slots.width is None:
-            # One slot would read `c * i`, which says nothing of how many.
-            resolved = resolved.with_slots(max(2, most))
+            resolved = resolved.with_slots(max(1, most))
     return resolved
 
 

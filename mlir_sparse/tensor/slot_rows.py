@@ -65,7 +65,7 @@ def rows_to_slots(
     slots = slots_of(encoding.levels[0])
     assert slots is not None
     most, count = _native.longest_row(pos), pos.size - 1
-    width = max(2, most) if slots.width is None else slots.width  # one slot would read `c * i`
+    width = max(1, most) if slots.width is None else slots.width
     if most > width:
         return None
     resolved = encoding if slots.width is not None else encoding.with_slots(width)
