@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from mlir_sparse import kernel, notation, pipeline, runtime
+from mlir_sparse import comprehend, kernel, notation, pipeline, runtime
 from mlir_sparse._native import __version__
 from mlir_sparse.build import STAGES, Build, Stage
 from mlir_sparse.compiled import Kernel
@@ -19,7 +19,7 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import Assignment, TensorVar
+from mlir_sparse.notation import Assignment, Comprehension, TensorVar
 from mlir_sparse.runtime import arguments
 
 __all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "load", "parse"]
@@ -27,11 +27,16 @@ __all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "load", "parse"]
 Array = np.ndarray[Any, Any]
 
 
-def parse(text: str | Assignment | TensorVar) -> Assignment:
+@overload
+def parse(text: Assignment | TensorVar) -> Assignment: ...
+@overload
+def parse(text: str | Comprehension) -> Assignment | Comprehension: ...
+def parse(text: str | Assignment | Comprehension | TensorVar) -> Assignment | Comprehension:
     """Parses index notation and checks that it means something.
 
     Args:
-        text: one statement, such as `"y(i) = A(i,j) * x(j)"`; or a TensorVar that was assigned to.
+        text: one statement, such as `"y(i) = A(i,j) * x(j)"`, or several in a tensor comprehension,
+            `"def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }"`; or a TensorVar that was assigned to.
 
     Raises:
         NotationSyntaxError: for text outside the grammar.
@@ -45,11 +50,16 @@ def parse(text: str | Assignment | TensorVar) -> Assignment:
     if isinstance(text, Assignment):
         notation.check(text)
         return text
+    if isinstance(text, Comprehension):
+        notation.check_comprehension(text)
+        return text
     return _parse(text)
 
 
 @lru_cache(maxsize=512)
-def _parse(text: str) -> Assignment:
+def _parse(text: str) -> Assignment | Comprehension:
+    if isinstance(text, str) and notation.is_comprehension(text):
+        return notation.parse_comprehension(text)
     assignment = notation.parse(text)
     notation.check(assignment)
     return assignment
@@ -66,7 +76,7 @@ def load(path: str | os.PathLike[str]) -> Kernel:
         UnsupportedError: for a kernel of another machine.
     """
     index, libraries = runtime.read_archive(path, pipeline.cpu_features())
-    assignment = parse(index["assignment"])
+    assignment = notation.parse(index["assignment"])
 
     def spec_of(types: list[str]) -> KernelSpec:
         *inputs, output = map(TensorType.parse, types)
@@ -87,21 +97,26 @@ def load(path: str | os.PathLike[str]) -> Kernel:
 
 
 def compile(
-    text: str | Assignment | TensorVar,
+    text: str | Assignment | Comprehension | TensorVar,
     *,
-    out: str | Encoding | TensorType | None = None,
+    out: str | Encoding | TensorType | Mapping[str, str | Encoding | TensorType] | None = None,
     tensors: Mapping[str, Any] | None = None,
     target: str = "cpu",
     **named: Any,
-) -> Kernel:
-    """Compiles an assignment for tensors of given types.
+) -> Any:
+    """Compiles an assignment, or a comprehension of several, for tensors of given types.
 
     Args:
         text: index notation.
-        out: the storage of the result: anything `encoding` takes, or "dense"; inferred when absent.
+        out: the storage of the result: anything `encoding` takes, or "dense"; inferred when absent; of several
+            outputs, a mapping by name.
         tensors: data or types by name, for names that clash with these arguments.
         target: where to run: "cpu".
         named: for each tensor read, data or a type such as `"f64[?,?] CSR"`.
+            What a comprehension declares the type of is dense where nothing is given.
+
+    Returns:
+        a Kernel; for a comprehension and for a statement with ranges a ComprehensionKernel, which is used alike.
 
     Raises:
         SparseError: one of its kinds, for every mistake in text, types or data.
@@ -112,6 +127,10 @@ def compile(
     """
     assignment = parse(text)
     given = _given(named, tensors)
+    comprehension = comprehend.as_comprehension(assignment)
+    if comprehension is not None:
+        return comprehend.compile_comprehension(comprehension, given, out, target, _compiled)
+    assert isinstance(assignment, Assignment), "all else is a comprehension"
     declared = dict(given)
     target_name = assignment.target.tensor
     asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
@@ -164,9 +183,9 @@ def _compiled(
 
 
 def evaluate(
-    text: str | Assignment | TensorVar,
+    text: str | Assignment | Comprehension | TensorVar,
     *,
-    out: str | Encoding | TensorType | Array | None = None,
+    out: str | Encoding | TensorType | Array | Mapping[str, Any] | None = None,
     tensors: Mapping[str, Any] | None = None,
     target: str = "cpu",
     **named: Any,
@@ -175,19 +194,25 @@ def evaluate(
 
     Args:
         text: index notation.
-        out: the storage of the result (as for `compile`), or an array to write a dense result to.
+        out: the storage of the result (as for `compile`), or an array to write a dense result to; of several
+            outputs, a mapping by name.
         tensors: data by name, for names that clash with these arguments.
         target: where to run.
         named: the data of each tensor read: arrays, SparseTensors, SciPy sparse arrays, numbers.
 
     Returns:
-        an array for a dense result (0-d for a scalar), a SparseTensor for a sparse one.
+        an array for a dense result (0-d for a scalar), a SparseTensor for a sparse one; a tuple where a
+        comprehension has several.
 
     >>> evaluate("y(i) = A(i,j) * x(j)", A=np.eye(2), x=np.array([3.0, 4.0]))
     array([3., 4.])
     """
-    assignment = parse(text)
-    values = {name: arguments.value_of(name, value) for name, value in _given(named, tensors).items()}
+    assignment, given = parse(text), _given(named, tensors)
+    comprehension = comprehend.as_comprehension(assignment)
+    if comprehension is not None:
+        return comprehend.evaluate_comprehension(comprehension, given, out, target, _compiled)
+    assert isinstance(assignment, Assignment), "all else is a comprehension"
+    values = {name: arguments.value_of(name, value) for name, value in given.items()}
     kernel.check_names(assignment, tuple(values))
     types = {name: arguments.type_of(value) for name, value in values.items()}
     if isinstance(out, np.ndarray):

@@ -25,6 +25,7 @@ __all__ = [
     "IndexVar",
     "Literal",
     "Negate",
+    "Range",
     "Reduce",
     "ReduceOp",
     "Subscript",
@@ -42,7 +43,7 @@ class _Printed:
         # The printer knows the nodes, so that it can only be imported once they exist.
         from mlir_sparse.notation.printer import to_text
 
-        return to_text(cast("Assignment | Expr | Subscript", self))
+        return to_text(cast("Assignment | Expr | Range | Subscript", self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,14 @@ class AffineSubscript(_Printed):
     Args:
         terms: (coefficient, variable) pairs, coefficients nonzero, each variable once, in the order written.
         constant: the rest.
+        symbolic: (coefficient, names, variable or None) products with sizes and integer parameters of a
+            comprehension, such as the `sh*h` of `sh*h + kh`; there are none once their values are known.
     """
 
     terms: tuple[tuple[int, IndexVar], ...]
     constant: int
     span: Span | None = field(default=None, compare=False, repr=False)
+    symbolic: tuple[tuple[int, tuple[str, ...], IndexVar | None], ...] = ()
 
 
 Subscript = IndexVar | AffineSubscript
@@ -86,9 +90,12 @@ class Access(_Printed):
             match subscript:
                 case IndexVar():
                     found.setdefault(subscript)
-                case AffineSubscript(terms):
+                case AffineSubscript(terms, symbolic=symbolic):
                     for _, variable in terms:
                         found.setdefault(variable)
+                    for _, _, factor in symbolic:
+                        if factor is not None:
+                            found.setdefault(factor)
         return tuple(found)
 
 
@@ -245,13 +252,40 @@ _NAMED_REDUCTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Range(_Printed):
+    """Where a variable runs: `kw in 0:2` is 0 and 1.
+
+    Args:
+        variable: the index variable.
+        low: the first value; a constant but for the sizes of a comprehension.
+        high: the value after the last one.
+    """
+
+    variable: IndexVar
+    low: AffineSubscript
+    high: AffineSubscript
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Assignment(_Printed):
-    """`target op value`: one statement of index notation."""
+    """`target op value where ranges`: one statement of index notation.
+
+    Args:
+        target: what is assigned to.
+        op: how the value meets it.
+        value: the right side.
+        source: the text that it was written in.
+        ranges: where variables run; the others run as far as the tensors allow.
+        exists: accesses that are not read, but say how far variables run (`where exists A(i)`).
+    """
 
     target: Access
     op: AssignOp
     value: Expr
     source: Source | None = field(default=None, compare=False, repr=False)
+    ranges: tuple[Range, ...] = ()
+    exists: tuple[Access, ...] = ()
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -261,6 +295,7 @@ class Assignment(_Printed):
         """
         names = [self.target.tensor] if self.op.reads_target else []
         names += [node.tensor for node in walk(self.value) if isinstance(node, Access)]
+        names += [access.tensor for access in self.exists]
         return tuple(dict.fromkeys(names))
 
     @property

@@ -10,11 +10,11 @@ What is built equals, as an Assignment, what `parse` makes of the same formula a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 from mlir_sparse.errors import NotationError
-from mlir_sparse.notation.ast import Access, Assignment, AssignOp, Binary, Subscript
+from mlir_sparse.notation.ast import Access, Assignment, AssignOp, Binary, IndexVar, Range, Subscript
 from mlir_sparse.notation.check import check_height
 from mlir_sparse.notation.formula import Formula, call, described, node_of, reduce, where
 from mlir_sparse.notation.index import Index, checked_name, indices, integer_of, split_names
@@ -76,13 +76,20 @@ class TensorVar(Formula):
             f"expected subscripts on `{self.name}`, as Python would rebind the name; write {self.name}[()] *= ..."
         )
 
-    def assign(self, subscripts: object, value: object, op: str | AssignOp = AssignOp.ASSIGN) -> Assignment:
+    def assign(
+        self,
+        subscripts: object,
+        value: object,
+        op: str | AssignOp = AssignOp.ASSIGN,
+        ranges: Mapping[Index, range | tuple[int, int]] | None = None,
+    ) -> Assignment:
         """Records and returns `self(subscripts) op value`, for any of the operators.
 
         Args:
             subscripts: an index or a tuple of them.
             value: an expression or a number.
             op: as in text: `=`, `+=`, `max=`, `max=!`, ...
+            ranges: where indices run, as in the text's `where k in 0:2`: a range, or its first value and its end.
 
         Raises:
             NotationError: for what has no meaning, as `parse` does, with the place in the printed text.
@@ -90,8 +97,11 @@ class TensorVar(Formula):
         >>> (i, j), (y, A) = indices("i j"), tensors("y A")
         >>> print(y.assign(i, A[i, j], "max=!"))
         y(i) max=! A(i,j)
+        >>> print(y.assign(i, A[2 * i, j], "+=!", ranges={j: range(2)}))
+        y(i) +=! A(2*i,j) where j in 0:2
         """
-        built = Assignment(self._access(subscripts), _assign_op(op), node_of(value))
+        clauses = tuple(_range(index, bounds) for index, bounds in (ranges or {}).items())
+        built = Assignment(self._access(subscripts), _assign_op(op), node_of(value), ranges=clauses)
         check_height(built)
         # Read back from its text, so that errors have a place to point at.
         self._assignment = parse(str(built))
@@ -123,6 +133,16 @@ def tensors(names: str | Iterable[str]) -> tuple[TensorVar, ...]:
     (TensorVar('y'), TensorVar('A'), TensorVar('x'))
     """
     return tuple(TensorVar(name) for name in split_names(names))
+
+
+def _range(index: Index, bounds: range | tuple[int, int]) -> Range:
+    if isinstance(bounds, range) and bounds.step != 1:
+        raise NotationError(f"expected a range of steps of 1 for {index!r}, but got {bounds}; scale the subscript")
+    ends = (bounds.start, bounds.stop) if isinstance(bounds, range) else tuple(bounds)
+    low, high = (integer_of(end) for end in ends) if len(ends) == 2 else (None, None)
+    if not isinstance(index, Index) or not isinstance(index.subscript, IndexVar) or low is None or high is None:
+        raise NotationError(f"expected an index and the range that it runs over, but got {index!r} and {bounds!r}")
+    return Range(index.subscript, as_affine(low), as_affine(high))
 
 
 def _assign_op(op: str | AssignOp) -> AssignOp:

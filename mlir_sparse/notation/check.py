@@ -51,6 +51,7 @@ def check(assignment: Assignment) -> None:
     _check_names(assignment)
     _check_ranks(assignment)
     _check_aliasing(assignment)
+    _check_ranges(assignment)
 
 
 def _fail(
@@ -198,6 +199,7 @@ def _variables(subscript: IndexVar | AffineSubscript) -> tuple[IndexVar, ...]:
 def _accesses(assignment: Assignment) -> Iterator[Access]:
     yield assignment.target
     yield from (node for node in walk(assignment.value) if isinstance(node, Access))
+    yield from assignment.exists
 
 
 def _check_names(assignment: Assignment) -> None:
@@ -228,6 +230,31 @@ def _check_ranks(assignment: Assignment) -> None:
                 access.span,
                 RankError,
             )
+
+
+def _check_ranges(assignment: Assignment) -> None:
+    seen: set[IndexVar] = set()
+    used = set(assignment.indices)
+    for clause in assignment.ranges:
+        variable = clause.variable
+        if variable in seen:
+            _fail(assignment, f"expected one range for `{variable}`, but got another: `{clause}`", clause.span)
+        if variable not in used:
+            message = f"expected a range of an index variable of the statement, but got `{clause}`"
+            _fail(assignment, message, variable.span)
+        seen.add(variable)
+        if not clause.low.symbolic and not clause.high.symbolic and clause.low.constant > clause.high.constant:
+            _fail(
+                assignment,
+                f"expected a range of `{variable}` that ends at or after its start, but got "
+                f"{clause.low.constant} to {clause.high.constant}",
+                clause.span,
+            )
+    for access in assignment.exists:
+        for index in access.indices:
+            if index not in used:
+                message = f"expected index variables of the statement in `exists {access}`, but got `{index}`"
+                _fail(assignment, message, index.span)
 
 
 def _subscripts(access: Access) -> str:

@@ -1,6 +1,6 @@
 """Index notation text to an Assignment, by recursive descent.
 
-    assignment  ::= access op expression
+    assignment  ::= access op expression where?
     op          ::= `=` | (`+` | `*` | `max` | `min` | `or` | `and`) (`=` | `=!`)
     expression  ::= operand (operator operand)*      from the loosest: `|`, `&`, comparisons, `+ -`, `* /`
     operand     ::= (`-` | `+` | `!`)* primary (`**` operand)?
@@ -11,7 +11,8 @@
                     `(` name (`,` name)* `:` expression `)`
 
 Comparisons are `< <= > >= == !=`, one between two operands; all other operators
-group to the left. The reductions `any` and `all` are `or` and `and`.
+group to the left. The reductions `any` and `all` are `or` and `and`. The clause
+`where` has a grammar of its own, in `ranges`.
 
 A name before `(` is a call where it names a function, else a tensor; before
 `[` it is always a tensor. Subscripts have a grammar of their own, in
@@ -37,6 +38,7 @@ from mlir_sparse.notation.ast import (
 from mlir_sparse.notation.check import check
 from mlir_sparse.notation.functions import FUNCTIONS
 from mlir_sparse.notation.numbers import at_number, parse_complex, parse_number
+from mlir_sparse.notation.ranges import parse_where
 from mlir_sparse.notation.subscripts import parse_subscripts
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind
@@ -96,7 +98,9 @@ def parse_assignment(cursor: Cursor) -> Assignment:
     name = cursor.expect_kind(TokenKind.NAME, "a target such as `y(i)`")
     target = _access(cursor, name)
     op = _assign_op(cursor)
-    return Assignment(target, op, _expression(cursor), cursor.source)
+    value = _expression(cursor)
+    ranges, exists = parse_where(cursor)
+    return Assignment(target, op, value, cursor.source, ranges, exists)
 
 
 def _assign_op(cursor: Cursor) -> AssignOp:

@@ -17,6 +17,7 @@ from mlir_sparse.notation.ast import (
     IndexVar,
     Literal,
     Negate,
+    Range,
     Reduce,
     ReduceOp,
     Subscript,
@@ -40,7 +41,7 @@ _PRECEDENCE = {
 }
 
 
-def to_text(node: Assignment | Expr | Subscript) -> str:
+def to_text(node: Assignment | Expr | Range | Subscript) -> str:
     """Returns a node as notation, which parses back to an equal node.
 
     Raises:
@@ -51,8 +52,10 @@ def to_text(node: Assignment | Expr | Subscript) -> str:
     'x(j) - (x(j) - 1)'
     """
     match node:
-        case Assignment(target, op, value):
-            return f"{to_text(target)} {op.value} {to_text(value)}"
+        case Assignment():
+            return _assignment(node)
+        case Range(variable, low, high):
+            return f"{variable.name} in {to_text(low)}:{to_text(high)}"
         case IndexVar(name):
             return name
         case AffineSubscript():
@@ -74,6 +77,12 @@ def to_text(node: Assignment | Expr | Subscript) -> str:
             return f"{op.value}({', '.join(index.name for index in indices)} : {to_text(body)})"
         case _:
             assert_never(node)
+
+
+def _assignment(node: Assignment) -> str:
+    statement = f"{to_text(node.target)} {node.op.value} {to_text(node.value)}"
+    clauses = [*map(to_text, node.ranges), *(f"exists {to_text(access)}" for access in node.exists)]
+    return f"{statement} where {', '.join(clauses)}" if clauses else statement
 
 
 def _precedence(node: Expr) -> int:
@@ -109,7 +118,9 @@ def _access(node: Access) -> str:
 
 
 def _affine(node: AffineSubscript) -> str:
-    parts = [(c, v.name if abs(c) == 1 else f"{abs(c)}*{v.name}") for c, v in node.terms]
+    products = [(c, (*names, *([v.name] if v else []))) for c, names, v in node.symbolic]
+    products += [(c, (v.name,)) for c, v in node.terms]
+    parts = [(c, "*".join(factors if abs(c) == 1 else (str(abs(c)), *factors))) for c, factors in products]
     if node.constant or not parts:
         parts.append((node.constant, str(abs(node.constant))))
     (first, text), *rest = parts

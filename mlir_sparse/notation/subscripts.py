@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from mlir_sparse.notation.ast import AffineSubscript, IndexVar, ReduceOp, Subscript
 from mlir_sparse.notation.functions import function_hint
-from mlir_sparse.notation.linear import LARGEST_INTEGER, add, as_affine, as_subscript, scale
+from mlir_sparse.notation.linear import LARGEST_INTEGER, add, as_affine, as_subscript, multiply, scale
 from mlir_sparse.notation.numbers import integer_value
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind
@@ -59,10 +59,10 @@ def _term(cursor: Cursor, tensor: Token) -> AffineSubscript:
     while cursor.accept("*"):
         start = cursor.token.span
         factor = _factor(cursor, tensor)
-        if product.terms and factor.terms:
+        found = multiply(product, factor)
+        if found is None:
             cursor.fail("expected a subscript linear in the index variables, but got a product of two", start)
-        variable, number = (factor, product) if factor.terms else (product, factor)
-        product = _in_range(cursor, scale(variable, number.constant))
+        product = _in_range(cursor, found)
     return product
 
 
@@ -83,11 +83,14 @@ def _factor(cursor: Cursor, tensor: Token) -> AffineSubscript:
     if token.kind is not TokenKind.NAME or cursor.peek(1).text in ("(", "["):
         _refuse_factor(cursor, tensor)
     cursor.take()
+    if token.text in cursor.symbols:
+        return AffineSubscript((), 0, symbolic=((sign, (token.text,), None),))
     return scale(as_affine(IndexVar(token.text, token.span)), sign)
 
 
 def _in_range(cursor: Cursor, affine: AffineSubscript) -> AffineSubscript:
-    numbers = (affine.constant, *(coefficient for coefficient, _ in affine.terms))
+    coefficients = (*(factor for factor, _ in affine.terms), *(factor for factor, _, _ in affine.symbolic))
+    numbers = (affine.constant, *coefficients)
     if any(abs(number) > LARGEST_INTEGER for number in numbers):
         cursor.fail("expected a subscript with numbers of 64 bits, but got larger ones", cursor.previous)
     return affine

@@ -145,5 +145,5 @@ def _plainly_subscripted(access: Access) -> bool:
 
 
 def _repeats(access: Access) -> bool:
-    plain = [subscript for subscript in access.subscripts if isinstance(subscript, IndexVar)]
-    return len(plain) > len(set(plain))
+    found = [v for s in access.subscripts for v in Access("", (s,)).indices]
+    return len(found) > len(set(found))

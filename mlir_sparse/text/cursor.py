@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import NoReturn
 
 from mlir_sparse.errors import SparseError, SyntaxError_
@@ -19,15 +21,25 @@ class Cursor:
         error: the class of every syntax error raised here.
         start: the offset of the first character to read.
         bare_ids: whether names are MLIR's bare identifiers, which may hold `$` and `.`.
+        comprehension: whether the text is a Tensor Comprehension, which has other comments and names (see `tokenize`).
     """
 
     # Deep enough for any formula; shallow enough that Python's own stack never overflows first.
     MAX_DEPTH = 100
 
-    def __init__(self, source: Source, error: type[SyntaxError_], start: int = 0, bare_ids: bool = False) -> None:
+    def __init__(
+        self,
+        source: Source,
+        error: type[SyntaxError_],
+        start: int = 0,
+        bare_ids: bool = False,
+        comprehension: bool = False,
+    ) -> None:
         self.source = source
+        # Names that stand for integers known later: the sizes and integer parameters of a comprehension.
+        self.symbols: frozenset[str] = frozenset()
         self._error = error
-        self._tokens = tokenize(source, error, start, bare_ids)
+        self._tokens = list(tokenize(source, error, start, bare_ids, comprehension))
         self._at = 0
         self._depth = 0
 
@@ -87,6 +99,13 @@ class Cursor:
         self._depth += 1
         if self._depth > self.MAX_DEPTH:
             self.fail(f"expected at most {self.MAX_DEPTH} levels of nesting, but got more")
+
+    def rename_calls(self, names: Mapping[str, str]) -> None:
+        """Reads names before `(`, from here on, by other spellings."""
+        for at in range(self._at, len(self._tokens) - 1):
+            token = self._tokens[at]
+            if token.text in names and self._tokens[at + 1].text == "(":
+                self._tokens[at] = replace(token, text=names[token.text])
 
     def leave(self) -> None:
         """Ends one level of nesting."""

@@ -43,17 +43,18 @@ class Token:
 # Longest first: `+=!` before `+=` before `+`. A complex literal ends in `j`, as in Python (`2j`, `1.5e3j`).
 # Digits match possessively, so that `12ab` is one malformed number and not `1` followed by `2ab`.
 _TOKEN = r"""
-    (?P<SPACE>\s+|//[^\n]*)
+    (?P<SPACE>\s+|//[^\n]*%s)
   | (?P<REAL>(?:(?:[0-9]++\.[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+j?
       |[0-9]++(?:[eE][+-]?[0-9]++j?|j))(?![\w.]))
   | (?P<INTEGER>(?:0[xX][0-9a-fA-F]++|[0-9]++)(?![\w.]))
   | (?P<MALFORMED>[0-9][\w.]*)
   | (?P<HASH_NAME>\#[A-Za-z_][A-Za-z_0-9$.]*)
   | (?P<NAME>%s)
-  | (?P<SYMBOL>\+=!|\*=!|\+=|\*=|=!|->|<=|>=|==|!=|\*\*|[-+*/()\[\]{}<>=,:?!|&])
+  | (?P<SYMBOL>\+=!|\*=!|\+=|\*=|=!|->|<=|>=|==|!=|\*\*|[-+*/()\[\]{}<>=,:;?!|&])
 """
-_PLAIN = re.compile(_TOKEN % r"[^\W\d]\w*", re.VERBOSE)
-_BARE_IDS = re.compile(_TOKEN % r"[^\W\d][\w$.]*", re.VERBOSE)
+_PLAIN = re.compile(_TOKEN % ("", r"[^\W\d]\w*"), re.VERBOSE)
+_BARE_IDS = re.compile(_TOKEN % ("", r"[^\W\d][\w$.]*"), re.VERBOSE)
+_COMPREHENSION = re.compile(_TOKEN % (r"|\#[^\n]*", r"[^\W\d]\w*"), re.VERBOSE)
 
 
 def is_name(text: str) -> bool:
@@ -67,7 +68,11 @@ def is_name(text: str) -> bool:
 
 
 def tokenize(
-    source: Source, error: type[SyntaxError_] = SyntaxError_, start: int = 0, bare_ids: bool = False
+    source: Source,
+    error: type[SyntaxError_] = SyntaxError_,
+    start: int = 0,
+    bare_ids: bool = False,
+    comprehension: bool = False,
 ) -> tuple[Token, ...]:
     """Splits a text into tokens and an END token; `//` starts a comment.
 
@@ -76,6 +81,8 @@ def tokenize(
         error: the class to raise, which says whose grammar it is.
         start: the offset of the first character to read.
         bare_ids: whether names are MLIR's bare identifiers, which may hold `$` and `.`.
+        comprehension: whether the text is a Tensor Comprehension: `#` starts a comment, and the name after `def`
+            may begin with a digit (`2LUT`).
 
     Raises:
         SyntaxError_: (as `error`) at a character that starts no token, and at a malformed number.
@@ -84,15 +91,18 @@ def tokenize(
     ['y', '(', 'i', ')', '+=', '2.5', '']
     """
     tokens: list[Token] = []
-    pattern = _BARE_IDS if bare_ids else _PLAIN
+    pattern = _BARE_IDS if bare_ids else _COMPREHENSION if comprehension else _PLAIN
     offset, text = start, source.text
     while offset < len(text):
         match = pattern.match(text, offset)
         if match is None:
             span = Span(offset, offset + 1)
             raise error(f"expected a token, but got {text[offset]!r}", source=source, span=span)
-        _refuse_malformed(match, source, error)
         kind = match.lastgroup
+        if comprehension and kind == "MALFORMED" and [token.text for token in tokens] == ["def"]:
+            kind = "NAME"
+        else:
+            _refuse_malformed(match, source, error)
         if kind is not None and kind != "SPACE":
             tokens.append(Token(TokenKind[kind], match.group(), Span(*match.span())))
         offset = match.end()

@@ -94,7 +94,7 @@ def emit(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, target: 
     """
     request = _request(notation, encodings, dtypes, shapes)
     types = {name: request.type_of(name) for name in request.assignment.inputs}
-    kernel = ms.compile(request.assignment, tensors=types, out=request.output, target=target)
+    kernel: Any = ms.compile(request.assignment, tensors=types, out=request.output, target=target)
     click.echo(kernel.ir(stage).rstrip("\n"))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import mlir_sparse as ms
 from mlir_sparse.errors import UnknownTensorError
 from mlir_sparse.kernel.extents import infer_extents
+from mlir_sparse.notation import Assignment, IndexVar
 from mlir_sparse.tools.operands import Sources, Tensor, as_operand, load
 from mlir_sparse.tools.reference import Comparison, compare
 from mlir_sparse.tools.report import Report, summary
@@ -56,34 +57,38 @@ def execute(job: Job, report: Report) -> bool:
     with report.step("compiling and running"):
         start = time.perf_counter()
         kernel = ms.compile(request.assignment, tensors=tensors, out=request.output, target=job.target)
-        result = kernel(*tensors.values())
+        returned = kernel(*tensors.values())
         seconds = time.perf_counter() - start
     for name, tensor in tensors.items():
         source = job.sources.files.get(name)
         report.line(name, summary(tensor) + (f", from {source}" if source else ""))
-    report.line("result" if request.target in tensors else request.target, summary(result))
+    results = dict(zip(request.targets, returned if isinstance(returned, tuple) else (returned,), strict=True))
+    for name, result in results.items():
+        report.line("result" if name in tensors else name, summary(result))
     report.line("compile", f"{seconds * 1e3:.1f} ms, with the first call")
     if job.repeats is not None:
-        _time(_call(kernel, request, tensors, result), [*tensors.values(), result], job.repeats, report)
-    passed = not job.verify or _verify(request, tensors, result, report)
+        _time(_call(kernel, tensors, results), [*tensors.values(), *results.values()], job.repeats, report)
+    passed = not job.verify or _verify(kernel, tensors, results, report)
     if passed:
-        _write(job, result, report)
+        _write(job, results, report)
     return passed
 
 
 def _check_outputs(job: Job) -> None:
     """Refuses files that could not be written, before anything is computed."""
     for name, path in job.outputs.items():
-        if name != job.request.target:
-            raise UnknownTensorError(f"expected -o to name the target '{job.request.target}', but got '{name}'")
+        if name not in job.request.targets:
+            targets = " or ".join(f"'{target}'" for target in job.request.targets)
+            raise UnknownTensorError(f"expected -o to name the target {targets}, but got '{name}'")
         if not path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
-def _call(kernel: Any, request: Request, tensors: Mapping[str, Tensor], result: Tensor) -> Callable[[], object]:
+def _call(kernel: Any, tensors: Mapping[str, Tensor], results: Mapping[str, Tensor]) -> Callable[[], object]:
     arguments = tuple(tensors.values())
+    (name, result), *others = results.items()
     # In place where that changes no operand: what is timed is then the kernel, not the allocator.
-    if isinstance(result, np.ndarray) and request.target not in tensors:
+    if not others and isinstance(result, np.ndarray) and name not in tensors:
         return lambda: kernel(*arguments, out=result)
     return lambda: kernel(*arguments)
 
@@ -98,14 +103,32 @@ def _time(call: Callable[[], object], touched: list[Tensor], repeats: int, repor
     )
 
 
-def _verify(request: Request, tensors: Mapping[str, Tensor], result: Tensor, report: Report) -> bool:
-    assignment = request.assignment
-    shapes = {name: tuple(np.shape(t) if isinstance(t, np.ndarray) else t.shape) for name, t in tensors.items()}
-    extents = infer_extents(assignment, shapes, tuple(result.shape))
+def _verify(kernel: Any, tensors: Mapping[str, Tensor], results: Mapping[str, Tensor], report: Report) -> bool:
+    if isinstance(kernel, ms.Kernel):
+        (result,) = results.values()
+        shapes = {name: tuple(np.shape(t) if isinstance(t, np.ndarray) else t.shape) for name, t in tensors.items()}
+        extents = infer_extents(kernel.spec.assignment, shapes, tuple(result.shape))
+        return _agrees(kernel.spec.assignment, tensors, extents, result, "verify", report)
+    # What a statement gave is what the next ones read, so that each is checked by itself.
+    verdicts = [
+        _agrees(ran.statement, ran.operands, ran.extents, ran.result, f"check {number}", report)
+        for number, ran in enumerate(kernel.trace(*tensors.values()), 1)
+    ]
+    return all(verdicts)
+
+
+def _agrees(
+    assignment: Assignment,
+    tensors: Mapping[str, Tensor],
+    extents: Mapping[IndexVar, int],
+    result: Tensor,
+    label: str,
+    report: Report,
+) -> bool:
     operands = {name: as_operand(tensor) for name, tensor in tensors.items()}
     with report.step("checking against NumPy"):
         verdict = compare(assignment, operands, {v.name: e for v, e in extents.items()}, as_operand(result))
-    report.line("verify", _told(verdict))
+    report.line(label, _told(verdict))
     return verdict.passed
 
 
@@ -119,8 +142,8 @@ def _told(verdict: Comparison) -> str:
     return f"{told}, {verdict.error:.2g} of the rounding to expect, {verdict.allowed:.2g} allowed"
 
 
-def _write(job: Job, result: Tensor, report: Report) -> None:
-    for path in job.outputs.values():
+def _write(job: Job, results: Mapping[str, Tensor], report: Report) -> None:
+    for name, path in job.outputs.items():
         with report.step(f"writing {path}"):
-            ms.write(path, result)
+            ms.write(path, results[name])
         report.line("wrote", str(path))

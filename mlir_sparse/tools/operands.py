@@ -12,7 +12,7 @@ import numpy as np
 import mlir_sparse as ms
 from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import ExtentError, UnknownTensorError
-from mlir_sparse.notation import Access, IndexVar, Subscript, walk
+from mlir_sparse.notation import Comprehension, IndexVar, Subscript
 from mlir_sparse.tools.generate import Generator
 from mlir_sparse.tools.reference import Operand
 from mlir_sparse.tools.report import Report
@@ -86,8 +86,7 @@ def _read(name: str, request: Request, path: Path) -> Tensor:
     tensor = ms.read(path, encoding, shape=shape)
     _check_shape(name, request, tuple(tensor.shape))
     # Files of integers and patterns are f64 like everything else, unless -t says otherwise; complex numbers stay.
-    default = "c128" if np.dtype(tensor.dtype).kind == "c" else "f64"
-    dtype = DType.of(request.dtypes.get(name, default))
+    dtype = request.dtype(name, "c128" if np.dtype(tensor.dtype).kind == "c" else "f64")
     if isinstance(tensor, ms.SparseTensor) and encoding is None:
         tensor = tensor.to_numpy()
     return tensor if DType.of(tensor.dtype) == dtype else tensor.astype(dtype.numpy)
@@ -111,9 +110,10 @@ def _make(name: str, request: Request, generator: Generator, tensors: Mapping[st
 
 
 def _shape(name: str, request: Request, tensors: Mapping[str, Tensor]) -> tuple[int, ...]:
+    if isinstance(request.assignment, Comprehension):
+        return _declared_shape(name, request, request.assignment, tensors)
     extents = _known_extents(request, tensors)
-    accesses = [request.assignment.target, *walk(request.assignment.value)]
-    access = next(node for node in accesses if isinstance(node, Access) and node.tensor == name)
+    access = next(access for access in request.accesses if access.tensor == name)
     given = request.shapes.get(name, (None,) * len(access.subscripts))
     return tuple(
         _extent(name, subscript, extents) if extent is None else extent
@@ -121,12 +121,39 @@ def _shape(name: str, request: Request, tensors: Mapping[str, Tensor]) -> tuple[
     )
 
 
+def _declared_shape(
+    name: str, request: Request, comprehension: Comprehension, tensors: Mapping[str, Tensor]
+) -> tuple[int, ...]:
+    """Returns the shape of a tensor of a comprehension, by the sizes that its type names."""
+    known: dict[str, int] = {}
+    declared = {one.name: one for one in (*comprehension.outputs, *comprehension.parameters)}
+    for other, one in declared.items():
+        shape = tensors[other].shape if other in tensors else request.shapes.get(other, ())
+        for size, extent in zip(one.sizes or (), shape, strict=False):  # a wrong rank is the kernel's to refuse
+            if isinstance(size, str) and extent is not None:
+                known.setdefault(size, extent)
+    given = request.shapes.get(name, (None,) * request.ranks[name])
+    sizes = declared[name].sizes or given
+    found = [
+        extent if extent is not None else size if isinstance(size, int) else known.get(str(size))
+        for size, extent in zip(sizes, given, strict=True)
+    ]
+    if None in found:
+        missing = ", ".join(dict.fromkeys(str(s) for s, extent in zip(sizes, found, strict=True) if extent is None))
+        wanted = f"the sizes {missing}" if declared[name].sizes else "the shape"
+        raise ExtentError(
+            f"expected {wanted} of '{name}', but got none: "
+            f"give -s {name}=SHAPE, or read a tensor that has it from a file"
+        )
+    return tuple(extent for extent in found if extent is not None)
+
+
 def _known_extents(request: Request, tensors: Mapping[str, Tensor]) -> dict[IndexVar, int]:
     """Returns the extents that tensors at hand and -s give to index variables."""
     known: dict[IndexVar, int] = {}
-    for node in [request.assignment.target, *walk(request.assignment.value)]:
-        if not isinstance(node, Access):
-            continue
+    for statement in request.statements:
+        known.update({r.variable: r.high.constant for r in statement.ranges})
+    for node in request.accesses:
         tensor = tensors.get(node.tensor)
         shape = request.shapes.get(node.tensor, ()) if tensor is None else tensor.shape
         for subscript, extent in zip(node.subscripts, shape, strict=False):  # a wrong rank is the kernel's to refuse

@@ -11,7 +11,16 @@ import click
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import RankError, UnknownTensorError
-from mlir_sparse.notation import Access, Assignment, check, parse, walk
+from mlir_sparse.notation import (
+    Access,
+    Assignment,
+    Comprehension,
+    accesses_of_statement,
+    check,
+    is_comprehension,
+    parse,
+    parse_comprehension,
+)
 
 __all__ = ["NamedValue", "Request", "as_mapping"]
 
@@ -59,7 +68,7 @@ def as_mapping(option: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An assignment, and what was said about its tensors.
+    """An assignment or a comprehension, and what was said about its tensors.
 
     Args:
         assignment: what to compute.
@@ -68,7 +77,7 @@ class Request:
         shapes: extents by tensor, None for one that follows from elsewhere.
     """
 
-    assignment: Assignment
+    assignment: Assignment | Comprehension
     encodings: Mapping[str, str]
     dtypes: Mapping[str, str]
     shapes: Mapping[str, tuple[int | None, ...]]
@@ -76,8 +85,12 @@ class Request:
     @staticmethod
     def of(text: str, encodings: Mapping[str, str], dtypes: Mapping[str, str], shapes: Mapping[str, str]) -> Request:
         """Parses the notation and checks that every option is about a tensor of it."""
-        assignment = parse(text)
-        check(assignment)
+        assignment: Assignment | Comprehension
+        if is_comprehension(text):
+            assignment = parse_comprehension(text)
+        else:
+            assignment = parse(text)
+            check(assignment)
         request = Request(assignment, encodings, dtypes, {})
         for option, names in (("-f", encodings), ("-t", dtypes), ("-s", shapes)):
             request.require_known(option, names)
@@ -87,13 +100,28 @@ class Request:
     @property
     def ranks(self) -> dict[str, int]:
         """Returns the number of subscripts of every tensor, in the order of the text."""
-        accesses = [self.assignment.target, *walk(self.assignment.value)]
-        return {node.tensor: len(node.subscripts) for node in accesses if isinstance(node, Access)}
+        ranks = {access.tensor: len(access.subscripts) for access in self.accesses}
+        if isinstance(self.assignment, Comprehension):
+            declared = {p.name: len(p.sizes or ()) for p in self.assignment.parameters}
+            ranks = {name: rank for name, rank in (declared | ranks).items() if name not in self.assignment.sizes}
+        return ranks
 
     @property
-    def target(self) -> str:
-        """Returns the name of the tensor that is computed."""
-        return self.assignment.target.tensor
+    def statements(self) -> tuple[Assignment, ...]:
+        """Returns the assignments."""
+        whole = self.assignment
+        return whole.statements if isinstance(whole, Comprehension) else (whole,)
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """Returns every place of a tensor in the text, targets before what is assigned to them."""
+        return tuple(access for statement in self.statements for access in accesses_of_statement(statement))
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Returns the names of the tensors that are returned."""
+        whole = self.assignment
+        return whole.results if isinstance(whole, Comprehension) else (whole.target.tensor,)
 
     def require_known(self, option: str, names: Iterable[str]) -> None:
         """Refuses an option about a tensor that the notation does not have.
@@ -113,7 +141,14 @@ class Request:
             SparseError: for an encoding or element type that does not parse, or of another rank.
         """
         shape = self.shapes.get(name, (None,) * self.ranks[name])
-        return TensorType(DType.of(self.dtypes.get(name, "f64")), shape, self.encoding(name))
+        return TensorType(self.dtype(name), shape, self.encoding(name))
+
+    def dtype(self, name: str, default: str = "f64") -> DType:
+        """Returns a tensor's element type: what -t says, or a comprehension declares, or else the default."""
+        if isinstance(self.assignment, Comprehension):
+            declared = (*self.assignment.parameters, *self.assignment.outputs)
+            default = next((one.dtype for one in declared if one.name == name and one.dtype is not None), default)
+        return DType.of(self.dtypes.get(name, default))
 
     def encoding(self, name: str) -> Encoding | None:
         """Returns a tensor's encoding, None for a dense array."""
@@ -121,11 +156,15 @@ class Request:
         return None if text.lower() == "dense" else encoding(text, rank=self.ranks[name])
 
     @property
-    def output(self) -> str | Encoding | TensorType:
-        """Returns what to ask for as the result: its storage, and its element type where -t names it."""
-        if self.target in self.dtypes:
-            return self.type_of(self.target)
-        return self.encoding(self.target) or "dense"
+    def output(self) -> str | Encoding | TensorType | dict[str, str | Encoding | TensorType]:
+        """Returns what to ask for as the result, or for each of several."""
+        if isinstance(self.assignment, Comprehension):
+            return {name: self._output(name) for name in self.targets}
+        return self._output(self.targets[0])
+
+    def _output(self, name: str) -> str | Encoding | TensorType:
+        """Returns what to ask for: storage, and the element type where -t names it."""
+        return self.type_of(name) if name in self.dtypes else self.encoding(name) or "dense"
 
 
 def _parse_shape(name: str, text: str, rank: int) -> tuple[int | None, ...]:

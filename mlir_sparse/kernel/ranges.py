@@ -1,0 +1,203 @@
+"""Where each index variable of a statement runs, by the rules of tensor comprehensions.
+
+Ranges are as large as they can be with all reads in bounds, found in rounds (Vasilache
+et al. 2018, section 3.2): each round looks at the subscripts that have one variable
+whose range is unknown, and intersects what they allow for it. `x(2*i + k) * w(k)` so
+gives k the range of w first, and i what that leaves of x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NoReturn
+
+from mlir_sparse.errors import ExtentError
+from mlir_sparse.notation import Access, AffineSubscript, Assignment, IndexVar, Subscript, walk
+
+__all__ = ["Ranges", "find_ranges", "infer_ranges", "terms_of"]
+
+Shape = tuple[int, ...]
+Ranges = dict[IndexVar, tuple[int, int]]
+"""The first value of each variable, and the one after its last."""
+
+_Axes = list[tuple[Access, int, Subscript, int]]
+
+
+def infer_ranges(
+    assignment: Assignment, shapes: Mapping[str, Shape], target: Shape | None, *, strict: bool = False
+) -> Ranges:
+    """Returns where each index variable of a statement runs.
+
+    Args:
+        assignment: a statement without names of sizes.
+        shapes: the shape of each tensor that it reads, or says to exist.
+        target: the shape of the tensor assigned to, where it has one already; it decides
+            for variables for which nothing that is read does.
+        strict: whether tensors must agree about variables that no clause gives a range, all of which start at 0;
+            else their ranges are intersected, and start where the reads allow.
+
+    Raises:
+        ExtentError: for a variable with no range, or more than one; for a range that leaves a tensor, with figures.
+    """
+    ranges, unresolved = _found(assignment, shapes, target, strict)
+    if unresolved:
+        _refuse_ambiguous(assignment, list(_axes(assignment, shapes)), unresolved)
+    return ranges
+
+
+def find_ranges(
+    assignment: Assignment, shapes: Mapping[str, Shape], target: Shape | None, *, strict: bool = False
+) -> Ranges | None:
+    """Returns what `infer_ranges` does, and None where it has no range for some variable."""
+    ranges, unresolved = _found(assignment, shapes, target, strict)
+    return None if unresolved else ranges
+
+
+def _found(
+    assignment: Assignment, shapes: Mapping[str, Shape], target: Shape | None, strict: bool
+) -> tuple[Ranges, dict[IndexVar, None]]:
+    axes = list(_axes(assignment, shapes))
+    ranges: Ranges = {r.variable: (r.low.constant, max(r.low.constant, r.high.constant)) for r in assignment.ranges}
+    unresolved = dict.fromkeys(variable for variable in assignment.indices if variable not in ranges)
+    floor = set(assignment.indices if strict else assignment.target.indices)
+    _check_clauses(assignment, axes)
+    if strict:
+        _check_agreement(assignment, axes, ranges)
+    while unresolved:
+        found = _round(axes, ranges, unresolved)
+        if not found and target is not None:
+            found = _round(list(_axes_of(assignment.target, target)), ranges, unresolved)
+        if not found:
+            return ranges, unresolved
+        for variable, (low, high) in found.items():
+            if variable in floor:
+                low = 0 if strict else max(0, low)
+                if high <= low:  # what has no elements starts at 0 like all else
+                    low = high = 0
+            ranges[variable] = (low, max(low, high))
+            del unresolved[variable]
+    if target is not None:
+        axes += _axes_of(assignment.target, target)
+    _check_inside(assignment, axes, ranges)
+    return ranges, {}
+
+
+def _axes(assignment: Assignment, shapes: Mapping[str, Shape]) -> Iterator[tuple[Access, int, Subscript, int]]:
+    read = [node for node in walk(assignment.value) if isinstance(node, Access)]
+    if assignment.op.reads_target:
+        read.insert(0, assignment.target)
+    for access in dict.fromkeys((*read, *assignment.exists)):
+        # The tensor assigned to has no shape yet where the statement is the one that gives it.
+        if access.tensor in shapes or access.tensor != assignment.target.tensor:
+            yield from _axes_of(access, shapes[access.tensor])
+
+
+def _axes_of(access: Access, shape: Shape) -> Iterator[tuple[Access, int, Subscript, int]]:
+    for axis, (subscript, size) in enumerate(zip(access.subscripts, shape, strict=True)):
+        yield access, axis, subscript, size
+
+
+def terms_of(subscript: object) -> tuple[tuple[tuple[int, IndexVar], ...], int] | None:
+    """Returns a subscript as a sum; None where a tensor gives it, which says nothing about ranges."""
+    match subscript:
+        case IndexVar():
+            return ((1, subscript),), 0
+        case AffineSubscript(terms, constant):
+            return terms, constant
+        case _:
+            return None
+
+
+def _bounds(
+    terms: tuple[tuple[int, IndexVar], ...], constant: int, ranges: Mapping[IndexVar, tuple[int, int]]
+) -> tuple[int, int]:
+    """Returns the least and greatest value of a sum; variables that run nowhere count as their first value."""
+    low = high = constant
+    for factor, variable in terms:
+        first, end = ranges[variable]
+        ends = (factor * first, factor * max(first, end - 1))
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def _round(axes: _Axes, ranges: Ranges, unresolved: Mapping[IndexVar, None]) -> Ranges:
+    found: Ranges = {}
+    for _, _, subscript, size in axes:
+        terms, constant = terms_of(subscript) or ((), 0)
+        unknown = [(factor, variable) for factor, variable in terms if variable in unresolved]
+        if len(unknown) != 1:
+            continue
+        factor, variable = unknown[0]
+        low, high = _bounds(tuple(term for term in terms if term[1] != variable), constant, ranges)
+        first, last = (-low, size - 1 - high) if factor > 0 else (high - size + 1, low)
+        allowed = -(-first // abs(factor)), last // abs(factor) + 1
+        known = found.get(variable, allowed)
+        found[variable] = max(known[0], allowed[0]), min(known[1], allowed[1])
+    return found
+
+
+def _check_agreement(assignment: Assignment, axes: _Axes, ranges: Ranges) -> None:
+    first: dict[IndexVar, tuple[Access, int, int]] = {}
+    for access, axis, subscript, size in axes:
+        if not isinstance(subscript, IndexVar) or subscript in ranges:
+            continue
+        other, other_axis, known = first.setdefault(subscript, (access, axis, size))
+        if known != size:
+            raise ExtentError(
+                f"expected index {subscript} to range over one extent, but got {known} (axis {other_axis} of "
+                f"{other.tensor}) and {size} (axis {axis} of {access.tensor}); give it a range by "
+                f"`where {subscript} in 0:{min(known, size)}`",
+                source=assignment.source,
+                span=subscript.span,
+            )
+
+
+def _refuse_ambiguous(assignment: Assignment, axes: _Axes, unresolved: Mapping[IndexVar, None]) -> NoReturn:
+    variable = next(iter(unresolved))
+    places = [(str(access), subscript) for access, _, subscript, _ in axes if variable in _variables(subscript)]
+    others = dict.fromkeys(str(v) for _, s in places for v in _variables(s) if v in unresolved and v != variable)
+    where = f"only {' and '.join(dict.fromkeys(text for text, _ in places))}" if places else "no tensor that has it"
+    joined = f", where {' and '.join(others)} could be anything too" if others else ""
+    raise ExtentError(
+        f"expected a range for index {variable}, but got {where}{joined}: "
+        f"say where {variable} runs, as in `where {variable} in 0:2`",
+        source=assignment.source,
+        span=variable.span,
+    )
+
+
+def _variables(subscript: Subscript) -> tuple[IndexVar, ...]:
+    return tuple(variable for _, variable in (terms_of(subscript) or ((), 0))[0])
+
+
+def _check_clauses(assignment: Assignment, axes: _Axes) -> None:
+    """Refuses ranges that were asked for and fit into an axis at no value of the other variables."""
+    lengths = {r.variable: r.high.constant - r.low.constant for r in assignment.ranges}
+    for access, axis, subscript, size in axes:
+        terms = [(factor, v) for factor, v in (terms_of(subscript) or ((), 0))[0] if v in lengths]
+        reach = sum(abs(factor) * (lengths[variable] - 1) for factor, variable in terms) + 1
+        if terms and reach > size and all(lengths[variable] for _, variable in terms):
+            asked = ", ".join(str(r) for r in assignment.ranges if r.variable in _variables(subscript))
+            raise ExtentError(
+                f"expected `{asked}` to fit in axis {axis} of {access.tensor}, which has {size} elements, "
+                f"but got {subscript} to reach over {reach}",
+                source=assignment.source,
+                span=next(r.span for r in assignment.ranges if r.variable in _variables(subscript)),
+            )
+
+
+def _check_inside(assignment: Assignment, axes: _Axes, ranges: Ranges) -> None:
+    for access, axis, subscript, size in axes:
+        found = terms_of(subscript)
+        # With a variable that runs nowhere, a subscript has no values.
+        if found is None or any(ranges[variable][0] >= ranges[variable][1] for _, variable in found[0]):
+            continue
+        low, high = _bounds(*found, ranges)
+        if low < 0 or high >= size:
+            inside = f"within 0 to {size - 1}" if size else "nowhere, as there are no elements,"
+            raise ExtentError(
+                f"expected subscript {subscript} of {access.tensor} to stay {inside} (axis {axis}), "
+                f"but got {low} to {high}",
+                source=assignment.source,
+                span=subscript.span,
+            )

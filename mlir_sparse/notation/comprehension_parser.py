@@ -1,0 +1,135 @@
+"""The text of a tensor comprehension to its value (Vasilache et al. 2018, section 3).
+
+    comprehension ::= `def` name `(` parameters? `)` `->` `(` outputs `)` `{` (assignment `;`?)* `}`
+    parameters    ::= parameter (`,` parameter)*
+    parameter     ::= type (`(` size (`,` size)* `)`)? name
+    outputs       ::= output (`,` output)*
+    output        ::= name | parameter
+    size          ::= name | integer
+
+Comments start with `#` or `//`. The functions of C's math library are known by its names too (`fmaxf`, `expf`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from mlir_sparse.errors import NotationSyntaxError
+from mlir_sparse.notation.ast import Assignment
+from mlir_sparse.notation.comprehension import ELEMENT_TYPES, Comprehension, Parameter
+from mlir_sparse.notation.comprehension_check import check_comprehension
+from mlir_sparse.notation.functions import FUNCTIONS
+from mlir_sparse.notation.numbers import integer_value
+from mlir_sparse.notation.parser import parse_assignment
+from mlir_sparse.text.cursor import Cursor
+from mlir_sparse.text.lexer import TokenKind
+from mlir_sparse.text.source import Source
+
+__all__ = ["is_comprehension", "parse_comprehension"]
+
+_DEFINITION = re.compile(r"(?:\s|//[^\n]*|\#[^\n]*)*+def\s+\w")
+# C's names; those of single precision end in `f`.
+_OF_C = {"fmax": "max", "fmin": "min", "fabs": "abs"}
+_CALLS = {name: known for name, known in _OF_C.items() if name not in FUNCTIONS}
+_CALLS |= {f"{name}f": _CALLS.get(name, name) for name in (*FUNCTIONS, *_OF_C) if f"{name}f" not in FUNCTIONS}
+
+
+def is_comprehension(text: str) -> bool:
+    """Returns whether a text begins as a comprehension does.
+
+    >>> is_comprehension("def f(float(N) x) -> (y) { y(i) = x(i) }"), is_comprehension("def(i) = x(i)")
+    (True, False)
+    """
+    return _DEFINITION.match(text) is not None
+
+
+def parse_comprehension(text: str) -> Comprehension:
+    """Returns the comprehension that a text writes, checked to have a meaning.
+
+    Args:
+        text: one definition.
+
+    Raises:
+        NotationSyntaxError: where the text leaves the grammar, with the place.
+        NotationError, RankError: for a definition without a meaning (see `check_comprehension`), with the place.
+
+    >>> mv = parse_comprehension("def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }")
+    >>> mv.inputs, mv.sizes
+    (('A', 'x'), ('M', 'K'))
+    """
+    cursor = Cursor(Source(text, "comprehension"), NotationSyntaxError, comprehension=True)
+    cursor.expect("def")
+    name = cursor.expect_kind(TokenKind.NAME, "a name after `def`").text
+    parameters = _parameters(cursor)
+    cursor.expect("->", "`->` and the outputs, as in `-> (C)`")
+    outputs = _outputs(cursor)
+    header = Comprehension(name, parameters, outputs, ())
+    cursor.symbols = header.symbols
+    cursor.rename_calls({call: known for call, known in _CALLS.items() if call not in header.inputs + header.results})
+    comprehension = Comprehension(name, parameters, outputs, _statements(cursor), cursor.source)
+    if not cursor.done:
+        way_out = "; put each definition in a text of its own" if cursor.at("def") else ""
+        cursor.fail(f"expected the end of the text, but got {cursor.token.describe()}{way_out}")
+    check_comprehension(comprehension)
+    return comprehension
+
+
+def _parameters(cursor: Cursor) -> tuple[Parameter, ...]:
+    cursor.expect("(", "`(` and the parameters")
+    found: list[Parameter] = []
+    if cursor.accept(")"):
+        return ()
+    while True:
+        found.append(_parameter(cursor))
+        if not cursor.accept(","):
+            cursor.expect(")", "`,` or `)` after a parameter")
+            return tuple(found)
+
+
+def _outputs(cursor: Cursor) -> tuple[Parameter, ...]:
+    cursor.expect("(", "`(` and the outputs")
+    found: list[Parameter] = []
+    while True:
+        if cursor.peek(1).text in (",", ")") and cursor.token.kind is TokenKind.NAME:
+            token = cursor.take()
+            found.append(Parameter(token.text, span=token.span))
+        else:
+            found.append(_parameter(cursor))
+        if not cursor.accept(","):
+            cursor.expect(")", "`,` or `)` after an output")
+            return tuple(found)
+
+
+def _parameter(cursor: Cursor) -> Parameter:
+    kind = cursor.expect_kind(TokenKind.NAME, "an element type and a name, as in `float(M,K) A`")
+    if kind.text not in ELEMENT_TYPES:
+        known = " ".join(ELEMENT_TYPES)
+        way_out = "; the dialect has no unsigned integers, so take the next wider type" if "uint" in kind.text else ""
+        cursor.fail(f"expected one of the element types {known}, but got `{kind.text}`{way_out}", kind.span)
+    sizes: list[str | int] = []
+    if cursor.accept("("):
+        while not cursor.accept(")"):
+            if sizes:
+                cursor.expect(",", "`,` or `)` after a size")
+            sizes.append(_size(cursor))
+    name = cursor.expect_kind(TokenKind.NAME, "the name of a tensor after its type")
+    return Parameter(name.text, ELEMENT_TYPES[kind.text], tuple(sizes), kind.span.to(name.span))
+
+
+def _size(cursor: Cursor) -> str | int:
+    token = cursor.token
+    if token.kind is TokenKind.INTEGER:
+        cursor.take()
+        return integer_value(cursor, token)
+    return cursor.expect_kind(TokenKind.NAME, "a size, by name or number").text
+
+
+def _statements(cursor: Cursor) -> tuple[Assignment, ...]:
+    cursor.expect("{", "`{` and the statements")
+    found: list[Assignment] = []
+    while not cursor.accept("}"):
+        if cursor.done:
+            cursor.fail("expected a statement or `}`, but got the end of the text")
+        found.append(parse_assignment(cursor))
+        cursor.accept(";")
+    return tuple(found)

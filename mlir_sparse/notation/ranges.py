@@ -1,0 +1,95 @@
+"""The `where` clause: `kw in 0:2, kh in 0:KH, exists A(i)` (Vasilache et al. 2018, section 3).
+
+clause      ::= `where` constraint (`,` constraint)*
+constraint  ::= name `in` bound `:` bound | `exists` access
+bound       ::= product ((`+` | `-`) product)*
+product     ::= factor (`*` factor)*
+factor      ::= (`-` | `+`)* (integer | size | `(` bound `)`)
+
+A size is a name that a comprehension gives to the extent of an axis or to an integer parameter.
+"""
+
+from __future__ import annotations
+
+from mlir_sparse.notation.ast import Access, AffineSubscript, IndexVar, Range
+from mlir_sparse.notation.linear import add, as_affine, multiply, scale
+from mlir_sparse.notation.numbers import INTEGER_RANGE, integer_value
+from mlir_sparse.notation.subscripts import parse_subscripts
+from mlir_sparse.text.cursor import Cursor
+from mlir_sparse.text.lexer import TokenKind
+
+__all__ = ["parse_where"]
+
+
+def parse_where(cursor: Cursor) -> tuple[tuple[Range, ...], tuple[Access, ...]]:
+    """Takes a `where` clause, if one comes next: its ranges, and the accesses that it says exist."""
+    ranges: list[Range] = []
+    exists: list[Access] = []
+    if not cursor.accept("where"):
+        return (), ()
+    while True:
+        if cursor.at("exists") and cursor.peek(1).kind is TokenKind.NAME and cursor.peek(1).text != "in":
+            cursor.take()
+            exists.append(_access(cursor))
+        else:
+            ranges.append(_range(cursor))
+        if not cursor.accept(","):
+            return tuple(ranges), tuple(exists)
+
+
+def _access(cursor: Cursor) -> Access:
+    name = cursor.expect_kind(TokenKind.NAME, "a tensor")
+    subscripts = parse_subscripts(cursor, name) if cursor.at("(", "[") else ()
+    return Access(name.text, subscripts, name.span.to(cursor.previous))
+
+
+def _range(cursor: Cursor) -> Range:
+    name = cursor.expect_kind(TokenKind.NAME, "an index variable and its range, as in `k in 0:2`, or `exists A(i)`")
+    cursor.expect("in", f"`in` and the range of `{name.text}`, as in `{name.text} in 0:2`")
+    low = _bound(cursor, name.text)
+    cursor.expect(":", f"`:` and the end of the range of `{name.text}`")
+    high = _bound(cursor, name.text)
+    return Range(IndexVar(name.text, name.span), low, high, name.span.to(cursor.previous))
+
+
+def _bound(cursor: Cursor, variable: str) -> AffineSubscript:
+    start = cursor.token.span
+    total = _product(cursor, variable)
+    while operator := cursor.accept("+", "-"):
+        product = _product(cursor, variable)
+        total = add(total, product if operator.text == "+" else scale(product, -1))
+    factors = (total.constant, *(factor for factor, _, _ in total.symbolic))
+    if any(factor not in INTEGER_RANGE for factor in factors):
+        cursor.fail("expected a bound with numbers of 64 bits, but got larger ones", start.to(cursor.previous))
+    return AffineSubscript((), total.constant, start.to(cursor.previous), total.symbolic)
+
+
+def _product(cursor: Cursor, variable: str) -> AffineSubscript:
+    product = _factor(cursor, variable)
+    while cursor.accept("*"):
+        found = multiply(product, _factor(cursor, variable))
+        assert found is not None, "bounds have no variables"
+        product = found
+    return product
+
+
+def _factor(cursor: Cursor, variable: str) -> AffineSubscript:
+    sign = 1
+    while operator := cursor.accept("-", "+"):
+        sign = -sign if operator.text == "-" else sign
+    token = cursor.token
+    if cursor.accept("("):
+        cursor.enter()
+        inner = _bound(cursor, variable)
+        cursor.leave()
+        cursor.expect(")")
+        return scale(inner, sign)
+    if token.kind is TokenKind.INTEGER:
+        cursor.take()
+        return as_affine(integer_value(cursor, token, sign))
+    if token.text in cursor.symbols:
+        cursor.take()
+        return AffineSubscript((), 0, symbolic=((sign, (token.text,), None),))
+    sizes = f" or one of the sizes {', '.join(sorted(cursor.symbols))}" if cursor.symbols else ""
+    way_out = "; only a comprehension `def ...` names sizes" if token.kind is TokenKind.NAME and not sizes else ""
+    cursor.fail(f"expected an integer{sizes} in the range of `{variable}`, but got {token.describe()}{way_out}")
