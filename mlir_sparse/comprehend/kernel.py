@@ -337,8 +337,10 @@ class ComprehensionKernel:
         if stage == "notation":
             return f"{self._explicit()}\n"
         mark = ";" if stage == "llvmir" else "#" if stage == "asm" else "//"
+        # What stands between modules of one text, for MLIR's tools (`--split-input-file`).
+        between = "// -----\n" if stage in ("linalg", "sparsified", "llvm") else "\n"
         statements = zip(self.comprehension.statements, self.kernels, strict=True)
-        return "\n".join(f"{mark} {statement}\n{kernel.ir(stage).rstrip()}\n" for statement, kernel in statements)
+        return between.join(f"{mark} {statement}\n{kernel.ir(stage)}" for statement, kernel in statements)
 
     def _explicit(self) -> Comprehension | Assignment:
         statements = tuple(map(with_explicit_sums, self.comprehension.statements))

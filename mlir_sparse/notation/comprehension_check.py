@@ -57,7 +57,8 @@ def _check_header(comprehension: Comprehension) -> None:
             seen.add(one.name)
     for parameter in comprehension.parameters:
         for output in comprehension.outputs:
-            if output.name == parameter.name and output.sizes not in (None, parameter.sizes):
+            both = output.name == parameter.name and output.dtype is not None
+            if both and (output.dtype, output.sizes) != (parameter.dtype, parameter.sizes):
                 message = f"expected one type for `{output.name}`, but got `{parameter}` and `{output}`"
                 _fail(comprehension, message, output.span)
 
