@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 from mlir_sparse import _native, lower, notation, pipeline, plan, runtime
@@ -58,7 +58,13 @@ class Build:
     @property
     def sparsifier(self) -> pipeline.Pipeline:
         """Returns the passes down to loops."""
-        return pipeline.sparsifier(self.lanes)
+        return pipeline.sparsifier(self.lanes, "assemble" if self.inserts else None)
+
+    @property
+    def inserts(self) -> bool:
+        """Returns whether some loops have a sparse result."""
+        generics = (step for step in self.program.steps if isinstance(step, plan.Generic))
+        return any(self.program.type_of(step.result).encoding is not None for step in generics)
 
     @property
     def passes(self) -> pipeline.Pipeline:
@@ -150,11 +156,13 @@ def _native_stage(
 def _call_stage(function: lower.Function, program: plan.Program, addresses: Mapping[str, int]) -> runtime.Call:
     step, output = function.step, program.type_of(function.step.result)
     parameters = [_parameter(access, program.type_of(access.tensor), step.loops) for access in function.operands]
-    result = _native.Result.dense()
+    result, buffers = _native.Result.dense(), None
     if output.encoding is None:
         parameters.append(_parameter(step.target, output, step.loops))
     else:
-        result = _native.Result.sparse(output.encoding.lvl_rank, runtime.buffer_dtypes(output.encoding, output.dtype))
+        buffers = runtime.Buffers(output.encoding, output.dtype, step.gathers)
+        dtypes = runtime.argument_dtypes(output.encoding, output.dtype, gathers=step.gathers)
+        result = _native.Result.sparse(dtypes)
     launcher = _native.Launcher(addresses[function.name], parameters, result, len(step.loops))
     return runtime.Call(
         launcher,
@@ -166,7 +174,8 @@ def _call_stage(function: lower.Function, program: plan.Program, addresses: Mapp
         output.dtype,
         output.encoding,
         step.meeting is plan.Meeting.CONTINUE,
-        step.gathers,
+        buffers,
+        partial(plan.most_entries, step),
     )
 
 

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +17,6 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
-#include "memory.hpp"
 #include "module.hpp"
 
 namespace py = pybind11;
@@ -105,8 +103,7 @@ struct Parameter {
 
 struct Result {
   bool sparse;
-  std::size_t level_rank;           // of a sparse result
-  std::vector<py::dtype> buffers;   // of a sparse result, in the order of the convention
+  std::vector<py::dtype> buffers;  // of a sparse result: its buffers, those of a workspace, the control
 };
 
 constexpr std::int64_t kUnknown = -1;
@@ -126,34 +123,69 @@ class Launcher {
 
   // Returns the output, or None where an argument is not as it must be.
   py::object operator()(const py::tuple &arguments, py::object out) {
-    const std::size_t count = parameters_.size() - (result_.sparse ? 0 : 1);
-    if (arguments.size() != count || (result_.sparse && !out.is_none())) return py::none();
+    Bound bound(*this);
+    if (result_.sparse || !take_all(arguments, parameters_.size() - 1, bound)) return py::none();
+    if (out.is_none()) {
+      if (!allocate(bound.extents, out)) return py::none();
+    }
+    Operand *unused = nullptr;
+    py::array &array = bound.arrays.back();
+    if (!take(parameters_.back(), out, unused, array, bound.keep)) return py::none();
+    if (!array.writeable() || !bind(parameters_.back(), nullptr, array, bound.extents)) return py::none();
+    if (overlaps(bound.operands, bound.arrays) || !within(bound)) return py::none();
+    return call_dense(bound, std::move(out));
+  }
 
-    std::vector<std::int64_t> extents(variables_, kUnknown);
-    std::vector<Operand *> operands(parameters_.size(), nullptr);
-    // Null until taken: a default py::array is a new NumPy array.
-    std::vector<py::array> arrays(parameters_.size(), py::reinterpret_steal<py::array>(py::handle()));
-    // Attributes of tensors are read through `keep`, which holds what they return until the call is over.
-    std::vector<py::object> keep;
-    for (std::size_t p = 0; p < count; ++p) {
-      py::handle argument = PyTuple_GET_ITEM(arguments.ptr(), static_cast<py::ssize_t>(p));
-      if (!take(parameters_[p], argument, operands[p], arrays[p], keep)) return py::none();
-      if (!bind(parameters_[p], operands[p], arrays[p], extents)) return py::none();
+  // Fills the buffers of a sparse result; returns whether the arguments were as they must be.
+  bool fill(const py::tuple &arguments, const std::vector<py::array> &buffers) {
+    Bound bound(*this);
+    if (!result_.sparse || !take_all(arguments, parameters_.size(), bound) || !within(bound)) return false;
+    if (buffers.size() != result_.buffers.size()) return false;
+    std::vector<Descriptor1> descriptors;
+    descriptors.reserve(buffers.size());
+    for (std::size_t b = 0; b < buffers.size(); ++b) {
+      const py::array &buffer = buffers[b];
+      if (buffer.ndim() != 1 || !(buffer.flags() & py::array::c_style)) return false;
+      if (!buffer.dtype().equal(result_.buffers[b])) return false;
+      void *data = const_cast<void *>(buffer.data());
+      descriptors.push_back({data, data, 0, buffer.shape(0), 1});
     }
-    if (!result_.sparse) {
-      if (out.is_none()) {
-        if (!allocate(extents, out)) return py::none();
-      }
-      Operand *unused = nullptr;
-      if (!take(parameters_.back(), out, unused, arrays.back(), keep)) return py::none();
-      if (!arrays.back().writeable() || !bind(parameters_.back(), nullptr, arrays.back(), extents)) return py::none();
-      if (overlaps(operands, arrays)) return py::none();
-    }
-    if (!within(operands, arrays, extents)) return py::none();
-    return result_.sparse ? call_sparse(operands, arrays) : call_dense(operands, arrays, std::move(out));
+    std::vector<std::int64_t> words;
+    std::vector<void *> pointers, packed;
+    pack(bound, words, pointers, packed);
+    std::vector<Descriptor1 *> addresses;
+    for (Descriptor1 &descriptor : descriptors) addresses.push_back(&descriptor);
+    for (Descriptor1 *&address : addresses) packed.push_back(&address);
+    py::gil_scoped_release release;
+    function_(packed.data());
+    return true;
   }
 
  private:
+  // The arguments of one call.
+  struct Bound {
+    explicit Bound(const Launcher &launcher)
+        : extents(launcher.variables_, kUnknown),
+          operands(launcher.parameters_.size(), nullptr),
+          arrays(launcher.parameters_.size(), py::reinterpret_steal<py::array>(py::handle())) {}
+    std::vector<std::int64_t> extents;
+    std::vector<Operand *> operands;
+    // Null until taken: a default py::array is a new NumPy array.
+    std::vector<py::array> arrays;
+    // Attributes of tensors are read through `keep`, which holds what they return until the call is over.
+    std::vector<py::object> keep;
+  };
+
+  bool take_all(const py::tuple &arguments, std::size_t count, Bound &bound) const {
+    if (arguments.size() != count) return false;
+    for (std::size_t p = 0; p < count; ++p) {
+      py::handle argument = PyTuple_GET_ITEM(arguments.ptr(), static_cast<py::ssize_t>(p));
+      if (!take(parameters_[p], argument, bound.operands[p], bound.arrays[p], bound.keep)) return false;
+      if (!bind(parameters_[p], bound.operands[p], bound.arrays[p], bound.extents)) return false;
+    }
+    return true;
+  }
+
   static bool take(const Parameter &parameter, py::handle argument, Operand *&operand, py::array &array,
                    std::vector<py::object> &keep) {
     if (parameter.sparse) {
@@ -199,13 +231,12 @@ class Launcher {
   }
 
   // Checks that subscripts which are no plain variable stay inside their dimension.
-  bool within(const std::vector<Operand *> &operands, const std::vector<py::array> &arrays,
-              const std::vector<std::int64_t> &extents) const {
+  bool within(const Bound &bound) const {
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
       for (std::size_t d = 0; d < parameters_[p].subscripts.size(); ++d) {
         const Subscript &subscript = parameters_[p].subscripts[d];
         if (subscript.is_variable()) continue;
-        if (!inside(subscript, size_of(operands[p], arrays[p], d), extents)) return false;
+        if (!inside(subscript, size_of(bound.operands[p], bound.arrays[p], d), bound.extents)) return false;
       }
     }
     return true;
@@ -247,14 +278,15 @@ class Launcher {
   }
 
   // Lays the arguments out; `words` and `pointers` hold the dense descriptors and must live until the call returns.
-  void pack(const std::vector<Operand *> &operands, const std::vector<py::array> &arrays,
-            std::vector<std::int64_t> &words, std::vector<void *> &pointers, std::vector<void *> &packed) const {
+  void pack(const Bound &bound, std::vector<std::int64_t> &words, std::vector<void *> &pointers,
+            std::vector<void *> &packed) const {
+    const std::vector<py::array> &arrays = bound.arrays;
     words.resize(words_ + 1);
     pointers.resize(parameters_.size() + 1);
     std::size_t at = 0;
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
-      if (operands[p]) {
-        operands[p]->append_to(packed);
+      if (bound.operands[p]) {
+        bound.operands[p]->append_to(packed);
         continue;
       }
       const std::size_t rank = parameters_[p].subscripts.size();
@@ -274,47 +306,19 @@ class Launcher {
     }
   }
 
-  py::object call_dense(const std::vector<Operand *> &operands, const std::vector<py::array> &arrays,
-                        py::object out) const {
+  py::object call_dense(const Bound &bound, py::object out) const {
     std::vector<std::int64_t> words;
     std::vector<void *> pointers, packed;
     // The function returns the descriptor of `out` once more; nobody needs it.
     std::vector<std::int64_t> ignored(4 + 2 * parameters_.back().subscripts.size());
     void *result = ignored.data();
     packed.push_back(&result);
-    pack(operands, arrays, words, pointers, packed);
+    pack(bound, words, pointers, packed);
     {
       py::gil_scoped_release release;
       function_(packed.data());
     }
     return out;
-  }
-
-  // Returns (level sizes, buffers); the buffers own their memory.
-  py::object call_sparse(const std::vector<Operand *> &operands, const std::vector<py::array> &arrays) const {
-    const std::size_t count = result_.buffers.size();
-    std::vector<std::int64_t> storage(count * 5 + result_.level_rank + count);
-    std::vector<std::int64_t> words;
-    std::vector<void *> pointers, packed;
-    void *result = storage.data();
-    packed.push_back(&result);
-    pack(operands, arrays, words, pointers, packed);
-    {
-      py::gil_scoped_release release;
-      function_(packed.data());
-    }
-    const std::int64_t *sizes = storage.data() + count * 5;
-    const std::int64_t *used = sizes + result_.level_rank;
-    py::tuple level_sizes(result_.level_rank), buffers(count);
-    for (std::size_t l = 0; l < result_.level_rank; ++l) level_sizes[l] = py::int_(sizes[l]);
-    for (std::size_t b = 0; b < count; ++b) {
-      Descriptor1 descriptor;
-      std::memcpy(&descriptor, storage.data() + b * 5, sizeof descriptor);
-      char *data = static_cast<char *>(descriptor.aligned) + descriptor.offset * result_.buffers[b].itemsize();
-      buffers[b] = adopt(descriptor.allocated, data, static_cast<std::size_t>(descriptor.size),
-                         static_cast<std::size_t>(used[b]), result_.buffers[b]);
-    }
-    return py::make_tuple(level_sizes, buffers);
   }
 
   Packed function_;
@@ -355,18 +359,19 @@ void register_launch(py::module_ &module) {
           py::arg("dtype"), py::arg("subscripts"));
 
   py::class_<Result>(module, "Result", "What a kernel returns.")
-      .def_static("dense", [] { return Result{false, 0, {}}; })
+      .def_static("dense", [] { return Result{false, {}}; })
       .def_static(
           "sparse",
-          [](std::size_t level_rank, std::vector<py::dtype> buffers) {
-            return Result{true, level_rank, std::move(buffers)};
+          [](std::vector<py::dtype> buffers) {
+            return Result{true, std::move(buffers)};
           },
-          py::arg("level_rank"), py::arg("buffers"));
+          py::arg("buffers"));
 
   py::class_<Launcher>(module, "Launcher", "A compiled kernel at an address, and what its arguments must be.")
       .def(py::init<std::uintptr_t, std::vector<Parameter>, Result, int>(), py::arg("address"), py::arg("parameters"),
            py::arg("result"), py::arg("variables"))
-      .def("__call__", &Launcher::operator(), py::arg("arguments"), py::arg("out") = py::none());
+      .def("__call__", &Launcher::operator(), py::arg("arguments"), py::arg("out") = py::none())
+      .def("fill", &Launcher::fill, py::arg("arguments"), py::arg("buffers"));
 }
 
 }  // namespace mlir_sparse

@@ -1,4 +1,4 @@
-// Ownership of memory that compiled code allocated with malloc.
+// Memory of results: reserved for what they may come to, given back beyond what they did, freed by its owner.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,12 @@
 
 namespace mlir_sparse {
 
-// Wraps `length` items at `data` as a NumPy array that frees `allocated` when the last view of it dies. Memory beyond
-// the used length goes back to the allocator when there is much of it: compiled code grows its buffers by doubling.
-pybind11::array adopt(void *allocated, void *data, std::size_t capacity, std::size_t length,
-                      const pybind11::dtype &dtype);
+// Returns an array of items that nobody has written. Much memory is reserved as addresses only: the system gives a page
+// when it is first touched, so that room for more than there will be costs nothing. Throws std::bad_alloc.
+pybind11::array reserve(std::size_t length, const pybind11::dtype &dtype, bool zeroed);
+
+// Returns the first items of an array from `reserve` as an array of their own, which owns the memory from now on. The
+// rest goes back to the system where it is worth it. The array given is not to be used again.
+pybind11::array trim(const pybind11::array &array, std::size_t length);
 
 }  // namespace mlir_sparse

@@ -3,13 +3,14 @@
 from mlir_sparse.pipeline.cpu import cpu
 from mlir_sparse.pipeline.isolate import compile_module, warm_up
 from mlir_sparse.pipeline.passes import Pass, Pipeline
-from mlir_sparse.pipeline.sparsifier import sparsifier
+from mlir_sparse.pipeline.sparsifier import Results, sparsifier
 from mlir_sparse.pipeline.target import cpu_features, vector_lanes
 from mlir_sparse.pipeline.trace import Snapshot, Trace, trace_module
 
 __all__ = [
     "Pass",
     "Pipeline",
+    "Results",
     "Snapshot",
     "Trace",
     "compile_module",

@@ -6,6 +6,7 @@ import io
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context, parse_module
+from mlir_sparse.pipeline.own import run_passes
 
 __all__ = ["Outcome", "Request", "run_here"]
 
@@ -37,13 +38,13 @@ def run_here(module: bytes | str, pipeline: str, *, as_text: bool = False) -> Ou
 
     Args:
         module: bytecode or text.
-        pipeline: a pipeline in MLIR's syntax.
+        pipeline: a pipeline in MLIR's syntax, which may name passes of this package.
         as_text: whether to return text instead of bytecode.
     """
     try:
         with mlir_context():
             parsed = parse_module(module)
-            bindings().module("passmanager").PassManager.parse(pipeline).run(parsed.operation)
+            run_passes(parsed, pipeline)
             if as_text:
                 return Outcome(str(parsed).encode())
             buffer = io.BytesIO()

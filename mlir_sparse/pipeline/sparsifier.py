@@ -2,33 +2,62 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from mlir_sparse.pipeline.passes import Pass, Pipeline
 
-__all__ = ["sparsifier"]
+__all__ = ["Results", "sparsifier"]
+
+# How sparse results are written: laid out, or as values into a structure that is given; None without such results.
+Results = Literal["assemble", "compute"] | None
+
+_STRATEGIES = (("parallelization-strategy", "none"), ("sparse-emit-strategy", "functional"))
+_GENERALIZE = Pass("linalg-generalize-named-ops", "the sparsifier matches linalg.generic only", on_functions=True)
+_CLEANING = (
+    Pass("sparse-storage-specifier-to-llvm", "level sizes and used lengths become a struct"),
+    Pass("canonicalize", "dead conversions block the passes below", on_functions=True),
+    Pass("cse", "address computations are repeated a level", on_functions=True),
+)
 
 
-def sparsifier(vector_length: int = 0) -> Pipeline:
+def sparsifier(vector_length: int = 0, results: Results = None) -> Pipeline:
     """Returns the pipeline that sparsifies and bufferizes, in code-generation mode.
 
     Args:
         vector_length: lanes of the vectorised innermost loop; 0 leaves loops scalar.
+        results: how sparse results are written, where there are any.
     """
-    return Pipeline(
-        (
-            Pass("linalg-generalize-named-ops", "the sparsifier matches linalg.generic only", on_functions=True),
-            Pass(
-                "sparsification-and-bufferization",
-                "co-iteration loops over level storage; `none`, because the strategies ignore iterator types",
-                (
-                    ("enable-gpu-libgen", False),
-                    ("enable-simd-index32", True),
-                    ("parallelization-strategy", "none"),
-                    ("sparse-emit-strategy", "functional"),
-                    ("vl", vector_length),
-                ),
-            ),
-            Pass("sparse-storage-specifier-to-llvm", "level sizes and used lengths become a struct"),
-            Pass("canonicalize", "dead conversions block the passes below", on_functions=True),
-            Pass("cse", "address computations are repeated a level", on_functions=True),
-        )
+    if results is not None:
+        return Pipeline((_GENERALIZE, *_with_sparse_results(vector_length, results), *_CLEANING))
+    whole = Pass(
+        "sparsification-and-bufferization",
+        "co-iteration loops over level storage; `none`, because the strategies ignore iterator types",
+        (("enable-gpu-libgen", False), ("enable-simd-index32", True), *_STRATEGIES, ("vl", vector_length)),
+    )
+    return Pipeline((_GENERALIZE, whole, *_CLEANING))
+
+
+def _with_sparse_results(vector_length: int, results: Literal["assemble", "compute"]) -> tuple[Pass, ...]:
+    """Returns the passes of `sparsification-and-bufferization` one by one, with ours where insertions are seen."""
+    lanes = (("vl", vector_length), ("enable-simd-index32", True))
+    vectorization = (Pass("sparse-vectorization", "innermost loops of dense results", lanes),) if vector_length else ()
+    boundaries = (
+        ("bufferize-function-boundaries", True),
+        ("function-boundary-type-conversion", "identity-layout-map"),
+    )
+    return (
+        Pass("pre-sparsification-rewrite", "casts and trivial generics that loops need not be made of"),
+        Pass("empty-tensor-to-alloc-tensor", "the result that is inserted into", on_functions=True),
+        Pass("sparse-reinterpret-map", "subscripts become those of levels"),
+        Pass("sparsification", "co-iteration loops; `none`, because the strategies ignore iterator types", _STRATEGIES),
+        Pass(
+            "assemble-sparse-results",
+            "insertions become stores to buffers of the caller's; code generation would grow its own by calls",
+            (("mode", results),),
+        ),
+        Pass("loop-invariant-code-motion", "what only outer loops change is read there"),
+        *vectorization,
+        Pass("sparse-tensor-codegen", "operands become their buffers"),
+        Pass("canonicalize", "what is left of tensors has no use", on_functions=True),
+        Pass("one-shot-bufferize", "dense tensors become buffers", boundaries),
     )

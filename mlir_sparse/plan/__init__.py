@@ -1,5 +1,6 @@
 """Kernel to Program: steps that the sparsifier is known to take, and why each is there."""
 
+from mlir_sparse.plan.bound import most_entries
 from mlir_sparse.plan.explain import explain
 from mlir_sparse.plan.planner import plan
 from mlir_sparse.plan.program import Conversion, Extent, Frame, Generic, LevelView, Meeting, Program, Step
@@ -17,6 +18,7 @@ __all__ = [
     "Step",
     "explain",
     "is_native",
+    "most_entries",
     "plan",
     "regions_of",
 ]

@@ -1,11 +1,13 @@
 """Compiled modules and level storage to level storage."""
 
-from mlir_sparse.runtime.abi import buffer_dtypes, operand_of, type_id
+from mlir_sparse.runtime.abi import operand_of, type_id
 from mlir_sparse.runtime.ahead import LoadedModule, read_archive, write_archive
-from mlir_sparse.runtime.executable import Call, Convert, Executable, Extent, Stage, View, finish_sparse
+from mlir_sparse.runtime.executable import Call, Convert, Executable, Extent, Stage, View
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
+from mlir_sparse.runtime.results import Buffers, argument_dtypes
 
 __all__ = [
+    "Buffers",
     "Call",
     "CompiledModule",
     "Convert",
@@ -14,9 +16,8 @@ __all__ = [
     "LoadedModule",
     "Stage",
     "View",
+    "argument_dtypes",
     "assembly",
-    "buffer_dtypes",
-    "finish_sparse",
     "llvm_ir",
     "operand_of",
     "read_archive",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +16,12 @@ from mlir_sparse.errors import OperandError, WidthError
 from mlir_sparse.runtime.abi import operand_of, sparse_result
 from mlir_sparse.runtime.ahead import LoadedModule
 from mlir_sparse.runtime.jit import CompiledModule
+from mlir_sparse.runtime.results import Buffers, assemble
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.widths import check_width
 
-__all__ = ["Call", "Convert", "Executable", "Extent", "Stage", "View", "finish_sparse"]
+__all__ = ["Call", "Convert", "Executable", "Extent", "Stage", "View"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -40,7 +41,9 @@ class Call:
         dtype: the result's element type.
         encoding: the result's storage; None for a dense array.
         continues: whether it adds to what the result holds.
-        gathers: whether rows of a sparse result are gathered in a workspace before they are stored.
+        buffers: how a sparse result is laid out; None for a dense one.
+        bound: returns a number that the entries of a sparse result do not exceed, from the entries of the sparse
+            operands and the extents of the index variables.
     """
 
     launcher: _native.Launcher
@@ -52,7 +55,8 @@ class Call:
     dtype: DType
     encoding: Encoding | None
     continues: bool
-    gathers: bool
+    buffers: Buffers | None
+    bound: Callable[[Mapping[str, int], Mapping[str, int]], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,29 +169,28 @@ def _call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int]) 
     )
     if stage.encoding is None:
         return _call_dense(stage, ready, values.get(stage.result), extents, frames)
-    _check_room(stage, stage.encoding, tuple(extents[variable] for variable in stage.variables))
-    returned = stage.launcher(ready)
-    if returned is None:
+    assert stage.buffers is not None
+    shape = tuple(extents[variable] for variable in stage.variables)
+    sizes = stage.encoding.level_sizes(shape)
+    _check_coordinates(stage.encoding, sizes)
+    _check_room(stage.buffers, sizes, shape)
+    named = zip(stage.operands, arguments, strict=True)
+    entries = {name: value.nse for name, value in named if isinstance(value, SparseTensor)}
+    buffers = assemble(stage.launcher, stage.buffers, ready, sizes, stage.bound(entries, extents))
+    if buffers is None:
         raise _refused(stage)
-    return finish_sparse(stage.encoding, *returned)
+    _check_positions(stage.encoding, len(buffers[-1]))
+    return sparse_result(stage.encoding, sizes, buffers)
 
 
-def finish_sparse(encoding: Encoding, level_sizes: Sequence[int], buffers: Sequence[Array]) -> SparseTensor:
-    """Returns a kernel's sparse result as a tensor.
-
-    Raises:
-        WidthError: when the result has more entries than its positions can count, or a longer axis than its
-            coordinates can.
-    """
-    _check_coordinates(encoding, level_sizes)
+def _check_positions(encoding: Encoding, entries: int) -> None:
+    # Compiled code cuts positions off at their width, so that only their number tells what they were.
     width = encoding.pos_width or 64
-    entries = len(buffers[-1])
     if entries >= 1 << min(width, 63) or (width == 32 and entries >= 1 << 31):
         raise WidthError(
             f"expected at most {(1 << min(width, 31)) - 1} entries with posWidth = {width}, but got {entries} "
             f"in the result: ask for a wider posWidth with out="
         )
-    return sparse_result(encoding, level_sizes, buffers)
 
 
 def _check_coordinates(encoding: Encoding, level_sizes: Sequence[int]) -> None:
@@ -199,16 +202,11 @@ def _check_coordinates(encoding: Encoding, level_sizes: Sequence[int]) -> None:
             check_width("crdWidth", encoding.crd_width, size - 1)
 
 
-def _check_room(stage: Call, encoding: Encoding, shape: tuple[int, ...]) -> None:
-    """Refuses results whose loops allocate more than there is: compiled code does not look at what malloc returns.
-
-    Positions below dense levels are allocated whole, and so is the workspace that a
-    row of the result may be gathered in: a value, a mark and a coordinate for each of its places.
-    """
-    sizes = encoding.level_sizes(shape)
-    depth = next(level for level, kind in enumerate(encoding.level_types) if kind.has_positions)
-    positions = (math.prod(sizes[:depth]) + 1) * (encoding.pos_width or 64) // 8
-    workspace = sizes[-1] * (stage.dtype.itemsize + 1 + 8) if stage.gathers else 0
+def _check_room(buffers: Buffers, sizes: Sequence[int], shape: tuple[int, ...]) -> None:
+    """Refuses results whose positions and workspace, which are allocated whole, are more than there is."""
+    encoding = buffers.encoding
+    positions = (math.prod(sizes[: buffers.depth]) + 1) * (encoding.pos_width or 64) // 8
+    workspace = sizes[-1] * (buffers.dtype.itemsize + 1) if buffers.gathers else 0
     check_fits(positions + workspace, f"the loops over a result of shape {shape} in {encoding.map_text()}")
 
 

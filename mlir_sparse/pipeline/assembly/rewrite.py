@@ -1,0 +1,177 @@
+"""The pass over a module: functions with a sparse result become functions that fill buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.assembly.chain import Carrier, Chain, find_chain
+from mlir_sparse.pipeline.assembly.layout import append_arguments
+from mlir_sparse.pipeline.assembly.merge import arrange_merges
+from mlir_sparse.pipeline.assembly.workspace import Workspace
+from mlir_sparse.pipeline.assembly.writer import Computing, Laying, Writer
+
+__all__ = ["MODES", "assemble_sparse_results"]
+
+# What a function does with its result: lays it out, or computes values into a structure that is given.
+MODES: Mapping[str, type[Writer]] = {"assemble": Laying, "compute": Computing}
+
+
+def assemble_sparse_results(module: Any, options: Mapping[str, str]) -> None:
+    """Rewrites the functions of a sparsified module that have a sparse result.
+
+    Args:
+        module: the module, in place.
+        options: `mode`, one of MODES.
+
+    Raises:
+        ValueError: for a result that is not made by insertion.
+    """
+    for op in module.body.operations:
+        if op.operation.name != "func.func":
+            continue
+        if find_chain(op.operation) is None:
+            _own_buffers(op.operation)
+        else:
+            _rewrite(op.operation, MODES[options["mode"]])
+
+
+def _own_buffers(function: Any) -> None:
+    """Says of the tensors that the sparsifier read back from buffers that nothing else shares them.
+
+    It wrote to the buffers of arguments, which the caller keeps apart; the passes that turn tensors
+    into memory take no tensor of which that is not said.
+    """
+    ir = bindings().ir
+
+    def visit(op: Any) -> Any:
+        if op.name == "bufferization.to_tensor":
+            op.attributes["restrict"] = op.attributes["writable"] = ir.UnitAttr.get()
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+
+
+def _rewrite(function: Any, mode: type[Writer]) -> None:
+    ir = bindings().ir
+    sometimes = arrange_merges(function)
+    chain = find_chain(function)
+    assert chain is not None
+    block = function.regions[0].blocks[0]
+    closes = _closes(chain)
+    with ir.InsertionPoint.at_block_begin(block):
+        kind = ir.RankedTensorType(chain.start.type)
+        result = append_arguments(block, kind, gathers=bool(chain.expands))
+        writer = mode(result)
+    for op in chain.sizes:
+        _replace_size(op, result.sizes)
+    start = chain.start.owner
+    chain.start.replace_all_uses_with(writer.start)
+    for value in chain.values:
+        if value != chain.start:
+            value.set_type(code.index_type())
+    for op in chain.inserts:
+        with ir.InsertionPoint(op):
+            value, count, *coordinates = op.operands
+            holds = next((condition for insert, condition in sometimes if insert == op), None)
+            _replace(op, writer.insert(count, value, coordinates, holds))
+    for op in chain.compresses:
+        with ir.InsertionPoint(op):
+            _, _, _, touched, count, *coordinates = op.operands
+            _replace(op, writer.compress(count, touched, coordinates))
+    for op in chain.expands:
+        _replace_workspace(op, Workspace(result.workspace), ordered=mode is Laying)
+    for level, carrier, coordinates in closes:
+        with ir.InsertionPoint(carrier.end):
+            writer.close(level, coordinates, carrier.entry, carrier.end.operands[carrier.place])
+    gaps = any(level < result.depth and not carrier.covers for level, carrier, _ in closes)
+    _finish(function, chain, writer, gaps)
+    start.erase()
+    _unmark(function)
+
+
+def _closes(chain: Chain) -> list[tuple[int, Carrier, Sequence[Any]]]:
+    """Returns each loop over a level above the last, with that level and the coordinates there.
+
+    Raises:
+        ValueError: where a loop does not stay at one coordinate of its level.
+    """
+    found: dict[Any, tuple[int, Carrier, Sequence[Any]]] = {}
+    for op in (*chain.inserts, *chain.compresses):
+        inserts = op.name == "tensor.insert"
+        coordinates = list(op.operands)[2 if inserts else 5 :]
+        above = coordinates[:-1] if inserts else coordinates
+        for level, carrier in enumerate(chain.around(op)[: len(above)]):
+            here = above[: level + 1]
+            known = found.setdefault(carrier.entry, (level, carrier, here))
+            if known[0] != level or list(known[2]) != here:
+                raise ValueError(f"expected one coordinate of level {level} in each turn of its loop, but got two")
+    return list(found.values())
+
+
+def _replace(op: Any, value: Any) -> None:
+    op.results[0].replace_all_uses_with(value)
+    op.erase()
+
+
+def _replace_size(op: Any, sizes: Sequence[Any]) -> None:
+    """Reads a size of the result, of a level or of a dimension that is one, from the control."""
+    level = op.operands[1].owner
+    if level.name != "arith.constant":
+        raise ValueError(f"expected a constant level, but got {level.name}")
+    _replace(op, sizes[bindings().ir.IntegerAttr(level.attributes["value"]).value])
+
+
+def _replace_workspace(op: Any, workspace: Workspace, *, ordered: bool) -> None:
+    """Reads and writes the workspace instead of the buffers of `sparse_tensor.expand`."""
+    ir = bindings().ir
+    values, filled, added, count = op.results
+    for use in list(filled.uses):
+        user = use.owner.operation
+        with ir.InsertionPoint(user):
+            if user.name == "memref.load":
+                _replace(user, workspace.has(user.operands[1]))
+            elif user.name == "memref.store":
+                workspace.mark(user.operands[2], ordered=ordered)
+                user.erase()
+            else:
+                raise ValueError(f"expected loads and stores of a workspace, but got {user.name}")
+    for use in list(added.uses):
+        use.owner.operation.erase()
+    values.replace_all_uses_with(workspace.values)
+    with ir.InsertionPoint(op):
+        count.replace_all_uses_with(code.constant(0))
+    op.erase()
+
+
+def _finish(function: Any, chain: Chain, writer: Writer, gaps: bool) -> None:
+    """Ends the function with the number of entries instead of a tensor."""
+    ir = bindings().ir
+    for op in chain.ends:
+        if op.name != "func.return":
+            op.results[0].replace_all_uses_with(op.operands[0])
+    block = function.regions[0].blocks[0]
+    *_, last = block.operations
+    with ir.InsertionPoint(last):
+        writer.finish(last.operation.operands[0], gaps=gaps)
+        ir.Operation.create("func.return")
+    last.operation.erase()
+    for op in chain.ends:
+        if op.name != "func.return":
+            op.erase()
+    kinds = [argument.type for argument in block.arguments]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
+
+
+def _unmark(function: Any) -> None:
+    """Takes the mark off the loops that the vectoriser goes by: it would take a count of entries for a sum."""
+    ir = bindings().ir
+
+    def visit(op: Any) -> Any:
+        if "Emitted from" in op.attributes:
+            del op.attributes["Emitted from"]
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)

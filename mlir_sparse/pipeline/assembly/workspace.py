@@ -1,0 +1,124 @@
+"""A row of a sparse result while it is summed up: an array of values, and a tree of bits over it.
+
+A bit says that a coordinate has an entry; a bit of the tree's second level says that
+a word of bits is not 0, one of the third the same of the second. Walking down from
+the top meets the entries in order, so that nothing is sorted, and costs what the row
+has entries and the top has words: one for every 262144 coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.assembly import code
+
+__all__ = ["Workspace"]
+
+_BITS = 6  # 64 to a word
+
+
+class Workspace:
+    """The workspace of a function.
+
+    Args:
+        buffers: values, then the levels of bits from the lowest: all 0 between rows.
+    """
+
+    def __init__(self, buffers: Sequence[Any]) -> None:
+        self.values, *self.levels = buffers
+
+    def has(self, coordinate: Any) -> Any:
+        """Returns whether a coordinate has an entry."""
+        word = code.load(self.levels[0], _word(coordinate))
+        return code.operation("arith.trunci", _truth(), code.bits_of("shrui", word, _place(coordinate)))
+
+    def mark(self, coordinate: Any, *, ordered: bool) -> None:
+        """Notes that a coordinate has an entry, which it had not.
+
+        Args:
+            coordinate: the coordinate.
+            ordered: whether entries will be asked for in order, and not one by one.
+        """
+        self._mark(coordinate, 0, len(self.levels) if ordered else 1)
+
+    def _mark(self, coordinate: Any, level: int, height: int) -> None:
+        bits, at = self.levels[level], _word(coordinate)
+        word = code.load(bits, at)
+        code.store(code.bits_of("ori", word, _bit(coordinate)), bits, at)
+        if level + 1 < height:
+            empty = code.compare("eq", word, code.integer(0, code.word_type()))
+            code.branch(empty, lambda: self._mark(at, level + 1, height))
+
+    def take(self, coordinate: Any) -> Any:
+        """Returns the value of a coordinate that has an entry, and forgets the entry."""
+        bits, at = self.levels[0], _word(coordinate)
+        code.store(code.bits_of("xori", code.load(bits, at), _bit(coordinate)), bits, at)
+        return self._taken(coordinate)
+
+    def _taken(self, coordinate: Any) -> Any:
+        value = code.load(self.values, coordinate)
+        code.store(_zero(value.type), self.values, coordinate)
+        return value
+
+    def drain(self, carried: Any, visit: Callable[[Any, Any, Any], Any]) -> Any:
+        """Calls for every entry in order, which leaves the workspace empty.
+
+        Args:
+            carried: a value to pass from entry to entry.
+            visit: takes that value, the entry's value and its coordinate; returns the next carried value.
+
+        Returns:
+            the carried value after the last entry.
+        """
+        top = len(self.levels) - 1
+        ir = bindings().ir
+        width = ir.Operation.create(
+            "memref.dim", results=[code.index_type()], operands=[self.levels[top], code.constant(0)]
+        ).result
+        return code.loop(width, [carried], lambda at, count: [self._words(top, at, count, visit)])[0]
+
+    def _words(self, level: int, at: Any, carried: Any, visit: Callable[[Any, Any, Any], Any]) -> Any:
+        """Visits what a word of bits stands for, and clears the word."""
+        zero = code.integer(0, code.word_type())
+        word = code.load(self.levels[level], at)
+        code.store(zero, self.levels[level], at)
+        first = code.bits_of("shli", at, code.constant(_BITS))
+
+        def body(bits: Any, count: Any) -> list[Any]:
+            lowest = code.operation("math.cttz", bits.type, bits)
+            below = code.add(first, code.cut(lowest, code.index_type()))
+            rest = code.bits_of("andi", bits, code.add(bits, code.integer(-1, code.word_type())))
+            if level:
+                return [rest, self._words(level - 1, below, count, visit)]
+            return [rest, visit(count, self._taken(below), below)]
+
+        return code.value_after([word, carried], lambda bits, _: code.compare("ne", bits, zero), body)[1]
+
+
+def _truth() -> Any:
+    return bindings().ir.IntegerType.get_signless(1)
+
+
+def _word(coordinate: Any) -> Any:
+    return code.bits_of("shrui", coordinate, code.constant(_BITS))
+
+
+def _place(coordinate: Any) -> Any:
+    low = code.bits_of("andi", coordinate, code.constant((1 << _BITS) - 1))
+    return code.operation("arith.index_cast", code.word_type(), low)
+
+
+def _bit(coordinate: Any) -> Any:
+    return code.bits_of("shli", code.integer(1, code.word_type()), _place(coordinate))
+
+
+def _zero(kind: Any) -> Any:
+    ir = bindings().ir
+    if isinstance(kind, ir.ComplexType):
+        part = ir.FloatAttr.get(ir.ComplexType(kind).element_type, 0.0)
+        return code.operation("complex.constant", kind, value=ir.ArrayAttr.get([part, part]))
+    if isinstance(kind, ir.IntegerType):
+        return code.integer(0, kind)
+    return code.operation("arith.constant", kind, value=ir.FloatAttr.get(kind, 0.0))

@@ -1,0 +1,69 @@
+"""Passes of this package among MLIR's: the same syntax, the same place in a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.assembly import assemble_sparse_results
+
+__all__ = ["OWN_PASSES", "run_passes"]
+
+# What each does to a module, given its options.
+OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
+    "assemble-sparse-results": assemble_sparse_results,
+}
+_ANCHOR = "builtin.module("
+
+
+def run_passes(module: Any, pipeline: str) -> None:
+    """Runs a pipeline on a module, in place.
+
+    Args:
+        module: a Module of the current Context.
+        pipeline: passes in MLIR's syntax, those of OWN_PASSES among them.
+
+    Raises:
+        ValueError: for a pipeline that does not parse, or a module that a pass of ours does not take.
+        MLIRError: when a pass of MLIR's fails.
+    """
+    manager = bindings().module("passmanager").PassManager
+    for own, passes in _stretches(pipeline):
+        if own:
+            name, _, options = passes.partition("{")
+            pairs = (option.partition("=") for option in options.removesuffix("}").split())
+            OWN_PASSES[name](module, {key: value for key, _, value in pairs})
+            module.operation.verify()
+        else:
+            manager.parse(passes).run(module.operation)
+
+
+def _stretches(pipeline: str) -> Iterator[tuple[bool, str]]:
+    """Yields the pipeline in pieces: passes of ours one by one, and what stands between them as pipelines."""
+    if not (pipeline.startswith(_ANCHOR) and pipeline.endswith(")")):
+        yield False, pipeline
+        return
+    held: list[str] = []
+    for item in _items(pipeline[len(_ANCHOR) : -1]):
+        if item.partition("{")[0] not in OWN_PASSES:
+            held.append(item)
+            continue
+        if held:
+            yield False, f"{_ANCHOR}{','.join(held)})"
+        held = []
+        yield True, item
+    if held:
+        yield False, f"{_ANCHOR}{','.join(held)})"
+
+
+def _items(text: str) -> Iterator[str]:
+    """Yields what commas divide, those inside brackets apart."""
+    depth, start = 0, 0
+    for at, character in enumerate(text):
+        depth += (character in "({[") - (character in ")}]")
+        if character == "," and depth == 0:
+            yield text[start:at]
+            start = at + 1
+    if text:
+        yield text[start:]
