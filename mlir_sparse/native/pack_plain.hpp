@@ -9,6 +9,7 @@
 #include <exception>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -76,6 +77,9 @@ inline int64_t width_limit(int width) {
 // The same for buffers that are known to be of 32 or 64 bits.
 template <class F>
 auto with_wide(int width, F &&f) {
+  // Numbers of another width would be read as if they were wider, past the end of their buffer.
+  if (width != 32 && width != 64)
+    throw std::invalid_argument("expected 32 or 64 bits, but got " + std::to_string(width));
   return width == 32 ? f(int32_t{}) : f(int64_t{});
 }
 

@@ -70,10 +70,10 @@ def _rows_of_list(storage: LevelStorage, shape: tuple[int, ...], encoding: Encod
     assert crd is not None
     copied = given.level_order == encoding.level_order
     pos, columns, values = _native.rows_of_list(storage.level_sizes[0], listed, crd, storage.values, copied)
+    if not copied:
+        pos, columns, values = _native.transpose(sizes[0], pos, crd, storage.values)
     pos = pos.astype(width_dtype(resolved.pos_width), copy=False)
-    if copied:
-        return LevelStorage.from_buffers(resolved, sizes, (pos, columns, values))
-    return LevelStorage.from_buffers(resolved, sizes, _native.transpose(sizes[0], pos, crd, storage.values))
+    return LevelStorage.from_buffers(resolved, sizes, (pos, columns, values))
 
 
 def _list_entries(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None:
