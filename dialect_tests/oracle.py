@@ -472,6 +472,8 @@ def _read(access: Access, grid: _Grid) -> Array:
 def _coordinates(subscript: Subscript, grid: _Grid) -> Array:
     if isinstance(subscript, IndexVar):
         return grid.variable(subscript.name)
+    if isinstance(subscript, Access):
+        return _read(subscript, replace(grid, dtype=np.dtype(np.int64)))
     total: Array = np.full([1] * len(grid.axes), subscript.constant)
     for coefficient, variable in subscript.terms:
         total = total + coefficient * grid.variable(variable.name)
@@ -521,7 +523,14 @@ def _extents(assignment: Assignment, arrays: Mapping[str, Array], given: Mapping
 
 def _accesses(assignment: Assignment) -> Iterator[Access]:
     yield assignment.target
-    yield from (node for node in walk(assignment.value) if isinstance(node, Access))
+    yield from (access for node in walk(assignment.value) if isinstance(node, Access) for access in _nested(node))
+
+
+def _nested(access: Access) -> Iterator[Access]:
+    yield access
+    for subscript in access.subscripts:
+        if isinstance(subscript, Access):
+            yield from _nested(subscript)
 
 
 def _paired(access: Access, arrays: Mapping[str, Array]) -> list[tuple[Subscript, int]]:

@@ -29,6 +29,7 @@ from mlir_sparse.notation import (
     ReduceOp,
     Subscript,
     parse,
+    reads,
     walk,
 )
 
@@ -45,6 +46,7 @@ __all__ = [
     "needs_order",
     "notation_text",
     "operands",
+    "places",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -109,6 +111,20 @@ FAMILY = (
     "y(i) = x(i + k) * w(k)",
     "y(i) = x(2*i + 1)",
     "d(i) = A(i,i)",
+    "C(i,j) = T(i,i,j) + A(j,i)",
+    "C(i,j) = A(i + 1,2*j)",
+    "y(i) = A(2*i + 1,j) * x(j)",
+    "y(i) = x(I(i))",
+    "C(i,j) = x(J(i,j)) * A(i,j)",
+    "C(i,j) = A(I(i),j)",
+    "C(i,j) = A(j,I(i)) * B(i,j)",
+    "C(i,j) = A(I(i),K(j)) + B(i,j)",
+    "y(i) = A(I(i),i) + A(i,I(I(i)))",
+    "y(i) = A(I(i),j) * x(j)",
+    "y(i) = argmax(j : A(i,j))",
+    "C(i,j) = argmin(k : T(i,j,k))",
+    "y(i) = argmax(j : A(i,j) - B(i,j)) * x(i)",
+    "s = argmin(i : x(i))",
 )
 
 
@@ -147,6 +163,10 @@ def _literals() -> st.SearchStrategy[Literal]:
         st.floats(allow_nan=False, allow_infinity=False),
         st.complex_numbers(allow_nan=False, allow_infinity=False),
     ).map(Literal)
+
+
+# Axes that places are gathered from are at least as long.
+PLACES = 3
 
 
 @st.composite
@@ -285,9 +305,15 @@ def operands(
         reached = tuple(_reach(subscript, extents) for subscript in access.subscripts)
         known = shapes.get(access.tensor, reached)
         shapes[access.tensor] = tuple(max(pair) for pair in zip(known, reached, strict=True))
-    return {
-        name: dense_data(shape, dtype, density, seed + number) for number, (name, shape) in enumerate(shapes.items())
-    }
+    data = {}
+    for number, (name, shape) in enumerate(shapes.items()):
+        limits = [shapes[tensor][axis] for tensor, axis in _uses(assignment, name)]
+        data[name] = (
+            np.random.default_rng(seed + number).integers(0, min(limits), shape)
+            if limits
+            else dense_data(shape, dtype, density, seed + number)
+        )
+    return data
 
 
 @st.composite
@@ -330,10 +356,24 @@ def needs_order(assignment: Assignment) -> bool:
     return any(part in name for name in names for part in ("max", "min", "relu"))
 
 
+def places(assignment: Assignment) -> set[str]:
+    """Returns the tensors whose elements are places in others."""
+    subscripts = (subscript for access in _reads(assignment) for subscript in access.subscripts)
+    return {subscript.tensor for subscript in subscripts if isinstance(subscript, Access)}
+
+
+def _uses(assignment: Assignment, name: str) -> Iterator[tuple[str, int]]:
+    """Yields the tensors and axes in which a tensor's elements are places."""
+    for access in _reads(assignment):
+        for axis, subscript in enumerate(access.subscripts):
+            if isinstance(subscript, Access) and subscript.tensor == name:
+                yield access.tensor, axis
+
+
 def _reads(assignment: Assignment) -> Iterator[Access]:
     if assignment.op.reads_target:
         yield assignment.target
-    yield from (node for node in walk(assignment.value) if isinstance(node, Access))
+    yield from reads(assignment.value)
 
 
 def _classes(assignment: Assignment) -> dict[str, str]:
@@ -352,6 +392,8 @@ def _classes(assignment: Assignment) -> dict[str, str]:
 def _reach(subscript: Subscript, extents: Mapping[str, int]) -> int:
     if isinstance(subscript, IndexVar):
         return extents[subscript.name]
+    if isinstance(subscript, Access):
+        return PLACES
     ends = [c * max(0, extents[variable.name] - 1) for c, variable in subscript.terms if c > 0]
     return max(0, subscript.constant + sum(ends) + 1)
 

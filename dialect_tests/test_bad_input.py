@@ -148,9 +148,9 @@ EVALUATIONS: tuple[tuple[str, dict[str, Any], type[ms.SparseError], str | None, 
     (
         "y(i) = gama(x(i))",
         {"x": X},
-        ms.NotationSyntaxError,
-        "1:13",
-        "expected index variables in the subscripts of the tensor `gama`",
+        ms.UnknownTensorError,
+        "1:8",
+        "pass gama=... or tensors={'gama': ...}; as a function, the functions are abs",
     ),
     (SPMV, {"A": matrix(), "x": X, "out": "SparseVectr"}, ms.UnknownPresetError, "1:1", "did you mean SparseVector"),
     (

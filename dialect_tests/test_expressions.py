@@ -118,3 +118,68 @@ def test_formulas_compare() -> None:
     y[i] = ms.where((v[i] > 0) & ~(v[i] == 2), v[i], 0)
     assert y.assignment == ms.parse("y(i) = where(v(i) > 0 & !(v(i) == 2), v(i), 0)")
     assert ms.evaluate(y, v=np.array([-1.0, 1.0, 2.0])).tolist() == [0.0, 1.0, 0.0]
+
+
+ROWS, PLACES = np.array([2, 0, 0, 1]), np.array([[3, 0], [1, 1], [2, 0]])
+CUBE = np.where(np.arange(3 * 3 * 4).reshape(3, 3, 4) % 5 < 2, np.arange(3 * 3 * 4).reshape(3, 3, 4) - 9.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y(i) = x(I(i))",
+        "C(i,k) = x(P(i,k)) * 2",
+        "C(i,j) = A(I(i),j)",
+        "C(j,i) = A(I(i),j) * x(j)",
+        "y(i) = A(I(i),j) * x(j)",
+        "C(i,k) = A(i,P(i,k)) + B(i,P(i,k))",
+        "C(i,j) = T(I(i),2,j)",
+        "y(i) = T(I(i),I(I(i)),i)",
+        "d(i) = T(i,i,j) * x(j)",
+        "C(i,j) = T(i,i,j)",
+        "C(i,j) = A(i + 1,2*j + 1)",
+        "C(i,j) = A(2 - i,j) > B(i,j)",
+        "y(j) = A(2,j)",
+        "s = A(1,2)",
+        "y(i) = argmax(j : A(i,j))",
+        "y(j) = argmin(i : A(i,j) * B(i,j))",
+        "y(i) = argmax(j : A(i,j) + x(j)) * 0.5",
+        "s = argmin(j : x(j))",
+    ],
+)
+def test_picked_elements_and_positions(text: str) -> None:
+    data = {**DENSE, "T": CUBE, "I": ROWS, "P": PLACES}
+    expected = oracle.evaluate(text, data)
+    for formats in ({}, {"A": "CSR", "B": "COO", "T": "CSF"}, {"A": "CSC", "B": "BSR(2, 2)", "T": "COO"}):
+        operands = {
+            name: ms.tensor(data[name], formats[name]) if name in formats else data[name]
+            for name in ms.parse(text).inputs
+        }
+        result = ms.evaluate(text, tensors=operands)
+        result = result.to_numpy() if isinstance(result, ms.SparseTensor) else result
+        oracle.assert_close(result, expected, terms=16)
+        sparse = ms.compile(text, tensors=operands).explain()
+        assert " dense as A" not in sparse
+        assert " dense as T" not in sparse
+
+
+def test_places_out_of_range_are_refused_with_their_value() -> None:
+    for wrong, where in ((4, 1), (-1, 2)):
+        places = np.zeros(3, np.int64)
+        places[where] = wrong
+        with pytest.raises(ms.CoordinatesError) as caught:
+            ms.evaluate("y(i) = x(I(i))", x=x, I=places)
+        assert caught.value.message == (
+            f"expected I to hold positions of x, 0 to 3 (axis 0), but got {wrong} at ({where})"
+        )
+    with pytest.raises(ms.DTypeError, match="1:10: expected integers as the places to gather x from, but got f64 in I"):
+        ms.evaluate("y(i) = x(I(i))", x=x, I=x)
+
+
+def test_positions_are_the_first_and_count_what_is_not_stored() -> None:
+    rows = np.array([[0.0, -1.0, 0.0], [-1.0, -2.0, -1.0], [0.0, 0.0, 0.0], [np.nan, 2.0, np.nan], [1.0, 0.0, 1.0]])
+    for storage in ("CSR", "CSC", "COO"):
+        stored = ms.tensor(rows, storage)
+        for name, function in (("argmax", np.argmax), ("argmin", np.argmin)):
+            assert ms.evaluate(f"y(i) = {name}(j : A(i,j))", A=stored).tolist() == function(rows, axis=1).tolist()
+    assert ms.evaluate("y(i) = argmax(j : A(i,j))", A=np.zeros((2, 0))).tolist() == [0, 0]

@@ -17,7 +17,7 @@ from dialect_tests import oracle
 from dialect_tests.kernel_cases import check_storage
 from dialect_tests.strategies import KernelCase, assignments, encodings, kernels, operands
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.notation import Access, Assignment, walk
+from mlir_sparse.notation import Assignment, reads
 
 # Slices are views, and a batch is of rank 3: neither can be drawn and packed for every rank.
 WITHOUT = ("CSR_SLICE",)
@@ -63,7 +63,7 @@ def foreign_cases() -> st.SearchStrategy[StoredCase]:
 
 def _has_extents(assignment: Assignment) -> bool:
     """Returns whether an operand gives the extent of each of the target's variables."""
-    read = {index for node in walk(assignment.value) if isinstance(node, Access) for index in node.indices}
+    read = {index for access in reads(assignment.value) for index in access.indices}
     return read >= set(assignment.target.indices)
 
 

@@ -154,7 +154,7 @@ def _type_of(name: str, given: Any) -> TensorType:
 
 
 def _output(assignment: Assignment, types: Mapping[str, TensorType], out: Any, asked: Any) -> TensorType:
-    for access in (node for node in notation.walk(assignment.value) if isinstance(node, notation.Access)):
+    for access in notation.reads(assignment.value):
         if len(access.subscripts) != types[access.tensor].rank:
             break  # check_spec says so with a caret
     else:

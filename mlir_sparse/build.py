@@ -12,6 +12,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import IndexVar
+from mlir_sparse.tensor.pick import Gathered, Place, Sum
 
 __all__ = ["STAGES", "Build", "Stage"]
 
@@ -139,18 +140,41 @@ def _native_steps(program: plan.Program) -> str:
     )
 
 
-def _doing(step: plan.Conversion | plan.LevelView) -> str:
-    return "natively converted" if isinstance(step, plan.Conversion) else "levels of"
+def _doing(step: plan.Conversion | plan.LevelView | plan.Pick | plan.Position) -> str:
+    match step:
+        case plan.Conversion():
+            return "natively converted"
+        case plan.Pick(access=access):
+            return f"elements {access} of"
+        case plan.Position():
+            return "positions in"
+        case _:
+            return "levels of"
 
 
 def _native_stage(
-    step: plan.Conversion | plan.LevelView | plan.Extent, program: plan.Program
-) -> runtime.Convert | runtime.View | runtime.Extent:
+    step: plan.Conversion | plan.LevelView | plan.Extent | plan.Pick | plan.Position, program: plan.Program
+) -> runtime.Convert | runtime.View | runtime.Extent | runtime.Pick | runtime.Position:
+    if isinstance(step, plan.Pick):
+        encoding = program.type_of(step.result).encoding
+        return runtime.Pick(step.result, step.operand, tuple(map(_place, step.access.subscripts)), encoding)
+    if isinstance(step, plan.Position):
+        return runtime.Position(step.result, step.operand, step.greatest)
     if isinstance(step, plan.Extent):
         return runtime.Extent(step.result, step.variable.name, program.type_of(step.result).dtype)
     if isinstance(step, plan.LevelView):
         return runtime.View(step.result, step.operand)
     return runtime.Convert(step.result, step.operand, program.type_of(step.result), step.drop_zeros)
+
+
+def _place(subscript: notation.Subscript) -> Place:
+    match subscript:
+        case IndexVar(name):
+            return Sum(((1, name),))
+        case notation.AffineSubscript(terms, constant):
+            return Sum(tuple((coefficient, variable.name) for coefficient, variable in terms), constant)
+        case notation.Access(tensor):
+            return Gathered(tensor, tuple(variable.name for variable in subscript.indices))
 
 
 def _call_stage(function: lower.Function, program: plan.Program, addresses: Mapping[str, int]) -> runtime.Call:
@@ -186,13 +210,18 @@ def _axis(subscript: notation.Subscript, step: plan.Generic) -> str | None:
     return next((frame.variable.name for frame in step.frames if frame.subscript == subscript), None)
 
 
+def _subscript(subscript: notation.Subscript, loops: tuple[IndexVar, ...]) -> _native.Subscript:
+    match subscript:
+        case IndexVar():
+            return _native.Subscript([(1, loops.index(subscript))])
+        case notation.AffineSubscript(terms, constant):
+            return _native.Subscript([(c, loops.index(v)) for c, v in terms], constant)
+        case _:
+            raise AssertionError("gathered elements are picked before the loops")
+
+
 def _parameter(access: notation.Access, kind: TensorType, loops: tuple[IndexVar, ...]) -> _native.Parameter:
-    subscripts = [
-        _native.Subscript([(1, loops.index(s))])
-        if isinstance(s, IndexVar)
-        else _native.Subscript([(c, loops.index(v)) for c, v in s.terms], s.constant)
-        for s in access.subscripts
-    ]
+    subscripts = [_subscript(subscript, loops) for subscript in access.subscripts]
     if kind.encoding is None:
         return _native.Parameter.dense(kind.dtype.numpy, subscripts)
     return _native.Parameter.sparse(runtime.type_id(kind.dtype, kind.encoding), subscripts)

@@ -7,10 +7,10 @@ import re
 import pytest
 
 import mlir_sparse as ms
-from dialect_tests.strategies import FAMILY, needs_order
+from dialect_tests.strategies import FAMILY, needs_order, places
 from mlir_sparse import lower, plan
 from mlir_sparse._mlir import mlir_context, parse_module
-from mlir_sparse.notation import Access, walk
+from mlir_sparse.notation import reads
 
 CSR, MATRIX, VECTOR = "f64[?,?] CSR", "f64[?,?]", "f64[?]"
 
@@ -23,13 +23,14 @@ def lowered(text: str, out: str | None = None, **types: str) -> lower.LoweredPro
 @pytest.mark.parametrize("text", [text for text in FAMILY if not needs_order(ms.parse(text))])
 def test_mlir_reads_back_and_verifies_every_kernel(text: str, dtype: str) -> None:
     assignment = ms.parse(text)
-    nodes = [assignment.target, *(node for node in walk(assignment.value) if isinstance(node, Access))]
+    nodes = [assignment.target, *reads(assignment.value)]
     ranks = {node.tensor: len(node.subscripts) for node in nodes}
     names = ("", "SparseVector", "CSR", "CSF")
     types = {}
     for name in assignment.inputs:
         storage = "" if assignment.op.reads_target else names[ranks[name]]
-        types[name] = f"{dtype}[{','.join('?' * ranks[name])}] {storage}".strip()
+        kind = "i32" if name in places(assignment) else dtype
+        types[name] = f"{kind}[{','.join('?' * ranks[name])}] {storage}".strip()
     made = lower.lower(plan.plan(ms.compile(text, tensors=types).spec))
     with mlir_context():
         assert str(parse_module(made.text)) == made.text

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from dialect_tests.strategies import FAMILY
-from mlir_sparse.notation import Reduce, ReduceOp, walk
+from dialect_tests.strategies import FAMILY, places
+from mlir_sparse.notation import Reduce, ReduceOp, reads, walk
 from mlir_sparse.plan import Conversion, Generic, Meeting, Program, plan
 
 VECTOR, MATRIX, CSR, CSC = "f64[?]", "f64[?,?]", "f64[?,?] CSR", "f64[?,?] CSC"
@@ -113,7 +113,8 @@ def test_each_generic_is_one_accumulation(text: str, storage: str) -> None:
         rank = ranks[name]
         sparse = rank and (storage == "sparse" or (storage == "mixed" and number % 2 == 0))
         encoding = {0: "", 1: "SparseVector", 2: "CSR", 3: "CSF"}[rank] if sparse else ""
-        types[name] = f"f64[{','.join('?' * rank)}] {encoding}".strip()
+        dtype = "i64" if name in places(assignment) else "f64"
+        types[name] = f"{dtype}[{','.join('?' * rank)}] {encoding}".strip()
     planned = plan(ms.compile(text, out="dense" if assignment.op.reads_target else None, tensors=types).spec)
     for step in generics(planned):
         assert not any(isinstance(node, Reduce) for node in walk(step.payload))
@@ -129,7 +130,7 @@ def test_each_generic_is_one_accumulation(text: str, storage: str) -> None:
 
 
 def _accesses(assignment: ms.Assignment) -> list[ms.Access]:
-    return [node for node in walk(assignment.value) if isinstance(node, ms.Access)]
+    return list(reads(assignment.value))
 
 
 def test_other_reductions_than_sums_see_every_element() -> None:

@@ -122,8 +122,7 @@ def _bound_access(access: Access, values: Mapping[str, int]) -> Access:
 
 
 def _bound_subscript(subscript: Subscript, values: Mapping[str, int]) -> Subscript:
-    inner = gathered(subscript)
-    return bind(subscript, values) if inner is None else _bound_access(inner, values)  # type: ignore[return-value]
+    return _bound_access(subscript, values) if isinstance(subscript, Access) else bind(subscript, values)
 
 
 def _bound_range(clause: Range, values: Mapping[str, int]) -> Range:

@@ -6,7 +6,8 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, RankError, UnknownTensorError
 from mlir_sparse.kernel.element_types import check_element_types
 from mlir_sparse.kernel.spec import KernelSpec
-from mlir_sparse.notation import Access, Assignment, IndexVar, walk
+from mlir_sparse.notation import Access, Assignment, IndexVar, reads
+from mlir_sparse.notation.functions import function_hint
 
 __all__ = ["check_names", "check_spec", "shape_text"]
 
@@ -19,11 +20,15 @@ def check_names(assignment: Assignment, given: tuple[str, ...]) -> None:
     """
     for name in assignment.inputs:
         if name not in given:
+            access = _access_of(assignment, name)
+            # `sine(x(i))` reads as elements of sine at the places x(i).
+            called = f"; as a function, {function_hint(name)}" if access.gathers else ""
             others = f"; given are {', '.join(given)}" if given else ""
             raise UnknownTensorError(
-                f"expected data for tensor {name}, but got none{others}: pass {name}=... or tensors={{'{name}': ...}}",
+                f"expected data for tensor {name}, but got none{others}: "
+                f"pass {name}=... or tensors={{'{name}': ...}}{called}",
                 source=assignment.source,
-                span=_access_of(assignment, name).span,
+                span=access.span,
             )
     for name in given:
         if name not in assignment.inputs:
@@ -50,7 +55,7 @@ def check_spec(spec: KernelSpec) -> None:
 
 
 def _accesses(assignment: Assignment) -> list[Access]:
-    return [assignment.target, *(node for node in walk(assignment.value) if isinstance(node, Access))]
+    return [assignment.target, *reads(assignment.value)]
 
 
 def _access_of(assignment: Assignment, name: str) -> Access:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from mlir_sparse.dtypes import DType
-from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.errors import DTypeError, UnsupportedError
 from mlir_sparse.kernel.typing import operand_dtype, starts_anew
 from mlir_sparse.notation import (
     FUNCTIONS,
+    Access,
     Assignment,
     AssignOp,
     Binary,
@@ -19,6 +20,7 @@ from mlir_sparse.notation import (
     Reduce,
     ReduceOp,
     children,
+    reads,
 )
 
 __all__ = ["check_element_types"]
@@ -38,10 +40,24 @@ def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dty
 
     Raises:
         UnsupportedError: for a function that the type does not have, and for the order of complex numbers.
+        DTypeError: for places to gather from that are no integers.
     """
     if assignment.op in (AssignOp.MAX, AssignOp.MIN) and dtype.kind == "c":
         _refuse_order(assignment, assignment.op.value, assignment.value, dtype)
+    _check_places(assignment, dtypes)
     _check(assignment, assignment.value, dtypes, dtype)
+
+
+def _check_places(assignment: Assignment, dtypes: Mapping[str, DType]) -> None:
+    for access in reads(assignment.value):
+        for place in access.subscripts:
+            if isinstance(place, Access) and dtypes[place.tensor].kind != "i":
+                raise DTypeError(
+                    f"expected integers as the places to gather {access.tensor} from, but got "
+                    f"{dtypes[place.tensor]} in {place}: convert {place.tensor} to i64",
+                    source=assignment.source,
+                    span=place.span,
+                )
 
 
 def _check(assignment: Assignment, node: Expr, dtypes: Mapping[str, DType], dtype: DType) -> None:

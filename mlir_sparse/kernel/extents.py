@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlir_sparse.errors import ExtentError
-from mlir_sparse.notation import Access, AffineSubscript, Assignment, IndexVar, walk
+from mlir_sparse.notation import Access, AffineSubscript, Assignment, IndexVar, reads
 
 __all__ = ["infer_extents", "subscript_bounds"]
 
@@ -33,7 +33,7 @@ def infer_extents(
     Raises:
         ExtentError: for two extents of one variable, an axis too short for its subscript, or a variable without extent.
     """
-    accesses = [(node, shapes[node.tensor]) for node in walk(assignment.value) if isinstance(node, Access)]
+    accesses = [(node, shapes[node.tensor]) for node in reads(assignment.value)]
     if assignment.op.reads_target:
         accesses.insert(0, (assignment.target, shapes[assignment.target.tensor]))
     if out is not None:

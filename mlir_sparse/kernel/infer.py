@@ -17,6 +17,7 @@ from mlir_sparse.notation import (
     Expr,
     Reduce,
     Subscript,
+    reads,
     walk,
     with_explicit_sums,
 )
@@ -55,8 +56,8 @@ def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> Ten
 
 
 def _static_size(assignment: Assignment, subscript: Subscript, types: Mapping[str, TensorType]) -> int | None:
-    for node in walk(assignment.value):
-        if isinstance(node, Access) and subscript in node.subscripts:
+    for node in reads(assignment.value):
+        if subscript in node.subscripts:
             size = types[node.tensor].shape[node.subscripts.index(subscript)]
             if size is not None:
                 return size

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
 from mlir_sparse.errors import ExtentError
-from mlir_sparse.notation import Access, AffineSubscript, Assignment, IndexVar, Subscript, walk
+from mlir_sparse.notation import Access, AffineSubscript, Assignment, IndexVar, Subscript, reads
 
 __all__ = ["Ranges", "find_ranges", "infer_ranges", "terms_of"]
 
@@ -83,7 +83,7 @@ def _found(
 
 
 def _axes(assignment: Assignment, shapes: Mapping[str, Shape]) -> Iterator[tuple[Access, int, Subscript, int]]:
-    read = [node for node in walk(assignment.value) if isinstance(node, Access)]
+    read = list(reads(assignment.value))
     if assignment.op.reads_target:
         read.insert(0, assignment.target)
     for access in dict.fromkeys((*read, *assignment.exists)):

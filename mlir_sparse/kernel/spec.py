@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, walk, with_explicit_sums
+from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, reads, with_explicit_sums
 
 __all__ = ["KernelSpec"]
 
@@ -57,7 +57,7 @@ class KernelSpec:
         }
 
     def _accesses(self) -> list[Access]:
-        return [node for node in walk(self.assignment.value) if isinstance(node, Access)]
+        return list(reads(self.assignment.value))
 
     def with_output_widths(self) -> KernelSpec:
         """Returns the kernel with the widths that the result's encoding leaves open: the operands', at least 32 bits.

@@ -8,8 +8,7 @@ nothing is sparse any more, and dense operands are read as they are outside.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.dtypes import DType
@@ -23,8 +22,7 @@ from mlir_sparse.plan.terms import rebuild
 __all__ = ["Arguments", "emit_payload"]
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(NamedTuple):
     """What a payload reads.
 
     Args:

@@ -17,6 +17,7 @@ from mlir_sparse.notation.ast import (
     ReduceOp,
     Subscript,
     children,
+    reads,
     walk,
 )
 from mlir_sparse.notation.builders import Formula, Index, TensorVar, call, indices, reduce, tensors, where
@@ -67,6 +68,7 @@ __all__ = [
     "parse",
     "parse_comprehension",
     "parse_einsum",
+    "reads",
     "reduce",
     "symbols_of",
     "tensors",

@@ -30,6 +30,7 @@ __all__ = [
     "ReduceOp",
     "Subscript",
     "children",
+    "reads",
     "walk",
 ]
 
@@ -71,12 +72,12 @@ class AffineSubscript(_Printed):
     symbolic: tuple[tuple[int, tuple[str, ...], IndexVar | None], ...] = ()
 
 
-Subscript = IndexVar | AffineSubscript
-
-
 @dataclass(frozen=True, slots=True)
 class Access(_Printed):
-    """A tensor at a subscript per dimension; a scalar has no subscripts."""
+    """A tensor at a subscript per dimension; a scalar has no subscripts.
+
+    A subscript that is an access itself is a gather: `X(I(i), j)` is X at the row that I(i) names.
+    """
 
     tensor: str
     subscripts: tuple[Subscript, ...] = ()
@@ -96,7 +97,17 @@ class Access(_Printed):
                     for _, _, factor in symbolic:
                         if factor is not None:
                             found.setdefault(factor)
+                case Access():
+                    found.update(dict.fromkeys(subscript.indices))
         return tuple(found)
+
+    @property
+    def gathers(self) -> bool:
+        """Returns whether a tensor is read to know which elements to read."""
+        return any(isinstance(subscript, Access) for subscript in self.subscripts)
+
+
+Subscript = IndexVar | AffineSubscript | Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +305,7 @@ class Assignment(_Printed):
         A target whose present value is read (`+=`) comes first, as it is written first.
         """
         names = [self.target.tensor] if self.op.reads_target else []
-        names += [node.tensor for node in walk(self.value) if isinstance(node, Access)]
+        names += [access.tensor for access in reads(self.value)]
         names += [access.tensor for access in self.exists]
         return tuple(dict.fromkeys(names))
 
@@ -326,6 +337,16 @@ def children(node: Expr) -> tuple[Expr, ...]:
             return arguments
         case Reduce(_, _, body):
             return (body,)
+
+
+def reads(node: Expr) -> Iterator[Access]:
+    """Yields every access of an expression in the order of the text, also those in subscripts."""
+    for below in walk(node):
+        if isinstance(below, Access):
+            yield below
+            for subscript in below.subscripts:
+                if isinstance(subscript, Access):
+                    yield from reads(subscript)
 
 
 def walk(node: Expr) -> Iterator[Expr]:

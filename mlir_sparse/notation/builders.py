@@ -117,6 +117,8 @@ class TensorVar(Formula):
     def _subscript(self, item: object) -> Subscript:
         if isinstance(item, Index):
             return item.subscript
+        if isinstance(item, Formula) and isinstance(item.node, Access):  # a gather: `X[I[i], j]`
+            return item.node
         number = integer_of(item)
         if number is None:
             raise NotationError(

@@ -17,6 +17,7 @@ from mlir_sparse.notation.ast import (
     Literal,
     Reduce,
     children,
+    reads,
     walk,
 )
 from mlir_sparse.notation.functions import mistake_in_call
@@ -83,7 +84,7 @@ def check_height(assignment: Assignment) -> None:
 def _check_target(assignment: Assignment) -> None:
     seen: set[IndexVar] = set()
     for subscript in assignment.target.subscripts:
-        if isinstance(subscript, AffineSubscript):
+        if not isinstance(subscript, IndexVar):
             _fail(
                 assignment,
                 f"expected plain index variables in the target, but got `{subscript}` in `{assignment.target}`; "
@@ -180,7 +181,10 @@ def _free(node: Expr) -> Iterator[IndexVar]:
     match node:
         case Access(_, subscripts):
             for subscript in subscripts:
-                yield from _variables(subscript)
+                if isinstance(subscript, Access):
+                    yield from _free(subscript)
+                else:
+                    yield from _variables(subscript)
         case Reduce(_, indices, body):
             yield from (index for index in _free(body) if index not in indices)
         case _:
@@ -198,7 +202,7 @@ def _variables(subscript: IndexVar | AffineSubscript) -> tuple[IndexVar, ...]:
 
 def _accesses(assignment: Assignment) -> Iterator[Access]:
     yield assignment.target
-    yield from (node for node in walk(assignment.value) if isinstance(node, Access))
+    yield from reads(assignment.value)
     yield from assignment.exists
 
 

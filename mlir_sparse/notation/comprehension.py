@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mlir_sparse.notation.ast import Access, Assignment, walk
+from mlir_sparse.notation.ast import Access, Assignment, reads
 from mlir_sparse.text.source import Source, Span
 
 __all__ = ["ELEMENT_TYPES", "Comprehension", "Parameter", "accesses_of_statement"]
@@ -118,5 +118,5 @@ class Comprehension:
 def accesses_of_statement(statement: Assignment) -> Iterator[Access]:
     """Yields the target of a statement, what it reads, and what it says to exist."""
     yield statement.target
-    yield from (node for node in walk(statement.value) if isinstance(node, Access))
+    yield from reads(statement.value)
     yield from statement.exists

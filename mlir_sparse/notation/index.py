@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import ClassVar, NoReturn
 
 from mlir_sparse.errors import NotationError
-from mlir_sparse.notation.ast import IndexVar, Subscript
+from mlir_sparse.notation.ast import AffineSubscript, IndexVar
 from mlir_sparse.notation.linear import add, as_affine, as_subscript, scale
 from mlir_sparse.text.lexer import is_name
 
@@ -26,8 +26,9 @@ class Index:
     # NumPy's integers shall leave `np.int64(2) * i` to this class.
     __array_ufunc__: ClassVar[None] = None
 
-    def __init__(self, subscript: str | Subscript) -> None:
-        self.subscript: Subscript = IndexVar(checked_name(subscript)) if isinstance(subscript, str) else subscript
+    def __init__(self, subscript: str | IndexVar | AffineSubscript) -> None:
+        made = IndexVar(checked_name(subscript)) if isinstance(subscript, str) else subscript
+        self.subscript: IndexVar | AffineSubscript = made
 
     def __add__(self, other: Index | int) -> Index:
         right = _subscript_of(other)
@@ -85,7 +86,7 @@ def indices(names: str | Iterable[str]) -> tuple[Index, ...]:
     return tuple(Index(name) for name in split_names(names))
 
 
-def _subscript_of(value: Index | int) -> Subscript | int | None:
+def _subscript_of(value: Index | int) -> IndexVar | AffineSubscript | int | None:
     return value.subscript if isinstance(value, Index) else integer_of(value)
 
 

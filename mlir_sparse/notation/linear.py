@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mlir_sparse.notation.ast import AffineSubscript, IndexVar, Subscript
+from mlir_sparse.notation.ast import AffineSubscript, IndexVar
 from mlir_sparse.text.source import Span
 
 __all__ = ["LARGEST_INTEGER", "add", "as_affine", "as_subscript", "bind", "multiply", "scale", "symbols_of"]
@@ -16,7 +16,7 @@ LARGEST_INTEGER = 2**63 - 1
 _Product = tuple[int, tuple[str, ...], IndexVar | None]
 
 
-def as_affine(subscript: Subscript | int) -> AffineSubscript:
+def as_affine(subscript: IndexVar | AffineSubscript | int) -> AffineSubscript:
     """Returns a variable or an integer as a sum of terms."""
     match subscript:
         case AffineSubscript():
@@ -27,7 +27,7 @@ def as_affine(subscript: Subscript | int) -> AffineSubscript:
             return AffineSubscript((), subscript)
 
 
-def as_subscript(affine: AffineSubscript, span: Span | None = None) -> Subscript:
+def as_subscript(affine: AffineSubscript, span: Span | None = None) -> IndexVar | AffineSubscript:
     """Returns a plain variable where the sum is no more than that, else the sum.
 
     >>> i = IndexVar("i")
@@ -77,7 +77,7 @@ def symbols_of(affine: AffineSubscript) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for _, names, _ in affine.symbolic for name in names))
 
 
-def bind(subscript: Subscript, values: Mapping[str, int]) -> Subscript:
+def bind(subscript: IndexVar | AffineSubscript, values: Mapping[str, int]) -> IndexVar | AffineSubscript:
     """Returns a subscript with numbers for all of its sizes and parameters.
 
     >>> print(bind(AffineSubscript((), -1, symbolic=((2, ("N",), None),)), {"N": 5}))

@@ -1,7 +1,8 @@
 """The grammar of subscripts: `i`, `2*i + k - 1`.
 
 subscripts  ::= subscript (`,` subscript)*
-subscript   ::= term ((`+` | `-`) term)*
+subscript   ::= gather | term ((`+` | `-`) term)*
+gather      ::= name `(` subscripts `)` | name `[` subscripts `]`
 term        ::= factor (`*` factor)*             all factors but one are integers
 factor      ::= (`-` | `+`)* (integer | name | `(` subscript `)`)
 """
@@ -10,8 +11,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from mlir_sparse.notation.ast import AffineSubscript, IndexVar, ReduceOp, Subscript
-from mlir_sparse.notation.functions import function_hint
+from mlir_sparse.notation.ast import Access, AffineSubscript, IndexVar, ReduceOp, Subscript
+from mlir_sparse.notation.functions import FUNCTIONS, function_hint
 from mlir_sparse.notation.linear import LARGEST_INTEGER, add, as_affine, as_subscript, multiply, scale
 from mlir_sparse.notation.numbers import integer_value
 from mlir_sparse.text.cursor import Cursor
@@ -43,7 +44,23 @@ def parse_subscripts(cursor: Cursor, tensor: Token) -> tuple[Subscript, ...]:
 
 def _subscript(cursor: Cursor, tensor: Token) -> Subscript:
     start = cursor.token.span
+    if cursor.token.kind is TokenKind.NAME and cursor.peek(1).text in ("(", "[") and not _is_call(cursor, tensor):
+        return _gather(cursor)
     return as_subscript(_sum(cursor, tensor), start.to(cursor.previous))
+
+
+def _is_call(cursor: Cursor, tensor: Token) -> bool:
+    """Returns whether a tensor subscripted by a tensor is more likely a function that does not exist: `sine(x(i))`."""
+    called = cursor.token.text in FUNCTIONS and cursor.peek(1).text == "("
+    return called or function_hint(tensor.text).startswith("did you mean")
+
+
+def _gather(cursor: Cursor) -> Access:
+    name = cursor.take()
+    cursor.enter()
+    subscripts = parse_subscripts(cursor, name)
+    cursor.leave()
+    return Access(name.text, subscripts, name.span.to(cursor.previous))
 
 
 def _sum(cursor: Cursor, tensor: Token) -> AffineSubscript:
@@ -115,6 +132,11 @@ def _refuse_after_subscript(cursor: Cursor, tensor: Token, closing: str) -> NoRe
     if cursor.at(":"):
         names = ", ".join(op.value for op in ReduceOp)
         cursor.fail(f"expected one of the reductions {names} before `(`, but got `{tensor.text}`", tensor.span)
+    if cursor.at("+", "-", "*"):
+        cursor.fail(
+            f"expected a gathered subscript of `{tensor.text}` to stand by itself, but got {got} after it; "
+            "give the sum a name by an assignment of its own"
+        )
     if cursor.at("/", "**"):
         cursor.fail(f"expected a subscript linear in the index variables, but got {got}")
     cursor.fail(f"expected `,` or `{closing}` after a subscript of `{tensor.text}`, but got {got}")

@@ -3,7 +3,18 @@
 from mlir_sparse.plan.bound import most_entries
 from mlir_sparse.plan.explain import explain
 from mlir_sparse.plan.planner import plan
-from mlir_sparse.plan.program import Conversion, Extent, Frame, Generic, LevelView, Meeting, Program, Step
+from mlir_sparse.plan.program import (
+    Conversion,
+    Extent,
+    Frame,
+    Generic,
+    LevelView,
+    Meeting,
+    Pick,
+    Position,
+    Program,
+    Step,
+)
 from mlir_sparse.plan.regions import Regions, is_native, regions_of
 
 __all__ = [
@@ -13,6 +24,8 @@ __all__ = [
     "Generic",
     "LevelView",
     "Meeting",
+    "Pick",
+    "Position",
     "Program",
     "Regions",
     "Step",

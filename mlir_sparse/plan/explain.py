@@ -19,7 +19,7 @@ from mlir_sparse.notation import (
     Reduce,
     ReduceOp,
 )
-from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Meeting, Program, Step
+from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Meeting, Pick, Position, Program, Step
 from mlir_sparse.plan.terms import accesses_of
 
 __all__ = ["explain"]
@@ -54,6 +54,13 @@ def _step(number: int, step: Step, program: Program) -> list[str]:
         return [f"step {number}: {step.result} is {step.operand} over its levels", f"  because: {step.reason}"]
     if isinstance(step, Extent):
         return [f"step {number}: {step.result} is as long as {step.variable} runs", f"  because: {step.reason}"]
+    if isinstance(step, Pick):
+        kind = _named(program.type_of(step.result))
+        return [f"step {number}: pick {step.access} as {step.result}: {kind}", f"  because: {step.reason}"]
+    if isinstance(step, Position):
+        end = "greatest" if step.greatest else "least"
+        head = f"step {number}: {step.result} is where along its last axis {step.operand} is {end}"
+        return [head, f"  because: {step.reason}"]
     if isinstance(step, Conversion):
         before, after = _named(program.type_of(step.operand)), _named(program.type_of(step.result))
         head = f"step {number}: convert {step.operand} from {before} to {after} as {step.result}"

@@ -92,7 +92,15 @@ def level_nest(
 
 
 def _repeats(access: Access) -> bool:
-    found = [v for s in access.subscripts for v in ((s,) if isinstance(s, IndexVar) else (v for _, v in s.terms))]
+    found: list[IndexVar] = []
+    for subscript in access.subscripts:
+        match subscript:
+            case IndexVar():
+                found.append(subscript)
+            case AffineSubscript(terms):
+                found += [variable for _, variable in terms]
+            case _:
+                raise AssertionError("gathered elements are picked before")
     return len(found) > len(set(found))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.kernel import KernelSpec, vanishes
 from mlir_sparse.notation import (
@@ -20,13 +21,15 @@ from mlir_sparse.notation import (
     Expr,
     IndexVar,
     Negate,
+    Reduce,
     ReduceOp,
     free_indices,
 )
 from mlir_sparse.plan.admit import Admission
 from mlir_sparse.plan.level_space import level_nest, space_of
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
-from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Program, Step
+from mlir_sparse.plan.picking import Picking
+from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Position, Program, Step
 from mlir_sparse.plan.split import Splitter
 from mlir_sparse.plan.storage import is_sparse, needs_level_space, takes_alone, takes_as_result, why_not_inserted
 from mlir_sparse.plan.terms import Term, accesses_of, combine, replace_accesses, unites
@@ -61,7 +64,7 @@ def plan(spec: KernelSpec, *, densified: bool = False) -> Program:
     assignment = spec.explicit
     result = planner.values.fresh(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
-    value = _value(assignment)
+    value = planner.picking.picked(_value(assignment))
     if spec.output.encoding is None:
         planner.values.declare(result, spec.output)
         planner.dense(result, variables, planner.split.terms(value))
@@ -100,7 +103,8 @@ def _value(assignment: Assignment) -> Expr:
 class _Planner:
     def __init__(self, spec: KernelSpec, densified: bool) -> None:
         self.values = Values(spec)
-        self.split = Splitter(self.values, self.materialize)
+        self.picking = Picking(self.values)
+        self.split = Splitter(self.values, self.materialize, self._positions)
         self.admission = Admission(self.values, self.materialize, densified)
 
     # -- terms to steps ------------------------------------------------------------------------------------------
@@ -225,6 +229,20 @@ class _Planner:
             for (access, kind), reason in zip(choice.conversions, choice.reasons, strict=True)
         }
         return replace_accesses(body, names)
+
+    def _positions(self, node: Reduce) -> Access:
+        """Computes the values of an `argmax` or `argmin`, and finds the positions in them."""
+        (variable,) = node.indices
+        kept = tuple(index for index in free_indices(node.body) if index != variable)
+        there = isinstance(node.body, Access) and node.body.subscripts == (*kept, variable)
+        operand = node.body if there else self.materialize(node.body, (*kept, variable))
+        assert isinstance(operand, Access)
+        name = self.values.fresh("t")
+        with self.values.computing(DType("i64")):
+            self.values.declare(name, self.values.typed(None, kept))
+        greatest = node.op is ReduceOp.ARGMAX
+        self.values.emit(Position(name, operand.tensor, greatest, "its value is a place, not a value"))
+        return Access(name, kept)
 
     # -- temporaries ---------------------------------------------------------------------------------------------
 

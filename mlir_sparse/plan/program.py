@@ -9,7 +9,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, ReduceOp
 
-__all__ = ["Conversion", "Extent", "Frame", "Generic", "LevelView", "Meeting", "Program", "Step"]
+__all__ = ["Conversion", "Extent", "Frame", "Generic", "LevelView", "Meeting", "Pick", "Position", "Program", "Step"]
 
 
 class Meeting(Enum):
@@ -150,7 +150,47 @@ class Extent:
         return f"{self.result} = extent of {self.variable}  # {self.reason}"
 
 
-Step = Generic | Conversion | LevelView | Extent
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The elements that an access reads, as a tensor over its variables; done natively between kernels.
+
+    Args:
+        result: the name of the new value, a dimension for each variable of the access.
+        operand: the tensor that is read.
+        access: which of its elements: gathered, on a diagonal, or strided.
+        reason: why the plan has this step.
+    """
+
+    result: str
+    operand: str
+    access: Access
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.result} = pick {self.access}  # {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The first position of the greatest or least value along the last axis, done natively between kernels.
+
+    Args:
+        result: the name of the new value, dense.
+        operand: the value to look in; zeros that it does not store count.
+        greatest: whether to look for the greatest.
+        reason: why the plan has this step.
+    """
+
+    result: str
+    operand: str
+    greatest: bool
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.result} = arg{'max' if self.greatest else 'min'} {self.operand}  # {self.reason}"
+
+
+Step = Generic | Conversion | LevelView | Extent | Pick | Position
 
 
 @dataclass(frozen=True, slots=True)

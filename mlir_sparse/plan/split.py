@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import gives_truth, operand_dtype, result_dtype, starts_anew, vanishes
 from mlir_sparse.notation import (
     Access,
@@ -33,11 +32,15 @@ class Splitter:
     Args:
         values: the values so far.
         materialize: computes an expression into a temporary.
+        position: computes an `argmax` or `argmin` into a temporary.
     """
 
-    def __init__(self, values: Values, materialize: Callable[[Expr], Access]) -> None:
+    def __init__(
+        self, values: Values, materialize: Callable[[Expr], Access], position: Callable[[Reduce], Access]
+    ) -> None:
         self._values = values
         self._materialize = materialize
+        self._position = position
 
     def terms(self, node: Expr) -> tuple[Term, ...]:
         """Returns an expression as a sum of terms, with temporaries for what cannot be one."""
@@ -97,7 +100,8 @@ class Splitter:
     def _counting(self, node: Reduce) -> tuple[Term, ...]:
         """Returns a reduction of whether values are zero, in a temporary unless its type is the one computed in."""
         if node.op.finds:
-            raise UnsupportedError(f"expected a reduction to a value, but got the position {node}: count or compare")
+            with self._values.computing(operand_dtype((node.body,), self._values.dtypes())):
+                return (Term(self._position(node)),)
         own = result_dtype(node, self._values.dtypes())
         if own != self._values.dtype:
             with self._values.computing(own):

@@ -2,7 +2,7 @@
 
 from mlir_sparse.runtime.abi import operand_of, type_id
 from mlir_sparse.runtime.ahead import LoadedModule, read_archive, write_archive
-from mlir_sparse.runtime.executable import Call, Convert, Executable, Extent, Stage, View
+from mlir_sparse.runtime.executable import Call, Convert, Executable, Extent, Pick, Position, Stage, View
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
 from mlir_sparse.runtime.results import Buffers, argument_dtypes
 
@@ -14,6 +14,8 @@ __all__ = [
     "Executable",
     "Extent",
     "LoadedModule",
+    "Pick",
+    "Position",
     "Stage",
     "View",
     "argument_dtypes",

@@ -19,9 +19,11 @@ from mlir_sparse.runtime.jit import CompiledModule
 from mlir_sparse.runtime.results import Buffers, assemble
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.memory import check_fits
+from mlir_sparse.tensor.pick import Gathered, Place, pick
+from mlir_sparse.tensor.position import position
 from mlir_sparse.tensor.widths import check_width
 
-__all__ = ["Call", "Convert", "Executable", "Extent", "Stage", "View"]
+__all__ = ["Call", "Convert", "Executable", "Extent", "Pick", "Position", "Stage", "View"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -86,7 +88,33 @@ class Extent:
     dtype: DType
 
 
-Stage = Call | Convert | View | Extent
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The elements of a tensor at places that other tensors, or sums of index variables, name.
+
+    Args:
+        result: the name of the tensor over the variables of the subscripts.
+        operand: the tensor.
+        places: a subscript for each of its dimensions.
+        encoding: the storage of the result; None for an array.
+    """
+
+    result: str
+    operand: str
+    places: tuple[Place, ...]
+    encoding: Encoding | None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The first position of the greatest or least value along the last axis."""
+
+    result: str
+    operand: str
+    greatest: bool
+
+
+Stage = Call | Convert | View | Extent | Pick | Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +165,23 @@ class Executable:
                     values[result] = _view(values[operand])
                 case Extent(result, variable, dtype):
                     values[result] = _empty((extents[variable],), dtype)
+                case Pick(result):
+                    values[result] = _pick(stage, values, extents)
+                case Position(result, operand, greatest):
+                    values[result] = position(values[operand], greatest)
                 case Call(result=result):
                     values[result] = _call(stage, values, extents)
         return values[self.result]
+
+
+def _pick(stage: Pick, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
+    arrays: dict[str, Array] = {}
+    for place in stage.places:
+        if isinstance(place, Gathered):
+            array = values[place.tensor]
+            assert not isinstance(array, SparseTensor)
+            arrays[place.tensor] = array
+    return pick(values[stage.operand], stage.operand, stage.places, arrays, extents, stage.encoding)
 
 
 def _convert(value: Value, stage: Convert) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import mlir_sparse as ms
 from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import ExtentError, UnknownTensorError
-from mlir_sparse.notation import Comprehension, IndexVar, Subscript
+from mlir_sparse.notation import Access, Comprehension, IndexVar, Subscript
 from mlir_sparse.tools.generate import Generator
 from mlir_sparse.tools.reference import Operand
 from mlir_sparse.tools.report import Report
@@ -164,9 +164,16 @@ def _known_extents(request: Request, tensors: Mapping[str, Tensor]) -> dict[Inde
 
 def _extent(name: str, subscript: Subscript, extents: Mapping[IndexVar, int]) -> int:
     """Returns the least extent in which a subscript stays."""
-    terms, constant = (
-        ([(1, subscript)], 0) if isinstance(subscript, IndexVar) else (subscript.terms, subscript.constant)
-    )
+    if isinstance(subscript, Access):
+        raise ExtentError(
+            f"expected an extent for the axis of '{name}' that {subscript} is a place in, but got none: "
+            f"give -s {name}=SHAPE, or read it from a file"
+        )
+    terms: Sequence[tuple[int, IndexVar]]
+    if isinstance(subscript, IndexVar):
+        terms, constant = ((1, subscript),), 0
+    else:
+        terms, constant = subscript.terms, subscript.constant
     for _, variable in terms:
         if variable not in extents:
             raise ExtentError(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.notation.ast import Access, AffineSubscript, IndexVar
+from mlir_sparse.notation.ast import Access, AffineSubscript, IndexVar, Subscript
 from mlir_sparse.tools.reference.relation import LIMIT, Array, Relation, TooManyValues
 
 __all__ = ["Block", "Mode", "Operand", "access"]
@@ -81,7 +81,7 @@ def access(node: Access, block: Block) -> Relation:
         values = np.ones(values.shape)
     if operand.coordinates is None:
         return _gather(node, values, block)
-    if any(isinstance(subscript, AffineSubscript) for subscript in node.subscripts):
+    if not all(isinstance(subscript, IndexVar) for subscript in node.subscripts):
         return _gather(node, _scatter(values, operand.shape, operand.coordinates), block)
     return _select(node, values, operand.coordinates, block)
 
@@ -103,15 +103,21 @@ def _gather(node: Access, values: Array, block: Block) -> Relation:
         raise TooManyValues
     axes = np.ogrid[tuple(slice(block.offset(n), block.offset(n) + block.within[n]) for n in names)]
     at = dict(zip(names, axes, strict=True))
-    return Relation.of_dense(names, values[tuple(_subscript(s, at) for s in node.subscripts)])
+    return Relation.of_dense(names, values[tuple(_subscript(s, at, block) for s in node.subscripts)])
 
 
-def _subscript(subscript: IndexVar | AffineSubscript, at: Mapping[str, Any]) -> Any:
+def _subscript(subscript: Subscript, at: Mapping[str, Any], block: Block) -> Any:
     match subscript:
         case IndexVar(name):
             return at[name]
         case AffineSubscript(terms, constant):
             return sum((factor * at[variable.name] for factor, variable in terms), start=np.int64(constant))
+        case Access(tensor, subscripts):
+            operand = block.operands[tensor]
+            places = operand.values
+            if operand.coordinates is not None:
+                places = _scatter(places, operand.shape, operand.coordinates)
+            return places[tuple(_subscript(inner, at, block) for inner in subscripts)]
 
 
 def _select(node: Access, values: Array, coordinates: tuple[Array, ...], block: Block) -> Relation:
