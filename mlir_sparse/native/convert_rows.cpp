@@ -19,14 +19,12 @@ void each_entry(const P *pos, int64_t begin, int64_t end, const F &f) {
 }
 
 // Each part of the rows counts its columns, then puts its entries behind those of the parts before it.
-template <class P, class C, class V>
-void transpose_as(const RowMatrix &from, P *pos_out, C *crd_out, V *values_out) {
+template <class P, class C, class V, class Column>
+void transpose_as(const RowMatrix &from, const Column &column_of, P *pos_out, C *crd_out, V *values_out) {
   const auto *pos = static_cast<const P *>(from.pos);
-  const auto *crd = static_cast<const C *>(from.crd);
   const auto *values = static_cast<const V *>(from.values);
   const size_t parts = counting_threads(static_cast<size_t>(from.count), from.columns);
   const auto begins = row_parts(pos, from.rows, parts);
-  const auto column_of = [crd, stride = from.crd_stride](int64_t k) { return crd[k * stride]; };
   const auto announce = [=](P place) {
     prefetch_to_write(crd_out + place);
     prefetch_to_write(values_out + place);
@@ -51,7 +49,7 @@ void transpose_as(const RowMatrix &from, P *pos_out, C *crd_out, V *values_out) 
       each_entry(pos, begins[part], begins[part + 1], [=](int64_t r, int64_t k) { put(r, k, next[column(k)]++); });
       return;
     }
-    PlacesAhead<P, decltype(column_of), decltype(announce)> ahead(begin, end, next, column, announce);
+    PlacesAhead<P, Column, decltype(announce)> ahead(begin, end, next, column, announce);
     each_entry(pos, begins[part], begins[part + 1], [&](int64_t r, int64_t k) { put(r, k, ahead.take(k)); });
   });
 }
@@ -201,8 +199,14 @@ void fill_as(const RowMatrix &from, int64_t height, int64_t width, const P *pos,
 
 void transpose(const RowMatrix &from, void *pos, void *crd, void *values) {
   with_matrix(from, [&](auto p, auto c, auto v) {
-    transpose_as(from, static_cast<decltype(p) *>(pos), static_cast<decltype(c) *>(crd),
-                 static_cast<decltype(v) *>(values));
+    const auto *columns = static_cast<const decltype(c) *>(from.crd);
+    const auto run = [&](const auto &column_of) {
+      transpose_as(from, column_of, static_cast<decltype(p) *>(pos), static_cast<decltype(c) *>(crd),
+                   static_cast<decltype(v) *>(values));
+    };
+    // The usual stride is worth code of its own.
+    if (from.crd_stride == 1) return run([columns](int64_t k) { return columns[k]; });
+    run([columns, stride = from.crd_stride](int64_t k) { return columns[k * stride]; });
   });
 }
 
