@@ -15,14 +15,24 @@ __all__ = ["DTYPES", "STORAGE", "Case", "agree", "arrays", "cases", "shapes"]
 Array = np.ndarray[Any, Any]
 
 DTYPES = tuple(map(np.dtype, ("float64", "float32", "int32", "complex128", "int8")))
-STORAGE = {
-    1: ("SparseVector",),
-    2: (
-        *("CSR", "CSC", "DCSR", "DCSC", "COO", "SoA-COO", "ColumnMajorCOO", "UnorderedCOO", "NonuniqueCOO", "CSF"),
-        *("BSR(2, 2)", "BSC(2, 2)", "CSB(2, 2)", "DIA", "ELL", "LooseCSR", "HashedRows", "CompressedDense", "Skyline"),
-    ),
-    3: ("CSF", "COO", "DenseDenseCompressed", "DenseCompressedDense", "CompressedDenseDense", "BatchedCSR"),
-}
+# Formats for triangles and for n entries of every m take only some tensors: they are tried on their own.
+_SOME = ("Banded", "PackedLower", "PackedUpper", "UpperSkyline", "CSR_SLICE", "NV_24", "NM")
+
+
+def _storage(rank: int) -> tuple[ms.Encoding, ...]:
+    """Returns every preset of a rank, blocks being of two elements."""
+    found = []
+    for name in ms.PRESETS:
+        for parameters in ({}, {"block": (2,) * rank}):
+            try:
+                found.append(ms.encoding(name, rank=rank, **parameters))
+            except ms.SparseError:
+                continue
+            break
+    return tuple(encoding for encoding in found if encoding.preset not in _SOME)
+
+
+STORAGE = {rank: _storage(rank) for rank in (1, 2, 3)}
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,7 @@ class Case:
     tensor: ms.SparseTensor
 
     def __repr__(self) -> str:
-        return f"Case({self.array!r}, {self.tensor.encoding.preset})"
+        return f"Case({self.array!r}, {self.tensor.encoding.map_text()})"
 
 
 def shapes(rank: int, largest: int = 4) -> st.SearchStrategy[tuple[int, ...]]:
@@ -59,16 +69,14 @@ def cases(
     shape: tuple[int, ...] | None = None,
     dtype: np.dtype[Any] | None = None,
     ranks: tuple[int, ...] = (1, 2, 3),
-    storage: tuple[str, ...] | None = None,
 ) -> Case:
     """Draws an array and its tensor, in a storage that holds any tensor of the rank."""
     wanted = draw(shapes(draw(st.sampled_from(ranks)))) if shape is None else shape
     array = draw(arrays(wanted, dtype))
-    names = [n for n in storage or STORAGE[len(wanted)] if n != "Skyline" or wanted[0] == wanted[1]]
-    name = draw(st.sampled_from(names))
-    if name == "Skyline":
+    encoding = draw(st.sampled_from(STORAGE[len(wanted)]))
+    if encoding.preset == "Skyline":
         array = np.tril(array)
-    return Case(array, ms.tensor(array, name))
+    return Case(array, ms.tensor(array, encoding))
 
 
 def agree(found: Any, expected: Any, *, exact: bool = True, what: str = "") -> None:

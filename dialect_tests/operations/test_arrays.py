@@ -123,7 +123,7 @@ def test_reductions(case: Case, name: str, data: st.DataObject, keepdims: bool) 
         return
     found = function(case.tensor, axis=axis, keepdims=keepdims)
     agree(found, expected, exact=name not in ("mean", "var", "std"), what=name)
-    if np.ndim(expected) == 0 and not keepdims:
+    if np.ndim(expected) == 0 and not keepdims and name != "count_nonzero":  # an int in older NumPy
         assert type(found) is type(expected)
 
 
@@ -193,7 +193,7 @@ _SHAPES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@settings(QUIET, max_examples=100)
+@settings(QUIET, max_examples=60)
 @given(cases(), st.sampled_from(sorted(_SHAPES)))
 def test_shapes(case: Case, name: str) -> None:
     agree(_SHAPES[name](case.tensor), _SHAPES[name](case.array), what=name)
@@ -311,6 +311,12 @@ def test_indexing(data: st.DataObject, case: Case) -> None:
     found = case.tensor[key]
     agree(found, expected, what=str(key))
     assert isinstance(found, ms.SparseTensor) or np.ndim(expected) == 0
+
+
+def test_an_ellipsis_for_no_axis_keeps_arrays_apart() -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    for key in ((None, slice(None), ..., [0, 1]), (None, 0, ..., [0, 1]), (0, [0, 1], ...), (0, None, [0, 1])):
+        agree(ms.tensor(array)[key], array[key], what=str(key))
 
 
 @QUIET

@@ -1,8 +1,8 @@
 """NumPy's ufuncs on sparse tensors.
 
-Sums, differences, products and quotients of two tensors are kernels of the
-planner. What has one tensor and numbers beside it needs no loop over levels: the
-function is applied to the values. The rest meets entry by entry (`merge`).
+What the planner co-iterates is a kernel (`planned`). What has one tensor and numbers
+beside it needs no loop over levels: the function is applied to the values. The rest
+meets entry by entry (`merge`).
 """
 
 from __future__ import annotations
@@ -12,25 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import DTypeError, OperandError, SparseError
-from mlir_sparse.kernel import promote
-from mlir_sparse.notation import Binary, BinaryOp
 from mlir_sparse.operations.align import broadcast_shape, without_axes
-from mlir_sparse.operations.contract import cast
-from mlir_sparse.operations.kernels import access, assignment, computed
 from mlir_sparse.operations.merge import Operand, merged
+from mlir_sparse.operations.planned import is_planned, planned, shape_of, types_of
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["as_operand", "elementwise", "map_entries", "shape_of"]
 
-_PLANNED: dict[np.ufunc, BinaryOp] = {
-    np.add: BinaryOp.ADD,
-    np.subtract: BinaryOp.SUB,
-    np.multiply: BinaryOp.MUL,
-    np.true_divide: BinaryOp.DIV,
-}
 _BITWISE = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
 _ANNIHILATED = (np.bitwise_and, np.logical_and)
 
@@ -71,8 +61,8 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], *, dtype: Any = None) ->
     operands = [_unstretched(operand, shape) for operand in operands]
     if not any(isinstance(operand, SparseTensor) for operand in operands):
         return _of_arrays(ufunc, operands, shape, dtype)
-    if _is_planned(ufunc, operands, shape):
-        return _planned(ufunc, operands, shape, dtype)
+    if is_planned(ufunc, operands, shape):
+        return planned(ufunc, operands, shape, dtype)
     options = {} if dtype is None else {"dtype": dtype}
     found = map_entries(ufunc, operands, shape, annihilated=ufunc in _ANNIHILATED, **options)
     return found.astype(np.bool_) if _is_truth(ufunc, operands, found) else found
@@ -106,11 +96,7 @@ def map_entries(
     except SparseError:
         raise
     except (TypeError, ValueError) as error:  # NumPy's words for types that a function lacks, and the like
-        raise OperandError(f"expected operands that {name} takes, but got {_types(operands)}: {error}") from None
-
-
-def _types(operands: Sequence[Operand]) -> str:
-    return ", ".join(str(o.dtype) if isinstance(o, SparseTensor | np.ndarray) else type(o).__name__ for o in operands)
+        raise OperandError(f"expected operands that {name} takes, but got {types_of(operands)}: {error}") from None
 
 
 def _unstretched(operand: Operand, shape: tuple[int, ...]) -> Operand:
@@ -127,55 +113,6 @@ def _of_arrays(ufunc: np.ufunc, operands: Sequence[Operand], shape: tuple[int, .
     several = found if isinstance(found, tuple) else (found,)
     spread = tuple(np.broadcast_to(part.reshape(shape) if part.size == 1 else part, shape).copy() for part in several)
     return spread if isinstance(found, tuple) else spread[0]
-
-
-def _is_planned(ufunc: np.ufunc, operands: Sequence[Operand], shape: tuple[int, ...]) -> bool:
-    """Returns whether the planner takes a ufunc of operands without forming what they do not hold."""
-    if ufunc not in _PLANNED or any(_is_number(operand) for operand in operands):
-        return False
-    sparse = [operand for operand in operands if isinstance(operand, SparseTensor)]
-    if any(o.dtype.kind not in "ifcV" for o in operands if isinstance(o, np.ndarray | SparseTensor)):
-        return False
-    # A sum with a tensor that is stretched has entries all along the axes that it lacks.
-    return ufunc is np.multiply or all(operand.shape == shape for operand in sparse)
-
-
-def _is_number(operand: Operand) -> bool:
-    return not isinstance(operand, SparseTensor) and shape_of(operand) in ((), (1,))
-
-
-def shape_of(operand: Operand) -> tuple[int, ...]:
-    """Returns an operand's shape, that of a number being ()."""
-    return operand.shape if isinstance(operand, SparseTensor | np.ndarray) else ()
-
-
-def _planned(ufunc: np.ufunc, operands: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
-    left, right, result = _loop_types(ufunc, operands, dtype)
-    common = promote(*(DType.of(operand.dtype) for operand in operands))
-    if common.kind == "i" and ufunc is np.true_divide:
-        common = DType("f64")
-    if DType.of(result) != common:
-        operands = [cast(operand, to) for operand, to in zip(operands, (left, right), strict=True)]
-    names = tuple(f"i{axis}" for axis in range(len(shape)))
-    ready, labels = [], []
-    for operand in operands:
-        own = names[len(shape) - operand.ndim :]
-        axes = [axis for axis, name in enumerate(own) if operand.shape[axis] != shape[int(name[1:])]]
-        ready.append(without_axes(operand, axes))
-        labels.append(tuple(name for axis, name in enumerate(own) if axis not in axes))
-    op = _PLANNED[ufunc]
-    make = lambda: assignment(names, Binary(op, access(0, labels[0]), access(1, labels[1])))  # noqa: E731
-    return computed((op, *labels, len(shape)), make, ready)
-
-
-def _loop_types(ufunc: np.ufunc, operands: Sequence[Any], dtype: Any) -> tuple[Any, ...]:
-    given = tuple(operand.dtype for operand in operands)
-    wanted: dict[str, Any] = {} if dtype is None else {"signature": (None, None, np.dtype(dtype))}
-    try:
-        return tuple(ufunc.resolve_dtypes((*given, None), casting="same_kind", **wanted))
-    except TypeError as error:
-        taken = f"operands that {ufunc.__name__} takes"
-        raise OperandError(f"expected {taken}, but got {_types(operands)}: {error}") from None
 
 
 def _inverted(operand: Any, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -18,7 +19,17 @@ from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.pack import pack
 from mlir_sparse.tensor.plain import is_plain
 
-__all__ = ["Array", "Entries", "check_dense_fits", "entries_of", "linear", "result_encoding", "unlinear", "with_values"]
+__all__ = [
+    "Array",
+    "Entries",
+    "check_dense_fits",
+    "entries_of",
+    "linear",
+    "result_encoding",
+    "sorted_unique",
+    "unlinear",
+    "with_values",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -50,7 +61,7 @@ class Entries:
 
     def tensor(self, like: SparseTensor | None = None) -> SparseTensor:
         """Returns the tensor of these entries, stored as another one is where any tensor can be."""
-        encoding = result_encoding(len(self.shape), like)
+        encoding = result_encoding(len(self.shape), None if like is None else like.encoding)
         widths = (None, None) if like is None else (_wide(like.encoding.pos_width), _wide(like.encoding.crd_width))
         values = self.values.astype(np.int8) if self.values.dtype == np.bool_ else self.values
         storage = pack(encoding, self.shape, self.dims, values, source=widths)
@@ -95,6 +106,14 @@ def linear(dims: Sequence[Array], shape: Sequence[int]) -> Array:
     return keys
 
 
+def sorted_unique(keys: Array) -> Array:
+    """Returns the distinct numbers of an array, ascending; runs that ascend already are merged."""
+    ordered = np.sort(keys, kind="stable")
+    first = np.ones(ordered.size, bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
+
+
 def unlinear(keys: Array, shape: Sequence[int]) -> tuple[Array, ...]:
     """Returns the coordinates of places given by their row-major numbers."""
     dims: list[Array] = []
@@ -104,15 +123,15 @@ def unlinear(keys: Array, shape: Sequence[int]) -> tuple[Array, ...]:
     return tuple(reversed(dims))
 
 
-def result_encoding(rank: int, like: SparseTensor | None) -> Encoding:
+@lru_cache(maxsize=256)
+def result_encoding(rank: int, like: Encoding | None) -> Encoding:
     """Returns how a result of a rank is stored: as an operand of that rank where any tensor fits, else CSR or CSF.
 
-    >>> from mlir_sparse.tensor import tensor
-    >>> print(result_encoding(2, tensor([[1.0]], "DCSC")).map_text())
+    >>> print(result_encoding(2, as_encoding("DCSC")).map_text())
     (i, j) -> (j : compressed, i : compressed)
     """
-    if like is not None and like.ndim == rank and like.encoding.holds_all and is_plain(like.encoding):
-        return replace(like.encoding.with_widths(0, 0), explicit_val=None, implicit_val=None)
+    if like is not None and like.dim_rank == rank and like.holds_all and is_plain(like):
+        return replace(like.with_widths(0, 0), explicit_val=None, implicit_val=None)
     return as_encoding(_DEFAULTS.get(rank, "CSF"), rank=rank)
 
 

@@ -92,6 +92,16 @@ def grouped(tensor: SparseTensor, axes: tuple[int, ...]) -> Groups:
     count = entries.values.size
     keys = linear([entries.dims[a] for a in rest], kept) if rest else np.zeros(count, np.int64)
     places = linear([entries.dims[a] for a in axes], inner) if axes else np.zeros(count, np.int64)
+    keys, places, values = _ordered(keys, places, entries.values)
+    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if count else np.zeros(0, np.intp)
+    counts = np.diff(starts, append=count)
+    return Groups(keys[starts], starts, counts, places, values, prod(inner), kept)
+
+
+def _ordered(keys: Array, places: Array, values: Array) -> tuple[Array, Array, Array]:
+    """Returns entries by group, and within one by place; themselves where they are so already."""
+    rises, same = keys[1:] > keys[:-1], keys[1:] == keys[:-1]
+    if np.all(rises | (same & (places[1:] > places[:-1]))):
+        return keys, places, values
     order = np.lexsort((places, keys))
-    found, starts, counts = np.unique(keys[order], return_index=True, return_counts=True)
-    return Groups(found, starts, counts, places[order], entries.values[order], prod(inner), kept)
+    return keys[order], places[order], values[order]

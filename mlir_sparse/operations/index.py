@@ -70,7 +70,10 @@ def item(tensor: SparseTensor, key: Any) -> Any:
 
 
 def _expanded(key: tuple[Any, ...], rank: int) -> list[Any]:
-    """Returns a subscript for each axis, and None for new ones; masks become arrays of integers."""
+    """Returns a subscript for each axis, and None for new ones; masks become arrays of integers.
+
+    An ellipsis for no axis stays, as it still keeps arrays beside it apart.
+    """
     parts: list[Any] = []
     for part in key:
         parts += _without_mask(part)
@@ -81,7 +84,8 @@ def _expanded(key: tuple[Any, ...], rank: int) -> list[Any]:
     if used > rank:
         raise RankError(f"expected at most {rank} subscripts, but got {used}")
     at = dots[0] if dots else len(parts)
-    return [*parts[:at], *[slice(None)] * (rank - used), *parts[at + len(dots) :]]
+    whole = [slice(None)] * (rank - used)
+    return [*parts[:at], *(whole or [Ellipsis] * len(dots)), *parts[at + len(dots) :]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,11 @@ def _resolved(parts: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[Any], 
     basic: list[Any] = []
     arrays: dict[int, Array] = {}
     stands: list[int] = []
+    gap = 0
     for part in parts:
+        if part is Ellipsis:
+            gap = len(basic)
+            continue
         axis = sum(p is not _NEW for p in basic)
         if part is _NEW or isinstance(part, slice):
             basic.append(_checked_slice(part, axis))
@@ -129,7 +137,7 @@ def _resolved(parts: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[Any], 
         return basic, None
     # An integer beside arrays is an array of one element, and decides with them where their axes stand.
     stands = sorted([*stands, *(at for at, part in enumerate(basic) if isinstance(part, int))])
-    together = stands == list(range(stands[0], stands[0] + len(stands)))
+    together = stands == list(range(stands[0], stands[0] + len(stands))) and not stands[0] < gap <= stands[-1]
     place = sum(not isinstance(part, int) for part in basic[: stands[0]]) if together else 0
     try:
         spread = np.broadcast_arrays(*arrays.values())

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.operations.align import stretched
-from mlir_sparse.operations.entries import Array, Entries, check_dense_fits, entries_of, unlinear, with_values
+from mlir_sparse.operations.entries import (
+    Array,
+    Entries,
+    check_dense_fits,
+    entries_of,
+    sorted_unique,
+    unlinear,
+    with_values,
+)
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["merged"]
@@ -69,7 +77,7 @@ def _aligned(operands: Sequence[Operand], shape: tuple[int, ...]) -> tuple[tuple
     """Returns the places where some tensor has an entry, and every operand's values there."""
     sparse = [stretched(entries_of(o), shape) if isinstance(o, SparseTensor) else None for o in operands]
     found = [entries for entries in sparse if entries is not None]
-    keys = None if len(found) == 1 else np.unique(np.concatenate([entries.keys for entries in found]))
+    keys = None if len(found) == 1 else sorted_unique(np.concatenate([entries.keys for entries in found]))
     places = found[0].dims if keys is None else unlinear(keys, shape)
     return places, [_at(o, e, keys, places, shape) for o, e in zip(operands, sparse, strict=True)]
 

@@ -101,7 +101,7 @@ def _shaped(found: Any, tensor: SparseTensor, axes: tuple[int, ...], keepdims: b
 def count_nonzero(tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Returns how many elements differ from zero, over axes; stored zeros do not."""
     if axis is None and not keepdims:
-        return int(np.count_nonzero(grouped(tensor, axes_of(None, tensor.ndim)).values))
+        return np.intp(np.count_nonzero(grouped(tensor, axes_of(None, tensor.ndim)).values))
     found = reduced(np.add, elementwise(np.not_equal, [tensor, 0]), axis, keepdims=keepdims, dtype=np.int64)
     return found
 
