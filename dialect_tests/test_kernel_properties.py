@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from dialect_tests.comprehend import test_programs as programs
 from dialect_tests.kernel_cases import check_storage
 from dialect_tests.strategies import KernelCase, assignments, encodings, kernels, operands
 from mlir_sparse.encoding import Encoding
@@ -77,16 +78,24 @@ def unusual_cases(draw: st.DrawFn) -> StoredCase:
     return draw(stored(KernelCase(assignment, data, extents, dtype)))
 
 
-# What is fuzzed (`scripts/fuzz`): strategies of StoredCase by name.
-STRATEGIES = {"kernels": cases, "foreign storage": foreign_cases, "expressions": unusual_cases}
+# What is fuzzed (`scripts/fuzz`): strategies of cases that `run` takes, by name.
+STRATEGIES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
+    "kernels": cases,
+    "foreign storage": foreign_cases,
+    "expressions": unusual_cases,
+    "comprehensions": programs.cases,
+}
 
 
-def run(case: StoredCase) -> None:
+def run(case: StoredCase | programs.Case) -> None:
     """Evaluates a case and compares with the oracle.
 
     Raises:
         SparseError: for a case that is refused by name; never from within the compiler.
     """
+    if isinstance(case, programs.Case):
+        programs.run(case)
+        return
     kernel = case.kernel
     tensors: dict[str, Any] = dict(kernel.tensors)
     for name, encoding in case.storage.items():

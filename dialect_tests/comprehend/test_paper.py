@@ -153,6 +153,27 @@ PROGRAMS = {
         lambda a: _perceptron(a),
         sparse=({"W2": "CSR", "W3": "CSR", "W4": "CSC"}, {"I": "CSR"}),
     ),
+    "gather": Program(
+        """
+        def gather(float(N) X, int(A,B) I) -> (Z) {
+          Z(i,j) = X(I(i,j))
+        }""",
+        {"X": (9,), "I": (3, 4)},
+        lambda a: a["X"][a["I"]],
+        integers={"I": 9},
+        sparse=({"X": "SparseVector"},),
+    ),
+    "2LUT": Program(
+        """
+        def 2LUT(float(E1,D) LUT1, int(B,L1) I1, float(E2,D) LUT2, int(B,L2) I2) -> (O1, O2) {
+          O1(i,j) +=! LUT1(I1(i,k), j)
+          O2(i,j) +=! LUT2(I2(i,k), j)
+        }""",
+        {"LUT1": (7, 3), "I1": (4, 2), "LUT2": (6, 3), "I2": (4, 5)},
+        lambda a: (a["LUT1"][a["I1"]].sum(axis=1), a["LUT2"][a["I2"]].sum(axis=1)),
+        integers={"I1": 7, "I2": 6},
+        sparse=({"LUT1": "CSR"},),
+    ),
     "softmax": Program(
         """
         def softmax(float(N,D) I) -> (O) {

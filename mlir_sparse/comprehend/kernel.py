@@ -144,10 +144,11 @@ class ComprehensionKernel:
         steps = self._steps(values, {name: tuple(np.shape(one)) for name, one in wanted.items()})
         kinds = {step.placed.statement.target.tensor: step.kernel.output for step in steps}
         targets = {name: arguments.as_output(one, kinds[name]) for name, one in wanted.items()}
-        results = _run(steps, values)
+        results = _run(steps, values, _apart(targets, values))
         for name, target in targets.items():
-            np.copyto(target, results[name], casting="unsafe")  # checked before: only bool from i8 is left to cast
-            results[name] = target
+            if results[name] is not target:
+                np.copyto(target, results[name], casting="unsafe")  # checked before: only bool from i8 is left to cast
+                results[name] = target
         returned = tuple(results[name] for name in self.comprehension.results)
         return returned[0] if len(returned) == 1 else returned
 
@@ -181,7 +182,7 @@ class ComprehensionKernel:
         values = {name: arguments.as_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
         ran: list[Ran] = []
-        _run(self._steps(values, {}), values, ran.append)
+        _run(self._steps(values, {}), values, {}, ran.append)
         return tuple(ran)
 
     # -- statements to kernels -----------------------------------------------------------------------------------
@@ -374,13 +375,19 @@ class ComprehensionKernel:
 
 
 def _run(
-    steps: tuple[_Step, ...], inputs: Mapping[str, Value], seen: Callable[[Ran], None] | None = None
+    steps: tuple[_Step, ...],
+    inputs: Mapping[str, Value],
+    targets: Mapping[str, Array],
+    seen: Callable[[Ran], None] | None = None,
 ) -> dict[str, Value]:
+    """Runs statements one after the other; what is assigned last goes to the target, where there is one."""
     values = dict(inputs)
-    for step in steps:
+    last = {step.placed.statement.target.tensor: at for at, step in enumerate(steps)}
+    for at, step in enumerate(steps):
         operands = {part.name: part_of(values[part.tensor], part.box) for part in step.parts}
         target = step.placed.statement.target
-        result = step.kernel._call(operands, None, step.extents)
+        room = targets.get(target.tensor) if last[target.tensor] == at and not step.placed.is_part else None
+        result = step.kernel._call(operands, room, step.extents)
         if seen is not None:
             seen(Ran(step.kernel.spec.assignment, operands, step.extents, result))
         if step.placed.is_part:
@@ -389,6 +396,18 @@ def _run(
             result = whole
         values[target.tensor] = result
     return values
+
+
+def _apart(targets: Mapping[str, Array], values: Mapping[str, Value]) -> dict[str, Array]:
+    """Returns the targets that may be written to while statements still run: they share memory with nothing."""
+    read = [array for v in values.values() for array in (v.storage.buffers() if isinstance(v, SparseTensor) else (v,))]
+    return {
+        name: target
+        for name, target in targets.items()
+        if not any(
+            np.may_share_memory(target, other) for other in (*read, *(t for t in targets.values() if t is not target))
+        )
+    }
 
 
 def _is_sparse(kind: TensorType) -> bool:

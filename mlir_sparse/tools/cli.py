@@ -51,8 +51,9 @@ class _Group(click.Group):
 def main() -> None:
     """Compiles index notation on sparse tensors with MLIR, and runs it.
 
-    NOTATION is an assignment such as "y(i) = A(i,j) * x(j)"; NAME is one of its tensors. An ENCODING is a preset
-    (`mlir-sparse formats` lists them), a map such as "(i, j) -> (i : dense, j : compressed)", or the dialect's
+    NOTATION is an assignment such as "y(i) = A(i,j) * x(j)", or a tensor comprehension of several,
+    "def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }"; NAME is one of its tensors. An ENCODING is a
+    preset (`mlir-sparse formats` lists them), a map such as "(i, j) -> (i : dense, j : compressed)", or the dialect's
     attribute text.
     """
 
