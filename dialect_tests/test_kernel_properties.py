@@ -148,6 +148,8 @@ def test_any_expression_in_any_storage(case: StoredCase) -> None:
         ("C(i,j) = A(i,j) + B(i,j) + D(i,j)", {"A": "DBSR(3, 1)", "B": "COO"}, "dense"),
         # A result variable that only stands in a sum of subscripts.
         ("y(i) = x(i + k) * w(k)", {"w": "SparseVector"}, "SparseVector"),
+        # The one row of a vector has no coordinates.
+        ("s = argmin(i : x(i))", {"x": "SparseVector"}, None),
     ],
 )
 def test_cases_that_failed_once(text: str, storage: dict[str, str], out: str | None) -> None:

@@ -35,7 +35,8 @@ def position(value: Array | SparseTensor, greatest: bool) -> Array:
     order = np.lexsort(coordinates[::-1])
     rows, columns, values = coordinates[:-1, order], coordinates[-1, order].astype(np.int64), values[order]
     starts = np.flatnonzero(np.r_[True, np.any(rows[:, 1:] != rows[:, :-1], axis=0)])
-    found[tuple(rows[:, starts])] = _first(columns, values, starts, value.shape[-1], greatest)
+    # A vector has one row, of no coordinates.
+    found[tuple(rows[:, starts]) or ...] = _first(columns, values, starts, value.shape[-1], greatest)
     return found
 
 
