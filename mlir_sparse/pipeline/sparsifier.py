@@ -58,6 +58,7 @@ def _with_sparse_results(vector_length: int, results: Literal["assemble", "compu
         Pass("loop-invariant-code-motion", "what only outer loops change is read there"),
         *vectorization,
         Pass("sparse-tensor-codegen", "operands become their buffers"),
-        Pass("canonicalize", "what is left of tensors has no use", on_functions=True),
+        # Not canonicalised: a copy of one array into another would become the first array.
+        Pass("trivial-dce", "what is left of tensors has no use", on_functions=True),
         Pass("one-shot-bufferize", "dense tensors become buffers", boundaries),
     )
