@@ -66,7 +66,7 @@ class Kernel:
         """
         last = self._last
         if last is not None and not named:
-            returned = last(operands, out)
+            returned = last.direct(operands, out)
             if returned is not None:
                 return returned
         return self._call(self._bind(operands, named), out)

@@ -229,3 +229,19 @@ def test_subscripts_stay_inside_their_axis() -> None:
 def test_a_dense_result_needs_an_output_parameter() -> None:
     with pytest.raises(ValueError, match="dense output"):
         _native.Launcher(0, [], _native.Result.dense(), 0)
+
+
+@pytest.mark.parametrize("storage", ["BSR(2, 2)", "BSC(2, 2)", "DBSR(2, 2)", "CSB(2, 2)", "NV_24"])
+def test_blocks_that_the_shape_does_not_fill_show_in_no_later_call(storage: str) -> None:
+    array = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
+    tensor, x = ms.tensor(array, storage), np.array([1.0, 10.0])
+    kernel = ms.compile("y(j) = A(i,j) * x(i)", A=tensor, x=x)
+    for _ in range(3):
+        np.testing.assert_array_equal(kernel(tensor, x), x @ array)
+    product = ms.compile("y(i) = A(i,j) * x(j)", A=tensor, x=x)
+    for _ in range(3):
+        np.testing.assert_array_equal(product(tensor, np.ones(3)), array.sum(axis=1))
+        with pytest.raises(ms.ExtentError, match="3"):
+            product(tensor, np.ones(4))
+        with pytest.raises(ms.ExtentError, match="3"):
+            kernel(tensor, x, out=np.zeros(4))

@@ -51,8 +51,12 @@ struct Descriptor1 {
 class Operand {
  public:
   Operand(std::int64_t type_id, std::vector<std::int64_t> shape, std::vector<std::int64_t> level_sizes,
-          std::vector<py::array> buffers)
-      : type_id_(type_id), shape_(std::move(shape)), specifier_(std::move(level_sizes)), buffers_(std::move(buffers)) {
+          std::vector<py::array> buffers, bool padded)
+      : type_id_(type_id),
+        padded_(padded),
+        shape_(std::move(shape)),
+        specifier_(std::move(level_sizes)),
+        buffers_(std::move(buffers)) {
     descriptors_.reserve(buffers_.size());
     for (const py::array &buffer : buffers_) {
       if (buffer.ndim() != 1 || !(buffer.flags() & py::array::c_style))
@@ -69,6 +73,8 @@ class Operand {
   Operand &operator=(const Operand &) = delete;
 
   std::int64_t type_id() const { return type_id_; }
+  // Whether the shape is that of whole blocks, and the tensor's own is smaller.
+  bool padded() const { return padded_; }
   const std::vector<std::int64_t> &shape() const { return shape_; }
   const std::vector<Range> &ranges() const { return ranges_; }
 
@@ -79,6 +85,7 @@ class Operand {
 
  private:
   std::int64_t type_id_;
+  bool padded_;
   std::vector<std::int64_t> shape_;
   std::vector<std::int64_t> specifier_;  // level sizes, then the used length of every buffer
   std::vector<py::array> buffers_;
@@ -134,6 +141,19 @@ class Launcher {
     if (!array.writeable() || !bind(parameters_.back(), nullptr, array, bound.extents)) return py::none();
     if (overlaps(bound.operands, bound.arrays) || !within(bound)) return py::none();
     return call_dense(bound, std::move(out));
+  }
+
+  // As a call, on the user's own arguments; None also where loops run beyond a tensor's edge, which others must not see.
+  py::object direct(const py::tuple &arguments, py::object out) {
+    std::vector<py::object> keep;
+    for (std::size_t p = 0; p < parameters_.size() && p < arguments.size(); ++p) {
+      if (!parameters_[p].sparse) continue;
+      Operand *operand = nullptr;
+      py::array unused = py::reinterpret_steal<py::array>(py::handle());
+      py::handle argument = PyTuple_GET_ITEM(arguments.ptr(), static_cast<py::ssize_t>(p));
+      if (!take(parameters_[p], argument, operand, unused, keep) || operand->padded()) return py::none();
+    }
+    return (*this)(arguments, std::move(out));
   }
 
   // Fills the buffers of a sparse result; returns whether the arguments were as they must be.
@@ -332,8 +352,8 @@ class Launcher {
 
 void register_launch(py::module_ &module) {
   py::class_<Operand>(module, "Operand", "The level storage of one tensor as compiled code takes it.")
-      .def(py::init<std::int64_t, std::vector<std::int64_t>, std::vector<std::int64_t>, std::vector<py::array>>(),
-           py::arg("type_id"), py::arg("shape"), py::arg("level_sizes"), py::arg("buffers"))
+      .def(py::init<std::int64_t, std::vector<std::int64_t>, std::vector<std::int64_t>, std::vector<py::array>, bool>(),
+           py::arg("type_id"), py::arg("shape"), py::arg("level_sizes"), py::arg("buffers"), py::arg("padded") = false)
       .def_property_readonly("type_id", &Operand::type_id)
       .def_property_readonly("shape", &Operand::shape);
 
@@ -371,6 +391,7 @@ void register_launch(py::module_ &module) {
       .def(py::init<std::uintptr_t, std::vector<Parameter>, Result, int>(), py::arg("address"), py::arg("parameters"),
            py::arg("result"), py::arg("variables"))
       .def("__call__", &Launcher::operator(), py::arg("arguments"), py::arg("out") = py::none())
+      .def("direct", &Launcher::direct, py::arg("arguments"), py::arg("out") = py::none())
       .def("fill", &Launcher::fill, py::arg("arguments"), py::arg("buffers"));
 }
 

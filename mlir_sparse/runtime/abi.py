@@ -46,7 +46,8 @@ def operand_of(tensor: SparseTensor) -> _native.Operand:
             raise UnsupportedError(f"expected storage of a whole tensor, but got {tensor.encoding.to_text()}")
         identity = type_id(DType.of(tensor.dtype), tensor.encoding)
         shape = padded_shape(tensor.encoding, tensor.shape)
-        tensor._operand = _native.Operand(identity, shape, storage.level_sizes, list(storage.buffers()))
+        buffers, padded = list(storage.buffers()), shape != tensor.shape
+        tensor._operand = _native.Operand(identity, shape, storage.level_sizes, buffers, padded)
     operand: _native.Operand = tensor._operand
     return operand
 
