@@ -63,10 +63,15 @@ def test_other_products() -> None:
         lambda m, t, x: np.kron(x, m),
         lambda m, t, x: np.einsum("...ij,ij->...", t, m),
         lambda m, t, x: np.einsum(m, [0, 1], x, [1]),
+        lambda m, t, x: np.linalg.vector_norm(m),
+        lambda m, t, x: np.linalg.matrix_norm(t, ord=1),
+        lambda m, t, x: np.vecdot(m, m + 1j * m),
+        lambda m, t, x: np.matvec(t, x),
+        lambda m, t, x: np.vecmat(x, m),
         lambda m, t, x: np.linalg.multi_dot([m, m, m, x]),
         lambda m, t, x: np.linalg.matrix_power(m, 5),
     ):
-        agree(function(a, c, v), function(matrix, cube, vector))
+        agree(function(a, c, v), function(matrix, cube, vector), exact=False)
     path, text = np.einsum_path("ij,jk,k->i", a, a, v)
     assert path[0] == "einsum_path"
     assert "loop nest" in text
@@ -91,6 +96,8 @@ def test_other_products() -> None:
         (lambda a: np.stack([a, a[1:]]), ms.ExtentError),
         (lambda a: np.linalg.svd(a), ms.OperandError),
         (lambda a: np.sort(a), ms.OperandError),
+        (lambda a: np.split(a, 3), ms.ExtentError),
+        (lambda a: np.repeat(a, [1, 2, 3], axis=0), ms.ExtentError),
         (lambda a: np.sum(a, initial=3), ms.OperandError),
         (lambda a: np.linalg.norm(a, 2), ms.UnsupportedError),
         (lambda a: np.linalg.matrix_power(a, -1), ms.UnsupportedError),
@@ -189,11 +196,21 @@ _SHAPES: dict[str, Callable[[Any], Any]] = {
     "isclose": lambda a: np.isclose(a, 1),
     "nan_to_num": np.nan_to_num,
     "size": lambda a: np.array([a.size, a.ndim, np.size(a), np.ndim(a), *np.shape(a)]),
+    "split": lambda a: np.array_split(a, 2)[1],
+    "split at": lambda a: np.split(a, [1, 2], axis=-1)[1],
+    "hsplit": lambda a: np.hsplit(a, 1)[0],
+    "diff": lambda a: np.diff(a, axis=0),
+    "diff twice": lambda a: np.diff(a, 2),
+    "tile": lambda a: np.tile(a, (2, 1, 3)),
+    "repeat": lambda a: np.repeat(a, 2, axis=0),
+    "repeat each": lambda a: np.repeat(a, np.arange(a.size)),
+    "rot90": lambda a: np.rot90(a) if a.ndim > 1 else a,
+    "rot270": lambda a: np.rot90(a, 3, (1, 0)) if a.ndim > 1 else a,
     "outer sum": lambda a: np.add.outer(a, a) if a.ndim < 2 else a,
 }
 
 
-@settings(QUIET, max_examples=60)
+@settings(QUIET, max_examples=100)
 @given(cases(), st.sampled_from(sorted(_SHAPES)))
 def test_shapes(case: Case, name: str) -> None:
     agree(_SHAPES[name](case.tensor), _SHAPES[name](case.array), what=name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.operations import arrange, elements, join, matmul, reduce, shape
+from mlir_sparse.operations import arrange, elements, join, matmul, parts, reduce, shape
 from mlir_sparse.operations.einsum import einsum, einsum_path
 from mlir_sparse.operations.elementwise import elementwise
 from mlir_sparse.operations.entries import Array
@@ -74,6 +74,10 @@ def _path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:
     return found.path, str(found)
 
 
+def _vector_norm(x: SparseTensor, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    return norm(x if axis is not None or x.ndim == 1 else shape.reshaped(x, -1), ord, axis, keepdims)
+
+
 def _astype(x: SparseTensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> SparseTensor:
     return x.astype(dtype)
 
@@ -94,6 +98,8 @@ FUNCTIONS: dict[str, Function] = {
     "np.count_nonzero": lambda a, axis=None, *, keepdims=False: reduce.count_nonzero(a, axis, keepdims=keepdims),
     "np.trace": lambda a, offset=0, axis1=0, axis2=1: a.trace(offset, axis1, axis2),
     "np.linalg.norm": norm,
+    "np.linalg.vector_norm": _vector_norm,
+    "np.linalg.matrix_norm": lambda x, /, *, keepdims=False, ord="fro": norm(x, ord, (-2, -1), keepdims),
     # products
     "np.dot": matmul.dot,
     "np.inner": matmul.inner,
@@ -164,6 +170,15 @@ FUNCTIONS: dict[str, Function] = {
     "np.dstack": arrange.dstack,
     "np.column_stack": arrange.column_stack,
     "np.append": lambda arr, values, axis=None: join.concatenated([arr, values], axis),
+    # parts
+    "np.array_split": parts.array_split,
+    "np.split": parts.split,
+    "np.vsplit": lambda ary, indices_or_sections: parts.split(ary, indices_or_sections, 0),
+    "np.hsplit": lambda ary, indices_or_sections: parts.split(ary, indices_or_sections, 1 if ary.ndim > 1 else 0),
+    "np.diff": parts.diff,
+    "np.tile": parts.tile,
+    "np.repeat": parts.repeat,
+    "np.rot90": parts.rot90,
     # new tensors, and what is asked of one
     "np.zeros_like": arrange.zeros_like,
     "np.empty_like": arrange.zeros_like,

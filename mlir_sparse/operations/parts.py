@@ -1,0 +1,94 @@
+"""Tensors cut into parts, repeated and turned: NumPy's functions that are indexing in other words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.errors import ExtentError, RankError
+from mlir_sparse.operations import join, shape
+from mlir_sparse.operations.elementwise import elementwise
+from mlir_sparse.operations.groups import axes_of
+from mlir_sparse.operations.index import item
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = ["array_split", "diff", "repeat", "rot90", "split", "tile"]
+
+
+def _along(tensor: SparseTensor, axis: int, part: Any) -> SparseTensor:
+    (at,) = axes_of(axis, tensor.ndim)
+    found: SparseTensor = item(tensor, (*(slice(None),) * at, part))
+    return found
+
+
+def array_split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> list[SparseTensor]:
+    """Returns the parts of a tensor along an axis: so many, of about one size, or cut at indices."""
+    extent = ary.shape[axes_of(axis, ary.ndim)[0]]
+    if isinstance(indices_or_sections, int | np.integer):
+        count = int(indices_or_sections)
+        if count < 1:
+            raise ExtentError(f"expected one part or more, but got {count}")
+        each, more = divmod(extent, count)
+        cuts = np.cumsum([0, *[each + 1] * more, *[each] * (count - more)]).tolist()
+    else:
+        cuts = [0, *indices_or_sections, extent]
+    return [_along(ary, axis, slice(low, high)) for low, high in pairwise(cuts)]
+
+
+def split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> list[SparseTensor]:
+    """Returns the parts of a tensor along an axis, all of one size where their number is given."""
+    extent = ary.shape[axes_of(axis, ary.ndim)[0]]
+    if isinstance(indices_or_sections, int | np.integer) and (
+        indices_or_sections < 1 or extent % int(indices_or_sections)
+    ):
+        raise ExtentError(f"expected a number of parts that divides {extent}, but got {indices_or_sections}")
+    return array_split(ary, indices_or_sections, axis)
+
+
+def diff(a: SparseTensor, n: int = 1, axis: int = -1) -> Any:
+    """Returns the n-th differences of neighbours along an axis."""
+    if n < 0:
+        raise RankError(f"expected a difference of order 0 or more, but got {n}")
+    for _ in range(n):
+        a = elementwise(np.subtract, [_along(a, axis, slice(1, None)), _along(a, axis, slice(None, -1))])
+    return a
+
+
+def tile(A: SparseTensor, reps: Any) -> SparseTensor:
+    """Returns a tensor repeated along each axis."""
+    counts = tuple(reps) if isinstance(reps, Sequence) else (int(reps),)
+    rank = max(A.ndim, len(counts))
+    found = shape.reshaped(A, (1,) * (rank - A.ndim) + A.shape)
+    for axis, count in enumerate((1,) * (rank - len(counts)) + counts):
+        found = join.concatenated([found] * count, axis) if count else _along(found, axis, slice(0))
+    return found
+
+
+def repeat(a: SparseTensor, repeats: Any, axis: int | None = None) -> SparseTensor:
+    """Returns a tensor with each element along an axis repeated, all as often or each by a number of its own."""
+    if axis is None:
+        return repeat(shape.reshaped(a, -1) if a.ndim > 1 else a, repeats, 0)
+    (at,) = axes_of(axis, a.ndim)
+    try:
+        places = np.repeat(np.arange(a.shape[at]), repeats)
+    except ValueError:
+        raise ExtentError(f"expected repeats that are not negative, one or {a.shape[at]}, but got {repeats}") from None
+    return _along(a, axis, places)
+
+
+def rot90(m: SparseTensor, k: int = 1, axes: tuple[int, int] = (0, 1)) -> SparseTensor:
+    """Returns a tensor turned by quarters in the plane of two axes."""
+    axes_of(axes, m.ndim)
+    first, second = axes
+    match k % 4:
+        case 0:
+            return m
+        case 1:
+            return shape.swapped(shape.flipped(m, second), first, second)
+        case 2:
+            return shape.flipped(m, (first, second))
+        case _:
+            return shape.flipped(shape.swapped(m, first, second), second)
