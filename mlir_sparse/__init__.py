@@ -7,6 +7,7 @@ notation), and get verified MLIR and kernels that run on NumPy and SciPy data
 
 from mlir_sparse._native import __version__
 from mlir_sparse.api import STAGES, Kernel, compile, evaluate, load, parse
+from mlir_sparse.comprehend import ComprehensionKernel
 from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.encoding import (
     PRESETS,
@@ -44,7 +45,7 @@ from mlir_sparse.errors import (
     UnsupportedError,
     WidthError,
 )
-from mlir_sparse.notation import Access, Assignment, IndexVar, TensorVar, indices, tensors, where
+from mlir_sparse.notation import Access, Assignment, Comprehension, IndexVar, TensorVar, indices, tensors, where
 from mlir_sparse.operations import einsum, einsum_path
 from mlir_sparse.tensor import LevelStorage, SparseTensor, read, tensor, write
 
@@ -57,6 +58,8 @@ __all__ = [
     "BindingsError",
     "CompileError",
     "CompilerCrash",
+    "Comprehension",
+    "ComprehensionKernel",
     "CoordinatesError",
     "DType",
     "DTypeError",

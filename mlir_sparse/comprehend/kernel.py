@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,15 +13,16 @@ import numpy as np
 from mlir_sparse import pipeline
 from mlir_sparse.build import STAGES, Stage
 from mlir_sparse.compiled import Kernel
-from mlir_sparse.comprehend.boxes import Part, boxed
-from mlir_sparse.comprehend.operands import check_given, part_of
+from mlir_sparse.comprehend.boxes import boxed
+from mlir_sparse.comprehend.operands import check_given
+from mlir_sparse.comprehend.run import Ran, Step, apart, run
 from mlir_sparse.comprehend.shapes import Placed, place
 from mlir_sparse.comprehend.symbols import bound, solve_sizes, waits_for
 from mlir_sparse.comprehend.types import element_types
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import ExtentError, OperandError, UnsupportedError
 from mlir_sparse.kernel import infer_output, shape_text
-from mlir_sparse.notation import Assignment, Comprehension, IndexVar, with_explicit_sums
+from mlir_sparse.notation import Assignment, Comprehension, with_explicit_sums
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor
 
@@ -34,33 +35,6 @@ Compile = Callable[[Assignment, tuple[tuple[str, TensorType], ...], TensorType],
 
 # Of how many combinations of shapes a kernel keeps what it found out about them.
 _SHAPES_KEPT = 64
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A statement ready to run: its kernel, its operands, and the part of the target that it assigns."""
-
-    placed: Placed
-    kernel: Kernel
-    parts: tuple[Part, ...]
-    extents: Mapping[IndexVar, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What a statement did in a call.
-
-    Args:
-        statement: the statement with its ranges worked in, all variables from 0.
-        operands: what it read, by the names that it has for them.
-        extents: how far each variable ran.
-        result: what it gave; the part of the target that it assigned, where that is a part.
-    """
-
-    statement: Assignment
-    operands: Mapping[str, Value]
-    extents: Mapping[IndexVar, int]
-    result: Value
 
 
 class ComprehensionKernel:
@@ -99,7 +73,7 @@ class ComprehensionKernel:
         self._compile = compile_statement
         self._dtypes = element_types(comprehension, {name: kind.dtype for name, kind in types.items()})
         self._waits = tuple(dict.fromkeys(n for s in comprehension.statements for n in waits_for(comprehension, s)))
-        self._prepared: dict[object, tuple[_Step, ...]] = {}
+        self._prepared: dict[object, tuple[Step, ...]] = {}
         self._lock = threading.Lock()
         solve_sizes(comprehension, {name: kind.shape for name, kind in self.types.items()})
         self._sketch = None if self._unknown() else self._sketched()
@@ -144,7 +118,7 @@ class ComprehensionKernel:
         steps = self._steps(values, {name: tuple(np.shape(one)) for name, one in wanted.items()})
         kinds = {step.placed.statement.target.tensor: step.kernel.output for step in steps}
         targets = {name: arguments.as_output(one, kinds[name]) for name, one in wanted.items()}
-        results = _run(steps, values, _apart(targets, values))
+        results = run(steps, values, apart(targets, values))
         for name, target in targets.items():
             if results[name] is not target:
                 np.copyto(target, results[name], casting="unsafe")  # checked before: only bool from i8 is left to cast
@@ -182,12 +156,12 @@ class ComprehensionKernel:
         values = {name: arguments.as_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
         ran: list[Ran] = []
-        _run(self._steps(values, {}), values, {}, ran.append)
+        run(self._steps(values, {}), values, {}, ran.append)
         return tuple(ran)
 
     # -- statements to kernels -----------------------------------------------------------------------------------
 
-    def _steps(self, values: Mapping[str, Value], asked: Mapping[str, tuple[int, ...]]) -> tuple[_Step, ...]:
+    def _steps(self, values: Mapping[str, Value], asked: Mapping[str, tuple[int, ...]]) -> tuple[Step, ...]:
         """Returns the statements ready to run on operands of such shapes."""
         shapes = {name: tuple(value.shape) for name, value in values.items()}
         scalars = {n: int(np.asarray(values[n])) for n in self._waits if n in values}
@@ -231,11 +205,11 @@ class ComprehensionKernel:
             if shapes[name] != shape:
                 raise ExtentError(f"expected out= of shape {shapes[name]} for {name}, but got {shape}")
 
-    def _compiled(self, placed: tuple[Placed, ...], known: Mapping[str, tuple[int, ...]]) -> tuple[_Step, ...]:
+    def _compiled(self, placed: tuple[Placed, ...], known: Mapping[str, tuple[int, ...]]) -> tuple[Step, ...]:
         kinds = dict(self.types)
         shapes = dict(known)
         last = {one.statement.target.tensor: at for at, one in enumerate(placed)}
-        steps: list[_Step] = []
+        steps: list[Step] = []
         for at, one in enumerate(placed):
             target = one.statement.target.tensor
             part = boxed(one.statement, one.ranges, shapes, lambda name: _is_sparse(kinds[name]))
@@ -243,7 +217,7 @@ class ComprehensionKernel:
             output = self._output(part.statement, dict(types), target if last[target] == at else None)
             if one.is_part:
                 self._check_part(one, kinds.get(target), output)
-            steps.append(_Step(one, self._compile(part.statement, types, output), part.parts, part.extents))
+            steps.append(Step(one, self._compile(part.statement, types, output), part.parts, part.extents))
             kinds[target] = output
             shapes[target] = one.shape
         return tuple(steps)
@@ -372,42 +346,6 @@ class ComprehensionKernel:
     def __repr__(self) -> str:
         text = str(self.comprehension) if self.comprehension.name else str(self.comprehension.statements[0])
         return f"ComprehensionKernel({text})"
-
-
-def _run(
-    steps: tuple[_Step, ...],
-    inputs: Mapping[str, Value],
-    targets: Mapping[str, Array],
-    seen: Callable[[Ran], None] | None = None,
-) -> dict[str, Value]:
-    """Runs statements one after the other; what is assigned last goes to the target, where there is one."""
-    values = dict(inputs)
-    last = {step.placed.statement.target.tensor: at for at, step in enumerate(steps)}
-    for at, step in enumerate(steps):
-        operands = {part.name: part_of(values[part.tensor], part.box) for part in step.parts}
-        target = step.placed.statement.target
-        room = targets.get(target.tensor) if last[target.tensor] == at and not step.placed.is_part else None
-        result = step.kernel._call(operands, room, step.extents)
-        if seen is not None:
-            seen(Ran(step.kernel.spec.assignment, operands, step.extents, result))
-        if step.placed.is_part:
-            whole = np.array(values[target.tensor], result.dtype)
-            whole[tuple(slice(*step.placed.ranges[index]) for index in target.indices)] = result
-            result = whole
-        values[target.tensor] = result
-    return values
-
-
-def _apart(targets: Mapping[str, Array], values: Mapping[str, Value]) -> dict[str, Array]:
-    """Returns the targets that may be written to while statements still run: they share memory with nothing."""
-    read = [array for v in values.values() for array in (v.storage.buffers() if isinstance(v, SparseTensor) else (v,))]
-    return {
-        name: target
-        for name, target in targets.items()
-        if not any(
-            np.may_share_memory(target, other) for other in (*read, *(t for t in targets.values() if t is not target))
-        )
-    }
 
 
 def _is_sparse(kind: TensorType) -> bool:
