@@ -42,6 +42,7 @@ __all__ = [
     "dense_data",
     "dtypes",
     "encodings",
+    "extent_classes",
     "kernels",
     "needs_order",
     "notation_text",
@@ -333,7 +334,7 @@ def kernels(
     assignment = parse(draw(st.sampled_from(texts)))
     choice = element_types or dtypes().filter(lambda dtype: dtype.kind != "c" or not needs_order(assignment))
     dtype = draw(choice)
-    leaders = _classes(assignment)
+    leaders = extent_classes(assignment)
     drawn = {name: draw(st.integers(0, largest)) for name in sorted(set(leaders.values()))}
     extents = {name: drawn[leader] for name, leader in leaders.items()}
     data = operands(assignment, extents, dtype, draw(st.sampled_from([0.0, 0.3, 0.6, 1.0])), draw(st.integers(0, 99)))
@@ -376,7 +377,7 @@ def _reads(assignment: Assignment) -> Iterator[Access]:
     yield from reads(assignment.value)
 
 
-def _classes(assignment: Assignment) -> dict[str, str]:
+def extent_classes(assignment: Assignment) -> dict[str, str]:
     """Returns, for every index variable, the one whose extent it shares: `A(i,j) + A(j,i)` has one extent."""
     leader = {index.name: index.name for index in assignment.indices}
     axes: dict[tuple[str, int], str] = {}

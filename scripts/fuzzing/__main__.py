@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import queue
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from workers import Worker, serve
 
 from dialect_tests.test_kernel_properties import STRATEGIES
 
@@ -59,62 +58,22 @@ class Tally:
             self.bad.append((verdict, case, reason))
 
 
-class _Process:
-    """A worker, restarted after it died."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-
-    def run(self, batch: Batch) -> Iterator[tuple[str, str, str]]:
-        """Yields verdict, case and reason of each case; `dead` for the one that ended the process, or hung it."""
-        if self._process is None:
-            command = [sys.executable, "-m", "fuzzing.worker"]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdin is not None
-        print(json.dumps([batch.strategy, batch.seed, batch.cases]), file=self._process.stdin, flush=True)
-        case, left = f"seed {batch.seed} of {batch.strategy}", batch.cases
-        while line := self._line():
-            verdict, text = json.loads(line)
-            if verdict == "end":
-                return
-            if verdict == "case":
-                case = text
-            else:
-                left -= 1
-                yield verdict, case, text
-        status = self._process.wait()
-        self._process = None
-        yield "dead", case, f"the process ended with status {status}"
-        if left > 1:
-            yield from self.run(Batch(batch.strategy, batch.seed + _AFTER_DEATH, left - 1))
-
-    def _line(self) -> str:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        timer = threading.Timer(_TIMEOUT, self._process.kill)
-        timer.start()
-        try:
-            return self._process.stdout.readline()
-        finally:
-            timer.cancel()
-
-    def stop(self) -> None:
-        """Ends the worker."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-
-
-def _serve(waiting: queue.Queue[Batch], done: queue.Queue[tuple[str, str, str] | None]) -> None:
-    process = _Process()
-    try:
-        while True:
-            for outcome in process.run(waiting.get_nowait()):
-                done.put(outcome)
-    except queue.Empty:
-        process.stop()
-    finally:
-        done.put(None)
+def _ask(worker: Worker, batch: Batch) -> Iterator[tuple[str, str, str]]:
+    """Yields verdict, case and reason of each case; `dead` for the one that ended the process, or hung it."""
+    worker.send([batch.strategy, batch.seed, batch.cases])
+    case, left = f"seed {batch.seed} of {batch.strategy}", batch.cases
+    while (line := worker.line()) is not None:
+        verdict, text = line
+        if verdict == "end":
+            return
+        if verdict == "case":
+            case = text
+        else:
+            left -= 1
+            yield verdict, case, text
+    yield "dead", case, worker.epitaph()
+    if left > 1:
+        yield from _ask(worker, Batch(batch.strategy, batch.seed + _AFTER_DEATH, left - 1))
 
 
 def _batches(cases: int, seed: int) -> Iterator[Batch]:
@@ -127,18 +86,10 @@ def _batches(cases: int, seed: int) -> Iterator[Batch]:
 
 
 def _fuzz(cases: int, seed: int, jobs: int) -> Tally:
-    waiting, done, tally = queue.Queue[Batch](), queue.Queue[tuple[str, str, str] | None](), Tally()
-    for batch in _batches(cases, seed):
-        waiting.put(batch)
-    for _ in range(jobs):
-        threading.Thread(target=_serve, args=(waiting, done), daemon=True).start()
-    running = jobs
+    tally = Tally()
+    batches = _batches(cases, seed)
     with click.progressbar(length=cases, label="cases", file=sys.stderr) as bar:
-        while running:
-            outcome = done.get()
-            if outcome is None:
-                running -= 1
-                continue
+        for outcome in serve(batches, _ask, module="fuzzing.worker", timeout=_TIMEOUT, jobs=jobs):
             tally.add(*outcome)
             bar.update(1)
     return tally

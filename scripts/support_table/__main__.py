@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import queue
-import subprocess
 import sys
-import threading
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from workers import Worker, serve
 
 from mlir_sparse import DTYPES
 from support_table.cells import Cell, cells
@@ -23,44 +21,11 @@ FOLDER = Path(__file__).parent / "results"
 _TIMEOUT = 120.0
 
 
-class _Process:
-    """A worker, restarted when a cell ends it."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-
-    def ask(self, cell: Cell) -> Outcome:
-        """Returns what became of a cell; `crash` where it took its process with it, or time ran out."""
-        if self._process is None:
-            command = [sys.executable, "-m", "support_table.worker"]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        timer = threading.Timer(_TIMEOUT, self._process.kill)
-        timer.start()
-        print(json.dumps(cell.as_json()), file=self._process.stdin, flush=True)
-        answer = self._process.stdout.readline()
-        timer.cancel()
-        if answer:
-            return Outcome(cell, *json.loads(answer))
-        status = self._process.wait()
-        self._process = None
-        return Outcome(cell, "crash", f"the process ended with status {status}")
-
-    def stop(self) -> None:
-        """Ends the worker."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-
-
-def _serve(waiting: queue.Queue[Cell], done: queue.Queue[Outcome]) -> None:
-    process = _Process()
-    try:
-        while True:
-            done.put(process.ask(waiting.get_nowait()))
-    except queue.Empty:
-        process.stop()
+def _ask(worker: Worker, cell: Cell) -> Iterator[Outcome]:
+    """Yields what became of a cell; `crash` where it took its process with it, or time ran out."""
+    worker.send(cell.as_json())
+    answer = worker.line()
+    yield Outcome(cell, "crash", worker.epitaph()) if answer is None else Outcome(cell, *answer)
 
 
 def _write(folder: Path, outcomes: list[Outcome]) -> None:
@@ -88,16 +53,10 @@ def main(formats: tuple[str, ...], types: str, folder: Path, jobs: int) -> None:
     What is known of formats that are not tried now is kept; the README's tables are made of the whole.
     Exits with 1 where a cell is wrong or crashed.
     """
-    waiting: queue.Queue[Cell] = queue.Queue()
-    for cell in cells(formats, tuple(types.split(","))):
-        waiting.put(cell)
-    total, done = waiting.qsize(), queue.Queue[Outcome]()
-    for _ in range(jobs):
-        threading.Thread(target=_serve, args=(waiting, done), daemon=True).start()
-    outcomes = []
-    with click.progressbar(length=total, label="cells", file=sys.stderr) as bar:
-        for _ in range(total):
-            outcomes.append(done.get())
+    asked, outcomes = tuple(cells(formats, tuple(types.split(",")))), []
+    with click.progressbar(length=len(asked), label="cells", file=sys.stderr) as bar:
+        for outcome in serve(asked, _ask, module="support_table.worker", timeout=_TIMEOUT, jobs=jobs):
+            outcomes.append(outcome)
             bar.update(1)
     _write(folder, outcomes)
     counts = Counter(outcome.verdict for outcome in outcomes)

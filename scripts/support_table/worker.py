@@ -13,6 +13,7 @@ import numpy as np
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from dialect_tests.conforming import conforming
 from mlir_sparse.notation import Access, walk
 from support_table.cells import CONVERSIONS, KERNELS, Cell
 
@@ -77,15 +78,7 @@ def _data(cell: Cell, name: str, shape: tuple[int, ...]) -> Any:
     dtype = ms.DType.of(cell.dtype)
     values = rng.integers(1, 6, shape) * (rng.random(shape) < 0.45)
     array = values.astype(dtype.numpy) if dtype.kind != "c" else (values + 1j * (values % 3)).astype(dtype.numpy)
-    if name in "AB" and cell.preset in ("NV_24", "NM"):
-        array[..., 2::4] = array[..., 3::4] = 0
-    if name in "AB" and cell.preset == "Banded":
-        array = np.triu(np.tril(array, 1), -1)
-    if name in "AB" and cell.preset in ("PackedLower", "Skyline"):
-        array = np.tril(array)
-    if name in "AB" and cell.preset in ("PackedUpper", "UpperSkyline"):
-        array = np.triu(array)
-    return array
+    return conforming(array, cell.preset) if name in "AB" else array
 
 
 def main() -> None:

@@ -1,0 +1,35 @@
+"""Any expression in any storage: a few combinations of each here, all by `scripts/combinations`."""
+
+from __future__ import annotations
+
+from itertools import combinations as pairs
+
+import pytest
+
+from dialect_tests.combinations import DTYPES, EXPRESSIONS, combinations, sample, storages, try_combination
+
+# The seed may be any: what fails under another is a defect too.
+SEED = 0
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_a_sample_is_right(text: str) -> None:
+    for case in sample(text, 3, SEED):
+        verdict, reason = try_combination(case)
+        assert verdict in ("right", "no room"), f"{case}: {verdict}: {reason}"
+
+
+@pytest.mark.parametrize("text", ["y(i) = b(i) - A(i,j) * x(j)", "C(i,j) = A(i,j) + B(i,j) + D(i,j)", "d(i) = A(i,i)"])
+def test_every_pair_of_storages_occurs(text: str) -> None:
+    rows = [(*case.storage, case.out, case.dtype) for case in combinations(text)]
+    for first, second in pairs(range(len(rows[0])), 2):
+        found = {(row[first], row[second]) for row in rows}
+        assert len(found) == len({one for one, _ in found}) * len({other for _, other in found})
+    assert {row[-1] for row in rows} == set(DTYPES)
+
+
+def test_all_presets_of_a_rank_take_part() -> None:
+    assert {"dense", "SparseVector", "COO", "HashVector", "NV_24"} < set(storages(1))
+    assert {"dense", "CSR", "CSC", "DCSR", "BSR", "DIA", "SlotELL", "Skyline", "CSR_SLICE"} < set(storages(2))
+    assert {"dense", "CSF", "BatchedCSR", "CompressedDenseDense"} < set(storages(3))
+    assert len(EXPRESSIONS) >= 40
