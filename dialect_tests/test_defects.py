@@ -1,12 +1,14 @@
 """What MLIR's sparsifier gets wrong, as a user meets it: the right answer, or a refusal by name.
 
-Each defect is shown twice: the module that fails in MLIR itself, so that a new version of the bindings tells when
-a way round is no longer needed, and the kernel that must be right all the same. Those modules are run in the isolated
-compiler: most of them end it.
+Each defect is shown twice: the module that fails in MLIR itself (in `defects/`), so that a new version of the
+bindings tells when a way round is no longer needed, and the kernels that must be right all the same. Those modules are
+run in the isolated compiler: most of them end it.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.kernel_cases import check_storage
 from mlir_sparse import pipeline
+from mlir_sparse.pipeline import Pass, Pipeline
 
 BSR = "BSR(2, 3)"
 
@@ -111,6 +114,29 @@ def test_unordered_operands_keep_their_buffers() -> None:
         np.testing.assert_array_equal(ms.evaluate("C(i,j) = A(i,j) + A(i,j)", A=a, out="CSR").to_numpy(), 2 * dense)
         np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j) * x(j)", A=a, x=np.ones(6)), dense.sum(1))
     assert [buffer.tobytes() for buffer in a.storage.buffers()] == before
+
+
+def test_data_out_of_order_is_refused_where_order_is_declared() -> None:
+    with pytest.raises(ms.StorageError, match="order"):
+        ms.SparseTensor.from_levels("CSR", (2, 4), [None, [0, 2, 3]], [None, [3, 1, 0]], np.ones(3))
+
+
+@pytest.mark.parametrize("storage", ["NV_24", "NM(2, 3)", "NM(1, 8)"])
+def test_blocks_with_less_than_n_of_m(storage: str) -> None:
+    """MLIR's conversion from dense needs exactly n nonzeros in each block."""
+    dense = np.zeros((4, 9))
+    dense[0, 0], dense[2, 7] = 5.0, -3.0
+    a = ms.tensor(dense, storage)
+    np.testing.assert_array_equal(a.to_numpy(), dense)
+    np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j) * x(j)", A=a, x=np.arange(9.0)), dense @ np.arange(9.0))
+
+
+@pytest.mark.parametrize("storage", ["BatchedCSR", "BCOO"])
+def test_batches_from_dense(storage: str) -> None:
+    """MLIR has no conversion from dense to a batch."""
+    cube = np.stack([data(4, 5, seed) for seed in range(3)])
+    np.testing.assert_array_equal(ms.tensor(cube, storage).to_numpy(), cube)
+    check("y(b,i) = A(b,i,j) * x(j)", {"A": storage}, "dense", A=cube, x=np.arange(5.0))
 
 
 # -- refused, or the end of the compiler, in MLIR ------------------------------------------------------------
@@ -263,78 +289,113 @@ def test_encodings_that_the_dialect_lacks(text: str, message: str | None) -> Non
         ms.encoding(text).to_mlir()
 
 
-# -- the modules that fail in MLIR itself --------------------------------------------------------------------
+# -- the modules that MLIR itself gets wrong ------------------------------------------------------------------
 
-HEADER = """
-#CSR = #sparse_tensor.encoding<{map = (i, j) -> (i : dense, j : compressed)}>
-#CSC = #sparse_tensor.encoding<{map = (i, j) -> (j : dense, i : compressed)}>
-#ROWS = #sparse_tensor.encoding<{map = (i, j) -> (i floordiv 4 : dense, j : compressed, i mod 4 : dense)}>
-#V = #sparse_tensor.encoding<{map = (i) -> (i : compressed)}>
-#matvec = {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i)>],
-           iterator_types = ["parallel", "reduction"]}
-"""
+FOLDER = Path(__file__).parent / "defects"
+WHOLE = pipeline.sparsifier().then(pipeline.cpu())
 
-MODULES = {
-    "blocks along one dimension": """
-func.func @f(%A: tensor<12x24xf64, #ROWS>, %x: tensor<24xf64>, %y: tensor<12xf64>) -> tensor<12xf64> {
-  %r = linalg.generic #matvec ins(%A, %x : tensor<12x24xf64, #ROWS>, tensor<24xf64>) outs(%y : tensor<12xf64>) {
-  ^bb0(%a: f64, %b: f64, %c: f64):
-    %m = arith.mulf %a, %b : f64
-    %s = arith.addf %c, %m : f64
-    linalg.yield %s : f64
-  } -> tensor<12xf64>
-  return %r : tensor<12xf64>
-}""",
-    "a reduction that folds away": """
-func.func @f(%A: tensor<?x?xi64, #CSR>, %x: tensor<?xi64>, %y: tensor<?xi64>) -> tensor<?xi64> {
-  %r = linalg.generic #matvec ins(%A, %x : tensor<?x?xi64, #CSR>, tensor<?xi64>) outs(%y : tensor<?xi64>) {
-  ^bb0(%a: i64, %b: i64, %c: i64):
-    linalg.yield %c : i64
-  } -> tensor<?xi64>
-  return %r : tensor<?xi64>
-}""",
-    "a scalar plus a sparse vector": """
-func.func @f(%b: tensor<f64>, %c: tensor<?xf64, #V>, %o: tensor<?xf64>) -> tensor<?xf64> {
-  %r = linalg.generic {
-      indexing_maps = [affine_map<(i) -> ()>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
-      iterator_types = ["parallel"]}
-      ins(%b, %c : tensor<f64>, tensor<?xf64, #V>) outs(%o : tensor<?xf64>) {
-  ^bb0(%a0: f64, %a1: f64, %x: f64):
-    %v = arith.addf %a0, %a1 : f64
-    linalg.yield %v : f64
-  } -> tensor<?xf64>
-  return %r : tensor<?xf64>
-}""",
-    "a result in another order than the loops": """
-func.func @f(%A: tensor<8x12xf64, #CSR>, %B: tensor<8x12xf64, #CSR>) -> tensor<8x12xf64, #CSC> {
-  %o = tensor.empty() : tensor<8x12xf64, #CSC>
-  %r = linalg.generic {
-      indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
-      iterator_types = ["parallel", "parallel"]}
-      ins(%A, %B : tensor<8x12xf64, #CSR>, tensor<8x12xf64, #CSR>) outs(%o : tensor<8x12xf64, #CSC>) {
-  ^bb0(%a: f64, %b: f64, %x: f64):
-    %m = arith.addf %a, %b : f64
-    linalg.yield %m : f64
-  } -> tensor<8x12xf64, #CSC>
-  return %r : tensor<8x12xf64, #CSC>
-}""",
-    "the diagonal": """
-func.func @f(%A: tensor<8x8xf64, #CSR>, %o: tensor<8xf64>) -> tensor<8xf64> {
-  %r = linalg.generic {
-      indexing_maps = [affine_map<(i) -> (i, i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
-      ins(%A : tensor<8x8xf64, #CSR>) outs(%o : tensor<8xf64>) {
-  ^bb0(%a: f64, %x: f64):
-    linalg.yield %a : f64
-  } -> tensor<8xf64>
-  return %r : tensor<8xf64>
-}""",
+
+def _sparsifier(option: tuple[str, str | bool]) -> Pipeline:
+    return Pipeline((Pass("sparsifier", "MLIR's own pipeline", (("enable-runtime-library", False), option)),))
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """What becomes of a module of `defects/` in MLIR, and the kernels that users write for it.
+
+    Args:
+        outcome: the error of `compile_module`; None where MLIR compiles the module, to a wrong program.
+        kernels: (text, storage of the operands, storage of the result), compared with the oracle.
+        passes: the pipeline that the outcome is that of.
+    """
+
+    outcome: type[ms.CompileError] | None
+    kernels: tuple[tuple[str, dict[str, str | ms.Encoding], str], ...]
+    passes: Pipeline = WHOLE
+
+
+ROWS = "(i, j) -> (i floordiv 4 : dense, j : compressed, i mod 4 : dense)"
+SPMV, SPGEMM = "y(i) = A(i,j) * x(j)", "C(i,j) = A(i,k) * B(k,j)"
+DEFECTS = {
+    "bsr_level_size_1": Defect(ms.CompileError, ((SPMV, {"A": "BSR(8, 3)"}, "dense"), (SPMV, {"A": BSR}, "dense"))),
+    "bsr_x_bsr_dense": Defect(ms.CompileError, ((SPGEMM, {"A": BSR, "B": BSR}, "dense"),)),
+    "csr_csr_to_bsr": Defect(ms.CompileError, ((SPGEMM, {"A": "CSR", "B": "CSR"}, BSR),)),
+    "diag": Defect(ms.CompileError, (("d(i) = S(i,i)", {"S": "CSR"}, "dense"), ("s = S(i,i)", {"S": "CSR"}, "dense"))),
+    "fold_uninit_convert": Defect(None, ((SPGEMM, {"A": "CSR", "B": "CSC"}, "dense"),)),
+    "folded_reduction": Defect(ms.CompilerCrash, (("y(i) = A(i,j) * x(j) * 0", {"A": "CSR"}, "dense"),)),
+    "lib_spgemm_coo_wrong": Defect(None, ((SPGEMM, {"A": "CSR", "B": "CSR"}, "COO"),)),
+    "linalg_index_csc_wrong": Defect(None, (("y(i) = A(i,j) * r(i)", {"A": "CSC"}, "dense"),)),
+    "maximumf_reduction": Defect(ms.CompileError, (("y(i) = max(j : A(i,j))", {"A": "CSR"}, "dense"),)),
+    "nonaccumulating_reduction_sig11": Defect(
+        ms.CompilerCrash, (("y(i) = r(i) - A(i,j) * x(j)", {"A": "CSR"}, "dense"),)
+    ),
+    "nonordered_aos_convert_frees_input": Defect(None, (("C(i,j) = A(i,j)", {"A": "UnorderedCOO"}, "CSR"),)),
+    "out_order_csc": Defect(ms.CompileError, (("C(i,j) = A(i,j) + D(i,j)", {"A": "CSR", "D": "CSR"}, "CSC"),)),
+    "outer_product_csc_csr_to_csr": Defect(ms.CompileError, ((SPGEMM, {"A": "CSC", "B": "CSR"}, "CSR"),)),
+    "rowblk_sig11": Defect(ms.CompilerCrash, ((SPMV, {"A": ROWS}, "dense"),)),
+    "scalar_plus_sparse_segv": Defect(
+        ms.CompilerCrash,
+        (("a(i) = beta + x(i)", {"x": "SparseVector"}, "dense"), ("a(i) = beta + x(i)", {"x": "SparseVector"}, "CSF")),
+    ),
+    "sparse_iterator_sig11": Defect(
+        ms.CompilerCrash, ((SPMV, {"A": "CSR"}, "dense"),), _sparsifier(("sparse-emit-strategy", "sparse-iterator"))
+    ),
+    "transpose_bsr_sig11": Defect(ms.CompilerCrash, (("C(j,i) = A(i,j)", {"A": BSR}, BSR),)),
 }
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_the_ways_round_are_still_needed(name: str) -> None:
-    """Where this fails MLIR has been mended, and the planner may take the direct way."""
+def compiled(name: str, passes: Pipeline) -> bytes:
+    """Returns what the isolated compiler makes of a module of `defects/`."""
+    return pipeline.compile_module((FOLDER / f"{name}.mlir").read_bytes(), passes, kernel=name, as_text=True)
+
+
+def test_every_module_is_listed() -> None:
+    assert sorted(DEFECTS) == sorted(path.stem for path in FOLDER.iterdir())
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_user_gets_the_right_answer(name: str) -> None:
+    values = {"A": data(), "B": data(12, 10, 1), "D": data(seed=2), "S": data(8, 8, 3), "beta": np.array(3.0)}
+    values |= {"x": np.arange(12.0), "r": np.arange(8.0)}
+    for text, storage, out in DEFECTS[name].kernels:
+        for _ in range(2):
+            check(text, storage, out, **{name: values[name] for name in ms.parse(text).inputs})
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_the_way_round_is_still_needed(name: str) -> None:
+    """Where this fails MLIR has been mended, and the planner may take the direct way.
+
+    What ends the compiler is an exception with a reproducer, and the compiler serves the next request.
+    """
+    defect = DEFECTS[name]
+    if defect.outcome is None:
+        assert compiled(name, defect.passes)
+        return
+    with pytest.raises(ms.CompileError) as caught:
+        compiled(name, defect.passes)
+    assert type(caught.value) is defect.outcome
+    assert caught.value.kernel == name
+    assert caught.value.pipeline == str(defect.passes)
+    assert caught.value.reproducer is not None
+    reproducer = Path(caught.value.reproducer)
+    assert f"// pipeline: {defect.passes}\n" in reproducer.read_text()
+    reproducer.unlink()
+    assert compiled("fold_uninit_convert", WHOLE)
+
+
+def test_the_debug_interface_ends_the_compiler_alone() -> None:
+    """Pipelines of this package never ask for it, nor for sparse iterators."""
     with pytest.raises(ms.CompileError):
-        pipeline.compile_module(
-            (HEADER + MODULES[name]).encode(), pipeline.sparsifier().then(pipeline.cpu()), kernel=name
-        )
+        compiled("rowblk_sig11", _sparsifier(("sparse-emit-strategy", "debug-interface")))
+    for lanes in (0, 8):
+        for results in (None, "assemble"):
+            assert "functional" in str(pipeline.sparsifier(lanes, results))
+            assert "debug" not in str(pipeline.sparsifier(lanes, results))
+
+
+@pytest.mark.parametrize("text", [b"", b"not MLIR", b"module { func.func @f() -> f64 { return } }", b"ML\xefR"])
+def test_text_that_is_no_module_is_an_exception(text: bytes) -> None:
+    with pytest.raises(ms.CompileError):
+        pipeline.compile_module(text, Pipeline((Pass("no-such-pass", "a test"),)), kernel="none")
+    assert compiled("fold_uninit_convert", WHOLE)
