@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from itertools import combinations as pairs
+from pathlib import Path
 
 import pytest
+from combining.counts import Counts, Record
 
 from dialect_tests.combinations import DTYPES, EXPRESSIONS, combinations, sample, storages, try_combination
 
@@ -33,3 +35,18 @@ def test_all_presets_of_a_rank_take_part() -> None:
     assert {"dense", "CSR", "CSC", "DCSR", "BSR", "DIA", "SlotELL", "Skyline", "CSR_SLICE"} < set(storages(2))
     assert {"dense", "CSF", "BatchedCSR", "CompressedDenseDense"} < set(storages(3))
     assert len(EXPRESSIONS) >= 40
+
+
+def test_counts_are_kept_shard_by_shard(tmp_path: Path) -> None:
+    path, record = tmp_path / "counts.json", Record(3)
+    for number, verdict in ((0, "right"), (2, "refused")):
+        record.counts[number] = Counts()
+        record.counts[number].add("s = x(i)", "a case", verdict, "UnsupportedError: expected less\nand a caret")
+    record.counts[2].add("s = x(i)", "another", "wrong", "1 is not 2")
+    record.write(path)
+    read = Record.read(path, 3)
+    assert read.total == record.total
+    assert read.total.refused == {"s = x(i)": {"UnsupportedError: expected less": 1}}
+    assert read.total.bad == [("another", "wrong", "1 is not 2")]
+    assert read.total.share == pytest.approx(1 / 3)
+    assert not Record.read(path, 4).counts

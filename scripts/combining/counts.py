@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ class Record:
         """Writes the record as JSON."""
         total = self.total
         summary = {"tried": total.verdicts.total(), "right": round(total.share, 5), **total.verdicts}
-        shards = {str(number): asdict(self.counts[number]) for number in sorted(self.counts)}
+        shards = {str(number): vars(self.counts[number]) for number in sorted(self.counts)}
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"total": summary, "shards": self.shards, "counts": shards}, indent=1) + "\n")
 
