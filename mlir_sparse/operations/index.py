@@ -84,7 +84,7 @@ def _expanded(key: tuple[Any, ...], rank: int) -> list[Any]:
     if used > rank:
         raise RankError(f"expected at most {rank} subscripts, but got {used}")
     at = dots[0] if dots else len(parts)
-    whole = [slice(None)] * (rank - used)
+    whole: list[Any] = [slice(None)] * (rank - used)
     return [*parts[:at], *(whole or [Ellipsis] * len(dots)), *parts[at + len(dots) :]]
 
 
