@@ -45,7 +45,21 @@ from mlir_sparse.errors import (
     UnsupportedError,
     WidthError,
 )
-from mlir_sparse.notation import Access, Assignment, Comprehension, IndexVar, TensorVar, indices, tensors, where
+from mlir_sparse.kernel import Semiring, semiring
+from mlir_sparse.notation import (
+    Access,
+    Assignment,
+    Comprehension,
+    IndexVar,
+    Monoid,
+    Operator,
+    TensorVar,
+    indices,
+    monoid,
+    operator,
+    tensors,
+    where,
+)
 from mlir_sparse.operations import einsum, einsum_path
 from mlir_sparse.tensor import LevelStorage, SparseTensor, read, tensor, write
 
@@ -78,11 +92,14 @@ __all__ = [
     "LevelStorage",
     "LevelType",
     "MissingPackageError",
+    "Monoid",
     "NotationError",
     "NotationSyntaxError",
     "OperandError",
+    "Operator",
     "PositionsError",
     "RankError",
+    "Semiring",
     "SparseError",
     "SparseTensor",
     "StorageError",
@@ -101,8 +118,11 @@ __all__ = [
     "evaluate",
     "indices",
     "load",
+    "monoid",
+    "operator",
     "parse",
     "read",
+    "semiring",
     "tensor",
     "tensors",
     "where",

@@ -18,8 +18,8 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
-from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import Assignment, Comprehension, TensorVar
+from mlir_sparse.kernel import KernelSpec, Semiring
+from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, TensorVar
 from mlir_sparse.runtime import arguments
 
 __all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "load", "parse"]
@@ -28,15 +28,18 @@ Array = np.ndarray[Any, Any]
 
 
 @overload
-def parse(text: Assignment | TensorVar) -> Assignment: ...
+def parse(text: Assignment | TensorVar, **operators: Operator | Monoid) -> Assignment: ...
 @overload
-def parse(text: str | Comprehension) -> Assignment | Comprehension: ...
-def parse(text: str | Assignment | Comprehension | TensorVar) -> Assignment | Comprehension:
+def parse(text: str | Comprehension, **operators: Operator | Monoid) -> Assignment | Comprehension: ...
+def parse(
+    text: str | Assignment | Comprehension | TensorVar, **operators: Operator | Monoid
+) -> Assignment | Comprehension:
     """Parses index notation and checks that it means something.
 
     Args:
         text: one statement, such as `"y(i) = A(i,j) * x(j)"`, or several in a tensor comprehension,
             `"def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }"`; or a TensorVar that was assigned to.
+        operators: operators and monoids of your own, by the names that the text calls them.
 
     Raises:
         NotationSyntaxError: for text outside the grammar.
@@ -53,14 +56,14 @@ def parse(text: str | Assignment | Comprehension | TensorVar) -> Assignment | Co
     if isinstance(text, Comprehension):
         notation.check_comprehension(text)
         return text
-    return _parse(text)
+    return _parse(text, tuple(sorted(operators.items())))
 
 
 @lru_cache(maxsize=512)
-def _parse(text: str) -> Assignment | Comprehension:
+def _parse(text: str, operators: tuple[tuple[str, Operator | Monoid], ...]) -> Assignment | Comprehension:
     if isinstance(text, str) and notation.is_comprehension(text):
-        return notation.parse_comprehension(text)
-    assignment = notation.parse(text)
+        return notation.parse_comprehension(text, dict(operators))
+    assignment = notation.parse(text, dict(operators))
     notation.check(assignment)
     return assignment
 
@@ -101,6 +104,7 @@ def compile(
     *,
     out: str | Encoding | TensorType | Mapping[str, str | Encoding | TensorType] | None = None,
     tensors: Mapping[str, Any] | None = None,
+    semiring: str | Semiring | None = None,
     target: str = "cpu",
     **named: Any,
 ) -> Any:
@@ -111,8 +115,9 @@ def compile(
         out: the storage of the result: anything `encoding` takes, or "dense"; inferred when absent; of several
             outputs, a mapping by name.
         tensors: data or types by name, for names that clash with these arguments.
+        semiring: what `+` and `*` mean, anything that `semiring` takes; missing entries are its zero.
         target: where to run: "cpu".
-        named: for each tensor read, data or a type such as `"f64[?,?] CSR"`.
+        named: for each tensor read, data or a type such as `"f64[?,?] CSR"`; operators and monoids that the text calls.
             What a comprehension declares the type of is dense where nothing is given.
 
     Returns:
@@ -125,18 +130,30 @@ def compile(
     >>> print(spmv.output)
     f64[?]
     """
-    assignment = parse(text)
     given = _given(named, tensors)
+    assignment, declared = _statement(text, given, semiring)
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
-        return comprehend.compile_comprehension(comprehension, given, out, target, _compiled)
+        return comprehend.compile_comprehension(comprehension, declared, out, target, _compiled)
     assert isinstance(assignment, Assignment), "all else is a comprehension"
-    declared = dict(given)
     target_name = assignment.target.tensor
     asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
     kernel.check_names(assignment, tuple(declared))
     types = tuple((name, _type_of(name, declared[name])) for name in assignment.inputs)
     return _compiled(assignment, types, _output(assignment, dict(types), out, asked), target)
+
+
+def _statement(
+    text: str | Assignment | Comprehension | TensorVar, given: Mapping[str, Any], chosen: str | Semiring | None
+) -> tuple[Assignment | Comprehension, dict[str, Any]]:
+    """Returns the assignment, its operators and semiring written out, and the tensors among what was given."""
+    operators = {name: value for name, value in given.items() if isinstance(value, Operator | Monoid)}
+    declared = {name: value for name, value in given.items() if name not in operators}
+    parsed = parse(text, **operators)
+    ring = kernel.semiring(chosen or "plus_times")
+    if isinstance(parsed, Comprehension):
+        return replace(parsed, statements=tuple(kernel.under(one, ring) for one in parsed.statements)), declared
+    return kernel.under(parsed, ring), declared
 
 
 def _given(named: Mapping[str, Any], tensors: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -187,6 +204,7 @@ def evaluate(
     *,
     out: str | Encoding | TensorType | Array | Mapping[str, Any] | None = None,
     tensors: Mapping[str, Any] | None = None,
+    semiring: str | Semiring | None = None,
     target: str = "cpu",
     **named: Any,
 ) -> Any:
@@ -197,8 +215,10 @@ def evaluate(
         out: the storage of the result (as for `compile`), or an array to write a dense result to; of several
             outputs, a mapping by name.
         tensors: data by name, for names that clash with these arguments.
+        semiring: what `+` and `*` mean (as for `compile`).
         target: where to run.
-        named: the data of each tensor read: arrays, SparseTensors, SciPy sparse arrays, numbers.
+        named: the data of each tensor read: arrays, SparseTensors, SciPy sparse arrays, numbers; operators and
+            monoids that the text calls.
 
     Returns:
         an array for a dense result (0-d for a scalar), a SparseTensor for a sparse one; a tuple where a
@@ -207,7 +227,7 @@ def evaluate(
     >>> evaluate("y(i) = A(i,j) * x(j)", A=np.eye(2), x=np.array([3.0, 4.0]))
     array([3., 4.])
     """
-    assignment, given = parse(text), _given(named, tensors)
+    assignment, given = _statement(text, _given(named, tensors), semiring)
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
         return comprehend.evaluate_comprehension(comprehension, given, out, target, _compiled)

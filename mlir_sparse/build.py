@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Literal
 
-from mlir_sparse import _native, lower, notation, pipeline, plan, runtime
+from mlir_sparse import _native, kernel, lower, notation, pipeline, plan, runtime
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import KernelSpec
@@ -164,7 +164,10 @@ def _native_stage(
         return runtime.Extent(step.result, step.variable.name, program.type_of(step.result).dtype)
     if isinstance(step, plan.LevelView):
         return runtime.View(step.result, step.operand)
-    return runtime.Convert(step.result, step.operand, program.type_of(step.result), step.drop_zeros)
+    kind = program.type_of(step.result)
+    return runtime.Convert(
+        step.result, step.operand, kind, step.drop_zeros, kernel.extreme_or(step.missing, kind.dtype)
+    )
 
 
 def _place(subscript: notation.Subscript) -> Place:

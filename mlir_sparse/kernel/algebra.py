@@ -14,9 +14,22 @@ import operator
 from collections.abc import Callable, Collection
 from typing import Any, assert_never
 
-from mlir_sparse.notation import FUNCTIONS, Access, Binary, BinaryOp, Call, Expr, Literal, Negate, Reduce, walk
+from mlir_sparse.notation import (
+    FUNCTIONS,
+    Access,
+    Apply,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Fold,
+    Literal,
+    Negate,
+    Reduce,
+    walk,
+)
 
-__all__ = ["depends_on", "value_at_zero", "vanishes"]
+__all__ = ["depends_on", "missing", "value_at_zero", "vanishes"]
 
 Number = int | float | complex
 Zeros = Collection[str | Access]
@@ -67,8 +80,38 @@ def _value(node: Expr, zeros: Zeros) -> Number | None:
             return _joined(node, zeros)
         case Call():
             return _called(node, zeros)
+        case Apply():
+            return 0 if missing(node, zeros) else None
+        case Fold(monoid):
+            return 0 if missing(node, zeros) and monoid.identity == 0 else None
         case _:
             assert_never(node)
+
+
+def missing(node: Expr, absent: Zeros) -> bool:
+    """Returns whether a node has no entry where the tensors named have none.
+
+    An operator's regions say so; arithmetic has an entry where its zeros do not make it zero.
+
+    >>> from mlir_sparse.notation import operator
+    >>> a, b = Access("a"), Access("b")
+    >>> both, either = operator(lambda x, y: x * y + 1), operator(lambda x, y: x + y, left="keep", right="keep")
+    >>> missing(Apply(both, (a, b)), {"a"}), missing(Apply(either, (a, b)), {"a"})
+    (True, False)
+    """
+    match node:
+        case Apply(applied, (operand,)):
+            return missing(operand, absent) and applied.absent is None
+        case Apply(applied, (left, right)):
+            gone = missing(left, absent), missing(right, absent)
+            region = {(True, False): applied.right, (False, True): applied.left, (False, False): applied.overlap}
+            return gone == (True, True) or region[gone] is None
+        case Fold(_, _, body):
+            return missing(body, absent)
+        case Literal():
+            return False
+        case _:
+            return vanishes(node, absent)
 
 
 _OPERATORS: dict[BinaryOp, Callable[[Any, Any], Number]] = {

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 import numpy as np
 
 from mlir_sparse.dtypes import DType
+from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import (
     FUNCTIONS,
     Access,
+    Apply,
     Binary,
     BinaryOp,
     Call,
     Expr,
+    Extreme,
+    Fold,
     Function,
     Literal,
     Negate,
+    Operator,
     Reduce,
     ReduceOp,
 )
 
-__all__ = ["gives_truth", "operand_dtype", "promote", "result_dtype", "starts_anew"]
+__all__ = [
+    "extreme_or",
+    "gives_truth",
+    "operand_dtype",
+    "operator_dtype",
+    "promote",
+    "result_dtype",
+    "starts_anew",
+]
 
 _FLOAT = DType("f64")
 _COMPLEX = DType("c128")
@@ -136,8 +150,49 @@ def _dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType | _Weak:
             return _inexact(joined) if op is BinaryOp.DIV else joined
         case Call(function, arguments):
             return _called(FUNCTIONS[function], arguments, dtypes)
+        case Apply(operator, arguments):
+            return operator_dtype(operator, [_dtype(argument, dtypes) for argument in arguments])
+        case Fold(monoid, _, body):
+            entry = _dtype(body, dtypes)
+            lifted = entry if monoid.lift is None else operator_dtype(monoid.lift, [entry])
+            return operator_dtype(monoid.operator, [lifted, lifted])
         case _:
             assert_never(node)
+
+
+def extreme_or(value: Extreme | complex, dtype: DType) -> int | float | complex:
+    """Returns a number as it is, and an extreme as the least or greatest value of an element type.
+
+    Raises:
+        UnsupportedError: for the extreme of complex numbers, which have no order.
+
+    >>> extreme_or(Extreme.GREATEST, DType("i8")), extreme_or(Extreme.LEAST, DType("f32"))
+    (127, -inf)
+    """
+    if not isinstance(value, Extreme):
+        return value
+    if dtype.kind == "c":
+        raise UnsupportedError(f"expected an ordered element type, but got {dtype}: pass moduli or real parts instead")
+    sign = 1 if value is Extreme.GREATEST else -1
+    if dtype.kind == "f":
+        return sign * math.inf
+    return (1 << (dtype.bits - 1)) - 1 if sign > 0 else -(1 << (dtype.bits - 1))
+
+
+def operator_dtype(operator: Operator, operands: Sequence[DType | str]) -> DType:
+    """Returns the element type of an operator's results on operands of given types (or kinds of literals)."""
+    if operator.dtype is not None:
+        return DType.of(operator.dtype)
+    types = dict(zip(operator.parameters, operands, strict=True))
+    regions = (operator.overlap, operator.left, operator.right, operator.absent)
+    found: DType | _Weak = "b"
+    for region in regions:
+        if region is not None:
+            found = _join(found, _dtype(region, types))  # type: ignore[arg-type]
+    if not isinstance(found, DType) and found != "b":  # a number alone takes the type of the operands
+        for operand in operands:
+            found = _join(found, operand)
+    return _strong(found)
 
 
 def _reduced(op: ReduceOp, body: Expr, dtypes: Mapping[str, DType]) -> DType | _Weak:

@@ -9,10 +9,12 @@ from typing import Any
 from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CompileError
+from mlir_sparse.kernel import extreme_or
 from mlir_sparse.lower import scalars
 from mlir_sparse.lower.payload import Arguments, emit_payload
+from mlir_sparse.lower.regions import emit_entries
 from mlir_sparse.lower.types import element_type, indexing_map, iterator_types, tensor_type
-from mlir_sparse.notation import Access, Subscript, walk
+from mlir_sparse.notation import Access, Apply, Monoid, ReduceOp, Subscript, walk
 from mlir_sparse.plan import Generic, Meeting, Program
 
 __all__ = ["Function", "LoweredProgram", "functions_of", "lower"]
@@ -106,8 +108,15 @@ def _outs(function: Function, output: TensorType, arguments: list[Any]) -> Any:
     if step.meeting is not Meeting.START:
         return arguments[-1]
     linalg = bindings().module("dialects.linalg")
-    identity = scalars.constant(scalars.identity(step.combine, output.dtype), output.dtype)
-    return linalg.fill(identity, outs=[arguments[-1]])
+    return linalg.fill(_identity(step, output), outs=[arguments[-1]])
+
+
+def _identity(step: Generic, output: TensorType) -> Any:
+    """Emits the value that an accumulation starts from."""
+    dtype = output.dtype
+    if isinstance(step.combine, Monoid):
+        return scalars.constant(extreme_or(step.combine.identity, dtype), dtype)
+    return scalars.constant(scalars.identity(step.combine, dtype), dtype)
 
 
 def _empty(function: Function, output: TensorType, arguments: list[Any]) -> Any:
@@ -134,6 +143,9 @@ def _axis_of(function: Function, variable: Subscript) -> tuple[int, int]:
 def _generic(function: Function, program: Program, operands: list[Any], outs: Any) -> Any:
     ir, linalg = bindings().ir, bindings().module("dialects.linalg")
     step, accesses = function.step, function.operands
+    about_entries = isinstance(step.combine, Monoid) or any(isinstance(node, Apply) for node in walk(step.payload))
+    # The identity of a custom reduction is read outside the loops' bodies.
+    identity = _identity(step, program.type_of(step.result)) if isinstance(step.combine, Monoid) else None
     maps = [indexing_map(access, step.loops) for access in (*accesses, step.target)]
     op = linalg.GenericOp(
         [outs.type], operands, [outs], ir.ArrayAttr.get(maps), iterator_types(step.loops, step.reductions)
@@ -149,5 +161,10 @@ def _generic(function: Function, program: Program, operands: list[Any], outs: An
         sparse = {access.tensor for access in accesses if program.type_of(access.tensor).encoding is not None}
         arguments = Arguments(dict(zip(accesses, zip(values, kinds, strict=True), strict=True)), sparse)
         kept = None if step.meeting is Meeting.REPLACE else present
-        linalg.YieldOp([emit_payload(step.payload, arguments, kept, step.combine, output)])
+        if about_entries:
+            monoid = step.combine if isinstance(step.combine, Monoid) else None
+            linalg.YieldOp([emit_entries(step.payload, arguments, kept, monoid, identity, output)])
+        else:
+            assert isinstance(step.combine, ReduceOp)
+            linalg.YieldOp([emit_payload(step.payload, arguments, kept, step.combine, output)])
     return op.results[0]

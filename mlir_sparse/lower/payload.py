@@ -15,7 +15,20 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.kernel import depends_on, operand_dtype, starts_anew
 from mlir_sparse.lower import scalars, truth
 from mlir_sparse.lower.types import element_type
-from mlir_sparse.notation import Access, Binary, BinaryOp, Call, Expr, Literal, Negate, Reduce, ReduceOp, children
+from mlir_sparse.notation import (
+    Access,
+    Apply,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Fold,
+    Literal,
+    Negate,
+    Reduce,
+    ReduceOp,
+    children,
+)
 from mlir_sparse.plan import Regions, is_native, regions_of
 from mlir_sparse.plan.terms import rebuild
 
@@ -82,8 +95,8 @@ def _emit(node: Expr, arguments: Arguments, dtype: DType) -> Any:
             return truth.select(chosen, _emit(then, arguments, dtype), _emit(otherwise, arguments, dtype), dtype)
         case Call(function, expressions):
             return scalars.call(function, [_emit(expression, arguments, dtype) for expression in expressions], dtype)
-        case Reduce():
-            raise AssertionError("reductions are loops of their own by now")
+        case Reduce() | Fold() | Apply():
+            raise AssertionError("reductions are loops of their own by now, operators regions")
         case _:
             assert_never(node)
 

@@ -9,19 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from mlir_sparse.text.source import Source, Span
+
+if TYPE_CHECKING:
+    from mlir_sparse.notation.operator import Monoid, Operator
 
 __all__ = [
     "Access",
     "AffineSubscript",
+    "Apply",
     "AssignOp",
     "Assignment",
     "Binary",
     "BinaryOp",
     "Call",
     "Expr",
+    "Fold",
     "IndexVar",
     "Literal",
     "Negate",
@@ -31,6 +36,7 @@ __all__ = [
     "Subscript",
     "children",
     "reads",
+    "reduction_name",
     "walk",
 ]
 
@@ -216,7 +222,29 @@ class Reduce(_Printed):
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-Expr = Access | Literal | Negate | Binary | Call | Reduce
+@dataclass(frozen=True, slots=True)
+class Apply(_Printed):
+    """An operator of the user's own on stored entries: `f(A(i,j), B(i,j))`."""
+
+    operator: Operator
+    arguments: tuple[Expr, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold(_Printed):
+    """A reduction of stored entries by a monoid: `f(j : A(i,j))`; entries that are missing do not count.
+
+    Over no variables it gives each entry itself, and the identity where there is none.
+    """
+
+    monoid: Monoid
+    indices: tuple[IndexVar, ...]
+    body: Expr
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Expr = Access | Literal | Negate | Binary | Call | Reduce | Apply | Fold
 
 
 class AssignOp(Enum):
@@ -317,11 +345,16 @@ class Assignment(_Printed):
             match node:
                 case Access():
                     found.update(dict.fromkeys(node.indices))
-                case Reduce(indices=indices):
+                case Reduce(indices=indices) | Fold(indices=indices):
                     found.update(dict.fromkeys(indices))
                 case _:
                     pass
         return tuple(found)
+
+
+def reduction_name(node: Reduce | Fold) -> str:
+    """Returns how notation calls a reduction."""
+    return node.op.value if isinstance(node, Reduce) else node.monoid.name
 
 
 def children(node: Expr) -> tuple[Expr, ...]:
@@ -333,9 +366,9 @@ def children(node: Expr) -> tuple[Expr, ...]:
             return (operand,)
         case Binary(_, left, right):
             return (left, right)
-        case Call(_, arguments):
+        case Call(_, arguments) | Apply(_, arguments):
             return arguments
-        case Reduce(_, _, body):
+        case Reduce(_, _, body) | Fold(_, _, body):
             return (body,)
 
 

@@ -13,11 +13,13 @@ from mlir_sparse.notation.ast import (
     Assignment,
     Call,
     Expr,
+    Fold,
     IndexVar,
     Literal,
     Reduce,
     children,
     reads,
+    reduction_name,
     walk,
 )
 from mlir_sparse.notation.functions import mistake_in_call
@@ -123,10 +125,11 @@ def _check_calls(assignment: Assignment) -> None:
 
 def _check_reductions(assignment: Assignment) -> None:
     _check_bindings(assignment, assignment.value, dict.fromkeys(assignment.target.indices, "the target has it"))
-    reductions = [node for node in walk(assignment.value) if isinstance(node, Reduce)]
+    reductions = [node for node in walk(assignment.value) if isinstance(node, (Reduce, Fold))]
     for node in reductions:
         _check_body(assignment, node)
-        _check_position(assignment, node)
+        if isinstance(node, Reduce):
+            _check_position(assignment, node)
     reduced = {index for node in reductions for index in node.indices}
     for index in _free(assignment.value):
         if index in reduced:
@@ -139,14 +142,14 @@ def _check_reductions(assignment: Assignment) -> None:
 
 
 def _check_bindings(assignment: Assignment, node: Expr, bound: dict[IndexVar, str]) -> None:
-    if isinstance(node, Reduce):
+    if isinstance(node, (Reduce, Fold)):
         bound = dict(bound)
         for index in node.indices:
             if index in bound:
                 _fail(
                     assignment,
-                    f"expected {node.op.value} to bind a new index variable, but got `{index}`, and {bound[index]}; "
-                    "rename it in the reduction",
+                    f"expected {reduction_name(node)} to bind a new index variable, but got `{index}`, and "
+                    f"{bound[index]}; rename it in the reduction",
                     index.span,
                 )
             bound[index] = "a reduction binds it already"
@@ -154,13 +157,13 @@ def _check_bindings(assignment: Assignment, node: Expr, bound: dict[IndexVar, st
         _check_bindings(assignment, child, bound)
 
 
-def _check_body(assignment: Assignment, node: Reduce) -> None:
+def _check_body(assignment: Assignment, node: Reduce | Fold) -> None:
     used = set(_free(node.body))
     for index in node.indices:
         if index not in used:
             _fail(
                 assignment,
-                f"expected the body of {node.op.value} to use `{index}`, but got `{node.body}`; "
+                f"expected the body of {reduction_name(node)} to use `{index}`, but got `{node.body}`; "
                 f"remove `{index}` from the reduction",
                 index.span,
             )
@@ -185,7 +188,7 @@ def _free(node: Expr) -> Iterator[IndexVar]:
                     yield from _free(subscript)
                 else:
                     yield from _variables(subscript)
-        case Reduce(_, indices, body):
+        case Reduce(_, indices, body) | Fold(_, indices, body):
             yield from (index for index in _free(body) if index not in indices)
         case _:
             for child in children(node):

@@ -13,6 +13,7 @@ Comments start with `#` or `//`. The functions of C's math library are known by 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from mlir_sparse.errors import NotationSyntaxError
 from mlir_sparse.notation.ast import Assignment
@@ -20,6 +21,7 @@ from mlir_sparse.notation.comprehension import ELEMENT_TYPES, Comprehension, Par
 from mlir_sparse.notation.comprehension_check import check_comprehension
 from mlir_sparse.notation.functions import FUNCTIONS
 from mlir_sparse.notation.numbers import integer_value
+from mlir_sparse.notation.operator import Monoid, Operator
 from mlir_sparse.notation.parser import parse_assignment
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import TokenKind
@@ -43,11 +45,12 @@ def is_comprehension(text: str) -> bool:
     return _DEFINITION.match(text) is not None
 
 
-def parse_comprehension(text: str) -> Comprehension:
+def parse_comprehension(text: str, operators: Mapping[str, Operator | Monoid] | None = None) -> Comprehension:
     """Returns the comprehension that a text writes, checked to have a meaning.
 
     Args:
         text: one definition.
+        operators: operators and monoids of the user's own, by the names that the statements call them.
 
     Raises:
         NotationSyntaxError: where the text leaves the grammar, with the place.
@@ -58,6 +61,7 @@ def parse_comprehension(text: str) -> Comprehension:
     (('A', 'x'), ('M', 'K'))
     """
     cursor = Cursor(Source(text, "comprehension"), NotationSyntaxError, comprehension=True)
+    cursor.known = operators or {}
     cursor.expect("def")
     name = cursor.expect_kind(TokenKind.NAME, "a name after `def`").text
     parameters = _parameters(cursor)

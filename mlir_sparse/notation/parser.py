@@ -1,12 +1,12 @@
 """Index notation text to an Assignment, by recursive descent.
 
-    assignment  ::= access op expression where?
+    assignment  ::= access op expression (`if` `not`? access)? where?
     op          ::= `=` | (`+` | `*` | `max` | `min` | `or` | `and`) (`=` | `=!`)
     expression  ::= operand (operator operand)*      from the loosest: `|`, `&`, comparisons, `+ -`, `* /`
     operand     ::= (`-` | `+` | `!`)* primary (`**` operand)?
     primary     ::= number | access | call | reduction | `(` expression `)`
     access      ::= name | name `(` subscripts? `)` | name `[` subscripts? `]`
-    call        ::= function `(` expression (`,` expression)* `)`
+    call        ::= (function | operator | `select`) `(` expression (`,` expression)* `)`
     reduction   ::= (`sum` | `prod` | `max` | `min` | `or` | `and` | `count` | `argmax` | `argmin`)
                     `(` name (`,` name)* `:` expression `)`
 
@@ -21,15 +21,20 @@ A name before `(` is a call where it names a function, else a tensor; before
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from mlir_sparse.errors import NotationSyntaxError
 from mlir_sparse.notation.ast import (
     Access,
+    Apply,
     Assignment,
     AssignOp,
     Binary,
     BinaryOp,
     Call,
     Expr,
+    Fold,
     IndexVar,
     Negate,
     Reduce,
@@ -37,7 +42,9 @@ from mlir_sparse.notation.ast import (
 )
 from mlir_sparse.notation.check import check
 from mlir_sparse.notation.functions import FUNCTIONS
+from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT
 from mlir_sparse.notation.numbers import at_number, parse_complex, parse_number
+from mlir_sparse.notation.operator import Monoid, Operator
 from mlir_sparse.notation.ranges import parse_where
 from mlir_sparse.notation.subscripts import parse_subscripts
 from mlir_sparse.text.cursor import Cursor
@@ -61,11 +68,12 @@ _NAMED_ASSIGN = ("max", "min", "or", "and")
 _REDUCTIONS = {op.value: op for op in ReduceOp} | {"any": ReduceOp.OR, "all": ReduceOp.AND}
 
 
-def parse(text: str) -> Assignment:
+def parse(text: str, operators: Mapping[str, Operator | Monoid] | None = None) -> Assignment:
     """Returns the assignment that a text writes, checked to have a meaning.
 
     Args:
         text: one assignment; `//` starts a comment.
+        operators: operators and monoids of the user's own, by the names that the text calls them.
 
     Raises:
         NotationSyntaxError: where the text leaves the grammar, with the place.
@@ -82,6 +90,7 @@ def parse(text: str) -> Assignment:
             f"expected text such as `y(i) = A(i,j) * x(j)`, but got {type(text).__name__} {text!r:.60}"
         )
     cursor = Cursor(Source(text, "notation"), NotationSyntaxError)
+    cursor.known = operators or {}
     assignment = parse_assignment(cursor)
     if not cursor.done:
         cursor.fail(f"expected an operator or the end of the text, but got {cursor.token.describe()}")
@@ -98,9 +107,19 @@ def parse_assignment(cursor: Cursor) -> Assignment:
     name = cursor.expect_kind(TokenKind.NAME, "a target such as `y(i)`")
     target = _access(cursor, name)
     op = _assign_op(cursor)
-    value = _expression(cursor)
+    value = _masked(cursor, _expression(cursor))
     ranges, exists = parse_where(cursor)
     return Assignment(target, op, value, cursor.source, ranges, exists)
+
+
+def _masked(cursor: Cursor, value: Expr) -> Expr:
+    """Takes `if M(i,j)` or `if not M(i,j)`, where there is one."""
+    if not cursor.accept("if"):
+        return value
+    operator = WITHOUT if cursor.accept("not") else MASK
+    name = cursor.expect_kind(TokenKind.NAME, "a tensor whose entries are the mask, such as `M(i,j)`,")
+    mask = _access(cursor, name)
+    return Apply(operator, (mask, value), value.span.to(cursor.previous) if value.span else None)
 
 
 def _assign_op(cursor: Cursor) -> AssignOp:
@@ -178,8 +197,12 @@ def _primary(cursor: Cursor) -> Expr:
         return _access(cursor, name)
     if name.text == "complex":
         return parse_complex(cursor, name)
+    if name.text in cursor.known:
+        return _own(cursor, name)
     if name.text in _REDUCTIONS and _at_reduction_indices(cursor):
         return _reduction(cursor, name)
+    if name.text == SELECT.name:
+        return _applied(cursor, name, SELECT)
     if name.text in FUNCTIONS:
         return _call(cursor, name)
     if name.text in _REDUCTIONS:
@@ -204,6 +227,11 @@ def _access(cursor: Cursor, name: Token) -> Access:
 
 
 def _call(cursor: Cursor, name: Token) -> Call:
+    return Call(name.text, _arguments(cursor), name.span.to(cursor.previous))
+
+
+def _arguments(cursor: Cursor) -> tuple[Expr, ...]:
+    """Takes the arguments of a call with their parentheses."""
     cursor.take()
     cursor.enter()
     arguments: list[Expr] = []
@@ -213,7 +241,28 @@ def _call(cursor: Cursor, name: Token) -> Call:
             arguments.append(_expression(cursor))
     cursor.leave()
     cursor.expect(")", "an operator, `,` or `)`")
-    return Call(name.text, tuple(arguments), name.span.to(cursor.previous))
+    return tuple(arguments)
+
+
+def _own(cursor: Cursor, name: Token) -> Expr:
+    """Takes an operator of the user's own on operands, or a reduction by a monoid."""
+    known = cursor.known[name.text]
+    assert isinstance(known, Operator | Monoid)
+    if isinstance(known, Operator):
+        return _applied(cursor, name, replace(known, name=name.text))
+    if not _at_reduction_indices(cursor):
+        return _applied(cursor, name, replace(known.union, name=name.text))
+    monoid = replace(known, operator=replace(known.operator, name=name.text))
+    indices, body = _reduced(cursor)
+    return Fold(monoid, indices, body, name.span.to(cursor.previous))
+
+
+def _applied(cursor: Cursor, name: Token, operator: Operator) -> Apply:
+    arguments = _arguments(cursor)
+    span = name.span.to(cursor.previous)
+    if len(arguments) != operator.arity:
+        cursor.fail(f"expected {operator.arity} operands of {operator}, but got {len(arguments)}", span)
+    return Apply(operator, arguments, span)
 
 
 def _at_reduction_indices(cursor: Cursor) -> bool:
@@ -228,6 +277,12 @@ def _at_reduction_indices(cursor: Cursor) -> bool:
 
 
 def _reduction(cursor: Cursor, name: Token) -> Reduce:
+    indices, body = _reduced(cursor)
+    return Reduce(_REDUCTIONS[name.text], indices, body, name.span.to(cursor.previous))
+
+
+def _reduced(cursor: Cursor) -> tuple[tuple[IndexVar, ...], Expr]:
+    """Takes the variables and the body of a reduction with their parentheses."""
     indices: list[IndexVar] = []
     while not cursor.accept(":"):
         cursor.take()  # `(`, then each `,`
@@ -237,4 +292,4 @@ def _reduction(cursor: Cursor, name: Token) -> Reduce:
     body = _expression(cursor)
     cursor.leave()
     cursor.expect(")", "an operator or `)`")
-    return Reduce(_REDUCTIONS[name.text], tuple(indices), body, name.span.to(cursor.previous))
+    return tuple(indices), body

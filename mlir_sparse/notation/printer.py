@@ -9,11 +9,13 @@ from mlir_sparse.errors import NotationError
 from mlir_sparse.notation.ast import (
     Access,
     AffineSubscript,
+    Apply,
     Assignment,
     Binary,
     BinaryOp,
     Call,
     Expr,
+    Fold,
     IndexVar,
     Literal,
     Negate,
@@ -23,13 +25,14 @@ from mlir_sparse.notation.ast import (
     Subscript,
 )
 from mlir_sparse.notation.functions import FUNCTIONS
+from mlir_sparse.notation.masks import is_mask
 
 __all__ = ["CALLED_NAMES", "to_text"]
 
 # Names that mean a call before `(`; a tensor of such a name is printed with brackets: `max[i]`.
-CALLED_NAMES = frozenset((*FUNCTIONS, *(op.value for op in ReduceOp), "any", "all", "complex"))
+CALLED_NAMES = frozenset((*FUNCTIONS, *(op.value for op in ReduceOp), "any", "all", "complex", "select"))
 
-_OR, _AND, _COMPARISON, _SUM, _PRODUCT, _UNARY, _ATOM = range(7)
+_MASKED, _OR, _AND, _COMPARISON, _SUM, _PRODUCT, _UNARY, _ATOM = range(8)
 _PRECEDENCE = {
     BinaryOp.OR: _OR,
     BinaryOp.AND: _AND,
@@ -73,6 +76,14 @@ def to_text(node: Assignment | Expr | Range | Subscript) -> str:
             return "!" + _wrapped(operand, _precedence(operand) < _ATOM)
         case Call(function, arguments):
             return f"{function}({', '.join(to_text(argument) for argument in arguments)})"
+        case Apply(operator, (mask, body)) if is_mask(node):
+            return f"{to_text(body)} {operator.name} {to_text(mask)}"
+        case Apply(operator, arguments):
+            return f"{operator.name}({', '.join(to_text(argument) for argument in arguments)})"
+        case Fold(_, (), body):
+            return to_text(body)
+        case Fold(monoid, indices, body):
+            return f"{monoid.name}({', '.join(index.name for index in indices)} : {to_text(body)})"
         case Reduce(op, indices, body):
             return f"{op.value}({', '.join(index.name for index in indices)} : {to_text(body)})"
         case _:
@@ -87,6 +98,8 @@ def _assignment(node: Assignment) -> str:
 
 def _precedence(node: Expr) -> int:
     match node:
+        case Apply() if is_mask(node):
+            return _MASKED
         case Binary(op):
             return _PRECEDENCE[op]
         case Negate() | Call("logical_not", (_,)):

@@ -13,12 +13,14 @@ from typing import assert_never
 
 from mlir_sparse.notation.ast import (
     Access,
+    Apply,
     Assignment,
     AssignOp,
     Binary,
     BinaryOp,
     Call,
     Expr,
+    Fold,
     IndexVar,
     Literal,
     Negate,
@@ -26,6 +28,7 @@ from mlir_sparse.notation.ast import (
     ReduceOp,
     children,
 )
+from mlir_sparse.notation.masks import is_mask
 
 __all__ = ["free_indices", "with_explicit_sums"]
 
@@ -39,7 +42,7 @@ def free_indices(node: Expr) -> tuple[IndexVar, ...]:
     """
     if isinstance(node, Access):
         return node.indices
-    bound = node.indices if isinstance(node, Reduce) else ()
+    bound = node.indices if isinstance(node, (Reduce, Fold)) else ()
     found = dict.fromkeys(index for child in children(node) for index in free_indices(child))
     return tuple(index for index in found if index not in bound)
 
@@ -51,7 +54,7 @@ def with_explicit_sums(assignment: Assignment) -> Assignment:
     at `+` and `-` into each operand that uses it; at `*` and `/` into the one
     factor that uses it, or, where both do or a denominator does, around that
     product; around a function call, a comparison and logic; through a unary minus, and
-    through an explicit sum, which commutes with it, but around any other reduction.
+    through an explicit sum, which commutes with it, but around any other reduction; inside a mask.
 
     `+=!`, `*=!`, `max=!`, `min=!`, `or=!` and `and=!` reduce the whole right side by their
     operator and become `=`. The result never has them; the function changes
@@ -94,7 +97,9 @@ def _placed(node: Expr, indices: Collection[IndexVar]) -> Expr:
             return _placed_at_product(node, indices)
         case Reduce(ReduceOp.SUM, _, body):
             return replace(node, body=_placed(body, _used(body, indices)))
-        case Access() | Literal() | Binary() | Call() | Reduce():
+        case Apply(_, (mask, body)) if is_mask(node):
+            return replace(node, arguments=(mask, _placed(body, indices)))
+        case Access() | Literal() | Binary() | Call() | Reduce() | Apply() | Fold():
             return _around(ReduceOp.SUM, node, indices)
         case _:
             assert_never(node)

@@ -14,7 +14,20 @@ from typing import assert_never
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding.level_functions import Iteration
 from mlir_sparse.kernel import vanishes
-from mlir_sparse.notation import Access, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, Reduce, walk
+from mlir_sparse.notation import (
+    Access,
+    Apply,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Fold,
+    IndexVar,
+    Literal,
+    Negate,
+    Reduce,
+    walk,
+)
 from mlir_sparse.plan.storage import is_sparse
 from mlir_sparse.plan.terms import accesses_of
 
@@ -73,8 +86,13 @@ def _count(node: Expr, variable: IndexVar, types: Types) -> float | None:
             return None
         case Negate(operand):
             return _count(operand, variable, types)
-        case Reduce(_, _, body):
+        case Reduce(_, _, body) | Fold(_, _, body):
             return _count(body, variable, types)
+        case Apply(operator, arguments) if operator.intersects:
+            found = [c for c in (_count(argument, variable, types) for argument in arguments) if c is not None]
+            return min(found, default=None)
+        case Apply(_, arguments):
+            return _united(list(arguments), variable, types)
         case Binary(BinaryOp.MUL, left, right):
             found = [c for c in (_count(left, variable, types), _count(right, variable, types)) if c is not None]
             return min(found, default=None)

@@ -9,17 +9,32 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.kernel import vanishes
 from mlir_sparse.notation import (
     Access,
+    Apply,
     Binary,
     BinaryOp,
     Call,
     Expr,
+    Extreme,
+    Fold,
     IndexVar,
     Literal,
+    Monoid,
     Negate,
     Reduce,
     ReduceOp,
 )
-from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Meeting, Pick, Position, Program, Step
+from mlir_sparse.plan.program import (
+    Conversion,
+    Extent,
+    Generic,
+    LevelView,
+    Meeting,
+    Pick,
+    Position,
+    Program,
+    Step,
+    combining_name,
+)
 from mlir_sparse.plan.terms import accesses_of
 
 __all__ = ["explain"]
@@ -82,8 +97,8 @@ def _statement(step: Generic) -> str:
         case Meeting.REPLACE:
             return f"{step.target} = {step.payload}"
         case Meeting.START | Meeting.CONTINUE:
-            start = f"{_IDENTITIES[step.combine]}" if step.meeting is Meeting.START else "its present value"
-            sign = "+" if step.combine is ReduceOp.SUM else step.combine.value
+            start = _identity(step.combine) if step.meeting is Meeting.START else "its present value"
+            sign = "+" if step.combine is ReduceOp.SUM else combining_name(step.combine)
             return f"{step.target} {sign}= {step.payload}, from {start}"
 
 
@@ -109,8 +124,11 @@ def _set(node: Expr, variable: IndexVar, program: Program) -> str:
             return ""
         case Negate(operand):
             return _set(operand, variable, program)
-        case Reduce(_, _, body):
+        case Reduce(_, _, body) | Fold(_, _, body):
             return _set(body, variable, program)
+        case Apply(operator, arguments):
+            sets = [_set(argument, variable, program) for argument in arguments]
+            return _joined(_MEETINGS[operator.left is not None, operator.right is not None], sets)
         case Binary(BinaryOp.MUL | BinaryOp.DIV, left, right):
             return _joined(" & ", [_set(left, variable, program), _set(right, variable, program)])
         case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
@@ -119,6 +137,17 @@ def _set(node: Expr, variable: IndexVar, program: Program) -> str:
             return _chosen(node, variable, program)
         case _:
             assert_never(node)
+
+
+_MEETINGS = {(False, False): " & ", (True, True): " | ", (True, False): " - ", (False, True): " - "}
+
+
+def _identity(combine: ReduceOp | Monoid) -> str:
+    if isinstance(combine, ReduceOp):
+        return _IDENTITIES[combine]
+    if isinstance(combine.identity, Extreme):
+        return f"the {combine.identity.value} value"
+    return str(combine.identity)
 
 
 def _chosen(node: Expr, variable: IndexVar, program: Program) -> str:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.kernel import KernelSpec, vanishes
+from mlir_sparse.kernel.entries import is_about_entries
 from mlir_sparse.notation import (
     Access,
     Assignment,
@@ -29,6 +30,7 @@ from mlir_sparse.plan.admit import Admission
 from mlir_sparse.plan.level_space import level_nest, space_of
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.picking import Picking
+from mlir_sparse.plan.presence import Presence, folded
 from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Position, Program, Step
 from mlir_sparse.plan.split import Splitter
 from mlir_sparse.plan.storage import is_sparse, needs_level_space, takes_alone, takes_as_result, why_not_inserted
@@ -64,8 +66,10 @@ def plan(spec: KernelSpec, *, densified: bool = False) -> Program:
     assignment = spec.explicit
     result = planner.values.fresh(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
-    value = planner.picking.picked(_value(assignment))
-    if spec.output.encoding is None:
+    value = folded(planner.picking.picked(_value(assignment)))
+    if is_about_entries(value):
+        result = planner.entries(result, variables, value)
+    elif spec.output.encoding is None:
         planner.values.declare(result, spec.output)
         planner.dense(result, variables, planner.split.terms(value))
     else:
@@ -104,8 +108,25 @@ class _Planner:
     def __init__(self, spec: KernelSpec, densified: bool) -> None:
         self.values = Values(spec)
         self.picking = Picking(self.values)
-        self.split = Splitter(self.values, self.materialize, self._positions)
+        self.split = Splitter(self.values, self.materialize, self._positions, lambda node: self.presence.value(node))
         self.admission = Admission(self.values, self.materialize, densified)
+        self.presence = Presence(self.values, self._everywhere)
+
+    def entries(self, result: str, variables: tuple[IndexVar, ...], value: Expr) -> str:
+        """Emits the steps of an expression about stored entries; returns the name of the value."""
+        output = self.values.output
+        if output.encoding is None:
+            self.values.declare(result, output)
+            self.presence.dense(result, variables, value)
+            return result
+        return self.presence.sparse(result, variables, value, output.encoding)
+
+    def _everywhere(self, node: Expr) -> Access:
+        """Computes an expression into a dense temporary."""
+        name, variables = self.values.fresh("t"), free_indices(node)
+        self.values.declare(name, self.values.typed(None, variables))
+        self.dense(name, variables, self.split.terms(node))
+        return Access(name, variables)
 
     # -- terms to steps ------------------------------------------------------------------------------------------
 

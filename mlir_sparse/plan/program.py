@@ -7,9 +7,22 @@ from enum import Enum
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, ReduceOp
+from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Monoid, ReduceOp
+from mlir_sparse.notation.operator import Extreme, Number
 
-__all__ = ["Conversion", "Extent", "Frame", "Generic", "LevelView", "Meeting", "Pick", "Position", "Program", "Step"]
+__all__ = [
+    "Conversion",
+    "Extent",
+    "Frame",
+    "Generic",
+    "LevelView",
+    "Meeting",
+    "Pick",
+    "Position",
+    "Program",
+    "Step",
+    "combining_name",
+]
 
 
 class Meeting(Enum):
@@ -58,7 +71,7 @@ class Generic:
 
     target: Access
     meeting: Meeting
-    combine: ReduceOp
+    combine: ReduceOp | Monoid
     loops: tuple[IndexVar, ...]
     reductions: tuple[IndexVar, ...]
     payload: Expr
@@ -85,10 +98,15 @@ class Generic:
             if self.meeting is Meeting.REPLACE
             else "+="
             if self.combine is ReduceOp.SUM
-            else f"{self.combine.value}="
+            else f"{combining_name(self.combine)}="
         )
         start = " from the identity" if self.meeting is Meeting.START else ""
         return f"{self.target} {sign} {self.payload}{start}; loops {order}  # {self.reason}"
+
+
+def combining_name(combine: ReduceOp | Monoid) -> str:
+    """Returns how notation calls what a loop nest accumulates by."""
+    return combine.name if isinstance(combine, Monoid) else combine.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +118,14 @@ class Conversion:
         operand: the value to convert.
         drop_zeros: whether explicit zeros go, as they must where a dense value becomes sparse.
         reason: why the plan has this step.
+        missing: the value that an element has which is no entry, where a dense value becomes sparse.
     """
 
     result: str
     operand: str
     drop_zeros: bool
     reason: str
+    missing: Number | Extreme = 0
 
     def __str__(self) -> str:
         return f"{self.result} = convert {self.operand}  # {self.reason}"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mlir_sparse.kernel import gives_truth, operand_dtype, result_dtype, starts_anew, vanishes
+from mlir_sparse.kernel.entries import is_about_entries
 from mlir_sparse.notation import (
     Access,
     Binary,
@@ -20,6 +21,7 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.loops import Nest, choose_loops
+from mlir_sparse.plan.presence import folded
 from mlir_sparse.plan.terms import Term, addends, combine, has_reduction, needs_distribution, rebuild
 from mlir_sparse.plan.values import Values
 
@@ -33,14 +35,20 @@ class Splitter:
         values: the values so far.
         materialize: computes an expression into a temporary.
         position: computes an `argmax` or `argmin` into a temporary.
+        entries: computes an expression about stored entries, into what arithmetic can read.
     """
 
     def __init__(
-        self, values: Values, materialize: Callable[[Expr], Access], position: Callable[[Reduce], Access]
+        self,
+        values: Values,
+        materialize: Callable[[Expr], Access],
+        position: Callable[[Reduce], Access],
+        entries: Callable[[Expr], Expr],
     ) -> None:
         self._values = values
         self._materialize = materialize
         self._position = position
+        self._entries = entries
 
     def terms(self, node: Expr) -> tuple[Term, ...]:
         """Returns an expression as a sum of terms, with temporaries for what cannot be one."""
@@ -62,6 +70,9 @@ class Splitter:
         )
 
     def _addend(self, node: Expr) -> tuple[Term, ...]:
+        node = folded(node)
+        if is_about_entries(node):
+            return (Term(self._entries(node)),)
         match node:
             case Reduce():
                 return self._reduction(node)

@@ -19,8 +19,10 @@ __all__ = [
     "is_sparse",
     "level_variables",
     "natural",
+    "natural_of",
     "needs_level_space",
     "ordered_as",
+    "stores_padding",
     "takes_alone",
     "takes_as_result",
     "takes_shared",
@@ -35,6 +37,11 @@ _DENSE = LevelType(LevelFormat.DENSE)
 def is_sparse(kind: TensorType) -> bool:
     """Returns whether a tensor leaves out zeros: some level is not dense."""
     return kind.encoding is not None and not kind.encoding.is_dense
+
+
+def stores_padding(encoding: Encoding) -> bool:
+    """Returns whether a tensor so stored has zeros that nobody gave, so that no zero in it counts as an entry."""
+    return encoding.has_padding
 
 
 def level_variables(access: Access, encoding: Encoding) -> tuple[IndexVar, ...]:
@@ -151,6 +158,11 @@ def natural(variables: tuple[IndexVar, ...], order: tuple[IndexVar, ...], like: 
     dims = tuple(variables.index(variable) for variable in order if variable in variables)
     names = tuple(variable.name for variable in variables)
     return _plain(names, dims, like)
+
+
+def natural_of(names: tuple[str, ...]) -> Encoding:
+    """Returns plain storage with a level for each dimension, in their order."""
+    return _plain(names, tuple(range(len(names))), None)
 
 
 def ordered_as(kind: TensorType, dims: tuple[int, ...]) -> TensorType:

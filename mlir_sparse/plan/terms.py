@@ -16,6 +16,7 @@ from mlir_sparse.notation import (
     Binary,
     BinaryOp,
     Expr,
+    Fold,
     IndexVar,
     Literal,
     Negate,
@@ -126,7 +127,7 @@ def rebuild(node: Expr, operands: tuple[Expr, ...]) -> Expr:
             return replace(node, operand=operands[0])
         case Binary():
             return replace(node, left=operands[0], right=operands[1])
-        case Reduce():
+        case Reduce() | Fold():
             return replace(node, body=operands[0])
         case Access() | Literal():
             return node

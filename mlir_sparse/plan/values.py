@@ -26,6 +26,7 @@ class Values:
 
     def __init__(self, spec: KernelSpec) -> None:
         self.dtype: DType = spec.output.dtype
+        self.output: TensorType = spec.output
         self.steps: list[Step] = []
         self._widths = _widths(spec)
         self._extents = spec.static_extents

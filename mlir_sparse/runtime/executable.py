@@ -63,12 +63,21 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """A native change of storage or element type."""
+    """A native change of storage or element type.
+
+    Args:
+        result: the name of the value it makes.
+        operand: the name of the value it reads.
+        type: what to make of it.
+        drop_zeros: whether explicit zeros go.
+        missing: the value of a dense array's elements that are no entries.
+    """
 
     result: str
     operand: str
     type: TensorType
     drop_zeros: bool
+    missing: complex = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +203,10 @@ def _convert(value: Value, stage: Convert) -> Value:
         if value.dtype != kind.dtype.numpy:
             value = value.astype(kind.dtype)
         return value.convert(encoding)
-    return tensor(value, encoding)
+    if stage.missing == 0:
+        return tensor(value, encoding)
+    entries = np.nonzero(value != np.asarray(stage.missing, value.dtype))
+    return tensor((np.stack(entries), value[entries]), encoding, shape=value.shape)
 
 
 def _view(value: Value) -> SparseTensor:

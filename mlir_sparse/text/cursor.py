@@ -38,6 +38,8 @@ class Cursor:
         self.source = source
         # Names that stand for integers known later: the sizes and integer parameters of a comprehension.
         self.symbols: frozenset[str] = frozenset()
+        # What names stand for that the text does not define: the operators of the user's own.
+        self.known: Mapping[str, object] = {}
         self._error = error
         self._tokens = list(tokenize(source, error, start, bare_ids, comprehension))
         self._at = 0

@@ -18,12 +18,14 @@ import numpy as np
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation.ast import (
     Access,
+    Apply,
     Assignment,
     AssignOp,
     Binary,
     BinaryOp,
     Call,
     Expr,
+    Fold,
     Literal,
     Negate,
     Reduce,
@@ -136,6 +138,8 @@ def _expression(node: Expr, block: Block) -> Relation:
             return _call(name, arguments, block)
         case Reduce(op, indices, body):
             return _reduction(op, frozenset(variable.name for variable in indices), body, block)
+        case Apply() | Fold():
+            raise UnsupportedError(f"expected an expression of values alone to check, but got `{node}` on entries")
     assert_never(node)
 
 

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from mlir_sparse.notation.ast import (
     Access,
+    Apply,
     Assignment,
     AssignOp,
     Binary,
     BinaryOp,
     Expr,
+    Fold,
     IndexVar,
     Negate,
     Reduce,
@@ -43,7 +45,7 @@ def _variables(node: Expr) -> frozenset[str]:
     match node:
         case Access():
             return frozenset(variable.name for variable in node.indices)
-        case Reduce(indices=indices, body=body):
+        case Reduce(indices=indices, body=body) | Fold(indices=indices, body=body):
             return _variables(body) - {variable.name for variable in indices}
         case _:
             return frozenset().union(*map(_variables, children(node)))
@@ -69,5 +71,7 @@ def _place(node: Expr, names: frozenset[str]) -> Expr:
             return _reduced(ReduceOp.SUM, both, inner)
         case Reduce(ReduceOp.SUM, _, body):
             return replace(node, body=_place(body, here))
+        case Apply(operator, (mask, body)) if operator.name in ("if", "if not"):
+            return replace(node, arguments=(mask, _place(body, here)))
         case _:
             return _reduced(ReduceOp.SUM, here, node)

@@ -1,0 +1,79 @@
+"""Semirings, masks, operators and monoids against NumPy, over storage of every kind."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from dialect_tests.entries_cases import MASKED, SEMIRINGS, compare, operator_case, semiring_case
+
+Array = np.ndarray
+
+
+@pytest.mark.parametrize("name", SEMIRINGS)
+def test_semirings(name: str) -> None:
+    """Under each semiring every kernel gives what NumPy does, from any storage into any."""
+    rng = random.Random(name)
+    ran = [compare(semiring_case(rng, name=name)) for _ in range(3)]
+    assert any(ran)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_masks(seed: int) -> None:
+    """A mask keeps, and its complement leaves out, what the mask has entries for."""
+    rng = random.Random(seed)
+    ran = [compare(semiring_case(rng, MASKED)) for _ in range(5)]
+    assert sum(ran) >= 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_operators(seed: int) -> None:
+    """Operators and monoids of the user's own do what their regions say."""
+    rng = random.Random(seed)
+    ran = [compare(operator_case(rng)) for _ in range(5)]
+    assert sum(ran) >= 2
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "BSR(2, 2)"])
+@pytest.mark.parametrize("out", ["dense", "CSR"])
+def test_select(storage: str, out: str) -> None:
+    """Entries are selected by their values and by their coordinates."""
+    dense = np.array([[0.0, 0.9, 0.2], [0.7, 0.0, 0.0], [0.4, 0.6, 0.1]])
+    tensor, n = ms.tensor(dense, storage), np.arange(3)
+    large = ms.evaluate("C(i,j) = select(A(i,j), A(i,j) > 0.5)", A=tensor, out=out)
+    lower = ms.evaluate("C(i,j) = select(A(i,j), n(i) >= n(j))", A=tensor, n=n, out=out)
+    np.testing.assert_array_equal(np.asarray(large), np.where(dense > 0.5, dense, 0))
+    np.testing.assert_array_equal(np.asarray(lower), np.tril(dense))
+    if isinstance(large, ms.SparseTensor):
+        assert large.nse == 3
+
+
+def test_selected_entries_are_reduced() -> None:
+    """A fold under a semiring sees the selected entries alone."""
+    dense = np.array([[0.0, 0.9, 0.2], [0.7, 0.0, 0.0], [0.4, 0.3, 0.1]])
+    found = ms.evaluate("y(i) = select(A(i,j), A(i,j) > 0.25)", A=ms.tensor(dense), semiring="min_plus")
+    np.testing.assert_array_equal(found, [0.9, 0.7, 0.3])
+
+
+@pytest.mark.parametrize(("op", "wanted"), [("+=", [6.0, 1.0]), ("max=", [5.0, 1.0]), ("*=", [5.0, 1.0])])
+def test_masked_updates_leave_the_rest(op: str, wanted: list[float]) -> None:
+    """Where a mask has no entry, the target stays as it is."""
+    found = ms.evaluate(
+        f"y(i) {op} A(i,j) * x(j) if m(i)",
+        A=ms.tensor(np.diag([5.0, 7.0])),
+        x=np.ones(2),
+        m=np.array([1, 0]),
+        y=np.ones(2),
+    )
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_unreachable_integers_stay_so() -> None:
+    """The greatest integer stands for infinity, and stays so when something is added to it."""
+    far = np.iinfo(np.int32).max
+    weights = ms.tensor(np.array([[0, 5], [0, 0]], np.int32))
+    found = ms.evaluate("y(j) = A(i,j) * x(i)", A=weights, x=np.array([far, 0], np.int32), semiring="min_plus")
+    np.testing.assert_array_equal(found, [far, far])

@@ -1,0 +1,123 @@
+"""Operators and monoids of the user's own, as values.
+
+An operator says what becomes of stored entries: where both of its operands have one
+(`overlap`), and where only the first (`left`) or only the second has (`right`), as the
+dialect's `sparse_tensor.binary` does; for one operand, where it has an entry and where it has
+none (`absent`), as `sparse_tensor.unary`. What a region is missing for has no entry in the result.
+Dense arrays have an entry everywhere. Which loops run follows from the regions alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from mlir_sparse.errors import NotationError
+
+if TYPE_CHECKING:
+    from mlir_sparse.notation.ast import Expr
+
+__all__ = ["Extreme", "Monoid", "Number", "Operator"]
+
+Number = int | float | complex
+
+
+class Extreme(Enum):
+    """The least or greatest value that an element type has: an infinity, or the last integer."""
+
+    LEAST = "least"
+    GREATEST = "greatest"
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An element operator: its regions are expressions over its parameters, as scalars.
+
+    Args:
+        name: how notation calls it.
+        parameters: the names of its one or two operands.
+        overlap: the result where every operand has an entry; None for no entry.
+        left: the result where only the first operand of two has an entry.
+        right: the result where only the second has.
+        absent: the result of an operator of one operand where that has no entry.
+        dtype: the element type of results; None for the type that the expressions have.
+        commutative: whether operands may change places.
+        associative: whether operands may be grouped at will.
+        identity: the value that leaves every other unchanged.
+        annihilator: the value that makes every result itself. Integers, which have no infinities, are given this
+            rule where it is an extreme: the extreme stays what it is.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    overlap: Expr | None
+    left: Expr | None = None
+    right: Expr | None = None
+    absent: Expr | None = None
+    dtype: str | None = None
+    commutative: bool = False
+    associative: bool = False
+    identity: Number | Extreme | None = None
+    annihilator: Number | Extreme | None = None
+
+    @property
+    def arity(self) -> int:
+        """Returns how many operands the operator takes."""
+        return len(self.parameters)
+
+    @property
+    def intersects(self) -> bool:
+        """Returns whether there is an entry only where every operand has one."""
+        return self.left is None and self.right is None and self.absent is None
+
+    def __str__(self) -> str:
+        def shown(region: Expr | None) -> str:
+            return "nothing" if region is None else str(region)
+
+        head = f"{self.name}({', '.join(self.parameters)}) = {shown(self.overlap)}"
+        if self.arity == 1:
+            return head if self.absent is None else f"{head}; absent: {self.absent}"
+        if self.intersects:
+            return head
+        return f"{head}; left: {shown(self.left)}; right: {shown(self.right)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Monoid:
+    """An associative, commutative operator with an identity: what a reduction combines entries by.
+
+    Args:
+        operator: the operator; its overlap combines two values.
+        identity: the value of a reduction over no entries.
+        lift: what becomes of each entry before it is combined; None for nothing.
+    """
+
+    operator: Operator
+    identity: Number | Extreme
+    lift: Operator | None = None
+
+    def __post_init__(self) -> None:
+        if self.operator.arity != 2 or self.operator.overlap is None:
+            raise NotationError(f"expected an operator of two operands to reduce by, but got {self.operator}")
+
+    @property
+    def name(self) -> str:
+        """Returns how notation calls the reduction."""
+        return self.operator.name
+
+    @property
+    def union(self) -> Operator:
+        """Returns the operator that combines two values, and passes one through where the other is missing."""
+        return _passing(self.operator) if self.operator.intersects else self.operator
+
+    def __str__(self) -> str:
+        identity = self.identity.value if isinstance(self.identity, Extreme) else self.identity
+        return f"{self.operator.name}, identity {identity}"
+
+
+def _passing(operator: Operator) -> Operator:
+    from mlir_sparse.notation.ast import Access  # ast names this module in its annotations
+
+    left, right = (Access(parameter) for parameter in operator.parameters)
+    return replace(operator, left=left, right=right)

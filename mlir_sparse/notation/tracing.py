@@ -1,0 +1,219 @@
+"""Python functions as operators: called once on symbols, which record what is done to them."""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, overload
+
+from mlir_sparse.errors import NotationError
+from mlir_sparse.notation.ast import Access, Expr, walk
+from mlir_sparse.notation.formula import Formula, described, node_of
+from mlir_sparse.notation.operator import Extreme, Monoid, Number, Operator
+from mlir_sparse.text.lexer import is_name
+
+__all__ = ["monoid", "operator"]
+
+Function = Callable[..., Any]
+# What a region may be given as: a function, a number, "keep" for the operand itself, or None for no entry.
+Region = Function | Number | str | None
+
+
+@overload
+def operator(
+    function: Function,
+    *,
+    name: str | None = None,
+    left: Region = None,
+    right: Region = None,
+    absent: Region = None,
+    dtype: str | None = None,
+    commutative: bool = False,
+    associative: bool = False,
+    identity: Number | None = None,
+    annihilator: Number | None = None,
+) -> Operator: ...
+
+
+@overload
+def operator(
+    function: None = None,
+    *,
+    name: str | None = None,
+    left: Region = None,
+    right: Region = None,
+    absent: Region = None,
+    dtype: str | None = None,
+    commutative: bool = False,
+    associative: bool = False,
+    identity: Number | None = None,
+    annihilator: Number | None = None,
+) -> Callable[[Function], Operator]: ...
+
+
+def operator(
+    function: Function | None = None,
+    *,
+    name: str | None = None,
+    left: Region = None,
+    right: Region = None,
+    absent: Region = None,
+    dtype: str | None = None,
+    commutative: bool = False,
+    associative: bool = False,
+    identity: Number | None = None,
+    annihilator: Number | None = None,
+) -> Operator | Callable[[Function], Operator]:
+    """Returns a Python function of one or two numbers as an element operator; also a decorator.
+
+    The function is called once, on symbols: it may use Python's operators, comparisons,
+    `where`, NumPy's functions and those of the notation, but no `if` on a symbol. It gives the
+    result where every operand has an entry, or None for no entry there.
+
+    Args:
+        function: the function; the names of its parameters are the operator's.
+        name: how notation calls it; the function's name, or that of the keyword it is passed as.
+        left: what happens where only the first operand has an entry: a function of it, a number,
+            "keep", or None for no entry.
+        right: the same where only the second has one.
+        absent: for a function of one operand: the number where it has no entry, or None for no entry.
+        dtype: the element type of results, where it is not the one that the function computes in.
+        commutative: whether operands may change places.
+        associative: whether operands may be grouped at will.
+        identity: the value that leaves every other unchanged; `math.inf` stands for the greatest of any type.
+        annihilator: the value that makes every result itself; at integers the greatest and least stay what they are.
+
+    Raises:
+        NotationError: for a function that cannot be traced, and regions that do not belong to it.
+
+    >>> from mlir_sparse.notation import where
+    >>> @operator(left="keep", right=lambda b: -b)
+    ... def further(a, b):
+    ...     return where(abs(a) > abs(b), a, b)
+    >>> print(further)
+    further(a, b) = where(abs(a) > abs(b), a, b); left: a; right: -b
+    """
+    if function is None:
+        return lambda given: operator(
+            given,
+            name=name,
+            left=left,
+            right=right,
+            absent=absent,
+            dtype=dtype,
+            commutative=commutative,
+            associative=associative,
+            identity=identity,
+            annihilator=annihilator,
+        )
+    parameters = _parameters(function)
+    if len(parameters) == 1 and not (left is None and right is None):
+        raise NotationError("expected left= and right= for a function of two operands, but got one of one; use absent=")
+    if len(parameters) == 2 and absent is not None:
+        raise NotationError("expected absent= for a function of one operand, but got one of two; use left= and right=")
+    first, last = parameters[0], parameters[-1]
+    return Operator(
+        _checked_name(name or getattr(function, "__name__", "") or "operator"),
+        parameters,
+        _traced(function, parameters),
+        _region(left, (first,), "left"),
+        _region(right, (last,), "right"),
+        _region(absent, (), "absent"),
+        dtype,
+        commutative,
+        associative,
+        _extreme(identity),
+        _extreme(annihilator),
+    )
+
+
+def monoid(function: Operator | Function, identity: Number, *, name: str | None = None) -> Monoid:
+    """Returns an associative and commutative operator with its identity, to reduce by.
+
+    Args:
+        function: an operator, or a Python function as `operator` takes it. That it is associative and
+            commutative is taken on trust: entries are combined in any order.
+        identity: the value of a reduction over no entries; `math.inf` stands for the greatest value of any type.
+        name: how notation calls it; the operator's name, or that of the keyword it is passed as.
+
+    >>> print(monoid(lambda a, b: a + b - a * b, 0.0, name="either"))
+    either(a, b) = a + b - a * b, identity 0.0
+    """
+    known = function if isinstance(function, Operator) else operator(function, name=name)
+    known = replace(known, name=_checked_name(name or known.name), commutative=True, associative=True)
+    number = _extreme(identity)
+    if number is None:
+        raise NotationError(f"expected a number as the identity of {known.name}, but got None")
+    return Monoid(replace(known, identity=number), number)
+
+
+def _parameters(function: Function) -> tuple[str, ...]:
+    if not callable(function):
+        raise NotationError(f"expected a function to make an operator of, but got {described(function)}")
+    try:
+        found = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        # NumPy's own functions have no signature, but say how many operands they take.
+        found, count = [], getattr(function, "nin", 0)
+        return ("a", "b")[:count] if count in (1, 2) else _refuse_parameters(str(function))
+    plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in found)
+    if not plain or len(found) not in (1, 2):
+        count = getattr(function, "nin", 0)
+        if count in (1, 2):
+            return ("a", "b")[:count]
+        return _refuse_parameters(", ".join(map(str, found)))
+    return tuple(parameter.name for parameter in found)
+
+
+def _refuse_parameters(got: str) -> tuple[str, ...]:
+    raise NotationError(f"expected a function of one or two operands, but got one of ({got}); nest operators for more")
+
+
+def _traced(function: Function, parameters: tuple[str, ...]) -> Expr | None:
+    """Returns what a function does to its parameters, as an expression over scalars of their names."""
+    try:
+        result = function(*(Formula(Access(name)) for name in parameters))
+    except NotationError as error:
+        raise NotationError(f"{error.message} (in an operator; choose between values by ms.where)") from error
+    except TypeError as error:
+        raise NotationError(
+            f"expected a function of Python's operators, ms.where and NumPy's functions, but got: {error}; "
+            "use np.exp and its like in place of math.exp"
+        ) from error
+    if result is None:
+        return None
+    if isinstance(result, bool):
+        result = int(result)
+    node = node_of(result)
+    for below in walk(node):
+        if isinstance(below, Access) and (below.subscripts or below.tensor not in parameters):
+            raise NotationError(
+                f"expected an operator of its own parameters ({', '.join(parameters)}), but got `{below}` in `{node}`; "
+                "pass tensors as operands"
+            )
+    return node
+
+
+def _region(region: object, parameters: tuple[str, ...], keyword: str) -> Expr | None:
+    if region is None:
+        return None
+    if region == "keep" and parameters:
+        return Access(parameters[0])
+    if isinstance(region, numbers.Number):
+        return node_of(region)
+    if callable(region):
+        return _traced(region, parameters)
+    keep = '"keep", ' if parameters else ""
+    raise NotationError(f"expected {keep}a function, a number or None for {keyword}=, but got {region!r}")
+
+
+def _extreme(value: Number | Extreme | None) -> Number | Extreme | None:
+    if isinstance(value, float) and abs(value) == float("inf"):
+        return Extreme.GREATEST if value > 0 else Extreme.LEAST
+    return value
+
+
+def _checked_name(name: str) -> str:
+    return name if is_name(name) else "operator"

@@ -1,0 +1,271 @@
+"""Plans for operators on stored entries, folds by a monoid, masks and selections.
+
+A dense result starts from the identity, and entries are combined into it; a sparse one has
+them inserted. A node that joins an operand with entries everywhere into what has
+results everywhere is computed everywhere first, and once more where the sparse operands have entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.kernel import extreme_or, result_dtype
+from mlir_sparse.kernel.entries import lifted
+from mlir_sparse.kernel.semiring import MONOIDS
+from mlir_sparse.notation import (
+    SELECT,
+    Access,
+    Apply,
+    Call,
+    Expr,
+    Extreme,
+    Fold,
+    IndexVar,
+    Literal,
+    Monoid,
+    Operator,
+    Reduce,
+    ReduceOp,
+    free_indices,
+)
+from mlir_sparse.notation.operator import Number
+from mlir_sparse.plan.bodies import Bodies, without
+from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
+from mlir_sparse.plan.program import Conversion, Generic, Meeting
+from mlir_sparse.plan.storage import stores_padding
+from mlir_sparse.plan.terms import accesses_of, replace_accesses
+from mlir_sparse.plan.values import Values
+
+__all__ = ["Presence", "folded"]
+
+_LATER = MONOIDS["any"]  # of two values the later: what overwrites
+
+
+def folded(node: Expr) -> Expr:
+    """Returns a sum of entries as a fold, anything else as it is."""
+    if isinstance(node, Reduce) and node.op is ReduceOp.SUM and isinstance(node.body, (Apply, Fold)):
+        return Fold(MONOIDS["plus"], node.indices, node.body, node.span)
+    return node
+
+
+def _with_rest(node: Expr, rest: Expr) -> Expr:
+    """Returns what a mask leaves of something else."""
+    if isinstance(node, Fold):
+        return replace(node, body=_with_rest(node.body, rest))
+    assert isinstance(node, Apply)
+    return replace(node, arguments=(node.arguments[0], rest))
+
+
+def _chosen(body: Expr, monoid: Monoid | None, dtype: DType) -> Expr:
+    """Returns a selection for a dense result: where the condition fails, what leaves the result as it is."""
+    if not (isinstance(body, Apply) and body.operator == SELECT):
+        return body
+    identity = extreme_or(0 if monoid is None or monoid is _LATER else monoid.identity, dtype)
+    value, condition = (Access(name) for name in SELECT.parameters)
+    return replace(body, operator=replace(SELECT, overlap=Call("where", (condition, value, Literal(identity)))))
+
+
+class Presence:
+    """Emits the steps of expressions about stored entries.
+
+    Args:
+        values: the program under construction.
+        regular: computes an expression that is not about entries into a dense temporary.
+    """
+
+    def __init__(self, values: Values, regular: Callable[[Expr], Access]) -> None:
+        self._values = values
+        self._bodies = Bodies(values, regular, self.value, self._everywhere)
+
+    # -- results -------------------------------------------------------------------------------------------------
+
+    def dense(self, result: str, variables: tuple[IndexVar, ...], node: Expr) -> None:
+        """Emits the steps that leave an expression in a dense value; the identity of a fold, else 0, elsewhere."""
+        target = Access(result, variables)
+        mask, node = without(self._bodies.prepared(node))
+        if isinstance(node, Fold):
+            self._accumulated(target, node)
+        else:
+            self._loops(target, (), self._bodies.payload(node), _LATER, Meeting.START)
+        if mask is not None:
+            self._erase(target, mask, node.monoid.identity if isinstance(node, Fold) else 0)
+
+    def _accumulated(self, target: Access, node: Fold) -> None:
+        """Emits a loop nest for each term of a fold, those first that read every element."""
+        meeting = Meeting.START
+        for indices, body in sorted(self._terms(node.monoid, node), key=lambda term: self._bodies.is_partial(term[1])):
+            payload = body if without(body)[0] is None else self._holed(node.monoid, body)
+            self._loops(target, indices, self._bodies.payload(payload), node.monoid, meeting)
+            meeting = Meeting.CONTINUE
+
+    def _holed(self, monoid: Monoid, node: Expr) -> Access:
+        """Computes what a mask leaves into a dense temporary, the identity where it leaves nothing."""
+        target = Access(self._values.fresh("t"), free_indices(node))
+        self._declare(target, None, self._dtype(node))
+        self.dense(target.tensor, free_indices(node), Fold(monoid, (), node))
+        return target
+
+    def _erase(self, target: Access, mask: Expr, missing: Number | Extreme) -> None:
+        """Emits the loops that leave no entry where a mask has one."""
+        dtype = self._values.type_of(target.tensor).dtype
+        nothing = Operator("missing", ("m",), Literal(extreme_or(missing, dtype)), dtype=dtype.name)
+        self._loops(target, (), Apply(nothing, (self._bodies.payload(mask),)), _LATER, Meeting.CONTINUE)
+
+    def sparse(self, result: str, variables: tuple[IndexVar, ...], node: Expr, encoding: Encoding | None) -> str:
+        """Emits the steps that leave an expression in a sparse value; returns its name."""
+        node = self._bodies.prepared(node)
+        mask, left = without(node)
+        if mask is not None:
+            node = _with_rest(
+                node, self._bodies.payload(left.body if isinstance(left, Fold) and not left.indices else left)
+            )
+        fold = node if isinstance(node, Fold) else None
+        self._check_storage(node, encoding)
+        monoid, indices, body = (fold.monoid, fold.indices, fold.body) if fold else (None, (), node)
+        if mask is not None and not self._bodies.is_partial(without(node)[1]):
+            return self._by_way_of_dense(result, variables, node, encoding)
+        body = self._bodies.payload(body)
+        if indices and isinstance(body, Apply) and body.operator == SELECT:
+            body = self.value(body)  # what is selected while it is reduced would be inserted where nothing is
+        if not self._inserts(body, variables):
+            return self._by_way_of_dense(
+                result, variables, node if fold is None else replace(fold, body=body), encoding
+            )
+        choice = self._choice(Nest(variables, indices, body, encoding, True))
+        body = self._converted(body, choice)
+        assert choice.storage is not None
+        storage = self._values.widened(choice.storage)
+        direct = encoding is None or storage == encoding
+        target = Access(result if direct else self._values.fresh(f"{result}_natural"), variables)
+        self._declare(target, storage, self._declared_dtype(result, node))
+        meeting = Meeting.START if indices else Meeting.REPLACE
+        reason = "inserts entries in the order of the loops"
+        combine = ReduceOp.SUM if monoid is None else monoid
+        self._values.emit(Generic(target, meeting, combine, choice.order, indices, body, True, reason))
+        if direct:
+            return result
+        assert encoding is not None
+        self._declare(Access(result, variables), encoding, self._declared_dtype(result, node))
+        self._values.emit(Conversion(result, target.tensor, False, "the loops cannot insert in the order asked for"))
+        return result
+
+    def value(self, node: Expr) -> Access:
+        """Computes an expression into a temporary: sparse where it is partial and loops can insert it."""
+        node = self._bodies.prepared(node)
+        variables = free_indices(node)
+        name = self._values.fresh("t")
+        target = Access(name, variables)
+        self._declare(target, None, self._dtype(node))  # so that temporaries of its own get other names
+        if variables and self._bodies.is_partial(node):
+            return Access(self.sparse(name, variables, node, None), variables)
+        self.dense(name, variables, node)
+        return target
+
+    def _by_way_of_dense(
+        self, result: str, variables: tuple[IndexVar, ...], node: Expr, encoding: Encoding | None
+    ) -> str:
+        dense = result if encoding is None else self._values.fresh(f"{result}_dense")
+        dtype = self._declared_dtype(result, node)
+        self._declare(Access(dense, variables), None, dtype)
+        self.dense(dense, variables, node)
+        if encoding is None:
+            return dense
+        self._declare(Access(result, variables), encoding, dtype)
+        identity = node.monoid.identity if isinstance(node, Fold) else 0
+        self._values.emit(
+            Conversion(result, dense, True, "the expression has entries where its operands have none", identity)
+        )
+        return result
+
+    def _terms(self, monoid: Monoid, node: Expr) -> list[tuple[tuple[IndexVar, ...], Expr]]:
+        """Returns what a fold combines as terms, each with the variables that it is folded over by itself."""
+        match node:
+            case Fold(known, indices, body) if known == monoid:
+                inner = self._terms(monoid, body)
+                apart = len(inner) > 1 and all(set(indices) <= set(free_indices(part)) for _, part in inner)
+                if len(inner) == 1 or apart:
+                    return [((*indices, *more), part) for more, part in inner]
+                return [(indices, body)]
+            case Apply(operator, (left, right)) if operator == monoid.union and not self._bodies.is_partial(node):
+                return self._terms(monoid, lifted(left, monoid)) + self._terms(monoid, lifted(right, monoid))
+            case _:
+                return [((), node)]
+
+    def _everywhere(self, node: Apply, total: Expr | None) -> Access:
+        """Computes an operator that has a result everywhere: first where no sparse operand is, then where it is."""
+        operator, variables = node.operator, free_indices(node)
+        target = Access(self._values.fresh("t"), variables)
+        self._declare(target, None, self._dtype(node))
+        if total is None:
+            assert operator.absent is not None
+            base: Expr = operator.absent
+        else:
+            region = operator.left if node.arguments[0] is total else operator.right
+            parameter = operator.parameters[0 if node.arguments[0] is total else 1]
+            base = Apply(Operator(operator.name, (parameter,), region), (total,))
+        self._loops(target, (), base, None, Meeting.REPLACE)
+        self._loops(target, (), self._bodies.overlapping(node), _LATER, Meeting.CONTINUE)
+        return target
+
+    # -- loops ---------------------------------------------------------------------------------------------------
+
+    def _loops(
+        self, target: Access, indices: tuple[IndexVar, ...], body: Expr, monoid: Monoid | None, meeting: Meeting
+    ) -> None:
+        """Emits one loop nest into a dense value."""
+        body = _chosen(body, monoid, self._values.type_of(target.tensor).dtype)
+        variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
+        choice = self._choice(Nest(variables, indices, body, None, False))
+        body = self._converted(body, choice)
+        if meeting is Meeting.START and not indices and not self._bodies.is_partial(body):
+            meeting = Meeting.REPLACE
+        reason = {
+            Meeting.REPLACE: "every entry once",
+            Meeting.START: "entries, and the identity elsewhere",
+            Meeting.CONTINUE: "overwrites where there are entries" if monoid is _LATER else "combines entries in place",
+        }[meeting]
+        combine = ReduceOp.SUM if monoid is None else monoid
+        self._values.emit(Generic(target, meeting, combine, choice.order, indices, body, True, reason))
+
+    def _choice(self, nest: Nest) -> LoopChoice:
+        choice = choose_loops(nest, self._values.mapping())
+        assert choice is not None, "the order of the result's variables first can always insert"
+        return choice
+
+    def _converted(self, body: Expr, choice: LoopChoice) -> Expr:
+        names = {
+            access: self._values.convert(access.tensor, kind, f"loops run {', '.join(map(str, choice.order))}")
+            for access, kind in choice.conversions
+        }
+        return replace_accesses(body, names)
+
+    # -- questions -----------------------------------------------------------------------------------------------
+
+    def _inserts(self, body: Expr, variables: tuple[IndexVar, ...]) -> bool:
+        """Returns whether loops over sparse operands can insert a body: they leave out entries, and know all sizes."""
+        met = self._bodies.met(body)
+        sized = {subscript for access in accesses_of(body) for subscript in access.subscripts}
+        return self._bodies.is_partial(body) and not met.isdisjoint(variables) and sized.issuperset(variables)
+
+    def _check_storage(self, node: Expr, encoding: Encoding | None) -> None:
+        identity = node.monoid.identity if isinstance(node, Fold) else 0
+        if encoding is not None and identity != 0 and stores_padding(encoding):
+            raise UnsupportedError(
+                f"expected storage of entries one by one for a result whose missing entries are not 0, but got "
+                f"{encoding.map_text()}, which pads with zeros: ask for CSR or dense with out="
+            )
+
+    def _dtype(self, node: Expr) -> DType:
+        return result_dtype(node, {name: kind.dtype for name, kind in self._values.mapping().items()})
+
+    def _declared_dtype(self, name: str, node: Expr) -> DType:
+        known = self._values.mapping().get(name)
+        return self._dtype(node) if known is None else known.dtype
+
+    def _declare(self, target: Access, encoding: Encoding | None, dtype: DType) -> None:
+        variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
+        self._values.declare(target.tensor, replace(self._values.typed(encoding, variables), dtype=dtype))
