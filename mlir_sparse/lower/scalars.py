@@ -141,7 +141,8 @@ def _part(dtype: DType) -> DType:
 def negate(value: Any, dtype: DType) -> Any:
     """Returns the negative of a value."""
     if dtype.kind == "i":
-        return operation("arith.subi", element_type(dtype), constant(0, dtype), value)
+        # Not `0 - value`: once the zero is moved out of the loops, the sparsifier runs over all of its places.
+        return operation("arith.muli", element_type(dtype), value, constant(-1, dtype))
     return operation("complex.neg" if dtype.kind == "c" else "arith.negf", element_type(dtype), value)
 
 

@@ -50,6 +50,7 @@ def _with_sparse_results(vector_length: int, results: Literal["assemble", "compu
         Pass("empty-tensor-to-alloc-tensor", "the result that is inserted into", on_functions=True),
         Pass("sparse-reinterpret-map", "subscripts become those of levels"),
         Pass("sparsification", "co-iteration loops; `none`, because the strategies ignore iterator types", _STRATEGIES),
+        Pass("lower-sparse-ops-to-foreach", "extents of sparse tensors become those of their levels"),
         Pass(
             "assemble-sparse-results",
             "insertions become stores to buffers of the caller's; code generation would grow its own by calls",
