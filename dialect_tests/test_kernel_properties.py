@@ -146,6 +146,8 @@ def test_any_expression_in_any_storage(case: StoredCase) -> None:
         ("C(i,j) = A(i,j) * B(i,j)", {"A": "BSR(3, 1)"}, "dense"),
         ("y(i) = A(i,j) + x(i)", {"A": "(i, j) -> (j floordiv 2 : dense, i : compressed, j mod 2 : dense)"}, None),
         ("C(i,j) = A(i,j) + B(i,j) + D(i,j)", {"A": "DBSR(3, 1)", "B": "COO"}, "dense"),
+        # A part of logic, computed beforehand, in the type of truth instead of its own.
+        ("y(j,i) = t & (B(j,i) & D(i,i))", {"B": "CSR"}, None),
         # A result variable that only stands in a sum of subscripts.
         ("y(i) = x(i + k) * w(k)", {"w": "SparseVector"}, "SparseVector"),
         # The one row of a vector has no coordinates.

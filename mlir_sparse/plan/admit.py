@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from mlir_sparse.kernel import depends_on, vanishes
+from mlir_sparse.kernel import depends_on, operand_dtype, promote, vanishes
 from mlir_sparse.notation import (
     Access,
     Binary,
@@ -49,7 +49,7 @@ class Admission:
 
     def __init__(self, values: Values, materialize: Callable[[Expr], Access], densified: bool) -> None:
         self._values = values
-        self._materialize = materialize
+        self._compute = materialize
         self._dense_only = densified
 
     def payload(self, body: Expr, *, sums: bool) -> Expr:
@@ -93,6 +93,12 @@ class Admission:
             return body
         diagonals = {access: self._materialize(access) for access in accesses_of(body) if _repeats(access)}
         return substitute(body, diagonals)
+
+    def _materialize(self, node: Expr) -> Access:
+        """Computes a part of a payload; what is compared or tested has a type of its own, which may be wider."""
+        own = promote(self._values.dtype, operand_dtype((node,), self._values.dtypes()))
+        with self._values.computing(own):
+            return self._compute(node)
 
     def _admitted(self, node: Expr) -> Expr:
         sparse = self._values.sparse_names()
