@@ -54,14 +54,30 @@ _ON_INTEGERS: dict[str, Callable[..., Array]] = {
     "abs": np.abs,
     "sign": np.sign,
     "conj": np.conj,
+    "real": np.real,
+    "imag": np.imag,
     "relu": lambda x: np.maximum(x, np.zeros((), x.dtype)),
+    "square": np.square,
     "floor": np.floor,
     "ceil": np.ceil,
-    "round": np.round,
+    "round": np.rint,
     "trunc": np.trunc,
     "max": np.maximum,
     "min": np.minimum,
+    "fmax": np.fmax,
+    "fmin": np.fmin,
     "pow": np.power,
+    "floor_divide": np.floor_divide,
+    "remainder": np.remainder,
+    "fmod": np.fmod,
+    # NumPy's own 1/0 depends on the width: 0 or the least integer.
+    "reciprocal": lambda x: np.where(x == 0, 0, np.reciprocal(x)) if x.dtype.kind == "i" else np.reciprocal(x),
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "invert": np.invert,
+    "left_shift": np.left_shift,
+    "right_shift": np.right_shift,
 }
 _ON_REALS: dict[str, Callable[..., Array]] = {
     "sqrt": np.sqrt,
@@ -86,8 +102,30 @@ _ON_REALS: dict[str, Callable[..., Array]] = {
     "acosh": np.arccosh,
     "atanh": np.arctanh,
     "erf": _erf,
+    "sinc": np.sinc,
+    "deg2rad": np.deg2rad,
+    "rad2deg": np.rad2deg,
     "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "copysign": np.copysign,
+    "heaviside": np.heaviside,
+    "logaddexp": np.logaddexp,
+    "logaddexp2": np.logaddexp2,
+    "angle": np.angle,
 }
+# The functions that say whether something holds, whatever the type of their arguments.
+_TESTS: dict[str, Callable[..., Array]] = {
+    "logical_not": np.logical_not,
+    "logical_xor": np.logical_xor,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "signbit": np.signbit,
+}
+# The functions that compute in the type of their own arguments, and those that give a real number for a complex one.
+_REAL = frozenset({"abs", "real", "imag", "angle"})
+_OWN = frozenset({"reciprocal", "floor_divide", "remainder", "fmod", "invert"}) | _REAL
+_BITS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"})
 
 
 def evaluate(
@@ -174,6 +212,11 @@ class _Kind:
     def counted(self) -> _Kind:
         return _Kind(weak=(0,)) if self.truth else self
 
+    def parts(self) -> _Kind:
+        """Returns the kind of the real parts."""
+        strong = tuple(np.zeros((), d).real.dtype for d in self.strong)
+        return replace(self, strong=strong, weak=tuple(w.real if isinstance(w, complex) else w for w in self.weak))
+
     @property
     def dtype(self) -> np.dtype[Any]:
         if self.truth:
@@ -200,7 +243,9 @@ class _Kind:
                 return replace(found, real=found.real or op is BinaryOp.DIV)
             case Negate(operand):
                 return under(operand).counted()
-            case Reduce(ReduceOp.OR | ReduceOp.AND) | Call("logical_not"):
+            case Reduce(ReduceOp.OR | ReduceOp.AND):
+                return _Kind(truth=True)
+            case Call(function) if function in _TESTS:
                 return _Kind(truth=True)
             case Reduce(ReduceOp.COUNT | ReduceOp.ARGMAX | ReduceOp.ARGMIN):
                 return _Kind((np.dtype(np.int64),))
@@ -210,6 +255,10 @@ class _Kind:
                 return under(body)
             case Call("where", (_, then, otherwise)):
                 return under(then, otherwise)
+            case Call("angle", arguments):
+                return replace(under(*arguments).counted().parts(), real=True)
+            case Call(function, arguments) if function in _REAL:
+                return under(*arguments).parts()
             case Call(function, arguments):
                 found = under(*arguments)
                 return replace(found.counted(), real=True) if function in _ON_REALS else found
@@ -223,6 +272,12 @@ def _own_dtype(nodes: tuple[Expr, ...], grid: _Grid) -> np.dtype[Any]:
     if dtype.kind == "i" and any(not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max for value in large):
         return np.dtype(np.int64)
     return dtype
+
+
+def kind_of(dtype: DTypeLike) -> str:
+    """Returns "i", "f" or "c": what sort of numbers an element type has."""
+    dtype = np.dtype(dtype)
+    return "f" if dtype == BF16 else dtype.kind
 
 
 def tolerance(dtype: DTypeLike, terms: int = 1) -> float:
@@ -353,8 +408,13 @@ def _value(node: Expr, summed: frozenset[str], grid: _Grid) -> Array:
             return np.asarray(-_value(operand, summed, grid))
         case Binary(op) if op.value in _COMPARED or op.value in ("&", "|"):
             return _sum(_truth(node, grid).astype(grid.dtype), summed, grid)
-        case Call("logical_not", (operand,)):
-            return _sum((~_truth(operand, grid)).astype(grid.dtype), summed, grid)
+        case Call(function) if function in _TESTS:
+            return _sum(_truth(node, grid).astype(grid.dtype), summed, grid)
+        case Call(function, arguments) if function in _OWN | _BITS:
+            own = replace(grid, dtype=_computed_in(_inner_dtype(node, grid)))
+            values = (_value(argument, frozenset(), own) for argument in arguments)
+            called = (_ON_INTEGERS | _ON_REALS)[function](*values)
+            return _sum(np.asarray(called).astype(grid.dtype), summed, grid)
         case Call("where", (condition, then, otherwise)):
             sides = _value(then, frozenset(), grid), _value(otherwise, frozenset(), grid)
             return _sum(np.where(_truth(condition, grid), *sides), summed, grid)
@@ -391,6 +451,11 @@ def _own(grid: _Grid, *nodes: Expr) -> _Grid:
     return replace(grid, dtype=_computed_in(_own_dtype(nodes, grid)))
 
 
+def _inner_dtype(node: Call, grid: _Grid) -> np.dtype[Any]:
+    dtype = _own_dtype(node.arguments, grid)
+    return np.dtype(np.float64) if node.function == "angle" and dtype.kind == "i" else dtype
+
+
 def _truth(node: Expr, grid: _Grid) -> Array:
     """Returns whether a node is not zero."""
     match node:
@@ -401,6 +466,9 @@ def _truth(node: Expr, grid: _Grid) -> Array:
             return np.asarray(_truth(left, grid) & _truth(right, grid))
         case Binary(BinaryOp.OR, left, right):
             return np.asarray(_truth(left, grid) | _truth(right, grid))
+        case Call(function, arguments) if function in _TESTS:
+            own = _own(grid, *arguments)
+            return np.asarray(_TESTS[function](*(_value(argument, frozenset(), own) for argument in arguments)))
         case _:
             return np.asarray(_value(node, frozenset(), _own(grid, node)) != 0)
 
@@ -431,6 +499,8 @@ def _spread(value: Array, names: frozenset[str], grid: _Grid) -> Array:
 
 
 def _sum(value: Array, names: frozenset[str], grid: _Grid) -> Array:
+    if not names:  # NumPy's sum over no axis makes 0.0 of -0.0
+        return value
     return _reduced(ReduceOp.SUM, value, names, grid)
 
 

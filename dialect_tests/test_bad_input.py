@@ -113,11 +113,11 @@ EVALUATIONS: tuple[tuple[str, dict[str, Any], type[ms.SparseError], str | None, 
         "expected an ordered element type for max, but got c128",
     ),
     (
-        "y(i) = sinh(x(i))",
+        "y(i) = cbrt(x(i))",
         {"x": X * 1j},
         ms.UnsupportedError,
         "1:8",
-        "expected a function that complex numbers have, but got sinh of c128",
+        "expected a function that complex numbers have, but got cbrt of c128",
     ),
     # Assignments without a meaning.
     (

@@ -47,10 +47,10 @@ def test_outputs_that_are_read_first_are_operands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "ours"), [("fmaxf", "max"), ("fmin", "min"), ("fabsf", "abs"), ("expf", "exp"), ("powf", "pow")]
+    ("name", "ours"), [("fmaxf", "fmax"), ("fmin", "fmin"), ("fabsf", "abs"), ("expf", "exp"), ("powf", "pow")]
 )
 def test_the_functions_of_c_have_its_names(name: str, ours: str) -> None:
-    arguments = "x(i), x(i)" if ours in ("max", "min", "pow") else "x(i)"
+    arguments = "x(i), x(i)" if ours in ("fmax", "fmin", "pow") else "x(i)"
     read = parse_comprehension(f"def f(float(N) x) -> (y) {{ y(i) = {name}({arguments}) }}")
     assert read.statements[0] == parse(f"y(i) = {ours}({arguments})")
 

@@ -12,6 +12,6 @@
 // CHECK: linalg.generic
 // CHECK-SAME: tensor<?x?xf32, #[[CSR]]>
 // CHECK: // -----
-// CHECK-NEXT: // out(i,j) = max(out(i,j), 0)
+// CHECK-NEXT: // out(i,j) = fmax(out(i,j), 0)
 // CHECK: linalg.generic
-// CHECK: arith.maximumf
+// CHECK: arith.maxnumf

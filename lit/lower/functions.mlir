@@ -12,3 +12,17 @@
 // FILLS: linalg.generic
 // FILLS-NOT: tensor<?x?xf64, #
 // FILLS: math.exp
+
+// RUN: mlir-sparse emit "y(i) = floor_divide(a(i), b(i))" -t a:i32 -t b:i32 | FileCheck %s --check-prefix=GUARDED
+// RUN: mlir-sparse emit "C(i,j) = copysign(A(i,j), x(j))" -f A:CSR | FileCheck %s --check-prefix=SIGN
+
+// Integers are divided by 1 where by 0 or -1: neither may trap.
+
+// GUARDED: %[[BY:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : i32
+// GUARDED: arith.floordivsi %{{.*}}, %[[BY]] : i32
+
+// A zero keeps its place whatever sign it gets.
+
+// SIGN: tensor<?x?xf64, #
+// SIGN: sparse_tensor.unary
+// SIGN: math.copysign

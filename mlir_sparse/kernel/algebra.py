@@ -167,9 +167,13 @@ def _called(node: Call, zeros: Zeros) -> Number | None:
             return int(value == 0)
         case "pow", [base, exponent] if base == 0 and isinstance(exponent, int | float) and exponent > 0:
             return 0
+        case (("floor_divide" | "remainder" | "fmod"), [dividend, divisor]) if dividend == 0:
+            return _divided(node.arguments[1], zeros) if divisor is None else 0 if divisor else None
+        case _, _ if any(values[place] == 0 for place in function.zero_at):
+            return 0
         case _, _ if function.zero_preserving and all(value == 0 for value in values):
             return 0
-        case (("exp" | "exp2" | "cos" | "cosh"), [value]) if value == 0:
+        case (("exp" | "exp2" | "cos" | "cosh" | "sinc" | "isfinite"), [value]) if value == 0:
             return 1
         case _:
             return None

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import DTypeError, UnsupportedError
-from mlir_sparse.kernel.typing import operand_dtype, starts_anew
+from mlir_sparse.kernel.typing import inner_dtype, operand_dtype, starts_anew
 from mlir_sparse.notation import (
     FUNCTIONS,
     Access,
@@ -62,7 +62,7 @@ def _check_places(assignment: Assignment, dtypes: Mapping[str, DType]) -> None:
 
 def _check(assignment: Assignment, node: Expr, dtypes: Mapping[str, DType], dtype: DType) -> None:
     below = children(node)
-    inner = operand_dtype(below, dtypes) if starts_anew(node) else dtype
+    inner = inner_dtype(node, dtypes) if starts_anew(node) else dtype
     match node:
         case Binary(op) if op in _ORDERED and inner.kind == "c":
             _refuse_order(assignment, f"`{op.value}`", node, inner)

@@ -26,13 +26,16 @@ from mlir_sparse.notation import (
     Operator,
     Reduce,
     ReduceOp,
+    children,
 )
 
 __all__ = [
     "extreme_or",
     "gives_truth",
+    "inner_dtype",
     "operand_dtype",
     "operator_dtype",
+    "own_dtype",
     "promote",
     "result_dtype",
     "starts_anew",
@@ -82,7 +85,7 @@ def starts_anew(node: Expr) -> bool:
         case Reduce(op):
             return op.gives_truth or op.finds or op is ReduceOp.COUNT
         case Call(function):
-            return FUNCTIONS[function].gives_truth
+            return FUNCTIONS[function].result != "context"
         case _:
             return False
 
@@ -96,6 +99,29 @@ def gives_truth(node: Expr) -> bool:
             return FUNCTIONS[function].gives_truth
         case _:
             return False
+
+
+def inner_dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType:
+    """Returns the type that the operands of a node with a type of its own are computed in."""
+    inexact = isinstance(node, Call) and not (_result(node) == "truth" or FUNCTIONS[node.function].keeps_integers)
+    found = operand_dtype(children(node), dtypes)
+    return _FLOAT if inexact and found.kind == "i" else found
+
+
+def own_dtype(node: Expr, inner: DType) -> DType:
+    """Returns the type of a node with a type of its own, other than a truth value, whose operands have the type given.
+
+    >>> own_dtype(Call("abs", (Access("z"),)), DType("c64"))
+    DType(name='f32')
+    """
+    return _PARTS.get(inner.name, inner) if _result(node) == "real" else inner
+
+
+def _result(node: Expr) -> str:
+    return FUNCTIONS[node.function].result if isinstance(node, Call) else "truth"
+
+
+_PARTS = {"c64": DType("f32"), "c128": DType("f64")}
 
 
 def operand_dtype(nodes: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType:
@@ -212,7 +238,10 @@ def _called(function: Function, arguments: Sequence[Expr], dtypes: Mapping[str, 
     found = _dtype(joining[0], dtypes)
     for argument in joining[1:]:
         found = _join(found, _dtype(argument, dtypes))
-    return found if function.keeps_integers else _inexact(found)
+    found = found if function.keeps_integers else _inexact(found)
+    if function.result != "real":
+        return found
+    return _PARTS.get(found.name, found) if isinstance(found, DType) else "f" if found == "c" else found
 
 
 def _counted(dtype: DType | _Weak) -> DType | _Weak:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, assert_never
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.dtypes import DType
-from mlir_sparse.kernel import depends_on, operand_dtype, starts_anew
-from mlir_sparse.lower import scalars, truth
+from mlir_sparse.kernel import depends_on, gives_truth, inner_dtype, operand_dtype, own_dtype, starts_anew
+from mlir_sparse.lower import functions, scalars, truth
 from mlir_sparse.lower.types import element_type
 from mlir_sparse.notation import (
     Access,
@@ -79,8 +79,11 @@ def _emit(node: Expr, arguments: Arguments, dtype: DType) -> Any:
         found = regions_of(node, arguments.sparse)
         assert found is not None, f"the plan makes {node} one of at most two sparse parts"
         return _regions(node, found, arguments, dtype)
-    if starts_anew(node):
+    if gives_truth(node):
         return truth.number(_truth(node, arguments), dtype)
+    if starts_anew(node):
+        inner = inner_dtype(node, arguments.dtypes)
+        return scalars.cast(_called(node, arguments, inner), own_dtype(node, inner), dtype)
     match node:
         case Access():
             return _access(node, arguments, dtype)
@@ -93,12 +96,18 @@ def _emit(node: Expr, arguments: Arguments, dtype: DType) -> Any:
         case Call("where", (condition, then, otherwise)):
             chosen = _truth(condition, arguments)
             return truth.select(chosen, _emit(then, arguments, dtype), _emit(otherwise, arguments, dtype), dtype)
-        case Call(function, expressions):
-            return scalars.call(function, [_emit(expression, arguments, dtype) for expression in expressions], dtype)
+        case Call():
+            return _called(node, arguments, dtype)
         case Reduce() | Fold() | Apply():
             raise AssertionError("reductions are loops of their own by now, operators regions")
         case _:
             assert_never(node)
+
+
+def _called(node: Expr, arguments: Arguments, dtype: DType) -> Any:
+    """Emits a function of operands computed in a type."""
+    assert isinstance(node, Call)
+    return functions.call(node.function, [_emit(operand, arguments, dtype) for operand in node.arguments], dtype)
 
 
 def _access(node: Access, arguments: Arguments, dtype: DType) -> Any:
@@ -119,6 +128,8 @@ def _truth(node: Expr, arguments: Arguments) -> Any:
             return truth.compare(op, _emit(left, arguments, dtype), _emit(right, arguments, dtype), dtype)
         case Call("logical_not", (operand,)):
             return truth.invert(_truth(operand, arguments))
+        case Call() if gives_truth(node):
+            return _called(node, arguments, inner_dtype(node, arguments.dtypes))
         case _:
             dtype = operand_dtype((node,), arguments.dtypes)
             return truth.nonzero(_emit(node, arguments, dtype), dtype)
@@ -148,7 +159,7 @@ def _part(operand: Expr, node: Expr, arguments: Arguments, dtype: DType) -> tupl
     """Emits a part of an expression, in the type in which the expression takes it."""
     if isinstance(operand, Access):
         return arguments.values[operand]
-    kind = operand_dtype(children(node), arguments.dtypes) if starts_anew(node) else dtype
+    kind = inner_dtype(node, arguments.dtypes) if starts_anew(node) else dtype
     if isinstance(node, Call) and node.function == "where" and operand == node.arguments[0]:
         kind = operand_dtype((operand,), arguments.dtypes)
     return _emit(operand, arguments, kind), kind

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from mlir_sparse._mlir import bindings
@@ -11,7 +10,7 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.lower.types import element_type
 from mlir_sparse.notation import BinaryOp, ReduceOp
 
-__all__ = ["binary", "call", "cast", "constant", "identity", "negate", "operation", "reduce"]
+__all__ = ["binary", "cast", "constant", "identity", "negate", "operation", "reduce"]
 
 _BINARY = {
     ("i", BinaryOp.ADD): "arith.addi",
@@ -26,61 +25,11 @@ _BINARY = {
     ("c", BinaryOp.MUL): "complex.mul",
     ("c", BinaryOp.DIV): "complex.div",
 }
-# Notation's functions that are one operation each.
-_CALLS = {
-    "f": {
-        "abs": "math.absf",
-        "floor": "math.floor",
-        "ceil": "math.ceil",
-        "round": "math.roundeven",
-        "trunc": "math.trunc",
-        "sqrt": "math.sqrt",
-        "cbrt": "math.cbrt",
-        "exp": "math.exp",
-        "exp2": "math.exp2",
-        "expm1": "math.expm1",
-        "log": "math.log",
-        "log2": "math.log2",
-        "log10": "math.log10",
-        "log1p": "math.log1p",
-        "sin": "math.sin",
-        "cos": "math.cos",
-        "tan": "math.tan",
-        "asin": "math.asin",
-        "acos": "math.acos",
-        "atan": "math.atan",
-        "sinh": "math.sinh",
-        "cosh": "math.cosh",
-        "tanh": "math.tanh",
-        "asinh": "math.asinh",
-        "acosh": "math.acosh",
-        "atanh": "math.atanh",
-        "erf": "math.erf",
-        "max": "arith.maximumf",
-        "min": "arith.minimumf",
-        "pow": "math.powf",
-        "atan2": "math.atan2",
-    },
-    "i": {"abs": "math.absi", "max": "arith.maxsi", "min": "arith.minsi", "pow": "math.ipowi"},
-    "c": {
-        "conj": "complex.conj",
-        "sqrt": "complex.sqrt",
-        "exp": "complex.exp",
-        "expm1": "complex.expm1",
-        "log": "complex.log",
-        "log1p": "complex.log1p",
-        "sin": "complex.sin",
-        "cos": "complex.cos",
-        "tan": "complex.tan",
-        "tanh": "complex.tanh",
-        "pow": "complex.pow",
-    },
-}
-# Functions that leave integers, or real numbers, as they are.
-_UNCHANGED = {
-    "i": frozenset({"floor", "ceil", "round", "trunc", "conj"}),
-    "f": frozenset({"conj"}),
-    "c": frozenset[str](),
+_EXTREMES = {
+    ("f", ReduceOp.MAX): "arith.maximumf",
+    ("f", ReduceOp.MIN): "arith.minimumf",
+    ("i", ReduceOp.MAX): "arith.maxsi",
+    ("i", ReduceOp.MIN): "arith.minsi",
 }
 
 
@@ -151,60 +100,6 @@ def binary(op: BinaryOp, left: Any, right: Any, dtype: DType) -> Any:
     return operation(_BINARY[dtype.kind, op], element_type(dtype), left, right)
 
 
-def call(function: str, arguments: list[Any], dtype: DType) -> Any:
-    """Returns a function of values.
-
-    Raises:
-        UnsupportedError: for a function that the element type does not have.
-    """
-    if function in _UNCHANGED[dtype.kind]:
-        return arguments[0]
-    name = _CALLS[dtype.kind].get(function)
-    if name is not None:
-        return operation(name, element_type(dtype), *arguments)
-    composed = _COMPOSED.get((dtype.kind, function))
-    if composed is None:
-        raise UnsupportedError(f"expected a function that {dtype} has, but got {function}: convert the operands first")
-    return composed(arguments[0], dtype)
-
-
-def _relu(value: Any, dtype: DType) -> Any:
-    return call("max", [value, constant(0, dtype)], dtype)
-
-
-def _integer_sign(value: Any, dtype: DType) -> Any:
-    one, minus_one = constant(1, dtype), constant(-1, dtype)
-    return call("max", [call("min", [value, one], dtype), minus_one], dtype)
-
-
-def _float_sign(value: Any, dtype: DType) -> Any:
-    """Returns -1, 0 or 1 with NaN kept: the value itself where it is neither positive nor negative."""
-    ir = bindings().ir
-    boolean = ir.IntegerType.get_signless(1)
-    order = ir.IntegerType.get_signless(64)
-    zero, kind = constant(0, dtype), element_type(dtype)
-    positive = operation("arith.cmpf", boolean, value, zero, predicate=ir.IntegerAttr.get(order, 2))  # ordered, greater
-    negative = operation("arith.cmpf", boolean, value, zero, predicate=ir.IntegerAttr.get(order, 4))  # ordered, less
-    below = operation("arith.select", kind, negative, constant(-1, dtype), value)
-    return operation("arith.select", kind, positive, constant(1, dtype), below)
-
-
-def _modulus(value: Any, dtype: DType) -> Any:
-    part = _part(dtype)
-    return operation(
-        "complex.create", element_type(dtype), operation("complex.abs", element_type(part), value), constant(0, part)
-    )
-
-
-_COMPOSED: dict[tuple[str, str], Callable[[Any, DType], Any]] = {
-    ("i", "relu"): _relu,
-    ("f", "relu"): _relu,
-    ("i", "sign"): _integer_sign,
-    ("f", "sign"): _float_sign,
-    ("c", "abs"): _modulus,
-}
-
-
 def identity(op: ReduceOp, dtype: DType) -> int | float:
     """Returns the number that an operator leaves everything unchanged with.
 
@@ -234,10 +129,8 @@ def reduce(op: ReduceOp, present: Any, value: Any, dtype: DType) -> Any:
             return binary(BinaryOp.ADD, present, value, dtype)
         case ReduceOp.PRODUCT:
             return binary(BinaryOp.MUL, present, value, dtype)
-        case ReduceOp.MAX:
-            return call("max", [present, value], dtype)
-        case ReduceOp.MIN:
-            return call("min", [present, value], dtype)
+        case ReduceOp.MAX | ReduceOp.MIN:
+            return operation(_EXTREMES[dtype.kind, op], element_type(dtype), present, value)
         case ReduceOp.OR:
             return operation("arith.ori", element_type(dtype), present, value)
         case ReduceOp.AND:

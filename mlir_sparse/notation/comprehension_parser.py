@@ -31,7 +31,7 @@ __all__ = ["is_comprehension", "parse_comprehension"]
 
 _DEFINITION = re.compile(r"(?:\s|//[^\n]*|\#[^\n]*)*+def\s+\w")
 # C's names; those of single precision end in `f`.
-_OF_C = {"fmax": "max", "fmin": "min", "fabs": "abs"}
+_OF_C = {"fabs": "abs"}
 _CALLS = {name: known for name, known in _OF_C.items() if name not in FUNCTIONS}
 _CALLS |= {f"{name}f": _CALLS.get(name, name) for name in (*FUNCTIONS, *_OF_C) if f"{name}f" not in FUNCTIONS}
 

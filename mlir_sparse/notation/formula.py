@@ -10,28 +10,29 @@ from typing import Any, ClassVar, NoReturn
 
 from mlir_sparse.errors import NotationError
 from mlir_sparse.notation.ast import AssignOp, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, Reduce, ReduceOp
-from mlir_sparse.notation.functions import mistake_in_call
+from mlir_sparse.notation.functions import FUNCTIONS, mistake_in_call
 from mlir_sparse.notation.index import Index
 
 __all__ = ["Formula", "call", "described", "node_of", "reduce", "where"]
 
-# What NumPy calls the functions whose names differ here.
-_NUMPY_NAMES = {
-    "absolute": "abs",
-    "conjugate": "conj",
-    "rint": "round",
-    "maximum": "max",
-    "minimum": "min",
-    "power": "pow",
+# The functions by NumPy's names, older and newer.
+_NUMPY_NAMES = {function.numpy_name: name for name, function in FUNCTIONS.items()} | {
     "float_power": "pow",
-} | {f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")}
+    "bitwise_not": "invert",
+    "bitwise_invert": "invert",
+    "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift",
+    "mod": "remainder",
+    "radians": "deg2rad",
+    "degrees": "rad2deg",
+}
 
 
 class Formula:
     """An expression under construction; operators, `abs` and NumPy's functions build larger ones.
 
-    Besides `+ - * / **` these are comparisons (`< <= > >= == !=`, so that two formulas are not compared
-    by `==`; their `node` is) and, on truth values, `& | ~`. Python's own precedence counts: `(a < b) & (b < c)`.
+    Besides `+ - * / // % ** << >>` these are comparisons (`< <= > >= == !=`, so that two formulas are not compared
+    by `==`; their `node` is) and, on truth values, `& | ^ ~`. Python's own precedence counts: `(a < b) & (b < c)`.
 
     >>> from mlir_sparse.notation import indices, tensors
     >>> (i, j), (A, x) = indices("i j"), tensors("A x")
@@ -71,6 +72,27 @@ class Formula:
 
     def __rtruediv__(self, other: object) -> Formula:
         return _binary(BinaryOp.DIV, other, self)
+
+    def __floordiv__(self, other: object) -> Formula:
+        return call("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: object) -> Formula:
+        return call("floor_divide", other, self)
+
+    def __mod__(self, other: object) -> Formula:
+        return call("remainder", self, other)
+
+    def __rmod__(self, other: object) -> Formula:
+        return call("remainder", other, self)
+
+    def __lshift__(self, other: object) -> Formula:
+        return call("left_shift", self, other)
+
+    def __rshift__(self, other: object) -> Formula:
+        return call("right_shift", self, other)
+
+    def __xor__(self, other: object) -> Formula:
+        return call("logical_xor", self, other)
 
     def __pow__(self, other: object) -> Formula:
         return call("pow", self, other)

@@ -1,12 +1,14 @@
 """The scalar functions of index notation: one table, by name.
 
-Names are NumPy's where NumPy has the function (`np.exp`, `np.asin`, ...).
+Names are NumPy's where NumPy has the function (`np.exp`, `np.asin`, ...), and so is the meaning:
+of NaN, of negative zeros and of integers divided by zero.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 __all__ = ["FUNCTIONS", "Function", "function_hint", "mistake_in_call"]
 
@@ -22,8 +24,11 @@ class Function:
         zero_preserving: whether zeros for all arguments give zero, so that only stored entries need a look;
             None where an argument decides (`pow(0, y)` is zero for positive y alone).
         keeps_integers: whether integers give integers; the others compute integers in f64.
-        gives_truth: whether the result is 0 or 1, whatever the arguments are.
         kinds: the kinds of numbers that it takes: integers (i), real numbers (f), complex ones (c).
+        result: what type it has: that of the expression around it (`context`); the common one of its
+            arguments, whatever is around (`own`); that of their real parts (`real`); a truth value (`truth`).
+        zero_at: the arguments that make the result zero alone, whatever the others are.
+        numpy: NumPy's name, where it is another.
     """
 
     name: str
@@ -31,49 +36,101 @@ class Function:
     doc: str
     zero_preserving: bool | None
     keeps_integers: bool = False
-    gives_truth: bool = False
     kinds: str = "ifc"
+    result: str = "context"
+    zero_at: tuple[int, ...] = ()
+    numpy: str = ""
+
+    @property
+    def gives_truth(self) -> bool:
+        """Returns whether the result is 0 or 1, whatever the arguments are."""
+        return self.result == "truth"
+
+    @property
+    def numpy_name(self) -> str:
+        """Returns what NumPy calls the function."""
+        return self.numpy or self.name
+
+
+def _keeping(name: str, arity: int, doc: str, zero: bool | None = True, **more: Any) -> Function:
+    """Returns a function of integers, or real numbers, that gives the same."""
+    return Function(name, arity, doc, zero, keeps_integers=True, **more)
+
+
+def _of_reals(name: str, arity: int, doc: str, zero: bool | None = True, **more: Any) -> Function:
+    return Function(name, arity, doc, zero, kinds="if", **more)
+
+
+def _of_bits(name: str, arity: int, doc: str, zero: bool | None = True, **more: Any) -> Function:
+    return Function(name, arity, doc, zero, keeps_integers=True, kinds="i", result="own", **more)
 
 
 _TABLE = (
-    Function("abs", 1, "absolute value; of a complex number the modulus", True, keeps_integers=True),
-    Function(
-        "sign", 1, "-1, 0 or 1 as the argument is negative, zero or positive", True, keeps_integers=True, kinds="if"
-    ),
-    Function("conj", 1, "complex conjugate; real numbers stay what they are", True, keeps_integers=True),
-    Function("relu", 1, "the argument where it is positive, else zero", True, keeps_integers=True, kinds="if"),
-    Function("floor", 1, "largest integer not above the argument", True, keeps_integers=True, kinds="if"),
-    Function("ceil", 1, "smallest integer not below the argument", True, keeps_integers=True, kinds="if"),
-    Function("round", 1, "nearest integer, halves to even", True, keeps_integers=True, kinds="if"),
-    Function("trunc", 1, "nearest integer towards zero", True, keeps_integers=True, kinds="if"),
+    _keeping("abs", 1, "absolute value; of a complex number the modulus", result="real", numpy="absolute"),
+    _keeping("sign", 1, "-1, 0 or 1 as the argument is negative, zero or positive; of a complex number z/|z|"),
+    _keeping("conj", 1, "complex conjugate; real numbers stay what they are", numpy="conjugate"),
+    _keeping("real", 1, "real part", result="real"),
+    _keeping("imag", 1, "imaginary part; of a real number zero", result="real"),
+    Function("angle", 1, "the angle of a complex number, in radians; pi for a negative one", True, result="real"),
+    _keeping("relu", 1, "the argument where it is positive, else zero", kinds="if"),
+    _keeping("square", 1, "the argument times itself"),
+    _keeping("reciprocal", 1, "1/x; of integers rounded towards zero, of 0 then 0", False, result="own"),
+    _keeping("floor", 1, "largest integer not above the argument", kinds="if"),
+    _keeping("ceil", 1, "smallest integer not below the argument", kinds="if"),
+    _keeping("round", 1, "nearest integer, halves to even", numpy="rint"),
+    _keeping("trunc", 1, "nearest integer towards zero", kinds="if"),
     Function("sqrt", 1, "square root", True),
-    Function("cbrt", 1, "cube root", True, kinds="if"),
+    _of_reals("cbrt", 1, "cube root"),
     Function("exp", 1, "e to the power of the argument", False),
-    Function("exp2", 1, "2 to the power of the argument", False, kinds="if"),
+    Function("exp2", 1, "2 to the power of the argument", False),
     Function("expm1", 1, "exp(x) - 1, accurate near zero", True),
     Function("log", 1, "natural logarithm", False),
-    Function("log2", 1, "logarithm to base 2", False, kinds="if"),
-    Function("log10", 1, "logarithm to base 10", False, kinds="if"),
+    Function("log2", 1, "logarithm to base 2", False),
+    Function("log10", 1, "logarithm to base 10", False),
     Function("log1p", 1, "log(1 + x), accurate near zero", True),
     Function("sin", 1, "sine, in radians", True),
     Function("cos", 1, "cosine, in radians", False),
     Function("tan", 1, "tangent, in radians", True),
-    Function("asin", 1, "inverse sine", True, kinds="if"),
-    Function("acos", 1, "inverse cosine", False, kinds="if"),
-    Function("atan", 1, "inverse tangent", True, kinds="if"),
-    Function("sinh", 1, "hyperbolic sine", True, kinds="if"),
-    Function("cosh", 1, "hyperbolic cosine", False, kinds="if"),
+    Function("asin", 1, "inverse sine", True, numpy="arcsin"),
+    Function("acos", 1, "inverse cosine", False, numpy="arccos"),
+    Function("atan", 1, "inverse tangent", True, numpy="arctan"),
+    Function("sinh", 1, "hyperbolic sine", True),
+    Function("cosh", 1, "hyperbolic cosine", False),
     Function("tanh", 1, "hyperbolic tangent", True),
-    Function("asinh", 1, "inverse hyperbolic sine", True, kinds="if"),
-    Function("acosh", 1, "inverse hyperbolic cosine", False, kinds="if"),
-    Function("atanh", 1, "inverse hyperbolic tangent", True, kinds="if"),
-    Function("erf", 1, "error function", True, kinds="if"),
-    Function("max", 2, "the larger of two; NaN if either is", True, keeps_integers=True, kinds="if"),
-    Function("min", 2, "the smaller of two; NaN if either is", True, keeps_integers=True, kinds="if"),
-    Function("pow", 2, "the first to the power of the second; also `x ** y`", None, keeps_integers=True),
-    Function("atan2", 2, "the angle of the point (second, first)", True, kinds="if"),
-    Function("where", 3, "the second where the first is not zero, else the third", True, keeps_integers=True),
-    Function("logical_not", 1, "1 where the argument is zero, else 0; also `!x`", False, gives_truth=True),
+    Function("asinh", 1, "inverse hyperbolic sine", True, numpy="arcsinh"),
+    Function("acosh", 1, "inverse hyperbolic cosine", False, numpy="arccosh"),
+    Function("atanh", 1, "inverse hyperbolic tangent", True, numpy="arctanh"),
+    _of_reals("erf", 1, "error function"),
+    _of_reals("sinc", 1, "sin(pi x)/(pi x), 1 at zero", False),
+    _of_reals("deg2rad", 1, "radians of degrees"),
+    _of_reals("rad2deg", 1, "degrees of radians"),
+    _keeping("max", 2, "the larger of two; NaN if either is", kinds="if", numpy="maximum"),
+    _keeping("min", 2, "the smaller of two; NaN if either is", kinds="if", numpy="minimum"),
+    _keeping("fmax", 2, "the larger of two; NaN if both are", kinds="if"),
+    _keeping("fmin", 2, "the smaller of two; NaN if both are", kinds="if"),
+    _keeping("pow", 2, "the first to the power of the second; also `x ** y`", None, numpy="power"),
+    _of_reals("atan2", 2, "the angle of the point (second, first)", numpy="arctan2"),
+    _of_reals("hypot", 2, "the length of the vector (first, second)"),
+    _of_reals("copysign", 2, "the first with the sign of the second", zero_at=(0,)),
+    _of_reals("heaviside", 2, "0 below zero, 1 above it, the second at zero"),
+    _of_reals("logaddexp", 2, "log(exp(first) + exp(second))", False),
+    _of_reals("logaddexp2", 2, "log2(2 ** first + 2 ** second)", False),
+    _keeping("floor_divide", 2, "the quotient rounded down; of integers by 0 it is 0", None, kinds="if", result="own"),
+    _keeping("remainder", 2, "what floor_divide leaves, signed as the divisor", None, kinds="if", result="own"),
+    _keeping("fmod", 2, "what a division towards zero leaves, signed as the first", None, kinds="if", result="own"),
+    _of_bits("bitwise_and", 2, "the bits that both integers have", zero_at=(0, 1)),
+    _of_bits("bitwise_or", 2, "the bits that either integer has"),
+    _of_bits("bitwise_xor", 2, "the bits that one integer has and the other has not"),
+    _of_bits("invert", 1, "the bits that an integer has not", False),
+    _of_bits("left_shift", 2, "the bits of the first moved up by the second", zero_at=(0,)),
+    _of_bits("right_shift", 2, "the bits of the first moved down by the second", zero_at=(0,)),
+    _keeping("where", 3, "the second where the first is not zero, else the third"),
+    Function("logical_not", 1, "1 where the argument is zero, else 0; also `!x`", False, result="truth"),
+    Function("logical_xor", 2, "1 where one argument is zero and the other is not", True, result="truth"),
+    Function("isnan", 1, "1 where the argument is NaN", True, result="truth"),
+    Function("isinf", 1, "1 where the argument is infinite", True, result="truth"),
+    Function("isfinite", 1, "1 where the argument is neither infinite nor NaN", False, result="truth"),
+    _of_reals("signbit", 1, "1 where the argument's sign is minus, that of -0.0 too", result="truth"),
 )
 
 FUNCTIONS: dict[str, Function] = {function.name: function for function in _TABLE}

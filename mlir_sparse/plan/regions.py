@@ -19,7 +19,7 @@ __all__ = ["KNOWN_FUNCTIONS", "Regions", "is_native", "regions_of"]
 
 # Functions that the sparsifier knows to keep zeros, by kind of element type.
 KNOWN_FUNCTIONS = {
-    "f": frozenset({"abs", "ceil", "floor", "sqrt", "expm1", "log1p", "sin", "tanh"}),
+    "f": frozenset({"ceil", "floor", "sqrt", "expm1", "log1p", "sin", "tanh"}),
     "c": frozenset({"sqrt", "expm1", "log1p", "sin", "tanh"}),
     "i": frozenset[str](),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from mlir_sparse.kernel import gives_truth, operand_dtype, result_dtype, starts_anew, vanishes
+from mlir_sparse.kernel import gives_truth, inner_dtype, operand_dtype, result_dtype, starts_anew, vanishes
 from mlir_sparse.kernel.entries import is_about_entries
 from mlir_sparse.notation import (
     Access,
@@ -101,7 +101,7 @@ class Splitter:
         operands = children(node)
         if isinstance(node, Binary) and not node.op.compares:  # each operand of logic is true or not by itself
             return rebuild(node, tuple(self._closed_anew(operand) for operand in operands))
-        with self._values.computing(operand_dtype(operands, self._values.dtypes())):
+        with self._values.computing(inner_dtype(node, self._values.dtypes())):
             return rebuild(node, tuple(self.closed(operand) for operand in operands))
 
     def _closed_anew(self, node: Expr) -> Expr:

@@ -100,16 +100,25 @@ _TRUTHS: dict[BinaryOp, Callable[..., Array]] = {
 # Where NumPy's name is not the notation's.
 _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "acos": np.arccos,
+    "acosh": np.arccosh,
     "asin": np.arcsin,
+    "asinh": np.arcsinh,
     "atan": np.arctan,
     "atan2": np.arctan2,
+    "atanh": np.arctanh,
     "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "max": np.maximum,
     "min": np.minimum,
     "pow": np.power,
     "relu": lambda x: np.maximum(x, 0),
     "round": np.round,
-    "logical_not": _numeric(np.logical_not),
+    "reciprocal": lambda x: np.asarray(
+        np.where(x == 0, 0, np.reciprocal(x)) if x.dtype.kind == "i" else np.reciprocal(x)
+    ),
+    **{
+        name: _numeric(getattr(np, name))
+        for name in ("logical_not", "logical_xor", "isnan", "isinf", "isfinite", "signbit")
+    },
     "where": lambda c, a, b: np.asarray(np.where(c != 0, a, b)),
     "rsqrt": lambda x: 1 / np.sqrt(x),
 }
