@@ -64,10 +64,12 @@ class LoopChoice:
     Args:
         order: the loops, outermost first.
         conversions: (access, type) of each operand to convert first.
-        reasons: why, for each of these.
         storage: the storage that the loops insert into; None for a dense result.
         in_order: whether the sparsifier must keep this order.
         cost: estimated loop steps, conversions included.
+        reasons: why, for each conversion.
+        otherwise: what going without it would cost, for each conversion.
+        order_reason: why this order; empty where there is no other.
     """
 
     order: tuple[IndexVar, ...]
@@ -76,6 +78,8 @@ class LoopChoice:
     in_order: bool
     cost: float
     reasons: tuple[str, ...] = ()
+    otherwise: tuple[str, ...] = ()
+    order_reason: str = ""
 
 
 def choose_loops(nest: Nest, types: Mapping[str, TensorType]) -> LoopChoice | None:
@@ -90,8 +94,39 @@ def choose_loops(nest: Nest, types: Mapping[str, TensorType]) -> LoopChoice | No
     best = min(found, key=lambda choice: choice.cost, default=None)
     if best is None:
         return None
-    reasons = (_reason(nest, access, types[access.tensor], best.order) for access, _ in best.conversions)
-    return replace(best, reasons=tuple(reasons))
+    converted = tuple(access for access, _ in best.conversions)
+    return replace(
+        best,
+        reasons=tuple(_reason(nest, access, types[access.tensor], best.order) for access in converted),
+        otherwise=tuple(_otherwise(access, best, found) for access in converted),
+        order_reason=_order_reason(best, found),
+    )
+
+
+def _otherwise(access: Access, best: LoopChoice, found: list[LoopChoice]) -> str:
+    """Returns what the cheapest choice is that leaves an operand as it is, and costs."""
+    without = [choice for choice in found if access not in dict(choice.conversions)]
+    if not without:
+        return f"no order of the loops takes {access.tensor} as it is"
+    other = min(without, key=lambda choice: choice.cost)
+    return f"loops {_told(other)} would cost {other.cost:,.0f} by estimate, against {best.cost:,.0f} as it is"
+
+
+def _order_reason(best: LoopChoice, found: list[LoopChoice]) -> str:
+    """Returns how an order compares with the next."""
+    others = [choice for choice in found if choice.order != best.order]
+    if not others:
+        return "the only one that can insert into the result" if len(best.order) > 1 else ""
+    second = min(others, key=lambda choice: choice.cost)
+    if second.cost == best.cost:
+        return f"as in the text, no dearer than {_told(second)}"
+    return f"the cheapest of {len(found)} by estimate, at {best.cost:,.0f}; next {_told(second)}, at {second.cost:,.0f}"
+
+
+def _told(choice: LoopChoice) -> str:
+    order = ", ".join(map(str, choice.order))
+    names = dict.fromkeys(access.tensor for access, _ in choice.conversions)
+    return f"{order} with {' and '.join(names)} converted" if names else order
 
 
 def _evaluate(nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, TensorType]) -> LoopChoice | None:

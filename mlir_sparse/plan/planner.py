@@ -14,11 +14,6 @@ from mlir_sparse.kernel import KernelSpec, vanishes
 from mlir_sparse.kernel.entries import is_about_entries
 from mlir_sparse.notation import (
     Access,
-    Assignment,
-    AssignOp,
-    Binary,
-    BinaryOp,
-    Call,
     Expr,
     IndexVar,
     Negate,
@@ -32,9 +27,10 @@ from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.picking import Picking
 from mlir_sparse.plan.presence import Presence, folded
 from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Position, Program, Step
+from mlir_sparse.plan.sharing import Sharing
 from mlir_sparse.plan.split import Splitter
 from mlir_sparse.plan.storage import is_sparse, needs_level_space, takes_alone, takes_as_result, why_not_inserted
-from mlir_sparse.plan.terms import Term, accesses_of, combine, replace_accesses, unites
+from mlir_sparse.plan.terms import Term, accesses_of, assigned, combine, unites
 from mlir_sparse.plan.values import Values
 
 __all__ = ["plan"]
@@ -66,7 +62,7 @@ def plan(spec: KernelSpec, *, densified: bool = False) -> Program:
     assignment = spec.explicit
     result = planner.values.fresh(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
-    value = folded(planner.picking.picked(_value(assignment)))
+    value = folded(planner.picking.picked(assigned(assignment)))
     if is_about_entries(value):
         result = planner.entries(result, variables, value)
     elif spec.output.encoding is None:
@@ -74,7 +70,9 @@ def plan(spec: KernelSpec, *, densified: bool = False) -> Program:
         planner.dense(result, variables, planner.split.terms(value))
     else:
         result = planner.sparse(result, variables, value, spec.output.encoding)
-    return Program(spec, planner.values.types(), _inputs_first(spec, planner.values.steps), result)
+    return Program(
+        spec, planner.values.types(), _inputs_first(spec, planner.values.steps), result, planner.values.notes()
+    )
 
 
 def _inputs_first(spec: KernelSpec, steps: list[Step]) -> tuple[Step, ...]:
@@ -84,29 +82,10 @@ def _inputs_first(spec: KernelSpec, steps: list[Step]) -> tuple[Step, ...]:
     return (*early, *(step for step in steps if step not in early))
 
 
-def _value(assignment: Assignment) -> Expr:
-    """Returns what the target becomes, its present value written out."""
-    target, value = assignment.target, assignment.value
-    match assignment.op:
-        case AssignOp.ADD:
-            return Binary(BinaryOp.ADD, target, value)
-        case AssignOp.MUL:
-            return Binary(BinaryOp.MUL, target, value)
-        case AssignOp.MAX:
-            return Call("max", (target, value))
-        case AssignOp.MIN:
-            return Call("min", (target, value))
-        case AssignOp.OR:
-            return Binary(BinaryOp.OR, target, value)
-        case AssignOp.AND:
-            return Binary(BinaryOp.AND, target, value)
-        case _:
-            return value
-
-
 class _Planner:
     def __init__(self, spec: KernelSpec, densified: bool) -> None:
         self.values = Values(spec)
+        self.sharing = Sharing(renames=not (spec.assignment.ranges or spec.assignment.exists))
         self.picking = Picking(self.values)
         self.split = Splitter(self.values, self.materialize, self._positions, lambda node: self.presence.value(node))
         self.admission = Admission(self.values, self.materialize, densified)
@@ -156,13 +135,14 @@ class _Planner:
             return
         nest = Nest(variables, term.indices, body, None, False)
         choice = self._choice(nest)
-        body = self._converted(body, choice)
+        body = self.values.converted(body, choice)
         if term.negative:
             body = Negate(body)
         if meeting is Meeting.START and not term.indices and not self._reads_sparse(body):
             meeting = Meeting.REPLACE
         reason = _ACCUMULATION[meeting]
-        self.values.emit(Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason))
+        nested = Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason)
+        self.values.emit(replace(nested, order_reason=choice.order_reason))
 
     def _over_levels(self, target: Access, term: Term, body: Expr, meeting: Meeting) -> bool:
         """Emits a loop nest over the levels of the one sparse operand, if the dialect needs and takes that."""
@@ -199,7 +179,9 @@ class _Planner:
                 return self._by_way_of_dense(result, variables, terms, encoding)
             while len(terms) > _WIDEST_UNION:
                 head = combine(terms[:_WIDEST_UNION])
-                terms = (Term(self.materialize(head, variables)), *terms[_WIDEST_UNION:])
+                first = self.materialize(head, variables)
+                self.values.note(first.tensor, f"a union of more than {_WIDEST_UNION} is made in several steps")
+                terms = (Term(first), *terms[_WIDEST_UNION:])
             terms = (Term(combine(terms)),)
         return self._insert(result, variables, terms[0], encoding)
 
@@ -208,7 +190,7 @@ class _Planner:
         if not self._skips(body, variables):
             return self._by_way_of_dense(result, variables, (replace(term, body=body, negative=False),), encoding)
         choice = self._choice(Nest(variables, term.indices, body, encoding, True))
-        body = self._converted(body, choice)
+        body = self.values.converted(body, choice)
         assert choice.storage is not None
         storage = self.values.widened(choice.storage)
         meeting = Meeting.START if term.indices else Meeting.REPLACE
@@ -216,7 +198,8 @@ class _Planner:
         target = Access(result if direct else self.values.fresh(f"{result}_natural"), variables)
         self.values.declare(target.tensor, self.values.typed(storage, variables))
         reason = "inserts in the order of the loops"
-        self.values.emit(Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason))
+        nested = Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason)
+        self.values.emit(replace(nested, order_reason=choice.order_reason))
         if direct:
             return result
         assert encoding is not None
@@ -244,13 +227,6 @@ class _Planner:
         assert choice is not None, "the order of the result's variables first can always insert"
         return choice
 
-    def _converted(self, body: Expr, choice: LoopChoice) -> Expr:
-        names = {
-            access: self.values.convert(access.tensor, kind, reason)
-            for (access, kind), reason in zip(choice.conversions, choice.reasons, strict=True)
-        }
-        return replace_accesses(body, names)
-
     def _positions(self, node: Reduce) -> Access:
         """Computes the values of an `argmax` or `argmin`, and finds the positions in them."""
         (variable,) = node.indices
@@ -268,14 +244,25 @@ class _Planner:
     # -- temporaries ---------------------------------------------------------------------------------------------
 
     def materialize(self, node: Expr, variables: tuple[IndexVar, ...] | None = None) -> Access:
-        """Computes an expression into a temporary, sparse where each of its variables runs over sparse storage."""
+        """Computes an expression into a temporary, sparse where each of its variables runs over sparse storage.
+
+        What was computed before is taken from there.
+        """
         variables = free_indices(node) if variables is None else variables
+        dtype = self.values.dtype
+        name = self.sharing.known(node, variables, dtype)
+        if name is None:
+            name = self._computed(node, variables)
+            self.sharing.add(node, variables, dtype, name)
+        return Access(name, variables)
+
+    def _computed(self, node: Expr, variables: tuple[IndexVar, ...]) -> str:
         name = self.values.fresh("t")
         if len(variables) > 1 and self._covered(node, variables):
-            return Access(self.sparse(name, variables, node, None), variables)
+            return self.sparse(name, variables, node, None)
         self.values.declare(name, self.values.typed(None, variables))
         self.dense(name, variables, self.split.terms(node))
-        return Access(name, variables)
+        return name
 
     def _covered(self, node: Expr, variables: tuple[IndexVar, ...]) -> bool:
         sparse = [a for a in accesses_of(node) if is_sparse(self.values.type_of(a.tensor))]

@@ -37,7 +37,7 @@ from mlir_sparse.plan.bodies import Bodies, without
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.program import Conversion, Generic, Meeting
 from mlir_sparse.plan.storage import stores_padding
-from mlir_sparse.plan.terms import accesses_of, replace_accesses
+from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.plan.values import Values
 
 __all__ = ["Presence", "folded"]
@@ -136,7 +136,7 @@ class Presence:
                 result, variables, node if fold is None else replace(fold, body=body), encoding
             )
         choice = self._choice(Nest(variables, indices, body, encoding, True))
-        body = self._converted(body, choice)
+        body = self._values.converted(body, choice)
         assert choice.storage is not None
         storage = self._values.widened(choice.storage)
         direct = encoding is None or storage == encoding
@@ -145,7 +145,8 @@ class Presence:
         meeting = Meeting.START if indices else Meeting.REPLACE
         reason = "inserts entries in the order of the loops"
         combine = ReduceOp.SUM if monoid is None else monoid
-        self._values.emit(Generic(target, meeting, combine, choice.order, indices, body, True, reason))
+        nested = Generic(target, meeting, combine, choice.order, indices, body, True, reason)
+        self._values.emit(replace(nested, order_reason=choice.order_reason))
         if direct:
             return result
         assert encoding is not None
@@ -220,7 +221,7 @@ class Presence:
         body = _chosen(body, monoid, self._values.type_of(target.tensor).dtype)
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
         choice = self._choice(Nest(variables, indices, body, None, False))
-        body = self._converted(body, choice)
+        body = self._values.converted(body, choice)
         if meeting is Meeting.START and not indices and not self._bodies.is_partial(body):
             meeting = Meeting.REPLACE
         reason = {
@@ -229,19 +230,13 @@ class Presence:
             Meeting.CONTINUE: "overwrites where there are entries" if monoid is _LATER else "combines entries in place",
         }[meeting]
         combine = ReduceOp.SUM if monoid is None else monoid
-        self._values.emit(Generic(target, meeting, combine, choice.order, indices, body, True, reason))
+        nested = Generic(target, meeting, combine, choice.order, indices, body, True, reason)
+        self._values.emit(replace(nested, order_reason=choice.order_reason))
 
     def _choice(self, nest: Nest) -> LoopChoice:
         choice = choose_loops(nest, self._values.mapping())
         assert choice is not None, "the order of the result's variables first can always insert"
         return choice
-
-    def _converted(self, body: Expr, choice: LoopChoice) -> Expr:
-        names = {
-            access: self._values.convert(access.tensor, kind, f"loops run {', '.join(map(str, choice.order))}")
-            for access, kind in choice.conversions
-        }
-        return replace_accesses(body, names)
 
     # -- questions -----------------------------------------------------------------------------------------------
 

@@ -67,6 +67,7 @@ class Generic:
         reason: why the plan has this step.
         frames: the variables that are sums of levels, where an operand is read in level space.
         extents: operands that are not read, but say how far the variables run that stand in sums only.
+        order_reason: why the loops run in this order, where there was a choice.
     """
 
     target: Access
@@ -79,6 +80,7 @@ class Generic:
     reason: str
     frames: tuple[Frame, ...] = ()
     extents: tuple[Access, ...] = ()
+    order_reason: str = ""
 
     @property
     def result(self) -> str:
@@ -119,6 +121,7 @@ class Conversion:
         drop_zeros: whether explicit zeros go, as they must where a dense value becomes sparse.
         reason: why the plan has this step.
         missing: the value that an element has which is no entry, where a dense value becomes sparse.
+        otherwise: what going without the conversion would cost.
     """
 
     result: str
@@ -126,6 +129,7 @@ class Conversion:
     drop_zeros: bool
     reason: str
     missing: Number | Extreme = 0
+    otherwise: str = ""
 
     def __str__(self) -> str:
         return f"{self.result} = convert {self.operand}  # {self.reason}"
@@ -222,12 +226,14 @@ class Program:
         types: (name, type) of every value: inputs, temporaries, the result.
         steps: what to do, in order.
         result: the name of the value returned.
+        notes: (name, text): why there are temporaries.
     """
 
     spec: KernelSpec
     types: tuple[tuple[str, TensorType], ...]
     steps: tuple[Step, ...]
     result: str
+    notes: tuple[tuple[str, str], ...] = ()
 
     def type_of(self, name: str) -> TensorType:
         """Returns the type of a value."""

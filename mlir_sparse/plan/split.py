@@ -147,10 +147,12 @@ class Splitter:
     def _product(self, left: Term, right: Term) -> Term:
         negative = left.negative != right.negative
         if left.indices and right.indices:
-            left, right = Term(self.closed_term(left)), Term(self.closed_term(right))
+            why = "of a product of two sums, each is taken by itself"
+            left, right = Term(self.closed_term(left, why)), Term(self.closed_term(right, why))
         reduced, plain = (left, right) if left.indices else (right, left)
-        if reduced.indices and not self._fuses(reduced, plain):
-            apart = Term(self.closed_term(reduced))
+        why = self._why_apart(reduced, plain) if reduced.indices else ""
+        if why:
+            apart = Term(self.closed_term(reduced, why))
             left, right = (apart, plain) if reduced is left else (plain, apart)
             reduced = Term(reduced.body)
         return Term(Binary(BinaryOp.MUL, left.body, right.body), ReduceOp.SUM, reduced.indices, negative)
@@ -158,16 +160,20 @@ class Splitter:
     def _scales(self, term: Term, divisor: Expr) -> bool:
         return term.op is ReduceOp.SUM and not set(term.indices) & set(free_indices(divisor))
 
-    def _fuses(self, reduced: Term, plain: Term) -> bool:
-        """Returns whether multiplying inside the sum is no more work than summing first."""
-        if reduced.op is not ReduceOp.SUM or set(reduced.indices) & set(free_indices(plain.body)):
-            return False
+    def _why_apart(self, reduced: Term, plain: Term) -> str:
+        """Returns why to sum before multiplying; "" where multiplying inside the sum is no more work."""
+        if reduced.op is not ReduceOp.SUM:
+            return "a factor goes into sums only"
+        if set(reduced.indices) & set(free_indices(plain.body)):
+            return "the factor beside the sum has an index variable of the same name"
         types = self._values.mapping()
         body = Binary(BinaryOp.MUL, reduced.body, plain.body)
         together = self._cheapest(body)
         outer = tuple(v for v in free_indices(body) if v not in reduced.indices)
         apart = self._cheapest(reduced.body) + nest_cost(outer, plain.body, types)
-        return together <= 1.5 * apart
+        if together <= 1.5 * apart:
+            return ""
+        return f"summed first, at {apart:,.0f} by estimate; inside the other loops it would be {together:,.0f}"
 
     def _cheapest(self, body: Expr) -> float:
         choice = choose_loops(Nest(free_indices(body), (), body, None, False), self._values.mapping())
@@ -181,6 +187,12 @@ class Splitter:
             return combine(terms)
         return combine([Term(self.closed_term(term), negative=term.negative) for term in terms])
 
-    def closed_term(self, term: Term) -> Expr:
+    def closed_term(
+        self, term: Term, why: str = "a linalg.generic takes one accumulation, and this is another"
+    ) -> Expr:
         """Returns a term as an expression without reductions."""
-        return self._materialize(term.value) if term.indices else term.body
+        if not term.indices:
+            return term.body
+        found = self._materialize(term.value)
+        self._values.note(found.tensor, why)
+        return found

@@ -13,8 +13,11 @@ from dataclasses import dataclass, replace
 from mlir_sparse.kernel import depends_on, vanishes
 from mlir_sparse.notation import (
     Access,
+    Assignment,
+    AssignOp,
     Binary,
     BinaryOp,
+    Call,
     Expr,
     Fold,
     IndexVar,
@@ -31,6 +34,7 @@ __all__ = [
     "Term",
     "accesses_of",
     "addends",
+    "assigned",
     "combine",
     "has_reduction",
     "needs_distribution",
@@ -150,3 +154,23 @@ def replace_accesses(node: Expr, names: Mapping[Access, str]) -> Expr:
 def needs_distribution(node: Expr, sparse: Collection[str]) -> bool:
     """Returns whether an addition below a product must be multiplied out."""
     return has_reduction(node) or (depends_on(node, sparse) and not unites(node, sparse))
+
+
+def assigned(assignment: Assignment) -> Expr:
+    """Returns what the target becomes, its present value written out."""
+    target, value = assignment.target, assignment.value
+    match assignment.op:
+        case AssignOp.ADD:
+            return Binary(BinaryOp.ADD, target, value)
+        case AssignOp.MUL:
+            return Binary(BinaryOp.MUL, target, value)
+        case AssignOp.MAX:
+            return Call("max", (target, value))
+        case AssignOp.MIN:
+            return Call("min", (target, value))
+        case AssignOp.OR:
+            return Binary(BinaryOp.OR, target, value)
+        case AssignOp.AND:
+            return Binary(BinaryOp.AND, target, value)
+        case _:
+            return value

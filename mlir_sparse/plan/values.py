@@ -10,9 +10,11 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import Access, IndexVar, walk
+from mlir_sparse.notation import Access, Expr, IndexVar, walk
+from mlir_sparse.plan.loops import LoopChoice
 from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Step
 from mlir_sparse.plan.storage import is_sparse
+from mlir_sparse.plan.terms import replace_accesses
 
 __all__ = ["Values"]
 
@@ -33,6 +35,7 @@ class Values:
         self._types: dict[str, TensorType] = dict(spec.inputs)
         self._converted: dict[tuple[str, TensorType], str] = {}
         self._ranges: dict[IndexVar, str] = {}
+        self._notes: dict[str, str] = {}
 
     @contextmanager
     def computing(self, dtype: DType) -> Iterator[None]:
@@ -84,6 +87,14 @@ class Values:
         """Adds a value."""
         self._types[name] = kind
 
+    def note(self, name: str, text: str) -> None:
+        """Says why a temporary is there; the first word counts."""
+        self._notes.setdefault(name, text)
+
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        """Returns (name, text) of what was noted."""
+        return tuple(self._notes.items())
+
     def emit(self, step: Step) -> None:
         """Adds a step; to a loop nest, also the extents of variables that stand in sums only."""
         self.steps.append(self._with_extents(step) if isinstance(step, Generic) else step)
@@ -103,7 +114,7 @@ class Values:
             self.emit(Extent(known, variable, f"{variable} is no subscript by itself"))
         return known
 
-    def convert(self, name: str, kind: TensorType, reason: str) -> str:
+    def convert(self, name: str, kind: TensorType, reason: str, otherwise: str = "") -> str:
         """Returns the name of a value in another type; converts at most once."""
         if kind.encoding is not None:
             kind = replace(kind, encoding=self.widened(kind.encoding))
@@ -114,7 +125,7 @@ class Values:
             return known
         result = self.fresh(f"{name}_converted")
         self.declare(result, kind)
-        self.emit(Conversion(result, name, False, reason))
+        self.emit(Conversion(result, name, False, reason, otherwise=otherwise))
         self._converted[name, kind] = result
         return result
 
@@ -136,6 +147,14 @@ class Values:
     def _viewed(self, name: str, space: LevelSpace) -> TensorType:
         shape = (None,) * len(space.views)
         return replace(self._types[name], shape=shape, encoding=self.widened(space.encoding))
+
+    def converted(self, body: Expr, choice: LoopChoice) -> Expr:
+        """Returns a payload that reads its operands in the storage that a loop order takes."""
+        told = zip(choice.conversions, choice.reasons, choice.otherwise, strict=True)
+        names = {
+            access: self.convert(access.tensor, kind, reason, otherwise) for (access, kind), reason, otherwise in told
+        }
+        return replace_accesses(body, names)
 
     def dense(self, name: str, reason: str) -> str:
         """Returns the name of a value as a dense array."""
