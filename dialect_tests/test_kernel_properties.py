@@ -150,6 +150,8 @@ def test_any_expression_in_any_storage(case: StoredCase) -> None:
         ("y(j,i) = t & (B(j,i) & D(i,i))", {"B": "CSR"}, None),
         # A result variable that only stands in a sum of subscripts.
         ("y(i) = x(i + k) * w(k)", {"w": "SparseVector"}, "SparseVector"),
+        # A pick from an input that needs the places that another pick gives.
+        ("y(i) = A(I(i),i) + A(i,I(I(i)))", {"I": "DenseVector"}, None),
         # The one row of a vector has no coordinates.
         ("s = argmin(i : x(i))", {"x": "SparseVector"}, None),
     ],

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.notation import Access, Extreme, Monoid, ReduceOp, reads, walk
+from mlir_sparse.notation import Extreme, Monoid, ReduceOp
 from mlir_sparse.plan.asymptotic import asymptotic_cost
 from mlir_sparse.plan.coiteration import how_walked, iteration_graph, lattice, products
 from mlir_sparse.plan.cost import nest_cost
@@ -21,6 +21,7 @@ from mlir_sparse.plan.program import (
     Program,
     Step,
     combining_name,
+    values_read,
 )
 from mlir_sparse.plan.terms import accesses_of
 
@@ -128,25 +129,12 @@ def _fused(step: Generic, program: Program) -> str:
 def _sharing(name: str, program: Program) -> list[str]:
     """Says why there is a temporary, and how often it is read."""
     note = dict(program.notes).get(name)
-    readers = [n for n, step in enumerate(program.steps, 1) if name in _read_by(step)]
+    readers = [n for n, step in enumerate(program.steps, 1) if name in values_read(step)]
     lines = [f"  apart: {note}"] if note else []
-    times = sum(_read_by(program.steps[n - 1]).count(name) for n in readers)
+    times = sum(values_read(program.steps[n - 1]).count(name) for n in readers)
     if times > 1:
         lines.append(f"  shared: made once, read {times} times, by step{'s' * (len(readers) > 1)} {_listed(readers)}")
     return lines
-
-
-def _read_by(step: Step) -> list[str]:
-    """Returns the values that a step reads, as often as it does."""
-    match step:
-        case Generic():
-            return [node.tensor for node in walk(step.payload) if isinstance(node, Access)]
-        case Extent():
-            return []
-        case Pick():
-            return [access.tensor for access in reads(step.access)]
-        case _:
-            return [step.operand]
 
 
 def _listed(numbers: list[int]) -> str:

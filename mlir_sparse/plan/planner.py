@@ -26,7 +26,7 @@ from mlir_sparse.plan.level_space import level_nest, space_of
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.picking import Picking
 from mlir_sparse.plan.presence import Presence, folded
-from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Position, Program, Step
+from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Position, Program, Step, values_read
 from mlir_sparse.plan.sharing import Sharing
 from mlir_sparse.plan.split import Splitter
 from mlir_sparse.plan.storage import is_sparse, needs_level_space, takes_alone, takes_as_result, why_not_inserted
@@ -77,8 +77,11 @@ def plan(spec: KernelSpec, *, densified: bool = False) -> Program:
 
 def _inputs_first(spec: KernelSpec, steps: list[Step]) -> tuple[Step, ...]:
     """Returns the steps with all conversions of inputs ahead: one that fails must not leave half an output behind."""
-    inputs = {name for name, _ in spec.inputs}
-    early = [step for step in steps if not isinstance(step, Generic | Extent) and step.operand in inputs]
+    ready, early = {name for name, _ in spec.inputs}, []
+    for step in steps:
+        if not isinstance(step, Generic | Extent) and ready.issuperset(values_read(step)):
+            early.append(step)
+            ready.add(step.result)
     return (*early, *(step for step in steps if step not in early))
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Monoid, ReduceOp
+from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Monoid, ReduceOp, reads, walk
 from mlir_sparse.notation.operator import Extreme, Number
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Program",
     "Step",
     "combining_name",
+    "values_read",
 ]
 
 
@@ -215,6 +216,19 @@ class Position:
 
 
 Step = Generic | Conversion | LevelView | Extent | Pick | Position
+
+
+def values_read(step: Step) -> tuple[str, ...]:
+    """Returns the names of the values that a step reads, each as often as it does."""
+    match step:
+        case Generic():
+            return tuple(node.tensor for node in walk(step.payload) if isinstance(node, Access))
+        case Extent():
+            return ()
+        case Pick():
+            return tuple(access.tensor for access in reads(step.access))
+        case _:
+            return (step.operand,)
 
 
 @dataclass(frozen=True, slots=True)
