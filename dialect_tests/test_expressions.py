@@ -183,3 +183,25 @@ def test_positions_are_the_first_and_count_what_is_not_stored() -> None:
         for name, function in (("argmax", np.argmax), ("argmin", np.argmin)):
             assert ms.evaluate(f"y(i) = {name}(j : A(i,j))", A=stored).tolist() == function(rows, axis=1).tolist()
     assert ms.evaluate("y(i) = argmax(j : A(i,j))", A=np.zeros((2, 0))).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y(i) = max(j : A(i,j))",
+        "y(j) = min(i : A(i,j))",
+        "y(i) = prod(j : A(i,j))",
+        "s = max(i, j : A(i,j) * x(j))",
+        "y(i) = min(j : A(i,j) - B(i,j)) * 0.5",
+        "y(i) = and(j : A(i,j) > 0)",
+        "y(i) = or(j : A(i,j) > 2)",
+        "y(i) max=! A(i,j)",
+    ],
+)
+def test_reductions_that_must_see_zeros_read_none(text: str) -> None:
+    variants = [DENSE, {**DENSE, "A": np.abs(A) + 1}, {name: array[..., :0] for name, array in DENSE.items()}]
+    for data in variants:
+        for storage in ("CSR", "COO", "BSR(2, 2)"):
+            operands = {n: ms.tensor(data[n], storage) if n in "AB" else data[n] for n in ms.parse(text).inputs}
+            oracle.assert_close(ms.evaluate(text, tensors=operands), oracle.evaluate(text, data), terms=8)
+            assert " dense as " not in ms.compile(text, tensors=operands).explain()

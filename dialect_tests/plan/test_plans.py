@@ -133,8 +133,17 @@ def _accesses(assignment: ms.Assignment) -> list[ms.Access]:
     return list(reads(assignment.value))
 
 
-def test_other_reductions_than_sums_see_every_element() -> None:
+def test_other_reductions_than_sums_count_the_entries_instead_of_reading_zeros() -> None:
     planned = program("y(i) = max(j : A(i,j))", A=CSR)
+    assert not conversions(planned)
+    greatest, stored, extent, result = generics(planned)
+    assert [str(node) for step in (greatest, stored) for node in _accesses_of_step(step)] == ["A(i,j)"] * 2
+    assert [str(variable) for variable in extent.loops] == ["j"]
+    assert str(result.payload).startswith("where(")
+
+
+def test_other_reductions_that_have_no_zeros_to_skip_see_every_element() -> None:
+    planned = program("y(i) = max(j : A(i,j) + x(j))", A=CSR, x=VECTOR)
     (step,) = generics(planned)
     assert step.combine is ReduceOp.MAX
     assert planned.type_of(_accesses_of_step(step)[0].tensor).encoding is None

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.kernel import KernelSpec, vanishes
+from mlir_sparse.kernel import KernelSpec, result_dtype, vanishes
 from mlir_sparse.kernel.entries import is_about_entries
 from mlir_sparse.notation import (
     Access,
     Expr,
+    Fold,
     IndexVar,
     Negate,
     Reduce,
@@ -90,7 +91,9 @@ class _Planner:
         self.values = Values(spec)
         self.sharing = Sharing(renames=not (spec.assignment.ranges or spec.assignment.exists))
         self.picking = Picking(self.values)
-        self.split = Splitter(self.values, self.materialize, self._positions, lambda node: self.presence.value(node))
+        self.split = Splitter(
+            self.values, self.materialize, self._positions, lambda node: self.presence.value(node), self._fold
+        )
         self.admission = Admission(self.values, self.materialize, densified)
         self.presence = Presence(self.values, self._everywhere)
 
@@ -133,7 +136,8 @@ class _Planner:
 
     def _accumulate(self, target: Access, term: Term, meeting: Meeting) -> None:
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
-        body = self.admission.payload(term.body, sums=term.op is ReduceOp.SUM)
+        # What is not stored adds nothing, and makes no truth of a falsehood.
+        body = self.admission.payload(term.body, sums=term.op in (ReduceOp.SUM, ReduceOp.OR))
         if self._over_levels(target, term, body, meeting):
             return
         nest = Nest(variables, term.indices, body, None, False)
@@ -229,6 +233,14 @@ class _Planner:
         choice = choose_loops(nest, self.values.mapping())
         assert choice is not None, "the order of the result's variables first can always insert"
         return choice
+
+    def _fold(self, node: Fold) -> Access:
+        """Computes a fold of stored entries into an array that has the identity where there are none."""
+        name, kept = self.values.fresh("t"), free_indices(node)
+        with self.values.computing(result_dtype(node, self.values.dtypes())):
+            self.values.declare(name, self.values.typed(None, kept))
+        self.presence.dense(name, kept, node)
+        return Access(name, kept)
 
     def _positions(self, node: Reduce) -> Access:
         """Computes the values of an `argmax` or `argmin`, and finds the positions in them."""

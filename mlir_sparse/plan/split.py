@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 
-from mlir_sparse.kernel import gives_truth, inner_dtype, operand_dtype, result_dtype, starts_anew, vanishes
+from mlir_sparse.dtypes import DType
+from mlir_sparse.kernel import depends_on, gives_truth, inner_dtype, operand_dtype, result_dtype, starts_anew, vanishes
 from mlir_sparse.kernel.entries import is_about_entries
+from mlir_sparse.kernel.semiring import MONOIDS
 from mlir_sparse.notation import (
     Access,
+    Apply,
     Binary,
     BinaryOp,
     Call,
     Expr,
+    Fold,
+    IndexVar,
     Literal,
     Reduce,
     ReduceOp,
     children,
     free_indices,
+    operator,
 )
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.loops import Nest, choose_loops
@@ -26,6 +33,14 @@ from mlir_sparse.plan.terms import Term, addends, combine, has_reduction, needs_
 from mlir_sparse.plan.values import Values
 
 __all__ = ["Splitter"]
+
+_MONOIDS = {
+    ReduceOp.MAX: MONOIDS["max"],
+    ReduceOp.MIN: MONOIDS["min"],
+    ReduceOp.PRODUCT: MONOIDS["times"],
+    ReduceOp.AND: MONOIDS["and"],
+}
+_ONE = operator(lambda entry: 1, name="one", dtype="i64")
 
 
 class Splitter:
@@ -36,6 +51,7 @@ class Splitter:
         materialize: computes an expression into a temporary.
         position: computes an `argmax` or `argmin` into a temporary.
         entries: computes an expression about stored entries, into what arithmetic can read.
+        fold: computes a fold of stored entries into an array.
     """
 
     def __init__(
@@ -44,11 +60,13 @@ class Splitter:
         materialize: Callable[[Expr], Access],
         position: Callable[[Reduce], Access],
         entries: Callable[[Expr], Expr],
+        fold: Callable[[Fold], Access],
     ) -> None:
         self._values = values
         self._materialize = materialize
         self._position = position
         self._entries = entries
+        self._fold = fold
 
     def terms(self, node: Expr) -> tuple[Term, ...]:
         """Returns an expression as a sum of terms, with temporaries for what cannot be one."""
@@ -120,6 +138,10 @@ class Splitter:
         body = self._closed_anew(node.body)
         if not gives_truth(body):
             body = Binary(BinaryOp.NE, body, Literal(0))
+        if node.op is ReduceOp.AND:
+            found = self._over_entries(ReduceOp.AND, node.indices, body)
+            if found is not None:
+                return found
         return (Term(body, ReduceOp.SUM if node.op is ReduceOp.COUNT else node.op, node.indices),)
 
     def _reduction(self, node: Reduce) -> tuple[Term, ...]:
@@ -136,7 +158,31 @@ class Splitter:
         if merges:
             return tuple(replace(term, indices=node.indices + term.indices) for term in inner)
         body = combine([Term(self.closed_term(term), negative=term.negative) for term in inner])
-        return (Term(body, node.op, node.indices),)
+        return self._over_entries(node.op, node.indices, body) or (Term(body, node.op, node.indices),)
+
+    def _over_entries(self, op: ReduceOp, indices: tuple[IndexVar, ...], body: Expr) -> tuple[Term, ...] | None:
+        """Returns a reduction that must see zeros as one of stored entries, and then of a zero where some are missing.
+
+        None for one over dense operands, which sees every element as it is.
+        """
+        sparse = self._values.sparse_names()
+        if op is ReduceOp.SUM or not vanishes(body, sparse) or not depends_on(body, sparse):
+            return None
+        access = body if isinstance(body, Access) else self._materialize(body)
+        if access.tensor not in self._values.sparse_names() or not set(indices) <= set(access.indices):
+            return (Term(access, op, indices),)
+        found = self._fold(Fold(_MONOIDS[op], indices, access))
+        stored = self._fold(Fold(MONOIDS["plus"], indices, Apply(_ONE, (access,))))
+        missing = Binary(BinaryOp.LT, stored, self._extent(indices))
+        with_zero = Call(op.value, (found, Literal(0))) if op in (ReduceOp.MAX, ReduceOp.MIN) else Literal(0)
+        return (Term(Call("where", (missing, with_zero, found))),)
+
+    def _extent(self, indices: tuple[IndexVar, ...]) -> Expr:
+        """Returns how many values some variables take together, counted when it runs."""
+        counts: list[Expr] = []
+        with self._values.computing(DType("i64")):
+            counts += [self._materialize(Reduce(ReduceOp.SUM, (index,), Literal(1))) for index in indices]
+        return reduce(lambda left, right: Binary(BinaryOp.MUL, left, right), counts)
 
     def _factor(self, node: Expr) -> tuple[Term, ...]:
         """Returns a factor of a product: as several terms only where it must be multiplied out."""

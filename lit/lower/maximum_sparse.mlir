@@ -1,0 +1,13 @@
+// RUN: mlir-sparse emit "y(i) = max(j : A(i,j))" -f A:CSR | FileCheck %s
+
+// The greatest entry, and a zero besides where entries are fewer than columns: no zero is read.
+
+// CHECK-NOT: natively converted
+// CHECK: func.func @kernel_0(%{{.*}}: tensor<?x?xf64, #
+// CHECK: sparse_tensor.reduce
+// CHECK: arith.maximumf
+// CHECK: func.func @kernel_1(%{{.*}}: tensor<?x?xf64, #
+// CHECK: sparse_tensor.unary
+// CHECK: func.func @kernel_3(
+// CHECK: arith.cmpi slt
+// CHECK: arith.select
