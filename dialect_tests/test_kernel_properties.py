@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.comprehend import test_programs as programs
 from dialect_tests.kernel_cases import check_storage
-from dialect_tests.strategies import KernelCase, assignments, encodings, kernels, operands
+from dialect_tests.strategies import KernelCase, assignments, encodings, extent_classes, kernels, operands
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.notation import Assignment, reads
 
@@ -36,6 +36,17 @@ class StoredCase:
         stored = ", ".join(f"{name}: {encoding}" for name, encoding in self.storage.items())
         shapes = {name: array.shape for name, array in self.kernel.tensors.items()}
         return f"{self.kernel.assignment} {self.kernel.dtype} {shapes} [{stored}] -> {self.out}"
+
+    def on_other_data(self, seed: int) -> StoredCase:
+        """Returns the same kernel in the same storage on operands of other extents, from empty to full."""
+        assignment, random = self.kernel.assignment, np.random.default_rng(seed)
+        leaders = extent_classes(assignment)
+        one = len(set(self.kernel.extents.values())) == 1  # as it must be where a tensor's dimensions are mixed up
+        drawn = {name: int(random.integers(0, 9)) for name in sorted(set(leaders.values()))}
+        first = next(iter(drawn.values()), 0)
+        extents = {name: first if one else drawn[leader] for name, leader in leaders.items()}
+        data = operands(assignment, extents, self.kernel.dtype, float(random.choice([0.0, 0.2, 0.5, 1.0])), seed)
+        return replace(self, kernel=replace(self.kernel, tensors=data, extents=extents))
 
 
 @st.composite

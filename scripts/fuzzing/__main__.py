@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,11 +28,12 @@ _BAD = ("wrong", "crash", "dead")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Cases of one strategy, from one seed."""
+    """Cases of one strategy, from one seed, each kernel on as many data."""
 
     strategy: str
     seed: int
     cases: int
+    variants: int
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Tally:
 
 def _ask(worker: Worker, batch: Batch) -> Iterator[tuple[str, str, str]]:
     """Yields verdict, case and reason of each case; `dead` for the one that ended the process, or hung it."""
-    worker.send([batch.strategy, batch.seed, batch.cases])
+    worker.send([batch.strategy, batch.seed, batch.cases, batch.variants])
     case, left = f"seed {batch.seed} of {batch.strategy}", batch.cases
     while (line := worker.line()) is not None:
         verdict, text = line
@@ -73,21 +74,20 @@ def _ask(worker: Worker, batch: Batch) -> Iterator[tuple[str, str, str]]:
             yield verdict, case, text
     yield "dead", case, worker.epitaph()
     if left > 1:
-        yield from _ask(worker, Batch(batch.strategy, batch.seed + _AFTER_DEATH, left - 1))
+        yield from _ask(worker, replace(batch, seed=batch.seed + _AFTER_DEATH, cases=left - 1))
 
 
-def _batches(cases: int, seed: int) -> Iterator[Batch]:
+def _batches(cases: int, seed: int, variants: int) -> Iterator[Batch]:
     names = tuple(STRATEGIES)
     number = 0
     while cases > 0:
-        yield Batch(names[number % len(names)], seed * 1_000_000 + number, min(BATCH, cases))
+        yield Batch(names[number % len(names)], seed * 1_000_000 + number, min(BATCH, cases), variants)
         cases -= BATCH
         number += 1
 
 
-def _fuzz(cases: int, seed: int, jobs: int) -> Tally:
+def _fuzz(batches: Iterator[Batch], cases: int, jobs: int) -> Tally:
     tally = Tally()
-    batches = _batches(cases, seed)
     with click.progressbar(length=cases, label="cases", file=sys.stderr) as bar:
         for outcome in serve(batches, _ask, module="fuzzing.worker", timeout=_TIMEOUT, jobs=jobs):
             tally.add(*outcome)
@@ -95,12 +95,13 @@ def _fuzz(cases: int, seed: int, jobs: int) -> Tally:
     return tally
 
 
-def _save(path: Path, tally: Tally, seed: int, seconds: float) -> None:
+def _save(path: Path, tally: Tally, seed: int, variants: int, seconds: float) -> None:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     record = {
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit.stdout.strip(),
         "seed": seed,
+        "variants": variants,
         "seconds": round(seconds),
         "verdicts": dict(sorted(tally.counts.items())),
         "refusals": dict(tally.refusals.most_common()),
@@ -112,17 +113,18 @@ def _save(path: Path, tally: Tally, seed: int, seconds: float) -> None:
 
 
 @click.command()
-@click.option("--cases", default=2000, show_default=True, help="How many kernels to run.")
+@click.option("--cases", default=2000, show_default=True, help="How many cases to run: a kernel on data each.")
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same cases.")
+@click.option("--variants", default=8, show_default=True, help="On how many data each kernel runs, once compiled.")
 @click.option("--jobs", default=2, show_default=True, help="Processes at once.")
 @click.option("--save", type=click.Path(path_type=Path), help="A JSON file for the counts and what went wrong.")
-def main(cases: int, seed: int, jobs: int, save: Path | None) -> None:
+def main(cases: int, seed: int, variants: int, jobs: int, save: Path | None) -> None:
     """Runs random kernels on random data in random storage, and compares each with the oracle.
 
     Exits with 1 where a result is wrong, the compiler died, or the process did.
     """
     start = time.monotonic()
-    tally = _fuzz(cases, seed, jobs)
+    tally = _fuzz(_batches(cases, seed, variants), cases, jobs)
     seconds = time.monotonic() - start
     click.echo(", ".join(f"{tally.counts[verdict]} {verdict}" for verdict in ("right", "refused", *_BAD)))
     click.echo(f"refused by: {', '.join(f'{count} {name}' for name, count in tally.refusals.most_common())}")
@@ -130,7 +132,7 @@ def main(cases: int, seed: int, jobs: int, save: Path | None) -> None:
     for verdict, case, reason in tally.bad:
         click.echo(f"{verdict}: {case}\n  {reason}")
     if save is not None:
-        _save(save, tally, seed, seconds)
+        _save(save, tally, seed, variants, seconds)
     sys.exit(bool(tally.bad))
 
 

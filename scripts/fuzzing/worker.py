@@ -5,14 +5,16 @@ A process of its own, so that a case that kills it is known by its last line.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import mlir_sparse as ms
-from dialect_tests.test_kernel_properties import STRATEGIES, run
+from dialect_tests.test_kernel_properties import STRATEGIES, StoredCase, run
 
 __all__ = ["verdict_on"]
 
@@ -34,22 +36,41 @@ def _say(*words: str) -> None:
     print(json.dumps(words), flush=True)
 
 
-def _fuzz(strategy: str, number: int, cases: int) -> None:
+class _EnoughError(Exception):
+    """As many cases have run as were asked for."""
+
+
+def _variants(case: Any, count: int) -> Iterator[Any]:
+    """Yields a case and, where it can be had on other data, that: compiling takes longer than running many."""
+    yield case
+    if isinstance(case, StoredCase):
+        yield from (case.on_other_data(number) for number in range(1, count))
+
+
+def _fuzz(strategy: str, number: int, cases: int, variants: int) -> None:
+    left = cases
+
     @seed(number)
     @settings(
         max_examples=cases, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=HealthCheck
     )
     @given(STRATEGIES[strategy]())
-    def trial(case: Any) -> None:
-        _say("case", str(case))
-        _say(*verdict_on(case))
+    def trial(drawn: Any) -> None:
+        nonlocal left
+        for case in _variants(drawn, variants):
+            if not left:
+                raise _EnoughError
+            left -= 1
+            _say("case", str(case))
+            _say(*verdict_on(case))
 
-    trial()
+    with contextlib.suppress(_EnoughError):
+        trial()
     _say("end", "")
 
 
 def main() -> None:
-    """Serves requests of strategy, seed and number of cases until the input ends."""
+    """Serves requests of strategy, seed, number of cases and of variants of each until the input ends."""
     for line in sys.stdin:
         _fuzz(*json.loads(line))
 
