@@ -399,3 +399,11 @@ def test_text_that_is_no_module_is_an_exception(text: bytes) -> None:
     with pytest.raises(ms.CompileError):
         pipeline.compile_module(text, Pipeline((Pass("no-such-pass", "a test"),)), kernel="none")
     assert compiled("fold_uninit_convert", WHOLE)
+
+
+@pytest.mark.parametrize("storage", ["NV_24", "PackedLower", "Banded"])
+def test_zeros_that_arithmetic_leaves_need_no_room(storage: str) -> None:
+    """Sums that cancel are entries of the loops' result; formats for few elements must not run out of room for them."""
+    ones = np.ones((4, 4))
+    low = np.array([[1.0, -1.0, 0.0, 0.0]]).T @ np.array([[1.0, 1.0, 1.0, 1.0]])
+    check("C(i,j) = A(i,k) * B(k,j)", {"A": "CSR", "B": "CSR"}, storage, A=ones, B=low)

@@ -30,7 +30,14 @@ from mlir_sparse.plan.presence import Presence, folded
 from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Position, Program, Step, values_read
 from mlir_sparse.plan.sharing import Sharing
 from mlir_sparse.plan.split import Splitter
-from mlir_sparse.plan.storage import is_sparse, needs_level_space, takes_alone, takes_as_result, why_not_inserted
+from mlir_sparse.plan.storage import (
+    has_limited_room,
+    is_sparse,
+    needs_level_space,
+    takes_alone,
+    takes_as_result,
+    why_not_inserted,
+)
 from mlir_sparse.plan.terms import Term, accesses_of, assigned, combine, unites
 from mlir_sparse.plan.values import Values
 
@@ -213,7 +220,7 @@ class _Planner:
         self.values.declare(result, self.values.typed(encoding, variables))
         ordered = takes_as_result(encoding)
         reason = "the loops cannot insert in the order asked for" if ordered else why_not_inserted(encoding)
-        self.values.emit(Conversion(result, target.tensor, False, reason))
+        self.values.emit(Conversion(result, target.tensor, has_limited_room(encoding), reason))
         return result
 
     def _by_way_of_dense(

@@ -36,7 +36,7 @@ from mlir_sparse.notation.operator import Number
 from mlir_sparse.plan.bodies import Bodies, without
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.program import Conversion, Generic, Meeting
-from mlir_sparse.plan.storage import stores_padding
+from mlir_sparse.plan.storage import has_limited_room, stores_padding
 from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.plan.values import Values
 
@@ -151,7 +151,8 @@ class Presence:
             return result
         assert encoding is not None
         self._declare(Access(result, variables), encoding, self._declared_dtype(result, node))
-        self._values.emit(Conversion(result, target.tensor, False, "the loops cannot insert in the order asked for"))
+        reason, limited = "the loops cannot insert in the order asked for", has_limited_room(encoding)
+        self._values.emit(Conversion(result, target.tensor, limited, reason))
         return result
 
     def value(self, node: Expr) -> Access:

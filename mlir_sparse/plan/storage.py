@@ -16,6 +16,7 @@ from mlir_sparse.notation import Access, Expr, IndexVar
 from mlir_sparse.plan.terms import accesses_of
 
 __all__ = [
+    "has_limited_room",
     "is_sparse",
     "level_variables",
     "natural",
@@ -42,6 +43,14 @@ def is_sparse(kind: TensorType) -> bool:
 def stores_padding(encoding: Encoding) -> bool:
     """Returns whether a tensor so stored has zeros that nobody gave, so that no zero in it counts as an entry."""
     return encoding.has_padding
+
+
+def has_limited_room(encoding: Encoding) -> bool:
+    """Returns whether a tensor so stored cannot hold every tensor, as triangles, bands and n of m cannot.
+
+    Zeros that loops leave there need no room: they are padding or nothing.
+    """
+    return any(t.interval is not None or t.functions.children is Children.KEPT for t in encoding.level_types)
 
 
 def level_variables(access: Access, encoding: Encoding) -> tuple[IndexVar, ...]:
