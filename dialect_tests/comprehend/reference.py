@@ -32,7 +32,7 @@ from mlir_sparse.notation import (
     walk,
 )
 
-__all__ = ["RefusedError", "evaluate"]
+__all__ = ["InfiniteError", "RefusedError", "evaluate"]
 
 Array = np.ndarray[Any, Any]
 Numbers = Mapping[str, int]
@@ -43,6 +43,10 @@ _FAR = 40
 
 class RefusedError(Exception):
     """A program without a meaning on the data at hand."""
+
+
+class InfiniteError(Exception):
+    """A program some of whose values are not finite."""
 
 
 class UnrangedError(RefusedError):
@@ -69,6 +73,8 @@ def evaluate(program: Comprehension, operands: Mapping[str, Array]) -> dict[str,
 
     Raises:
         RefusedError: where a variable has no range, leaves a tensor, or leaves elements without values.
+        InfiniteError: where a statement assigns what is not finite, as the greatest of nothing: where a factor
+            stands before or after a sum, and what sparse iteration skips, matters then.
     """
     values = {name: np.asarray(array, np.float64) for name, array in operands.items()}
     sizes: dict[str, int] = {}
@@ -79,7 +85,10 @@ def evaluate(program: Comprehension, operands: Mapping[str, Array]) -> dict[str,
     ranges, shapes = _all_ranges(program, values, sizes)
     for number, statement in enumerate(program.statements):
         shape = shapes[statement.target.tensor]
-        values[statement.target.tensor] = _assigned(statement, ranges[number], shape, values, sizes)
+        assigned = _assigned(statement, ranges[number], shape, values, sizes)
+        if not np.isfinite(assigned).all():
+            raise InfiniteError
+        values[statement.target.tensor] = assigned
     return values
 
 

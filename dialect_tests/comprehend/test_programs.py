@@ -102,8 +102,8 @@ def run(case: Case) -> None:
         expected = reference.evaluate(case.program, case.operands)
     except reference.RefusedError:
         expected = {}
-    if not all(np.isfinite(array).all() for array in expected.values()):
-        return  # what sparse iteration skips is then not zero
+    except reference.InfiniteError:
+        return
     operands = {
         name: array if case.storage[name] == "dense" else ms.tensor(array, case.storage[name])
         for name, array in case.operands.items()
