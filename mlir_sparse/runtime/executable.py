@@ -202,7 +202,7 @@ def _convert(value: Value, stage: Convert) -> Value:
     if isinstance(value, SparseTensor):
         if value.dtype != kind.dtype.numpy:
             value = value.astype(kind.dtype)
-        return value.convert(encoding)
+        return tensor(value, encoding, drop_zeros=True) if stage.drop_zeros else value.convert(encoding)
     if stage.missing == 0:
         return tensor(value, encoding)
     entries = np.nonzero(value != np.asarray(stage.missing, value.dtype))
