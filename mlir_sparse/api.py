@@ -86,15 +86,17 @@ def load(path: str | os.PathLike[str]) -> Kernel:
         return KernelSpec(assignment, tuple(zip(assignment.inputs, inputs, strict=True)), output)
 
     loaded = Kernel(spec_of(index["declared"]))
-    columns = (index["builds"], index["densified"], index["plans"], libraries)
-    for types, densified, planned, library in zip(*columns, strict=True):
+    columns = (index["builds"], index["densified"], index["plans"], index["computing"])
+    for number, (types, densified, planned, computing) in enumerate(zip(*columns, strict=True)):
         build = Build(spec_of(types), densified)
         if str(build.program) != planned:
             raise FileFormatError(
                 f"expected a kernel planned as by version {__version__} in {os.fspath(path)}, "
                 f"but got one of version {index['version']}: save it again"
             )
-        build.__dict__["executable"] = build.linked(runtime.LoadedModule(library, build.names))
+        build.__dict__["executable"] = build.linked(runtime.LoadedModule(libraries[number], build.names))
+        if computing is not None:
+            build.__dict__["computing"] = build.linked(runtime.LoadedModule(libraries[computing], build.names))
         loaded._builds[tuple(kind for _, kind in build.spec.inputs)] = build
     return loaded
 

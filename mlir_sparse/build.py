@@ -41,6 +41,16 @@ class Build:
         return plan.plan(self.spec, densified=self.densified)
 
     @cached_property
+    def identity(self) -> str:
+        """Returns what tells this program from others."""
+        return str(self.program)
+
+    @property
+    def result_type(self) -> TensorType:
+        """Returns the type of the result, with the widths of its positions and coordinates."""
+        return self.program.type_of(self.program.result)
+
+    @cached_property
     def lowered(self) -> lower.LoweredProgram:
         """Returns the steps as `linalg.generic` on encoded tensors."""
         return lower.lower(self.program)
@@ -61,7 +71,7 @@ class Build:
         """Returns the passes down to loops."""
         return pipeline.sparsifier(self.lanes, "assemble" if self.inserts else None)
 
-    @property
+    @cached_property
     def inserts(self) -> bool:
         """Returns whether some loops have a sparse result."""
         generics = (step for step in self.program.steps if isinstance(step, plan.Generic))
@@ -85,6 +95,14 @@ class Build:
         """Returns the program as machine code of this process."""
         pipeline.warm_up()  # the compiler starts while the module is built
         return self.linked(runtime.CompiledModule(self.compile(self.passes), self.names))
+
+    @cached_property
+    def computing(self) -> runtime.Executable:
+        """Returns the program as machine code that computes values into structures that are there."""
+        if not self.inserts:
+            return self.executable
+        passes = pipeline.sparsifier(self.lanes, "compute").then(pipeline.cpu())
+        return self.linked(runtime.CompiledModule(self.compile(passes), self.names))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -202,8 +220,12 @@ def _call_stage(function: lower.Function, program: plan.Program, addresses: Mapp
         output.encoding,
         step.meeting is plan.Meeting.CONTINUE,
         buffers,
-        partial(plan.most_entries, step),
+        partial(_bounds, step),
     )
+
+
+def _bounds(step: plan.Generic, entries: Mapping[str, int], extents: Mapping[str, int]) -> tuple[int, int]:
+    return plan.least_entries(step, entries, extents), plan.most_entries(step, entries, extents)
 
 
 def _axis(subscript: notation.Subscript, step: plan.Generic) -> str | None:

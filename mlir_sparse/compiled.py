@@ -47,7 +47,7 @@ class Kernel:
         self._builds: dict[_Types, Build] = {}
         self._lock = threading.Lock()
         # The function called last, tried first: it returns None for arguments not its own.
-        self._last: _native.Launcher | None = None
+        self._last: _native.Launcher | runtime.SparseCall | None = None
 
     def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
         """Computes the result.
@@ -85,25 +85,78 @@ class Kernel:
         return bound
 
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Value:
+        target = None if out is None else arguments.as_output(out, self.spec.output)
+        values, extents, build = self._ready(bound, None if target is None else target.shape, given)
+        if given is None and all(size is None for _, kind in self.spec.inputs for size in kind.shape):
+            self._last = build.executable.direct(self.parameters)
+        if target is None:
+            return build.executable.run(values, extents, None)
+        room = target if _is_ready(target, values, self.spec.output.dtype) else None
+        result = build.executable.run(values, extents, room)
+        if room is None:
+            np.copyto(target, result, casting="unsafe")  # only bool from i8 is left to cast
+        return target
+
+    def _ready(
+        self, bound: Mapping[str, Any], shape: tuple[int, ...] | None, given: Mapping[IndexVar, int] | None = None
+    ) -> tuple[dict[str, Value], dict[str, int], Build]:
+        """Returns the operands, checked; how far each index variable runs; and the kernel for operands so stored."""
         types = dict(self.spec.inputs)
         values = {name: arguments.as_argument(name, bound[name], types[name]) for name in self.parameters}
-        target = None if out is None else arguments.as_output(out, self.spec.output)
         shapes = {name: value.shape for name, value in values.items()}
-        extents = kernel.infer_extents(self.spec.assignment, shapes, None if target is None else target.shape, given)
+        extents = kernel.infer_extents(self.spec.assignment, shapes, shape, given)
         self._check_static(shapes)
         for value in values.values():
             if isinstance(value, SparseTensor) and is_plain(value.encoding):
                 runtime.operand_of(value)
-        executable = self._build_for(tuple(map(arguments.type_of, values.values()))).executable
-        if given is None and all(size is None for _, kind in self.spec.inputs for size in kind.shape):
-            self._last = executable.direct
-        named = {variable.name: extent for variable, extent in extents.items()}
-        if target is None:
-            return executable.run(values, named, None)
-        room = target if _is_ready(target, values, self.spec.output.dtype) else None
-        result = executable.run(values, named, room)
-        if room is None:
-            np.copyto(target, result, casting="unsafe")  # only bool from i8 is left to cast
+        build = self._build_for(tuple(map(arguments.type_of, values.values())))
+        return values, {variable.name: extent for variable, extent in extents.items()}, build
+
+    def assemble(self, *operands: Any, **named: Any) -> Value:
+        """Returns the structure of the result: the tensor that a call would return, its values all zero.
+
+        Args:
+            operands: the operands, as for a call.
+            named: likewise.
+
+        >>> import mlir_sparse as ms
+        >>> A = ms.tensor([[0.0, 2.0], [3.0, 0.0]])
+        >>> square = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=A, B=A)
+        >>> C = square.assemble(A, A)
+        >>> C.nse, square.compute(A, A, out=C).storage.values
+        (2, array([6., 6.]))
+        """
+        values, extents, build = self._ready(self._bind(operands, named), None)
+        return runtime.assemble(build.executable, build.identity, values, extents)
+
+    def compute(self, *operands: Any, out: Any, **named: Any) -> Value:
+        """Computes the values of a result whose structure is there: nothing is sorted, no result is allocated.
+
+        Worth it where operands change their values, not their structure. The structure is compared on the way, so
+        that one of other operands is an error, and never a wrong result.
+
+        Args:
+            operands: the operands, as for a call.
+            out: what `assemble` returned for operands of the same structure, or any tensor of the result's storage
+                and structure; its values are written. An array for a dense result.
+            named: the operands, by name.
+
+        Returns:
+            `out`.
+
+        Raises:
+            StorageError: when the result has another structure; the values of `out` are worth nothing then.
+            OperandError, DTypeError, ExtentError: for an `out` of other storage, element type or shape.
+        """
+        bound = self._bind(operands, named)
+        if self.spec.output.encoding is None:
+            return self._call(bound, out)
+        target = arguments.as_structure(out, self.spec.output)
+        values, extents, build = self._ready(bound, target.shape)
+        arguments.check_structure(target, build.result_type)
+        with self._lock:
+            computing = build.computing  # compiled once, when first wanted
+        runtime.compute(build.executable, computing, build.identity, values, extents, target)
         return target
 
     def _check_static(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -166,16 +219,23 @@ class Kernel:
             builds = list(self._builds.values())
         if not builds:
             builds = [self._build_for(tuple(_concrete(kind) for _, kind in self.spec.inputs))]
+        modules = [build.executable.module for build in builds]
+        computing: list[int | None] = []
+        for build in builds:
+            computing.append(len(modules) if build.inserts else None)
+            if build.inserts:
+                with self._lock:
+                    modules.append(build.computing.module)
         index = {
             "assignment": str(self.spec.assignment),
             "declared": [str(kind) for kind in self._types(self.spec)],
             "builds": [[str(kind) for kind in self._types(build.spec)] for build in builds],
             "densified": [build.densified for build in builds],
-            "plans": [str(build.program) for build in builds],
+            "plans": [build.identity for build in builds],
+            "computing": computing,
             "version": __version__,
             "features": sorted(pipeline.cpu_features()),
         }
-        modules = [build.executable.module for build in builds]
         runtime.write_archive(path, index, modules)
 
     @staticmethod

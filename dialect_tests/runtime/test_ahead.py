@@ -96,7 +96,7 @@ def _changed(path: Path, **changes: Any) -> None:
     [
         ({"features": ["no-such-feature"]}, ms.UnsupportedError, "a processor with no-such-feature"),
         ({"machine": "pdp11"}, ms.UnsupportedError, "but got one for .*/pdp11: save it here"),
-        ({"format": 999}, ms.FileFormatError, "expected format 1 .* but got 999"),
+        ({"format": 999}, ms.FileFormatError, "expected format 2 .* but got 999"),
         ({"plans": ["another"]}, ms.FileFormatError, "save it again"),
     ],
 )

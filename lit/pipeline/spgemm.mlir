@@ -1,21 +1,30 @@
 // RUN: mlir-sparse emit "C(i,j) = A(i,k) * B(k,j)" -f A:CSR -f B:CSR -f C:CSR --stage sparsified | FileCheck %s
 
-// A row of C is expanded: dense values, flags of what is filled and a list of it; then sorted and inserted in order.
+// C's buffers are arguments, and so is a workspace for a row: values, and a tree of bits of what is filled. A row
+// drains from there in order into C's buffers; its position is stored at the end. Nothing is sorted or allocated.
 
 // CHECK-LABEL: func.func @kernel(
-// CHECK: %[[VALUES:[a-z0-9_]+]] = memref.alloc(%{{.+}}) : memref<?xf64>
-// CHECK: %[[FILLED:[a-z0-9_]+]] = memref.alloc(%{{.+}}) : memref<?xi1>
-// CHECK: %[[ADDED:[a-z0-9_]+]] = memref.alloc(%{{.+}}) : memref<?xindex>
+// CHECK-SAME: %[[POS:[a-z0-9_]+]]: memref<?xindex>, %[[CRD:[a-z0-9_]+]]: memref<?xindex>, %[[VALUES:[a-z0-9_]+]]: memref<?xf64>, %[[ROW:[a-z0-9_]+]]: memref<?xf64>, %[[BITS:[a-z0-9_]+]]: memref<?xi64>, %[[MIDDLE:[a-z0-9_]+]]: memref<?xi64>, %[[TOP:[a-z0-9_]+]]: memref<?xi64>, %[[CONTROL:[a-z0-9_]+]]: memref<?xindex>) attributes
+// CHECK-NOT: tensor<
+// CHECK-NOT: call
+// CHECK-NOT: alloc
 // CHECK: scf.for
 // CHECK: scf.for
 // CHECK: scf.for
-// CHECK: memref.load %[[VALUES]][%[[COLUMN:[a-z0-9_]+]]]
-// CHECK: memref.load %[[FILLED]][%[[COLUMN]]]
-// CHECK: memref.store %[[COLUMN]], %[[ADDED]][
-// CHECK: memref.store %{{.+}}, %[[VALUES]][%[[COLUMN]]]
-// CHECK: call @_sparse_hybrid_qsort
-// CHECK: call @"_insert_dense_compressed
-// CHECK-DAG: memref.dealloc %[[VALUES]]
-// CHECK-DAG: memref.dealloc %[[FILLED]]
-// CHECK-DAG: memref.dealloc %[[ADDED]]
+// CHECK: memref.load %[[ROW]][%[[COLUMN:[a-z0-9_]+]]]
+// CHECK: memref.load %[[BITS]][
+// CHECK: scf.if
+// CHECK: memref.store %{{.+}}, %[[BITS]][
+// CHECK: memref.store %{{.+}}, %[[MIDDLE]][
+// CHECK: memref.store %{{.+}}, %[[TOP]][
+// CHECK: memref.store %{{.+}}, %[[ROW]][%[[COLUMN]]]
+// CHECK: math.cttz
+// CHECK: math.cttz
+// CHECK: math.cttz
+// CHECK: %[[ENTRY:[a-z0-9_]+]] = memref.load %[[ROW]][%[[NEXT:[a-z0-9_]+]]]
+// CHECK: %[[AT:[a-z0-9_]+]] = arith.minui
+// CHECK: memref.store %[[NEXT]], %[[CRD]][%[[AT]]]
+// CHECK: memref.store %[[ENTRY]], %[[VALUES]][%[[AT]]]
+// CHECK: memref.store %{{.+}}, %[[POS]][
+// CHECK: memref.store %{{.+}}, %[[CONTROL]][
 // CHECK: return

@@ -1,6 +1,6 @@
 """Kernel to Program: steps that the sparsifier is known to take, and why each is there."""
 
-from mlir_sparse.plan.bound import most_entries
+from mlir_sparse.plan.bound import least_entries, most_entries
 from mlir_sparse.plan.explain import explain
 from mlir_sparse.plan.planner import plan
 from mlir_sparse.plan.program import (
@@ -31,6 +31,7 @@ __all__ = [
     "Step",
     "explain",
     "is_native",
+    "least_entries",
     "most_entries",
     "plan",
     "regions_of",

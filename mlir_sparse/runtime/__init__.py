@@ -2,8 +2,10 @@
 
 from mlir_sparse.runtime.abi import operand_of, type_id
 from mlir_sparse.runtime.ahead import LoadedModule, read_archive, write_archive
-from mlir_sparse.runtime.executable import Call, Convert, Executable, Extent, Pick, Position, Stage, View
+from mlir_sparse.runtime.calls import Call, SparseCall
+from mlir_sparse.runtime.executable import Convert, Executable, Extent, Pick, Position, Stage, View
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
+from mlir_sparse.runtime.recompute import assemble, compute
 from mlir_sparse.runtime.results import Buffers, argument_dtypes
 
 __all__ = [
@@ -16,10 +18,13 @@ __all__ = [
     "LoadedModule",
     "Pick",
     "Position",
+    "SparseCall",
     "Stage",
     "View",
     "argument_dtypes",
+    "assemble",
     "assembly",
+    "compute",
     "llvm_ir",
     "operand_of",
     "read_archive",

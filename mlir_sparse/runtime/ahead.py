@@ -1,7 +1,8 @@
 """Kernels ahead of time: machine code in a file, loaded without a compiler.
 
 A file is a zip archive of `kernel.json`, which says what the kernel is and what
-the code needs of a processor, and one shared library a specialisation.
+the code needs of a processor, and shared libraries: one a specialisation, and one more
+where its result is sparse, which computes values into structures.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from mlir_sparse.runtime.jit import CompiledModule
 
 __all__ = ["LoadedModule", "read_archive", "write_archive"]
 
-_FORMAT = 1
+_FORMAT = 2
 _INDEX = "kernel.json"
 # What can make a shared library of an object file, in the order tried.
 _LINKERS = (("ld", "-shared"), ("cc", "-shared"), ("gcc", "-shared"), ("clang", "-shared"), ("ld.lld", "-shared"))
@@ -67,7 +68,12 @@ def write_archive(
     target = Path(path)
     with tempfile.TemporaryDirectory() as folder:
         libraries = [_link(module, Path(folder), number) for number, module in enumerate(modules)]
-        host = {"format": _FORMAT, "machine": platform.machine(), "system": platform.system()}
+        host = {
+            "format": _FORMAT,
+            "libraries": len(libraries),
+            "machine": platform.machine(),
+            "system": platform.system(),
+        }
         descriptor, partial = tempfile.mkstemp(prefix=target.name, dir=target.parent)
         try:
             with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -118,7 +124,7 @@ def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tupl
             _check_host(path, index, features)
             # dlopen wants files, and maps them: they must outlive this call.
             folder = tempfile.mkdtemp(prefix="mlir-sparse-")
-            names = [f"{number}.so" for number in range(len(index["builds"]))]
+            names = [f"{number}.so" for number in range(index["libraries"])]
             return index, [archive.extract(name, folder) for name in names]
     except (zipfile.BadZipFile, KeyError, TypeError, json.JSONDecodeError, EOFError) as error:
         raise FileFormatError(

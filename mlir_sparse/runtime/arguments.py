@@ -15,7 +15,7 @@ from mlir_sparse.errors import DTypeError, OperandError, RankError
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.host import as_host, is_sparse_source
 
-__all__ = ["as_argument", "as_output", "type_of", "value_of"]
+__all__ = ["as_argument", "as_output", "as_structure", "check_structure", "type_of", "value_of"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -155,3 +155,29 @@ def as_output(out: object, kind: TensorType) -> Array:
     if not out.flags.writeable:
         raise OperandError("expected a writeable array for out, but got a read-only one")
     return out
+
+
+def as_structure(out: object, kind: TensorType) -> SparseTensor:
+    """Checks the tensor that the values of a sparse result are to be written to.
+
+    Raises:
+        OperandError: for anything but a tensor with values that may be written.
+        DTypeError, RankError: for another element type or number of dimensions.
+    """
+    if not isinstance(out, SparseTensor):
+        raise OperandError(f"expected a SparseTensor for out, but got {type(out).__name__}: assemble makes one")
+    if out.ndim != kind.rank:
+        raise RankError(f"expected out of {kind.rank} dimensions, but got {out.ndim} (shape {out.shape})")
+    if DType.of(out.dtype) != kind.dtype:
+        raise DTypeError(f"expected out of dtype {kind.dtype.numpy.name}, but got {out.dtype}: assemble makes one")
+    if not out.storage.values.flags.writeable:
+        raise OperandError("expected writeable values in out, but got read-only ones: assemble makes some")
+    return out
+
+
+def check_structure(out: SparseTensor, kind: TensorType) -> None:
+    """Raises OperandError for a structure in other storage than a kernel's result, its widths included."""
+    assert kind.encoding is not None
+    if not _agrees(kind.encoding, out.encoding):
+        wanted, got = replace(kind, shape=(None,) * kind.rank), out.type
+        raise OperandError(f"expected out stored as {wanted}, but got {got}: assemble makes one")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ def argument_dtypes(encoding: Encoding, dtype: DType, *, gathers: bool) -> list[
     return [*buffer_dtypes(encoding, dtype), *words, np.dtype(np.int64)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Buffers:
     """How long each buffer of a result is, by the entries of its levels.
 
@@ -51,18 +51,23 @@ class Buffers:
     dtype: DType
     gathers: bool
 
-    @property
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Returns the dimension that each level stores."""
+        return self.encoding.level_order
+
+    @cached_property
     def depth(self) -> int:
         """Returns how many dense levels lead."""
         return sum(not kind.has_coordinates for kind in self.encoding.level_types)
 
-    @property
+    @cached_property
     def listed(self) -> bool:
         """Returns whether every level has a coordinate for each entry."""
         kinds = self.encoding.level_types
         return self.depth == 0 and not any(kind.has_positions for kind in kinds[1:])
 
-    @property
+    @cached_property
     def entry_bytes(self) -> int:
         """Returns the bytes of an entry with a coordinate and a position of its own at each level."""
         width = (self.encoding.pos_width or 64) + (self.encoding.crd_width or 64)
@@ -80,21 +85,28 @@ class Buffers:
 
     def lengths(self, rooms: Sequence[int]) -> list[int]:
         """Returns the length of each buffer, in the order of the calling convention."""
+        found = [
+            (rooms[level - 1] if level else 1) + 1 if holds_positions else rooms[level] * factor
+            for level, holds_positions, factor in self._shares
+        ]
+        return [*found, rooms[-1]]
+
+    @cached_property
+    def _shares(self) -> list[tuple[int, bool, int]]:
+        """Returns of each buffer but the values its level, whether it holds positions, else how many an entry."""
         found, aos = [], self.encoding.aos_levels
         for level, kind in enumerate(self.encoding.level_types):
             if kind.has_positions:
-                found.append((rooms[level - 1] if level else 1) + 1)
+                found.append((level, True, 1))
             if kind.has_coordinates and level not in aos[1:]:
-                found.append(rooms[level] * (len(aos) if level in aos else 1))
-        return [*found, rooms[-1]]
+                found.append((level, False, len(aos) if level in aos else 1))
+        return found
 
-    @property
-    def positions(self) -> list[bool]:
-        """Returns of each buffer whether it holds positions."""
-        found, aos = [], self.encoding.aos_levels
-        for level, kind in enumerate(self.encoding.level_types):
-            found += [True] * kind.has_positions + [False] * (kind.has_coordinates and level not in aos[1:])
-        return [*found, False]
+    @cached_property
+    def kinds(self) -> list[tuple[np.dtype[Any], bool]]:
+        """Returns the dtype of each buffer, and whether it holds positions."""
+        holds_positions = [*(positions for _, positions, _ in self._shares), False]
+        return list(zip(buffer_dtypes(self.encoding, self.dtype), holds_positions, strict=True))
 
     def workspace(self, sizes: Sequence[int]) -> list[Array]:
         """Returns an empty workspace for a row: values, and a tree of bits over them."""
@@ -108,19 +120,17 @@ class Buffers:
         return found
 
 
-@lru_cache(maxsize=256)
-def _kinds(layout: Buffers) -> tuple[tuple[np.dtype[Any], bool], ...]:
-    """Returns the dtype of each buffer, and whether it holds positions."""
-    return tuple(zip(buffer_dtypes(layout.encoding, layout.dtype), layout.positions, strict=True))
-
-
-def _control(sizes: Sequence[int], rooms: Sequence[int]) -> Array:
-    """Returns the last argument: rooms, sizes, counts, and whether a given structure was left."""
-    return np.array([*rooms, *sizes, *[0] * len(sizes), 0], dtype=np.int64)
+def _control(sizes: Sequence[int], rooms: Sequence[int], limit: int = 0) -> Array:
+    """Returns the last argument: rooms, sizes, counts, whether a given structure was left, and where to stop."""
+    return np.array([*rooms, *sizes, *[0] * len(sizes), 0, limit], dtype=np.int64)
 
 
 def assemble(
-    launcher: _native.Launcher, layout: Buffers, arguments: tuple[Any, ...], sizes: Sequence[int], bound: int
+    launcher: _native.Launcher,
+    layout: Buffers,
+    arguments: tuple[Any, ...],
+    sizes: Sequence[int],
+    bounds: tuple[int, int],
 ) -> list[Array] | None:
     """Lays a result out.
 
@@ -129,7 +139,7 @@ def assemble(
         layout: the result's buffers.
         arguments: the operands.
         sizes: the result's level sizes.
-        bound: a number that its entries do not exceed.
+        bounds: how many entries it has at least and at most.
 
     Returns:
         the buffers, each as long as it has items; None where the operands are not the function's.
@@ -137,40 +147,44 @@ def assemble(
     Raises:
         TooLargeError: when the result does not fit in memory.
     """
-    rooms = layout.rooms(sizes, _affordable(layout, bound))
+    least, most = bounds
+    limit = _affordable(layout, most)
+    if least > limit:
+        raise _too_large(layout, sizes, least)
+    rooms = layout.rooms(sizes, min(most, limit))
     while True:
         try:
             buffers, workspace = _reserve(layout, rooms), layout.workspace(sizes)
         except MemoryError:
-            if not any(rooms):
+            if not rooms[-1]:
                 raise _too_large(layout, sizes, 0) from None
             rooms = layout.rooms(sizes, 0)  # as many addresses are not to be had: count first
             continue
-        control = _control(sizes, rooms)
+        control = _control(sizes, rooms, limit)
         if not launcher.fill(arguments, [*buffers, *workspace, control]):
             return None
         counts = _counts(layout, sizes, control)
         if all(count <= room for count, room in zip(counts, rooms, strict=True)):
             lengths = layout.lengths(counts)
             return [_native.trim(buffer, length) for buffer, length in zip(buffers, lengths, strict=True)]
-        del buffers, workspace
-        if counts[-1] > _affordable(layout, counts[-1]):
+        if counts[-1] > limit or counts == rooms:
             raise _too_large(layout, sizes, counts[-1])
         rooms = counts
 
 
-def _affordable(layout: Buffers, entries: int) -> int:
-    """Returns as many entries as memory has room for, at most those asked for."""
-    if entries * layout.entry_bytes <= _SMALL:
-        return entries
-    return min(entries, available_bytes() // layout.entry_bytes)
+def _affordable(layout: Buffers, bound: int) -> int:
+    """Returns as many entries as memory has room for, any number where the bound is far below."""
+    if bound * layout.entry_bytes <= _SMALL:
+        return 1 << 62
+    # Some stays free: memory that was all taken would end the process when anything else is written.
+    return available_bytes() * 7 // 8 // layout.entry_bytes
 
 
 def _too_large(layout: Buffers, sizes: Sequence[int], entries: int) -> TooLargeError:
-    need = entries * layout.entry_bytes
+    available, need = in_units(available_bytes()), in_units(entries * layout.entry_bytes)
     return TooLargeError(
-        f"expected the result's {entries} entries in {layout.encoding.map_text()} of {tuple(sizes)} to fit in the "
-        f"{in_units(available_bytes())} of memory available, but got {in_units(need)}: compute fewer rows at a time"
+        f"expected a result of sizes {tuple(sizes)} in {layout.encoding.map_text()} to fit in the {available} of "
+        f"memory available, but got {need} of {entries} entries, and more: compute fewer rows at a time"
     )
 
 
@@ -178,7 +192,7 @@ def _reserve(layout: Buffers, rooms: Sequence[int]) -> list[Array]:
     """Returns buffers with a place more than there is room for: what is beyond the room goes there."""
     lengths = layout.lengths([room + 1 for room in rooms])
     # Rows that loops leave out must read as empty.
-    return [_native.reserve(length, *kind) for length, kind in zip(lengths, _kinds(layout), strict=True)]
+    return [_native.reserve(length, *kind) for length, kind in zip(lengths, layout.kinds, strict=True)]
 
 
 def _counts(layout: Buffers, sizes: Sequence[int], control: Array) -> list[int]:
@@ -195,7 +209,7 @@ def compute(
     arguments: tuple[Any, ...],
     sizes: Sequence[int],
     buffers: Sequence[Array],
-) -> bool | None:
+) -> int | None:
     """Computes values into a structure that is there.
 
     Args:
@@ -206,13 +220,16 @@ def compute(
         buffers: the structure, and an array for its values.
 
     Returns:
-        whether the loops found exactly that structure; None where the operands are not the function's.
+        the number of entries that the loops found: those of the structure if they are the same, a negative number if
+        there are as many others; None where the operands are not the function's.
     """
     rooms = _rooms_of(layout, sizes, buffers)
     control = _control(sizes, rooms)
     if not launcher.fill(arguments, [*buffers, *layout.workspace(sizes), control]):
         return None
-    return not control[-1] and _counts(layout, sizes, control) == rooms
+    counts = _counts(layout, sizes, control)
+    differs = control[-2] or counts != rooms
+    return -1 if differs and counts[-1] == rooms[-1] else counts[-1]
 
 
 def _rooms_of(layout: Buffers, sizes: Sequence[int], buffers: Sequence[Array]) -> list[int]:

@@ -45,7 +45,7 @@ class SparseTensor(ArrayMethods):
     ((2, 2), 2, [0, 1, 2])
     """
 
-    __slots__ = ("__weakref__", "_dtype", "_nse", "_operand", "_shape", "_storage", "_view")
+    __slots__ = ("__weakref__", "_dtype", "_nse", "_operand", "_shape", "_storage", "_structures", "_view")
 
     _shape: tuple[int, ...]
     _storage: LevelStorage
@@ -55,6 +55,8 @@ class SparseTensor(ArrayMethods):
     _operand: Any
     # The plain tensor over its levels (`level_view`), likewise.
     _view: SparseTensor | None
+    # What a kernel assembled on the way to this result, for `Kernel.compute`.
+    _structures: Any
 
     def __init__(self) -> None:
         raise TypeError("expected tensor(...) or SparseTensor.from_levels(...) to make a SparseTensor")
@@ -109,7 +111,7 @@ class SparseTensor(ArrayMethods):
     def _made(cls, shape: tuple[int, ...], storage: LevelStorage, dtype: DType) -> SparseTensor:
         self = object.__new__(cls)
         self._shape, self._storage, self._dtype, self._nse = shape, storage, dtype, None
-        self._operand = self._view = None
+        self._operand = self._view = self._structures = None
         return self
 
     @property

@@ -82,6 +82,8 @@ def find_chain(function: Any) -> Chain | None:
         ValueError: where the result goes through an operation that insertion does not know.
     """
     ir = bindings().ir
+    if not list(function.regions[0].blocks):
+        return None  # a declaration
     block = function.regions[0].blocks[0]
     *_, last = block.operations
     results = [operand for operand in last.operation.operands if isinstance(operand.type, ir.RankedTensorType)]

@@ -6,7 +6,7 @@ an array of structures; then a memref of values. A workspace for rows follows wh
 the loops need one: values, and three memrefs of bits. The last argument is the
 control: for each level what its buffers have room for, its size, and how many
 entries it has, before the call and after; then a number that is not 0 once the loops
-left a structure that was given.
+left a structure that was given; then how many entries are of use at most.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Result:
         control: the last argument.
         room: what the buffers of each level have room for.
         sizes: the size of each level.
+        limit: with more entries than that the loops stop.
     """
 
     depth: int
@@ -47,6 +48,7 @@ class Result:
     control: Any
     room: tuple[Any, ...]
     sizes: tuple[Any, ...]
+    limit: Any
 
     @property
     def appends_all(self) -> bool:
@@ -104,8 +106,9 @@ def append_arguments(block: Any, kind: Any, *, gathers: bool) -> Result:
     room, sizes = (
         tuple(code.load(control, code.constant(first + level)) for level in range(rank)) for first in (0, rank)
     )
+    limit = code.load(control, code.constant(3 * rank + 1))
     tables = (tuple(positions), tuple(coordinates))
-    return Result(depth, rank, *tables, not apart, values, workspace, control, room, sizes)
+    return Result(depth, rank, *tables, not apart, values, workspace, control, room, sizes, limit)
 
 
 def _formats(encoding: Any) -> list[str]:

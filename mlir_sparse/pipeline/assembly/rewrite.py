@@ -86,6 +86,9 @@ def _rewrite(function: Any, mode: type[Writer]) -> None:
     for level, carrier, coordinates in closes:
         with ir.InsertionPoint(carrier.end):
             writer.close(level, coordinates, carrier.entry, carrier.end.operands[carrier.place])
+    for level, carrier, _ in closes:
+        if level == 0 and mode is Laying:
+            _stop(carrier, result.limit)
     gaps = any(level < result.depth and not carrier.covers for level, carrier, _ in closes)
     _finish(function, chain, writer, gaps)
     start.erase()
@@ -109,6 +112,32 @@ def _closes(chain: Chain) -> list[tuple[int, Carrier, Sequence[Any]]]:
             if known[0] != level or list(known[2]) != here:
                 raise ValueError(f"expected one coordinate of level {level} in each turn of its loop, but got two")
     return list(found.values())
+
+
+def _stop(carrier: Carrier, limit: Any) -> None:
+    """Lets an outermost loop do nothing more once there are more entries than can be of use."""
+    ir = bindings().ir
+    if carrier.op.name == "scf.while":
+        *_, condition = carrier.op.regions[0].blocks[0].operations
+        condition = condition.operation
+        passed = carrier.op.regions[0].blocks[0].arguments[carrier.place]
+        with ir.InsertionPoint(condition):
+            goes_on = code.compare("ule", passed, limit)
+            condition.operands[0] = code.bits_of("andi", condition.operands[0], goes_on)
+        return
+    body = carrier.op.regions[0].blocks[0]
+    inside = [op.operation for op in body.operations][:-1]
+    kept = list(body.arguments)[1:]
+    with ir.InsertionPoint(carrier.end):
+        yielded = list(carrier.end.operands)
+        goes_on = code.compare("ule", carrier.entry, limit)
+        kinds = [value.type for value in yielded]
+        results = code.branch(goes_on, lambda: yielded, lambda: kept, kinds)
+    *_, end = results[0].owner.regions[0].blocks[0].operations
+    for op in inside:
+        op.move_before(end.operation)
+    for at, value in enumerate(results):
+        carrier.end.operands[at] = value
 
 
 def _replace(op: Any, value: Any) -> None:

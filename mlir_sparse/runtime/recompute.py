@@ -1,0 +1,182 @@
+"""Programs in two parts: the structure of the result once, its values as often as they are wanted.
+
+Kjolstad et al. 2017, section 5.2, tell assembling code from computing code. What a
+program assembles on its way, structures and the places that entries move to, is kept
+with the tensor that `assemble` returns, so that `compute` sorts and lays out nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.encoding import Encoding, LevelFormat
+from mlir_sparse.errors import StorageError
+from mlir_sparse.runtime.calls import Call, Value, compute_into
+from mlir_sparse.runtime.executable import Convert, Executable, run_stage
+from mlir_sparse.tensor import LevelStorage, SparseTensor
+
+__all__ = ["Structures", "assemble", "compute"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Structures:
+    """What a program laid out on the way to a result.
+
+    Args:
+        program: what program that was.
+        tensors: the sparse temporaries by name; `compute` writes their values.
+        places: for each conversion of a computed value, by the name of its result: which entry of the operand each
+            entry is, counted from 1, and 0 for padding.
+    """
+
+    program: str
+    tensors: dict[str, SparseTensor] = field(default_factory=dict)
+    places: dict[str, Array] = field(default_factory=dict)
+
+
+def assemble(executable: Executable, program: str, inputs: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
+    """Returns the result with its structure, and zeros for values.
+
+    Args:
+        executable: the program.
+        program: what says which program it is.
+        inputs: as for `Executable.run`.
+        extents: likewise.
+    """
+    values: dict[str, Value] = dict(inputs)
+    known = Structures(program)
+    for stage in executable.stages:
+        made = values[stage.result] = run_stage(stage, values, extents)
+        if not isinstance(made, SparseTensor) or (isinstance(stage, Convert) and stage.operand in inputs):
+            continue
+        operand = values[stage.operand] if isinstance(stage, Convert) else None
+        if isinstance(stage, Convert) and isinstance(operand, SparseTensor) and _keeps_entries(made.encoding):
+            known.places[stage.result] = _places(operand, made.encoding)
+        if stage.result != executable.result:
+            known.tensors[stage.result] = made
+    result = values[executable.result]
+    if not isinstance(result, SparseTensor):
+        return np.zeros_like(result)
+    result.storage.values[...] = 0
+    result._structures = known
+    return result
+
+
+def compute(
+    executable: Executable,
+    computing: Executable,
+    program: str,
+    inputs: Mapping[str, Value],
+    extents: Mapping[str, int],
+    out: SparseTensor,
+) -> None:
+    """Computes the values of a result whose structure is there.
+
+    Args:
+        executable: the program, laying results out.
+        computing: the same, computing values into structures.
+        program: what says which program it is.
+        inputs: as for `Executable.run`.
+        extents: likewise.
+        out: a tensor of the result's type and shape, its values to be written.
+
+    Raises:
+        StorageError: when the result has another structure; the values are worth nothing then.
+    """
+    known = out._structures
+    if not isinstance(known, Structures) or known.program != program:
+        known = Structures(program)
+    values: dict[str, Value] = dict(inputs)
+    for stage, twin in zip(executable.stages, computing.stages, strict=True):
+        last = stage.result == executable.result
+        structure = out if last else known.tensors.get(stage.result)
+        if isinstance(twin, Call) and twin.encoding is not None and structure is not None:
+            _call(twin, values, extents, structure)
+            values[stage.result] = structure
+        elif isinstance(stage, Convert) and stage.result in known.places and structure is not None:
+            _move(values[stage.operand], known.places[stage.result], structure)
+            values[stage.result] = structure
+        elif isinstance(stage, Convert) and last and isinstance(values[stage.operand], np.ndarray):
+            _sample(values[stage.operand], stage, out)
+            values[stage.result] = out
+        else:
+            values[stage.result] = run_stage(stage, values, extents)
+    result = values[executable.result]
+    if result is not out:
+        assert isinstance(result, SparseTensor)
+        _copy(result, out)
+
+
+def _keeps_entries(encoding: Encoding) -> bool:
+    """Returns whether a conversion to an encoding goes by the structure alone, not by the values."""
+    formats = [kind.format for kind in encoding.level_types]
+    return LevelFormat.STRUCTURED not in formats and encoding.explicit_val is None
+
+
+def _places(operand: SparseTensor, encoding: Encoding) -> Array:
+    """Returns which entry of a tensor each entry of its conversion is, from 1; 0 for padding."""
+    converted = _numbered(operand).convert(encoding)
+    return converted.storage.values
+
+
+def _numbered(tensor: SparseTensor) -> SparseTensor:
+    """Returns a tensor of the same structure, its values 1, 2, 3 and so on in the order of storage."""
+    *structure, values = tensor.storage.buffers()
+    encoding = replace(tensor.encoding, explicit_val=None)
+    buffers = (*structure, np.arange(1, len(values) + 1, dtype=np.int64))
+    storage = LevelStorage.from_buffers(encoding, tensor.storage.level_sizes, buffers)
+    return SparseTensor._trusted(encoding, tensor.shape, storage)
+
+
+def _call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor) -> None:
+    target = structure.storage.values
+    operands = [values[name] for name in stage.operands]
+    held = [b for o in operands for b in (o.storage.buffers() if isinstance(o, SparseTensor) else (o,))]
+    # Loops that read what they write would read new values for old ones.
+    results = np.empty_like(target) if any(np.may_share_memory(target, buffer) for buffer in held) else target
+    compute_into(stage, values, extents, structure, results)
+    if results is not target:
+        target[...] = results
+
+
+def _move(operand: Value, places: Array, out: SparseTensor) -> None:
+    assert isinstance(operand, SparseTensor)
+    target, source = out.storage.values, operand.storage.values
+    if len(places) != len(target) or not len(source):
+        target[...] = 0
+        return
+    target[...] = np.where(places > 0, source[places - 1], source.dtype.type(0))
+
+
+def _sample(dense: Value, stage: Convert, out: SparseTensor) -> None:
+    """Takes the entries of a structure from a dense value, in which there may be no others."""
+    assert isinstance(dense, np.ndarray)
+    coordinates, numbers = _numbered(out).to_coo()
+    found = dense[tuple(coordinates)]
+    missing = np.asarray(stage.missing, dense.dtype)
+    entries = np.count_nonzero(dense != missing)
+    if np.count_nonzero(found != missing) != entries:
+        raise StorageError(
+            f"expected entries of {stage.result} at all {entries} places that have a value, but got a structure "
+            f"without some of them: assemble it from operands like these"
+        )
+    out.storage.values[...] = 0
+    out.storage.values[numbers - 1] = found
+
+
+def _copy(result: SparseTensor, out: SparseTensor) -> None:
+    """Takes the values of a result that was laid out anew, if it has the structure."""
+    *structure, values = result.storage.buffers()
+    *given, target = out.storage.buffers()
+    if not all(np.array_equal(a, b) for a, b in zip(structure, given, strict=True)) or len(values) != len(target):
+        raise StorageError(
+            f"expected out with the structure of the result, {len(values)} entries, but got another of {len(target)}: "
+            f"assemble it from operands of the same structure"
+        )
+    target[...] = values
