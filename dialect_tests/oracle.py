@@ -78,6 +78,7 @@ _ON_INTEGERS: dict[str, Callable[..., Array]] = {
     "invert": np.invert,
     "left_shift": np.left_shift,
     "right_shift": np.right_shift,
+    "stored": lambda x: x,
 }
 _ON_REALS: dict[str, Callable[..., Array]] = {
     "sqrt": np.sqrt,
@@ -134,6 +135,7 @@ def evaluate(
     *,
     target: ArrayLike | None = None,
     extents: Mapping[str, int] | None = None,
+    stored: Mapping[str, ArrayLike] | None = None,
 ) -> Array:
     """Returns the target's value.
 
@@ -143,6 +145,7 @@ def evaluate(
         target: the target's present value, for `+=` and its like (or under its name in `tensors`); for
             other assignments only its shape counts, where no operand gives it (`a(i) = 1.0`).
         extents: extents of index variables that nothing else gives.
+        stored: for tensors that leave out entries, where they store one: what `stored(...)` asks.
 
     Raises:
         KeyError: for an operand that is not there.
@@ -160,7 +163,7 @@ def evaluate(
     dtype = result_dtype(assignment, dtypes)
     sizes = _extents(assignment, arrays, extents or {})
     axes = {index.name: axis for axis, index in enumerate(assignment.indices)}
-    grid = _Grid(arrays, axes, sizes, _computed_in(dtype), dtypes)
+    grid = _Grid(arrays, axes, sizes, _computed_in(dtype), dtypes, _masks(stored or {}))
     with np.errstate(all="ignore"):
         result = _assigned(assignment, grid)
         shape = tuple(sizes[index.name] for index in assignment.target.indices)
@@ -321,6 +324,7 @@ class _Grid:
     extents: Mapping[str, int]
     dtype: np.dtype[Any]
     dtypes: Mapping[str, np.dtype[Any]]
+    stored: Mapping[str, Array]
 
     def variable(self, name: str) -> Array:
         """Returns the values of an index variable, along its axis."""
@@ -331,6 +335,10 @@ class _Grid:
     def constant(self, value: object) -> Array:
         """Returns one number, which depends on no variable."""
         return np.array(value).astype(self.dtype).reshape([1] * len(self.axes))
+
+
+def _masks(stored: Mapping[str, ArrayLike]) -> dict[str, Array]:
+    return {name: np.asarray(mask).astype(np.int8) for name, mask in stored.items()}
 
 
 def _assigned(assignment: Assignment, grid: _Grid) -> Array:
@@ -410,6 +418,12 @@ def _value(node: Expr, summed: frozenset[str], grid: _Grid) -> Array:
             return _sum(_truth(node, grid).astype(grid.dtype), summed, grid)
         case Call(function) if function in _TESTS:
             return _sum(_truth(node, grid).astype(grid.dtype), summed, grid)
+        case Call("stored", (body,)):
+            value = _value(body, frozenset(), grid)
+            for access in (below for below in walk(body) if isinstance(below, Access)):
+                if access.tensor in grid.stored:
+                    value = np.where(_read(access, replace(grid, arrays=grid.stored)) != 0, value, 0)
+            return _sum(value, summed, grid)
         case Call(function, arguments) if function in _OWN | _BITS:
             own = replace(grid, dtype=_computed_in(_inner_dtype(node, grid)))
             values = (_value(argument, frozenset(), own) for argument in arguments)

@@ -126,6 +126,10 @@ FAMILY = (
     "C(i,j) = argmin(k : T(i,j,k))",
     "y(i) = argmax(j : A(i,j) - B(i,j)) * x(i)",
     "s = argmin(i : x(i))",
+    "C(i,j) = stored(exp(A(i,j)) + 1)",
+    "y(i) = stored(cos(A(i,j)) * x(j))",
+    "C(i,j) = stored(A(i,j) + B(i,j)) * 2",
+    "y(i) = max(j : stored(A(i,j) >= 0))",
 )
 
 

@@ -205,3 +205,28 @@ def test_reductions_that_must_see_zeros_read_none(text: str) -> None:
             operands = {n: ms.tensor(data[n], storage) if n in "AB" else data[n] for n in ms.parse(text).inputs}
             oracle.assert_close(ms.evaluate(text, tensors=operands), oracle.evaluate(text, data), terms=8)
             assert " dense as " not in ms.compile(text, tensors=operands).explain()
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "DCSR"])
+def test_functions_apply_to_stored_entries_only_when_asked(storage: str) -> None:
+    stored: dict[str, Any] = {"A": ms.tensor(A, storage), "B": ms.tensor(B, storage)}
+    there, both = A != 0, (A != 0) & (B != 0)
+    cases = [
+        ("C(i,j) = stored(exp(A(i,j)))", np.where(there, np.exp(A), 0)),
+        ("C(i,j) = stored(A(i,j) >= -5)", there.astype(np.int8)),
+        ("C(i,j) = stored(1 / A(i,j) + x(j))", np.where(there, 1 / np.where(there, A, 1) + x, 0)),
+        ("C(i,j) = stored(A(i,j) + B(i,j))", np.where(both, A + B, 0)),
+        ("y(i) = stored(cos(A(i,j)))", np.where(there, np.cos(A), 0).sum(1)),
+        ("y(i) = stored(cos(A(i,j))) * x(j)", np.where(there, np.cos(A), 0) @ x),
+        ("y(i) = max(j : stored(A(i,j) - 7))", np.where(there, A - 7, 0).max(1)),
+    ]
+    for text, expected in cases:
+        operands = {name: stored.get(name, x) for name in ms.parse(text).inputs}
+        result = ms.evaluate(text, tensors=operands)
+        assert isinstance(result, ms.SparseTensor) == text.startswith("C")
+        oracle.assert_close(result.to_numpy() if isinstance(result, ms.SparseTensor) else result, expected, terms=8)
+        assert " dense as " not in ms.compile(text, tensors=operands).explain()
+    with pytest.raises(ms.NotationError, match="1:8: expected an elementwise argument to stored, but got `sum"):
+        ms.parse("y(i) = stored(sum(j : A(i,j)))")
+    with pytest.raises(ms.NotationError, match=r"1:10: expected one or two tensors in stored, .* but got 3"):
+        ms.parse("C(i,j) = stored(A(i,j) + B(i,j) + x(i))")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.comprehend import test_programs as programs
+from dialect_tests.entries_oracle import entries_of
 from dialect_tests.kernel_cases import check_storage
 from dialect_tests.strategies import KernelCase, assignments, encodings, extent_classes, kernels, operands
 from mlir_sparse.encoding import Encoding
@@ -112,7 +113,8 @@ def run(case: StoredCase | programs.Case) -> None:
     for name, encoding in case.storage.items():
         tensors[name] = ms.tensor(tensors[name], encoding)
     result = ms.evaluate(kernel.assignment, tensors=tensors, out=case.out)
-    expected = oracle.evaluate(kernel.assignment, kernel.tensors)
+    stored = {name: entries_of(tensors[name]).present for name in case.storage}
+    expected = oracle.evaluate(kernel.assignment, kernel.tensors, stored=stored)
     if isinstance(result, ms.SparseTensor):
         check_storage(result)
         result = result.to_numpy()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dialect_tests.oracle import assert_close, evaluate
@@ -84,5 +84,6 @@ def test_the_oracle_places_sums_in_the_same_places(assignment: Assignment, seed:
 
 @given(kernels())
 def test_kernels_mean_the_same_with_explicit_sums(case: KernelCase) -> None:
+    assume("stored(" not in str(case.assignment))  # an operator on entries by then, which has an oracle of its own
     expected = evaluate(case.assignment, case.tensors, extents=case.extents)
     assert_close(evaluate(with_explicit_sums(case.assignment), case.tensors, extents=case.extents), expected)

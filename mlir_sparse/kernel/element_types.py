@@ -7,10 +7,11 @@ from typing import NoReturn
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import DTypeError, UnsupportedError
-from mlir_sparse.kernel.typing import inner_dtype, operand_dtype, starts_anew
+from mlir_sparse.kernel.typing import inner_dtype, operand_dtype, result_dtype, starts_anew
 from mlir_sparse.notation import (
     FUNCTIONS,
     Access,
+    Apply,
     Assignment,
     AssignOp,
     Binary,
@@ -71,6 +72,11 @@ def _check(assignment: Assignment, node: Expr, dtypes: Mapping[str, DType], dtyp
         case Call(function):
             if inner.kind not in FUNCTIONS[function].kinds:
                 _refuse_function(assignment, node, inner)
+        case Apply(operator, arguments):
+            kinds = {name: result_dtype(a, dtypes) for name, a in zip(operator.parameters, arguments, strict=True)}
+            for region in (operator.overlap, operator.left, operator.right, operator.absent):
+                if region is not None:
+                    _check(assignment, region, kinds, result_dtype(region, kinds))
         case _:
             pass
     for child in below:

@@ -24,6 +24,7 @@ from mlir_sparse.notation.ast import (
 )
 from mlir_sparse.notation.functions import mistake_in_call
 from mlir_sparse.notation.numbers import INTEGER_RANGE
+from mlir_sparse.notation.stored import STORED, mistake_in_stored
 from mlir_sparse.text.source import Span
 
 __all__ = ["MAX_HEIGHT", "check", "check_height"]
@@ -119,6 +120,8 @@ def _check_calls(assignment: Assignment) -> None:
     for node in walk(assignment.value):
         if isinstance(node, Call):
             mistake = mistake_in_call(node.function, len(node.arguments))
+            if mistake is None and node.function == STORED:
+                mistake = mistake_in_stored(node)
             if mistake is not None:
                 _fail(assignment, mistake, node.span)
 

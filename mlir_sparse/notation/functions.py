@@ -125,6 +125,7 @@ _TABLE = (
     _of_bits("left_shift", 2, "the bits of the first moved up by the second", zero_at=(0,)),
     _of_bits("right_shift", 2, "the bits of the first moved down by the second", zero_at=(0,)),
     _keeping("where", 3, "the second where the first is not zero, else the third"),
+    _keeping("stored", 1, "the argument where all its sparse tensors store an entry, no entry elsewhere"),
     Function("logical_not", 1, "1 where the argument is zero, else 0; also `!x`", False, result="truth"),
     Function("logical_xor", 2, "1 where one argument is zero and the other is not", True, result="truth"),
     Function("isnan", 1, "1 where the argument is NaN", True, result="truth"),

@@ -29,6 +29,7 @@ from mlir_sparse.notation.ast import (
     children,
 )
 from mlir_sparse.notation.masks import is_mask
+from mlir_sparse.notation.stored import with_operators
 
 __all__ = ["free_indices", "with_explicit_sums"]
 
@@ -57,13 +58,14 @@ def with_explicit_sums(assignment: Assignment) -> Assignment:
     through an explicit sum, which commutes with it, but around any other reduction; inside a mask.
 
     `+=!`, `*=!`, `max=!`, `min=!`, `or=!` and `and=!` reduce the whole right side by their
-    operator and become `=`. The result never has them; the function changes
+    operator and become `=`; `stored(...)` becomes an operator. The result never has them; the function changes
     nothing in an assignment that it returned.
 
     >>> from mlir_sparse.notation.parser import parse
     >>> print(with_explicit_sums(parse("y(i) = b(i) - A(i,j) * x(j)")))
     y(i) = b(i) - sum(j : A(i,j) * x(j))
     """
+    assignment = replace(assignment, value=with_operators(assignment.value))
     kept = assignment.target.indices
     reduced = tuple(index for index in free_indices(assignment.value) if index not in kept)
     named = assignment.op.reduction

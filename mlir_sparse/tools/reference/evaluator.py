@@ -30,6 +30,7 @@ from mlir_sparse.notation.ast import (
     Negate,
     Reduce,
     ReduceOp,
+    walk,
 )
 from mlir_sparse.tools.reference.access import Block, Mode, access
 from mlir_sparse.tools.reference.relation import (
@@ -143,6 +144,8 @@ def _expression(node: Expr, block: Block) -> Relation:
         case Binary(op, left, right):
             function = np.subtract if op is BinaryOp.SUB and block.mode is Mode.VALUE else np.add
             return combine(function, [_expression(left, block), _expression(right, block)], block.within)
+        case Call("stored", (body,)):
+            return _stored(body, block)
         case Call(name, arguments):
             return _call(name, arguments, block)
         case Reduce(op, indices, body):
@@ -175,6 +178,15 @@ def _reciprocal(node: Expr, block: Block) -> Relation:
 def _dense(value: Relation, block: Block) -> Relation:
     names = value.sparse + value.dense
     return Relation.of_dense(names, densify(value, names, block.within))
+
+
+def _stored(body: Expr, block: Block) -> Relation:
+    """Returns the body where every tensor in it has an entry."""
+    accesses = dict.fromkeys(below for below in walk(body) if isinstance(below, Access))
+    value = _dense(_expression(body, block), block)
+    for node in accesses:
+        value = multiply(access(node, block).map(np.ones_like), value)
+    return value
 
 
 def _call(name: str, arguments: tuple[Expr, ...], block: Block) -> Relation:

@@ -1,0 +1,10 @@
+// RUN: mlir-sparse emit "C(i,j) = stored(exp(A(i,j)))" -f A:CSR | FileCheck %s
+
+// exp(0) is 1, but only stored entries are asked for: the result is stored as the operand.
+
+// CHECK-NOT: natively converted
+// CHECK: func.func @kernel(%{{.*}}: tensor<?x?xf64, #
+// CHECK: sparse_tensor.unary
+// CHECK: math.exp
+// CHECK: absent = {
+// CHECK-NEXT: }
