@@ -1,0 +1,10 @@
+// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "D(i,j) = A(i,j) + B(i,j) + C(i,j)" -f A:CSR -f B:CSR -f C:CSR -f D:CSR --stage sparsified | FileCheck %s
+
+// One pass over three rows: a loop while all three have entries, one for each two, one for each that is left.
+
+// CHECK-LABEL: func.func @kernel(
+// CHECK: scf.for
+// CHECK-COUNT-4: scf.while
+// CHECK-COUNT-3: scf.for
+// CHECK-NOT: scf.while
+// CHECK: return

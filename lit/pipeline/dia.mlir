@@ -1,0 +1,15 @@
+// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:DIA --stage sparsified | FileCheck %s
+
+// The operand is read over its levels: a loop over diagonals, and along each all rows, x from the diagonal's offset on.
+
+// CHECK-LABEL: func.func @kernel(
+// CHECK-SAME: %[[X:[a-z0-9_]+]]: memref<?xf64>, %[[Y:[a-z0-9_]+]]: memref<?xf64>) ->
+// CHECK: scf.for %[[DIAGONAL:[a-z0-9_]+]] =
+// CHECK: %[[OFFSET:[a-z0-9_]+]] = memref.load %{{.+}}[%[[DIAGONAL]]] : memref<?xindex>
+// CHECK: scf.for %[[ROW:[a-z0-9_]+]] = %c0 to
+// CHECK: memref.load %[[Y]][%[[ROW]]]
+// CHECK: %[[COLUMN:[a-z0-9_]+]] = arith.addi %[[OFFSET]], %[[ROW]]
+// CHECK: memref.load %[[X]][%[[COLUMN]]]
+// CHECK: memref.store %{{.+}}, %[[Y]][%[[ROW]]]
+// CHECK-NOT: scf.for
+// CHECK: return
