@@ -158,3 +158,12 @@ def test_how_a_sparse_result_is_put_together() -> None:
     told = explained("C(i,j) = A(i,k) * B(k,j)", "CSR", A=CSR, B=CSR)
     assert "into C: f64[?,?] CSR, the entries along j gathered in a workspace" in told
     assert "into C: f64[?,?] CSR, entries appended as they come" in explained("C(i,j) = 2 * A(i,j)", "CSR", A=CSR)
+
+
+def test_operators_are_told_with_their_regions() -> None:
+    larger = ms.operator(lambda a, b: ms.where(a > b, a, b), left="keep")
+    told = ms.compile("C(i,j) = f(A(i,j), B(i,j))", A=CSR, B=CSR, f=larger).explain()
+    assert "operators\n  f(a, b) = where(a > b, a, b); left: a; right: nothing\n" in told
+    assert "operators" not in explained("C(i,j) = A(i,j) * B(i,j)", None, A=CSR, B=CSR)
+    told = ms.compile("y(i) = A(i,j) * x(j)", A=CSR, x=VECTOR, semiring="min_plus").explain()
+    assert "operators\n  plus(a, b) = a + b\n  min, identity greatest\n" in told

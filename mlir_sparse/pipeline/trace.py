@@ -14,6 +14,9 @@ from mlir_sparse.pipeline.passes import Pipeline
 __all__ = ["Snapshot", "Trace", "trace_module"]
 
 
+_INPUT = "input"
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A module after a pass.
@@ -51,6 +54,11 @@ class Trace(Sequence[Snapshot]):
     def __iter__(self) -> Iterator[Snapshot]:
         return iter(self.snapshots)
 
+    def _steps(self) -> Iterator[tuple[Snapshot, Snapshot]]:
+        """Yields what stands before and after each pass; an input in between begins another module."""
+        pairs = zip(self.snapshots, self.snapshots[1:], strict=False)
+        return ((before, after) for before, after in pairs if after.name != _INPUT)
+
     def diff(self, name: str) -> str:
         """Returns what a pass changed, as a unified diff; empty where it changed nothing.
 
@@ -60,17 +68,17 @@ class Trace(Sequence[Snapshot]):
         Raises:
             UnsupportedError: for a pass that the pipeline does not have.
         """
-        for before, after in zip(self.snapshots, self.snapshots[1:], strict=False):
+        for before, after in self._steps():
             if after.name.startswith(name):
                 lines = before.text.splitlines(), after.text.splitlines()
                 return "\n".join(difflib.unified_diff(*lines, before.name, after.name, lineterm=""))
-        passes = ", ".join(dict.fromkeys(snapshot.name for snapshot in self.snapshots[1:]))
+        passes = ", ".join(dict.fromkeys(after.name for _, after in self._steps()))
         raise UnsupportedError(f"expected a pass of {passes}, but got {name!r}")
 
     def __str__(self) -> str:
         """Returns a line for each pass: its name, how many lines it changed, and why it is there."""
         lines = []
-        for before, after in zip(self.snapshots, self.snapshots[1:], strict=False):
+        for before, after in self._steps():
             changed = sum(d[0] in "+-" for d in difflib.ndiff(before.text.splitlines(), after.text.splitlines()))
             lines.append(f"{after.name}: {changed} lines changed; {after.reason}")
         return "\n".join(lines)
@@ -88,7 +96,7 @@ def trace_module(module: bytes, text: str, pipeline: Pipeline, *, kernel: str) -
     Raises:
         CompileError, CompilerCrash: when a pass fails, as for `compile_module`.
     """
-    snapshots = [Snapshot("input", "the module as it was built", text)]
+    snapshots = [Snapshot(_INPUT, "the module as it was built", text)]
     for step in pipeline.passes:
         module = compile_module(module, Pipeline((step,)), kernel=kernel, as_text=True)
         snapshots.append(Snapshot(step.name, step.reason, module.decode()))

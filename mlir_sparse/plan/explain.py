@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.notation import Extreme, Monoid, ReduceOp
+from mlir_sparse.notation import Apply, Extreme, Fold, Monoid, ReduceOp, walk
 from mlir_sparse.plan.asymptotic import asymptotic_cost
 from mlir_sparse.plan.coiteration import how_walked, iteration_graph, lattice, products
 from mlir_sparse.plan.cost import nest_cost
@@ -50,9 +50,19 @@ def explain(program: Program) -> str:
     lines = [f"{spec.explicit}", "", "tensors"]
     lines += [f"  {name}: {_named(kind)}" for name, kind in spec.inputs]
     lines += [f"  {spec.assignment.target.tensor}: {_named(spec.output)} (result)"]
+    operators = _operators(program)
+    lines += ["", "operators", *operators] if operators else []
     for number, step in enumerate(program.steps, 1):
         lines += ["", *_step(number, step, program)]
     return "\n".join(lines)
+
+
+def _operators(program: Program) -> list[str]:
+    """Says what the operators and monoids of the expression do, and where: iteration follows from that alone."""
+    nodes = tuple(walk(program.spec.assignment.value))
+    applied = [node.operator for node in nodes if isinstance(node, Apply)]
+    folded = [node.monoid for node in nodes if isinstance(node, Fold)]
+    return [f"  {one}" for one in dict.fromkeys(map(str, (*applied, *folded)))]
 
 
 def _step(number: int, step: Step, program: Program) -> list[str]:
