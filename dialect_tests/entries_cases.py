@@ -11,7 +11,7 @@ import numpy as np
 
 import mlir_sparse as ms
 from dialect_tests.entries_oracle import Entries, Meaning, Regions, entries_of, evaluate
-from mlir_sparse.notation import Apply, Assignment, Binary, BinaryOp, Expr, parse
+from mlir_sparse.notation import Apply, Assignment, AssignOp, Binary, BinaryOp, Expr, parse
 
 __all__ = ["MASKED", "OPERATED", "SEMIRINGS", "TEXTS", "Case", "compare", "operator_case", "semiring_case"]
 
@@ -32,6 +32,9 @@ TEXTS = (
     "C(i,j) = 2 * A(i,j)",
     "y(i) = A(i,j)",
     "y(j) = A(i,j)",
+    "y(i) = A(i,j) * x(j) + z(i)",
+    "y(j) = A(i,j) * x(i) + z(j)",
+    "y(i) += A(i,j) * x(j)",
     "a = A(i,j)",
 )
 MASKED = (
@@ -47,6 +50,8 @@ MASKED = (
     "C(i,j) = x(i) * w(j) if not M(i,j)",
     "y(i) = A(i,j) * x(j) if m(i)",
     "y(i) = A(i,j) * x(j) if not m(i)",
+    "y(i) = A(i,j) * x(j) + z(i) if not m(i)",
+    "y(i) += A(i,j) * x(j) if m(i)",
     "y(i) = x(i) if m(i)",
     "y(i) = x(i) if not m(i)",
 )
@@ -197,6 +202,7 @@ def semiring_case(rng: random.Random, texts: tuple[str, ...] = TEXTS, name: str 
         result = np.int8
     elif multiply == "pair":
         result = _counted(assignment.value, np.dtype(dtype))
+        result = np.result_type(result, dtype) if assignment.op is AssignOp.ADD else result
     adding = {"plus": np.add, "min": np.minimum, "max": np.maximum, "or": np.logical_or, "any": lambda a, b: b}
     lift = (lambda a: a != 0) if add == "or" else (lambda a: a)
     zero = _zero(add, result)

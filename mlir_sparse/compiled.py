@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import pickle
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse import _native, kernel, pipeline, plan, runtime
+from mlir_sparse import _native, kernel, notation, pipeline, plan, runtime
 from mlir_sparse._native import __version__
 from mlir_sparse.build import Build, Stage
 from mlir_sparse.dtypes import DType
@@ -228,6 +230,10 @@ class Kernel:
                     modules.append(build.computing.module)
         index = {
             "assignment": str(self.spec.assignment),
+            # Operators have no notation that parses.
+            "pickled": base64.b64encode(pickle.dumps(self.spec.assignment)).decode()
+            if _has_operators(self.spec)
+            else "",
             "declared": [str(kind) for kind in self._types(self.spec)],
             "builds": [[str(kind) for kind in self._types(build.spec)] for build in builds],
             "densified": [build.densified for build in builds],
@@ -244,6 +250,10 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec})"
+
+
+def _has_operators(spec: KernelSpec) -> bool:
+    return any(isinstance(node, notation.Apply | notation.Fold) for node in notation.walk(spec.assignment.value))
 
 
 def _concrete(kind: TensorType) -> TensorType:

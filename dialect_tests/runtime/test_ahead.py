@@ -120,3 +120,15 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
         kernel.save(path)
     assert path.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["k.msk"]
+
+
+def test_kernels_of_operators_are_saved(tmp_path: Path) -> None:
+    """Semirings and operators of the user's own have no notation that parses, but are saved with the kernel."""
+    tensor, vector = ms.tensor([[0.0, 3.0], [2.0, 0.0]]), np.array([1.0, 5.0])
+    further = ms.operator(lambda a, b: ms.where(a > b, a, b) + 1)
+    for options in ({"semiring": "min_plus"}, {"f": further}):
+        text = "y(i) = f(A(i,j), x(j))" if "f" in options else "y(i) = A(i,j) * x(j)"
+        kernel = ms.compile(text, A=tensor, x=vector, **options)
+        wanted = kernel(tensor, vector)
+        kernel.save(tmp_path / "kernel.msk")
+        np.testing.assert_array_equal(ms.load(tmp_path / "kernel.msk")(tensor, vector), wanted)

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from mlir_sparse.encoding import Encoding, TensorType, encoding
-from mlir_sparse.kernel.algebra import vanishes
+from mlir_sparse.kernel.algebra import missing, vanishes
 from mlir_sparse.kernel.typing import result_dtype
 from mlir_sparse.notation import (
     Access,
+    Apply,
     Assignment,
     AssignOp,
     Binary,
     BinaryOp,
     Expr,
+    Fold,
     Reduce,
     Subscript,
     reads,
@@ -70,15 +72,20 @@ def _storage(assignment: Assignment, types: Mapping[str, TensorType]) -> Encodin
     value = with_explicit_sums(assignment).value
     sparse = [node for node in walk(value) if isinstance(node, Access) and _is_sparse(types[node.tensor])]
     target = assignment.target.subscripts
-    reduces = any(isinstance(node, Reduce) for node in walk(value))
+    reduces = any(isinstance(node, Reduce | Fold) and node.indices for node in walk(value))
     met = {index for access in sparse for index in access.indices}
     if not target or (reduces and len(target) == 1) or not met.issuperset(assignment.target.indices):
         return None
-    if not vanishes(value, {access.tensor for access in sparse}):
+    names = {access.tensor for access in sparse}
+    # What a fold leaves out may be its identity, which need not be 0.
+    if not (missing(value, names) if isinstance(value, Apply | Fold) else vanishes(value, names)):
         return None
+    apart = isinstance(value, Fold) and value.monoid.identity != 0
     for access in sparse:
         kept = types[access.tensor].encoding
         if access.subscripts != target or kept is None or not kept.holds_all or kept.has_slices:
+            continue
+        if apart and kept.has_padding:
             continue
         if not _pads(kept) or _is_within(value, access) or all(types[a.tensor].encoding == kept for a in sparse):
             # Neither its widths nor the one value that its entries have are the result's.

@@ -69,7 +69,9 @@ def product(labels: Sequence[Labels], output: Labels) -> Assignment:
     return assignment(output, reduce(lambda a, b: Binary(BinaryOp.MUL, a, b), accesses))
 
 
-def contracted(operands: Sequence[Value], labels: Sequence[Labels], output: Labels, out: Any = None) -> Any:
+def contracted(
+    operands: Sequence[Value], labels: Sequence[Labels], output: Labels, out: Any = None, semiring: Any = None
+) -> Any:
     """Returns the product of prepared operands, summed over what the output does not have, in one kernel.
 
     Args:
@@ -77,13 +79,16 @@ def contracted(operands: Sequence[Value], labels: Sequence[Labels], output: Labe
         labels: for each the index of each axis.
         output: the indices of the result.
         out: the storage of the result, or an array for it; inferred when None.
+        semiring: what products and sums are; None for NumPy's.
     """
     named = _renamed(labels, output)
+    tensors = {f"a{number}": operand for number, operand in enumerate(operands)}
+    if semiring is not None:
+        return evaluate(product(*named), out=out, tensors=tensors, semiring=semiring)
     if out is None:
         return computed(("product", *named), lambda: product(named[0], named[1]), operands)
     if isinstance(out, np.ndarray) and out.dtype != common_type(operands):
         return _copied(contracted(operands, labels, output, "dense"), out)
-    tensors = {f"a{number}": operand for number, operand in enumerate(operands)}
     return evaluate(product(*named), out=out, tensors=tensors)
 
 

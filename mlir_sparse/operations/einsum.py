@@ -9,6 +9,7 @@ import numpy as np
 
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import NotationSyntaxError, OperandError, UnknownTensorError
+from mlir_sparse.kernel import Semiring
 from mlir_sparse.notation.einsum import EinsumSubscripts, einsum_text, parse_einsum
 from mlir_sparse.operations.align import Labels, Value
 from mlir_sparse.operations.contract import cast, common_type, contracted, prepared
@@ -24,7 +25,13 @@ Optimize = bool | str | Sequence[Any]
 
 
 def einsum(
-    subscripts: Any, /, *operands: Any, out: Storage | None = None, optimize: Optimize = True, dtype: Any = None
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: Storage | None = None,
+    optimize: Optimize = True,
+    dtype: Any = None,
+    semiring: str | Semiring | None = None,
 ) -> Any:
     """Computes a NumPy einsum on any mix of sparse and dense operands.
 
@@ -39,6 +46,7 @@ def einsum(
             higher tensor is sparse if each of its indices runs over sparse storage, and all else dense.
         optimize: False for one loop nest over all operands, or a path as `numpy.einsum_path` returns it.
         dtype: the element type to compute in, the operands' common one by default.
+        semiring: what products and sums are, anything that `semiring` takes; then all operands meet in one loop nest.
 
     Raises:
         NotationSyntaxError: for text that is no einsum string.
@@ -55,8 +63,8 @@ def einsum(
         wanted = common_type(values) if dtype is None else np.dtype(dtype)
         values = [cast(value, wanted) for value in values]
     ready, labels, extents = prepared(values, parsed.operands, parsed.source.text)
-    if len(ready) <= 2:
-        return contracted(ready, labels, parsed.output, out)
+    if len(ready) <= 2 or semiring is not None:
+        return contracted(ready, labels, parsed.output, out, semiring)
     return _run(_path(parsed, ready, labels, extents, optimize), ready, out)
 
 

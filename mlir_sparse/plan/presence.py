@@ -222,6 +222,9 @@ class Presence:
         body = _chosen(body, monoid, self._values.type_of(target.tensor).dtype)
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
         choice = self._choice(Nest(variables, indices, body, None, False))
+        if meeting is Meeting.CONTINUE and indices and choice.order[-1] in indices and monoid != MONOIDS["plus"]:
+            body, indices = self._apart(target, indices, body, monoid), ()
+            choice = self._choice(Nest(variables, (), body, None, False))
         body = self._values.converted(body, choice)
         if meeting is Meeting.START and not indices and not self._bodies.is_partial(body):
             meeting = Meeting.REPLACE
@@ -233,6 +236,17 @@ class Presence:
         combine = ReduceOp.SUM if monoid is None else monoid
         nested = Generic(target, meeting, combine, choice.order, indices, body, True, reason)
         self._values.emit(replace(nested, order_reason=choice.order_reason))
+
+    def _apart(self, target: Access, indices: tuple[IndexVar, ...], body: Expr, monoid: Monoid | None) -> Access:
+        """Computes a reduction apart from what it is combined with.
+
+        Where the reduction is the innermost loop, `sparse_tensor.reduce` starts it from the identity and
+        stores its result over what the array held.
+        """
+        apart = Access(self._values.fresh("t"), target.subscripts)
+        self._declare(apart, None, self._values.type_of(target.tensor).dtype)
+        self._loops(apart, indices, body, monoid, Meeting.START)
+        return apart
 
     def _choice(self, nest: Nest) -> LoopChoice:
         choice = choose_loops(nest, self._values.mapping())

@@ -14,7 +14,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.slice import DimSlice
-from mlir_sparse.errors import OperandError
+from mlir_sparse.errors import DTypeError, OperandError
 from mlir_sparse.tensor.arrays import cast_values
 from mlir_sparse.tensor.convert import convert_storage
 from mlir_sparse.tensor.expand import count_entries, expand_dims
@@ -179,20 +179,42 @@ class SparseTensor(ArrayMethods):
         dims, values = expand_dims(self._storage, self._shape)
         return np.stack(dims), values.copy() if values is self._storage.values else values
 
-    def to_numpy(self) -> Array:
+    def to_numpy(self, fill_value: float | complex = 0) -> Array:
         """Returns a dense array of the same shape and dtype; entries stored twice are added.
+
+        Args:
+            fill_value: what elements that are not stored become, such as `math.inf` for distances.
 
         Raises:
             TooLargeError: when it would not fit in memory.
+            DTypeError: for a fill value that the element type does not hold.
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> tensor([[0.0, 2.0], [3.0, 0.0]]).to_numpy(fill_value=float("inf"))
+        array([[inf,  2.],
+               [ 3., inf]])
         """
         # Python's integers count what no array index could.
         elements = 1
         for extent in self._shape:
             elements *= extent
         check_fits(elements * self.dtype.itemsize, f"a dense array of shape {self._shape}")
+        if fill_value != 0:
+            return self._filled(fill_value)
         dims, values = expand_dims(self._storage, self._shape)
         dense = as_encoding("dense", rank=self.ndim)
         return pack(dense, self._shape, dims, values).values.reshape(self._shape)
+
+    def _filled(self, fill_value: float | complex) -> Array:
+        with np.errstate(all="ignore"):
+            filling = np.asarray(fill_value).astype(self.dtype)
+        if filling != fill_value and fill_value == fill_value:
+            raise DTypeError(f"expected a fill value that {self._dtype} holds, but got {fill_value!r}")
+        dense = np.full(self._shape, filling, self.dtype)
+        once = self.convert("SparseVector" if self.ndim == 1 else "COO")  # entries stored twice are added
+        coordinates, values = once.to_coo()
+        dense[tuple(coordinates)] = values
+        return dense
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:

@@ -62,6 +62,7 @@ def _tensor_options(command: Command) -> Command:
     """Adds what emit and run both say about tensors."""
     for option in (
         click.option("--target", default="cpu", show_default=True, help="What to compile for."),
+        click.option("--semiring", help="What `+` and `*` mean, such as min_plus; what is not stored is its zero."),
         click.option(
             "-s", "shapes", multiple=True, type=NamedValue("=", "SHAPE"), help="Extents, as in 1000x?; `?` is any."
         ),
@@ -80,23 +81,50 @@ def _tensor_options(command: Command) -> Command:
 Pairs = tuple[tuple[str, str], ...]
 
 
-def _request(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs) -> Request:
-    return Request.of(notation, as_mapping("-f", encodings), as_mapping("-t", dtypes), as_mapping("-s", shapes))
+def _request(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, semiring: str | None) -> Request:
+    options = as_mapping("-f", encodings), as_mapping("-t", dtypes), as_mapping("-s", shapes)
+    return Request.of(notation, *options, semiring=semiring)
+
+
+# Stages of the kernel, the passes between them with their reasons, and the account of the plan.
+_TEXTS = (*ms.STAGES, "passes", "explain")
 
 
 @main.command()
 @_tensor_options
-@click.option("--stage", default="linalg", show_default=True, type=click.Choice(ms.STAGES), help="Which text to print.")
-def emit(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, target: str, stage: Any) -> None:
+@click.option("--stage", default="linalg", show_default=True, type=click.Choice(_TEXTS), help="Which text to print.")
+@click.option("--diff", "changed_by", metavar="PASS", help="Print what a pass changed (--stage passes lists them).")
+def emit(
+    notation: str,
+    encodings: Pairs,
+    dtypes: Pairs,
+    shapes: Pairs,
+    semiring: str | None,
+    target: str,
+    stage: str,
+    changed_by: str | None,
+) -> None:
     r"""Prints what NOTATION becomes at one stage, and nothing else.
 
     \b
     mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage linalg
+    mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --diff sparsification
     """
-    request = _request(notation, encodings, dtypes, shapes)
+    request = _request(notation, encodings, dtypes, shapes, semiring)
     types = {name: request.type_of(name) for name in request.assignment.inputs}
     kernel: Any = ms.compile(request.assignment, tensors=types, out=request.output, target=target)
-    click.echo(kernel.ir(stage).rstrip("\n"))
+    text = kernel.passes().diff(changed_by) if changed_by is not None else _text(kernel, stage)
+    click.echo(text.rstrip("\n"))
+
+
+def _text(kernel: Any, stage: str) -> str:
+    match stage:
+        case "passes":
+            return str(kernel.passes())
+        case "explain":
+            return str(kernel.explain())
+        case _:
+            return str(kernel.ir(stage))
 
 
 @main.command()
@@ -118,6 +146,7 @@ def run(
     encodings: Pairs,
     dtypes: Pairs,
     shapes: Pairs,
+    semiring: str | None,
     target: str,
     inputs: Pairs,
     generated: Pairs,
@@ -133,7 +162,7 @@ def run(
     \b
     mlir-sparse run "y(i) = A(i,j) * x(j)" -f A:CSR -i A=bcsstk13.mtx -g x=random -o y=y.ttx --time 20 --verify
     """
-    request = _request(notation, encodings, dtypes, shapes)
+    request = _request(notation, encodings, dtypes, shapes, semiring)
     makers = {name: Generator.parse(text) for name, text in as_mapping("-g", generated).items()}
     files = {name: Path(path) for name, path in as_mapping("-i", inputs).items()}
     results = {name: Path(path) for name, path in as_mapping("-o", outputs).items()}

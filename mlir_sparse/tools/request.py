@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 
+from mlir_sparse import kernel
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import RankError, UnknownTensorError
@@ -83,14 +84,24 @@ class Request:
     shapes: Mapping[str, tuple[int | None, ...]]
 
     @staticmethod
-    def of(text: str, encodings: Mapping[str, str], dtypes: Mapping[str, str], shapes: Mapping[str, str]) -> Request:
+    def of(
+        text: str,
+        encodings: Mapping[str, str],
+        dtypes: Mapping[str, str],
+        shapes: Mapping[str, str],
+        semiring: str | None = None,
+    ) -> Request:
         """Parses the notation and checks that every option is about a tensor of it."""
+        ring = kernel.semiring(semiring or "plus_times")
         assignment: Assignment | Comprehension
         if is_comprehension(text):
-            assignment = parse_comprehension(text)
+            several = parse_comprehension(text)
+            statements = tuple(kernel.under(statement, ring) for statement in several.statements)
+            assignment = replace(several, statements=statements)
         else:
-            assignment = parse(text)
-            check(assignment)
+            one = parse(text)
+            check(one)
+            assignment = kernel.under(one, ring)
         request = Request(assignment, encodings, dtypes, {})
         for option, names in (("-f", encodings), ("-t", dtypes), ("-s", shapes)):
             request.require_known(option, names)

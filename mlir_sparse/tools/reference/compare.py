@@ -12,8 +12,9 @@ import numpy as np
 
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation.ast import Assignment, AssignOp, IndexVar
-from mlir_sparse.tools.reference.access import Block, Mode, Operand
-from mlir_sparse.tools.reference.evaluator import evaluate
+from mlir_sparse.tools.reference.access import Block, Mode, Operand, access
+from mlir_sparse.tools.reference.entries import evaluate_entries, is_about_entries, missing_of
+from mlir_sparse.tools.reference.evaluator import evaluate, on_columns, value_of
 from mlir_sparse.tools.reference.relation import Array, TooManyValues, combine
 
 __all__ = ["Comparison", "compare"]
@@ -54,12 +55,14 @@ def compare(
     Raises:
         UnsupportedError: where one value of the target's indices is already too much to hold.
     """
+    # An operator may be no sum of terms: what it gives is compared by the size of the values themselves.
+    error = _error_of_entries if is_about_entries(assignment) else _error
     pending = [_whole(assignment, operands, extents)]
     worst, entries = 0.0, 0
     while pending:
         block = pending.pop()
         try:
-            worst = max(worst, _error(assignment, block, result))
+            worst = max(worst, error(assignment, block, result))
         except TooManyValues:
             pending += _halves(block)
             continue
@@ -68,6 +71,8 @@ def compare(
 
 
 _ALLOWED = 4.0
+# How many roundings one value may have seen that an operator gave.
+_TERMS = 64
 
 
 def _whole(assignment: Assignment, operands: Mapping[str, Operand], extents: Mapping[str, int]) -> Block:
@@ -103,6 +108,28 @@ def _error(assignment: Assignment, block: Block, result: Operand) -> float:
 
     with np.errstate(all="ignore"):
         return float(combine(difference, parts, block.within).values.max(initial=0.0))
+
+
+def _error_of_entries(assignment: Assignment, block: Block, result: Operand) -> float:
+    """Returns the largest difference of an expression about entries within a block, in units of rounding."""
+    kind = result.values.dtype
+    expected = evaluate_entries(assignment, block, on_columns, value_of, kind)
+    names = tuple(index.name for index in assignment.target.indices)
+    found = access(assignment.target, replace(block, operands={assignment.target.tensor: result}))
+    missing = expected.dtype.type(0) if result.coordinates is None else missing_of(assignment, kind)
+    got = np.full(expected.shape, missing, np.result_type(found.values, expected))
+    if found.sparse:
+        got[tuple(found.coordinates[:, found.sparse.index(name)] for name in names)] = found.values
+    else:
+        got[...] = found.values[0]
+    epsilon, tiny = _rounding(kind)
+    with np.errstate(all="ignore"):
+        rounded = expected.astype(kind).astype(got.dtype)
+        equal = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
+        finite = np.abs(expected[np.isfinite(expected)])
+        unit = epsilon * (np.max(finite, initial=0.0) + 1) * _TERMS + tiny
+        units = np.abs(got - expected) / unit if epsilon else np.full(got.shape, np.inf)
+        return float(np.max(np.where(equal, 0.0, np.where(np.isnan(units), np.inf, units)), initial=0.0))
 
 
 def _rounding(dtype: np.dtype[Any]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ of 2425 x 10816 x 29567 with 100,000 entries is checked in seconds, and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
@@ -43,7 +43,7 @@ from mlir_sparse.tools.reference.relation import (
 )
 from mlir_sparse.tools.reference.sums import with_sums
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "on_columns", "value_of"]
 
 
 def evaluate(assignment: Assignment, block: Block) -> Relation:
@@ -96,6 +96,14 @@ _TRUTHS: dict[BinaryOp, Callable[..., Array]] = {
     BinaryOp.NE: _numeric(np.not_equal),
     BinaryOp.AND: _numeric(np.logical_and),
     BinaryOp.OR: _numeric(np.logical_or),
+}
+
+_ON_COLUMNS: dict[BinaryOp, Callable[..., Array]] = {
+    BinaryOp.ADD: np.add,
+    BinaryOp.SUB: np.subtract,
+    BinaryOp.MUL: np.multiply,
+    BinaryOp.DIV: np.divide,
+    **_TRUTHS,
 }
 
 # Where NumPy's name is not the notation's.
@@ -151,8 +159,31 @@ def _expression(node: Expr, block: Block) -> Relation:
         case Reduce(op, indices, body):
             return _reduction(op, frozenset(variable.name for variable in indices), body, block)
         case Apply() | Fold():
-            raise UnsupportedError(f"expected an expression of values alone to check, but got `{node}` on entries")
+            raise UnsupportedError(f"expected operators outside of arithmetic to check, but got `{node}` inside it")
     assert_never(node)
+
+
+def value_of(node: Expr, block: Block) -> Relation:
+    """Returns the value of an expression whose sums are explicit."""
+    return _expression(node, block)
+
+
+def on_columns(node: Expr, columns: Mapping[str, Array]) -> Array:
+    """Returns an expression of scalars, element by element of columns that are named as its accesses print."""
+    match node:
+        case Access():
+            return columns[str(node)]
+        case Literal(value):
+            return np.asarray(value)
+        case Negate(operand):
+            return np.asarray(-on_columns(operand, columns))
+        case Binary(op, left, right):
+            return _ON_COLUMNS[op](on_columns(left, columns), on_columns(right, columns))
+        case Call(name, arguments):
+            function = _FUNCTIONS.get(name) or getattr(np, name)
+            return np.asarray(function(*(on_columns(argument, columns) for argument in arguments)))
+        case _:
+            raise UnsupportedError(f"expected an operator of scalars to check, but got `{node}`")
 
 
 def _quotient(left: Expr, right: Expr, block: Block) -> Relation:

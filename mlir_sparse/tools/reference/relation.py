@@ -16,7 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LIMIT", "Array", "Relation", "TooManyValues", "combine", "densify", "multiply", "reduce"]
+__all__ = [
+    "LIMIT",
+    "Array",
+    "Relation",
+    "TooManyValues",
+    "combine",
+    "densify",
+    "keys_of",
+    "multiply",
+    "reduce",
+    "unpacked",
+]
 
 Array = NDArray[Any]
 
@@ -88,7 +99,7 @@ def combine(function: Callable[..., Array], parts: list[Relation], extents: Mapp
         names = tuple(dict.fromkeys(name for part in parts for name in part.sparse + part.dense))
         parts = [Relation.of_dense(names, densify(part, names, extents)) for part in parts]
     sparse, dense = parts[0].sparse, parts[0].dense
-    keys = [_keys(part, sparse, extents) for part in parts]
+    keys = [keys_of(part, sparse, extents) for part in parts]
     union = np.unique(np.concatenate(keys))
     shape = (len(union), *(extents[name] for name in dense))
     _check_size(*shape)
@@ -98,7 +109,7 @@ def combine(function: Callable[..., Array], parts: list[Relation], extents: Mapp
         full = np.zeros(shape, part.values.dtype)
         full[np.searchsorted(union, key)] = part.values.transpose(axes)
         aligned.append(full)
-    return Relation(sparse, dense, _unpack(union, sparse, extents), function(*aligned))
+    return Relation(sparse, dense, unpacked(union, sparse, extents), function(*aligned))
 
 
 def reduce(op: np.ufunc, names: frozenset[str], body: Relation, extents: Mapping[str, int]) -> Relation:
@@ -109,7 +120,7 @@ def reduce(op: np.ufunc, names: frozenset[str], body: Relation, extents: Mapping
     kept = tuple(name for name in body.sparse if name not in names)
     if kept == body.sparse:
         return Relation(kept, dense, body.coordinates, values)
-    keys = _keys(body, kept, extents)
+    keys = keys_of(body, kept, extents)
     order = np.argsort(keys, kind="stable")
     groups, starts, counts = np.unique(keys[order], return_index=True, return_counts=True)
     values = op.reduceat(values[order], starts, axis=0) if len(starts) else values[:0]
@@ -117,7 +128,7 @@ def reduce(op: np.ufunc, names: frozenset[str], body: Relation, extents: Mapping
         total = int(np.prod([extents[name] for name in body.sparse if name in names], dtype=object))
         partial = (counts < total).reshape((-1,) + (1,) * len(dense))
         values = np.where(partial, op(values, np.zeros((), values.dtype)), values)
-    return _with_a_row(Relation(kept, dense, _unpack(groups, kept, extents), values))
+    return _with_a_row(Relation(kept, dense, unpacked(groups, kept, extents), values))
 
 
 def densify(relation: Relation, names: tuple[str, ...], extents: Mapping[str, int]) -> Array:
@@ -152,7 +163,7 @@ def _with_a_row(relation: Relation) -> Relation:
     return Relation((), relation.dense, np.zeros((1, 0), np.int64), values)
 
 
-def _keys(relation: Relation, names: tuple[str, ...], extents: Mapping[str, int]) -> Array:
+def keys_of(relation: Relation, names: tuple[str, ...], extents: Mapping[str, int]) -> Array:
     """Numbers the coordinates of some variables, in their lexicographic order."""
     _check_key(names, extents)
     keys = np.zeros(len(relation.coordinates), np.int64)
@@ -161,7 +172,8 @@ def _keys(relation: Relation, names: tuple[str, ...], extents: Mapping[str, int]
     return keys
 
 
-def _unpack(keys: Array, names: tuple[str, ...], extents: Mapping[str, int]) -> Array:
+def unpacked(keys: Array, names: tuple[str, ...], extents: Mapping[str, int]) -> Array:
+    """Returns the coordinates that numbers of `keys_of` stand for."""
     coordinates = np.zeros((len(keys), len(names)), np.int64)
     for column in range(len(names) - 1, -1, -1):
         keys, coordinates[:, column] = np.divmod(keys, extents[names[column]])
@@ -183,7 +195,7 @@ def _join(left: Relation, right: Relation) -> tuple[Array, Array]:
         name: 1 + max(_largest(side.coordinates[:, side.sparse.index(name)]) for side in (left, right))
         for name in shared
     }
-    keys_left, keys_right = _keys(left, shared, extents), _keys(right, shared, extents)
+    keys_left, keys_right = keys_of(left, shared, extents), keys_of(right, shared, extents)
     order = np.argsort(keys_right, kind="stable")
     first = np.searchsorted(keys_right[order], keys_left, side="left")
     counts = np.searchsorted(keys_right[order], keys_left, side="right") - first
