@@ -6,7 +6,7 @@ every pair of an operand's and the result's, and each of these choices in each e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -17,6 +17,8 @@ import numpy as np
 import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.conforming import NARROW, conforming, narrowed
+from dialect_tests.entries_oracle import Meaning, Regions, entries_of
+from dialect_tests.entries_oracle import evaluate as entries_evaluate
 from dialect_tests.kernel_cases import check_storage
 from dialect_tests.strategies import extent_classes, operands, places
 from mlir_sparse.notation import Assignment, parse, reads, walk
@@ -81,8 +83,35 @@ EXPRESSIONS = (
     "y(i) = argmin(j : A(i,j) - B(i,j))",
     "y(i) += A(i,j) * x(j)",
     "C(i,j) += A(i,k) * B(k,j)",
+    # Stored entries: functions of them, masks, operators, semirings.
+    "C(i,j) = stored(exp(A(i,j)))",
+    "C(i,j) = A(i,k) * B(k,j) if M(i,j)",
+    "C(i,j) = A(i,j) + B(i,j) if not M(i,j)",
+    "y(i) = x(i) if m(i)",
+    "C(i,j) = f(A(i,j), B(i,j))",
+    "C(i,j) = sq(A(i,j)) + B(i,j)",
+    "y(i) = A(i,j) * x(j) in min_plus",
+    "C(i,j) = A(i,k) * B(k,j) in or_and",
+    "C(i,j) = A(i,k) * B(k,j) in plus_pair",
+    "C(i,j) = A(i,j) + B(i,j) in max_plus",
 )
 DTYPES = ("f64", "i32")
+
+# Operators that the expressions name, and what NumPy makes of their regions.
+_OPERATORS = {
+    "f": (ms.operator(lambda a, b: a * b + 1, name="f", left="keep"), Regions(lambda a, b: a * b + 1, lambda a: a)),
+    "sq": (ms.operator(lambda a: a * a + 1, name="sq"), Regions(lambda a: a * a + 1)),
+}
+# What semirings mean: addition, its identity, multiplication, and the element type of results, None for the operands'.
+_SEMIRINGS: dict[str, tuple[Any, float, Any, str | None]] = {
+    "min_plus": (np.minimum, np.inf, np.add, None),
+    "max_plus": (np.maximum, -np.inf, np.add, None),
+    "or_and": (np.logical_or, 0, np.logical_and, "i8"),
+    "plus_pair": (np.add, 0, lambda a, b: np.ones(np.broadcast_shapes(np.shape(a), np.shape(b)), np.int64), "i64"),
+}
+
+# How an expression is told that is about stored entries.
+_MARKS = (" if ", " f(", " sq(")
 
 # Extents that no block and no vector divides; all the same where some matrix must be square.
 _EXTENTS = {"i": 7, "j": 10, "k": 5, "l": 3}
@@ -94,7 +123,7 @@ class Combination:
     """An expression with its storage.
 
     Args:
-        text: index notation.
+        text: index notation, and the semiring that it is computed in.
         storage: the storage of each operand, in the order of `inputs`; `dense` for an array.
         out: the storage of the result.
         dtype: the element type of all operands but places to gather from.
@@ -104,6 +133,16 @@ class Combination:
     storage: tuple[str, ...]
     out: str
     dtype: str
+
+    @property
+    def assignment(self) -> Assignment:
+        """Returns the expression."""
+        return _parsed(self.text)
+
+    @property
+    def semiring(self) -> str | None:
+        """Returns the name of the semiring, None for arithmetic."""
+        return self.text.partition(" in ")[2] or None
 
     def __str__(self) -> str:
         return f"{self.text} [{', '.join(self.storage)}] -> {self.out}, {self.dtype}"
@@ -115,10 +154,15 @@ def storages(rank: int) -> tuple[str, ...]:
     return ("dense", *(p.name for p in presets if rank and p.min_rank <= rank <= (p.max_rank or rank)))
 
 
+def _parsed(text: str) -> Assignment:
+    notation = text.partition(" in ")[0]
+    return parse(notation, {name: operator for name, (operator, _) in _OPERATORS.items() if f" {name}(" in notation})
+
+
 @cache
 def combinations(text: str) -> tuple[Combination, ...]:
     """Returns the cross of one expression."""
-    assignment = parse(text)
+    assignment = _parsed(text)
     ranks = _ranks(assignment)
     factors = [storages(ranks[name]) for name in assignment.inputs]
     rows = _orthogonal([*factors, storages(len(assignment.target.subscripts)), DTYPES])
@@ -161,10 +205,9 @@ def try_combination(case: Combination) -> tuple[str, str]:
     `wrong`; `crash` of the compiler; `no room`, where the result asked for cannot hold what the expression is, and
     it was refused for that; `refused` for any other error with a name.
     """
-    assignment = parse(case.text)
-    dense, has_room = _data(case, assignment)
+    dense, has_room = _data(case, case.assignment)
     try:
-        _compare(case, assignment, dense)
+        _compare(case, case.assignment, dense)
     except ms.CompileError as error:
         return "crash", str(error)
     except ms.StorageError as error:
@@ -177,17 +220,51 @@ def try_combination(case: Combination) -> tuple[str, str]:
 
 
 def _compare(case: Combination, assignment: Assignment, dense: dict[str, Array]) -> None:
-    stored: dict[str, Any] = dict(dense)
-    for name, storage in zip(assignment.inputs, case.storage, strict=True):
-        if storage != "dense":
-            stored[name] = ms.tensor(dense[name], storage)
-    result = ms.evaluate(assignment, tensors=stored, out=case.out)
+    stored = _stored(case, dense)
+    result = ms.evaluate(assignment, tensors=stored, out=case.out, semiring=case.semiring)
     assert isinstance(result, ms.SparseTensor) == (case.out.lower() != "dense"), type(result)
     if isinstance(result, ms.SparseTensor):
         check_storage(result)
-        result = result.to_numpy()
+    if _is_about_entries(case):
+        wanted, zero = _expected_entries(case, assignment, stored)
+        values, present = entries_of(result)
+        result, expected = np.where(present, values, zero.astype(values.dtype)), wanted
+    else:
+        result = result.to_numpy() if isinstance(result, ms.SparseTensor) else result
+        there = {n: entries_of(t).present for n, t in stored.items() if isinstance(t, ms.SparseTensor)}
+        expected = oracle.evaluate(assignment, dense, stored=there)
     terms = max(1, max(map(np.size, dense.values()))) * len(list(walk(assignment.value)))
-    oracle.assert_close(result, oracle.evaluate(assignment, dense), terms=terms)
+    oracle.assert_close(result, expected, terms=terms)
+
+
+def _stored(case: Combination, dense: Mapping[str, Array]) -> dict[str, Any]:
+    storage = dict(zip(case.assignment.inputs, case.storage, strict=True))
+    return {name: a if storage[name] == "dense" else ms.tensor(a, storage[name]) for name, a in dense.items()}
+
+
+def _is_about_entries(case: Combination) -> bool:
+    """Returns whether the result depends on what is stored, not on values alone."""
+    return case.semiring is not None or any(mark in case.text for mark in _MARKS)
+
+
+def _expected_entries(case: Combination, assignment: Assignment, stored: Mapping[str, Any]) -> tuple[Array, Array]:
+    """Returns what the other oracle gives, and the value of what is no entry."""
+    # Storage of dense levels only is an array, which has an entry everywhere.
+    held = {name: value.to_numpy() if _is_whole(value) else value for name, value in stored.items()}
+    own = np.result_type(*(value.dtype for value in stored.values()))
+    add, zero, multiply, named = _SEMIRINGS.get(case.semiring or "", (np.add, 0, np.multiply, None))
+    dtype = own if named is None else ms.DType.of(named).numpy
+    if dtype.kind == "i" and np.isinf(zero):
+        zero = np.iinfo(dtype).max if zero > 0 else np.iinfo(dtype).min
+    lift = (lambda a: a != 0) if case.semiring == "or_and" else np.asarray
+    regions = {name: region for name, (_, region) in _OPERATORS.items()}
+    masks = {name for name in ("M", "m") if isinstance(held.get(name), np.ndarray)}
+    meaning = Meaning(add, zero, multiply, regions, lift=lift)
+    return entries_evaluate(assignment, held, meaning, dtype, masks).values, np.asarray(zero)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, ms.SparseTensor) and value.encoding.is_dense
 
 
 def _data(case: Combination, assignment: Assignment) -> tuple[dict[str, Array], bool]:
@@ -197,7 +274,8 @@ def _data(case: Combination, assignment: Assignment) -> tuple[dict[str, Array], 
     leaders = extent_classes(assignment)
     extents = {name: _SQUARE if square else _EXTENTS[leader] for name, leader in leaders.items()}
     data = operands(assignment, extents, ms.DType.of(case.dtype).numpy, 0.45, seed=7)
-    data = {name: conforming(data[name], storage) for name, storage in zip(data, _by_name(case, data), strict=True)}
+    storage = dict(zip(assignment.inputs, case.storage, strict=True))
+    data = {name: conforming(array, storage[name]) for name, array in data.items()}
     if _holds(case, assignment, data):
         return data, True
     kept = places(assignment)
@@ -205,16 +283,15 @@ def _data(case: Combination, assignment: Assignment) -> tuple[dict[str, Array], 
     return narrow, _holds(case, assignment, narrow)
 
 
-def _by_name(case: Combination, data: dict[str, Array]) -> Iterator[str]:
-    storage = dict(zip(parse(case.text).inputs, case.storage, strict=True))
-    return (storage[name] for name in data)
-
-
 def _holds(case: Combination, assignment: Assignment, data: dict[str, Array]) -> bool:
+    """Returns whether the storage asked for can hold the result."""
     if case.out not in NARROW:
         return True
     try:
-        ms.tensor(oracle.evaluate(assignment, data), case.out)
+        if _is_about_entries(case):
+            ms.tensor(_expected_entries(case, assignment, _stored(case, data))[0], case.out)
+        else:
+            ms.tensor(oracle.evaluate(assignment, data), case.out)
     except ms.StorageError:
         return False
     return True

@@ -18,7 +18,9 @@ SEED = 0
 def test_a_sample_is_right(text: str) -> None:
     for case in sample(text, 3, SEED):
         verdict, reason = try_combination(case)
-        assert verdict in ("right", "no room"), f"{case}: {verdict}: {reason}"
+        # Storage that pads with zeros cannot hold the results of a semiring whose zero is another number.
+        allowed = ("right", "no room", "refused") if case.semiring else ("right", "no room")
+        assert verdict in allowed, f"{case}: {verdict}: {reason}"
 
 
 @pytest.mark.parametrize("text", ["y(i) = b(i) - A(i,j) * x(j)", "C(i,j) = A(i,j) + B(i,j) + D(i,j)", "d(i) = A(i,i)"])
