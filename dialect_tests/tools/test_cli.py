@@ -69,6 +69,20 @@ def test_emit_every_stage(stage: str) -> None:
     assert run("emit", SPMV, "-f", "A:CSR", "--stage", stage).stdout.strip()
 
 
+def test_emit_shows_what_a_pass_changed() -> None:
+    changed = run("emit", SPMV, "-f", "A:CSR", "--diff", "sparsification").stdout
+    assert any(line.startswith("-") and "linalg.generic" in line for line in changed.splitlines())
+    assert any(line.startswith("+") and "scf.for" in line for line in changed.splitlines())
+    assert "expected a pass of linalg-generalize-named-ops, " in refused("emit", SPMV, "--diff", "no-such-pass")
+
+
+def test_emit_lists_the_passes_and_explains() -> None:
+    kernel = ms.compile(SPMV, A="f64[?,?] CSR", x="f64[?]", out="dense")
+    assert run("emit", SPMV, "-f", "A:CSR", "--stage", "passes").stdout == f"{kernel.passes()}\n"
+    assert run("emit", SPMV, "-f", "A:CSR", "--stage", "explain").stdout == f"{kernel.explain()}\n"
+    assert "'asm', 'passes', 'explain'" in refused("emit", SPMV, "--stage", "object")
+
+
 def test_emit_takes_maps_types_and_shapes() -> None:
     storage = "A:(i, j) -> (i : compressed, j : compressed)"
     text = run("emit", SPMV, "-f", storage, "-t", "A:f32", "-t", "x:f32", "-s", "A=1000x?").stdout
