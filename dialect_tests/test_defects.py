@@ -16,6 +16,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from dialect_tests.conforming import conforming
 from dialect_tests.kernel_cases import check_storage
 from mlir_sparse import pipeline
 from mlir_sparse.pipeline import Pass, Pipeline
@@ -407,3 +408,16 @@ def test_zeros_that_arithmetic_leaves_need_no_room(storage: str) -> None:
     ones = np.ones((4, 4))
     low = np.array([[1.0, -1.0, 0.0, 0.0]]).T @ np.array([[1.0, 1.0, 1.0, 1.0]])
     check("C(i,j) = A(i,k) * B(k,j)", {"A": "CSR", "B": "CSR"}, storage, A=ones, B=low)
+
+
+@pytest.mark.parametrize("shape", [(2, 12), (12, 2), (7, 11), (1, 1), (4, 3)])
+@pytest.mark.parametrize("storage", ["BSR(2, 3)", "DBSR(2, 3)", "CSB(2, 3)", "NV_24"])
+def test_static_shapes_that_blocks_do_not_divide(storage: str, shape: tuple[int, int], tmp_path: Path) -> None:
+    """`bsr_level_size_1.mlir`: a loop over one block becomes a constant. Such kernels are shown, run and saved."""
+    rows, columns = shape
+    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=f"f64[{rows},{columns}] {storage}", x=f"f64[{columns}]")
+    assert "scf.for" in kernel.ir("sparsified")
+    dense, x = conforming(data(rows, columns), storage), np.arange(1.0, columns + 1)
+    kernel.save(tmp_path / "kernel.msk")
+    for one in (kernel, ms.load(tmp_path / "kernel.msk")):
+        np.testing.assert_array_equal(one(ms.tensor(dense, storage), x), dense @ x)

@@ -176,14 +176,16 @@ class Kernel:
             if build is None:
                 inputs = tuple(zip(self.parameters, types, strict=True))
                 output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
-                build = Build.of(KernelSpec(self.spec.assignment, inputs, output).with_output_widths())
+                build = Build.of(
+                    KernelSpec(self.spec.assignment, inputs, output).with_open_blocks().with_output_widths()
+                )
                 build.executable  # noqa: B018 - compiled under the lock, once, and kept only if that succeeds
                 self._builds[types] = build
             return build
 
     @cached_property
     def _declared(self) -> Build:
-        return Build.of(self.spec.with_output_widths())
+        return Build.of(self.spec.with_open_blocks().with_output_widths())
 
     def ir(self, stage: Stage = "linalg") -> str:
         """Returns the kernel's text at a stage: `notation`, `plan`, `linalg`, `sparsified`, `llvm`, `llvmir` or `asm`.

@@ -72,6 +72,17 @@ class KernelSpec:
         coordinates = storage.crd_width or max(32, *(encoding.crd_width or 64 for encoding in found))
         return replace(self, output=replace(self.output, encoding=storage.with_widths(positions, coordinates)))
 
+    def with_open_blocks(self) -> KernelSpec:
+        """Returns the kernel with all extents open where blocks do not divide one, or a single one covers it.
+
+        MLIR makes constants of loops over one block, and cannot lower what is left; of any extents it can.
+        """
+        kinds = (self.output, *(kind for _, kind in self.inputs))
+        if all(_divides(kind) for kind in kinds):
+            return self
+        inputs = tuple((name, replace(kind, shape=(None,) * kind.rank)) for name, kind in self.inputs)
+        return replace(self, inputs=inputs, output=replace(self.output, shape=(None,) * self.output.rank))
+
     def __str__(self) -> str:
         types = ", ".join(f"{name}: {kind}" for name, kind in self.inputs)
         return f"{self.assignment} where {types} -> {self.output}"
@@ -82,3 +93,11 @@ def _with_extents(access: Access, kind: TensorType, extents: Mapping[IndexVar, i
         return extents.get(subscript) if size is None and isinstance(subscript, IndexVar) else size
 
     return replace(kind, shape=tuple(map(known, access.subscripts, kind.shape)))
+
+
+def _divides(kind: TensorType) -> bool:
+    if kind.encoding is None:
+        return True
+    blocks = (kind.encoding.block_of(dim) for dim in range(kind.rank))
+    pairs = zip(kind.shape, blocks, strict=True)
+    return all(size is None or block == 1 or (size > block and size % block == 0) for size, block in pairs)
