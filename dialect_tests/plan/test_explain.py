@@ -166,4 +166,4 @@ def test_operators_are_told_with_their_regions() -> None:
     assert "operators\n  f(a, b) = where(a > b, a, b); left: a; right: nothing\n" in told
     assert "operators" not in explained("C(i,j) = A(i,j) * B(i,j)", None, A=CSR, B=CSR)
     told = ms.compile("y(i) = A(i,j) * x(j)", A=CSR, x=VECTOR, semiring="min_plus").explain()
-    assert "operators\n  plus(a, b) = a + b\n  min, identity greatest\n" in told
+    assert "operators\n  plus(a, b) = a + b\n  min(a, b) = min(a, b), identity greatest\n" in told

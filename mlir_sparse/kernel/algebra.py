@@ -58,7 +58,7 @@ def value_at_zero(node: Expr, zeros: Zeros) -> Number | None:
 
     >>> from mlir_sparse.notation import parse
     >>> value_at_zero(parse("y(i) = cos(a(i)) + 1").value, {"a"})
-    2.0
+    2
     """
     found = _value(node, zeros)
     return found if found is None or (cmath.isfinite(found) and abs(found) <= _SMALL) else None

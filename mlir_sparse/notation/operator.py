@@ -113,7 +113,7 @@ class Monoid:
 
     def __str__(self) -> str:
         identity = self.identity.value if isinstance(self.identity, Extreme) else self.identity
-        return f"{self.operator.name}, identity {identity}"
+        return f"{self.operator}, identity {identity}"
 
 
 def _passing(operator: Operator) -> Operator:
