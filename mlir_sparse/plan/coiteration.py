@@ -30,6 +30,7 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.plan.storage import is_sparse, level_variables
 from mlir_sparse.plan.terms import accesses_of
+from mlir_sparse.plan.wording import listed
 
 __all__ = ["Product", "Walk", "how_walked", "iteration_graph", "lattice", "products", "walks"]
 
@@ -225,13 +226,13 @@ def how_walked(payload: Expr, variable: IndexVar, order: tuple[IndexVar, ...], t
     if not lists:
         return ""
     if counted:
-        return f"counts, with {_listed(lists)} alongside"
+        return f"counts, with {listed(lists)} alongside"
     located = list(_located(payload, variable, types))
-    beside = f", looks up {_listed(located)}" if located else ""
+    beside = f", looks up {listed(located)}" if located else ""
     if len(lists) == 1:
         return f"walks {lists[0]}{beside}"
     verb = "meets" if len(every) == 1 else "merges"
-    return f"{verb} {_listed(lists)}{beside}"
+    return f"{verb} {listed(lists)}{beside}"
 
 
 def _reads(product: Product, variable: IndexVar) -> bool:
@@ -253,7 +254,3 @@ def _located(payload: Expr, variable: IndexVar, types: Types) -> tuple[str, ...]
             if names_it and encoding.is_permutation and spec.type.functions.iteration is Iteration.VALUE:
                 found[f"{access.tensor}.{level}"] = None
     return tuple(found)
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -24,6 +24,7 @@ from mlir_sparse.plan.program import (
     values_read,
 )
 from mlir_sparse.plan.terms import accesses_of
+from mlir_sparse.plan.wording import listed
 
 __all__ = ["explain"]
 
@@ -133,7 +134,7 @@ def _fused(step: Generic, program: Program) -> str:
     if not masks or len(summed) < 2 or any(not mine for mine in own):
         return ""
     factors = " * ".join(map(str, summed))
-    return f"{factors} is summed only where {' and '.join(map(str, masks))} has entries, and never formed elsewhere"
+    return f"{factors} is summed only where {listed(masks)} has entries, and never formed elsewhere"
 
 
 def _sharing(name: str, program: Program) -> list[str]:
@@ -143,13 +144,8 @@ def _sharing(name: str, program: Program) -> list[str]:
     lines = [f"  apart: {note}"] if note else []
     times = sum(values_read(program.steps[n - 1]).count(name) for n in readers)
     if times > 1:
-        lines.append(f"  shared: made once, read {times} times, by step{'s' * (len(readers) > 1)} {_listed(readers)}")
+        lines.append(f"  shared: made once, read {times} times, by step{'s' * (len(readers) > 1)} {listed(readers)}")
     return lines
-
-
-def _listed(numbers: list[int]) -> str:
-    *others, last = map(str, numbers)
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _statement(step: Generic) -> str:

@@ -27,6 +27,7 @@ from mlir_sparse.plan.storage import (
     why_converted,
 )
 from mlir_sparse.plan.terms import accesses_of, replace_accesses
+from mlir_sparse.plan.wording import listed
 
 __all__ = ["LoopChoice", "Nest", "choose_loops"]
 
@@ -109,7 +110,7 @@ def _otherwise(access: Access, best: LoopChoice, found: list[LoopChoice]) -> str
     if not without:
         return f"no order of the loops takes {access.tensor} as it is"
     other = min(without, key=lambda choice: choice.cost)
-    return f"loops {_told(other)} would cost {other.cost:,.0f} by estimate, against {best.cost:,.0f} as it is"
+    return f"loops {_told(other)} would cost {other.cost:,.0f} by estimate, against {best.cost:,.0f} with it"
 
 
 def _order_reason(best: LoopChoice, found: list[LoopChoice]) -> str:
@@ -126,7 +127,7 @@ def _order_reason(best: LoopChoice, found: list[LoopChoice]) -> str:
 def _told(choice: LoopChoice) -> str:
     order = ", ".join(map(str, choice.order))
     names = dict.fromkeys(access.tensor for access, _ in choice.conversions)
-    return f"{order} with {' and '.join(names)} converted" if names else order
+    return f"{order} with {listed(names)} converted" if names else order
 
 
 def _evaluate(nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, TensorType]) -> LoopChoice | None:
