@@ -29,7 +29,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.loops import Nest, choose_loops
 from mlir_sparse.plan.presence import folded
-from mlir_sparse.plan.terms import Term, addends, combine, has_reduction, needs_distribution, rebuild
+from mlir_sparse.plan.terms import Term, accesses_of, addends, combine, has_reduction, needs_distribution, rebuild
 from mlir_sparse.plan.values import Values
 
 __all__ = ["Splitter"]
@@ -163,10 +163,14 @@ class Splitter:
     def _over_entries(self, op: ReduceOp, indices: tuple[IndexVar, ...], body: Expr) -> tuple[Term, ...] | None:
         """Returns a reduction that must see zeros as one of stored entries, and then of a zero where some are missing.
 
-        None for one over dense operands, which sees every element as it is.
+        None for one over dense operands, or over sparse ones by sums of variables, which are read densely:
+        it sees every element as it is.
         """
         sparse = self._values.sparse_names()
         if op is ReduceOp.SUM or not vanishes(body, sparse) or not depends_on(body, sparse):
+            return None
+        subscripts = [s for access in accesses_of(body) if access.tensor in sparse for s in access.subscripts]
+        if not all(isinstance(subscript, IndexVar) for subscript in subscripts):
             return None
         access = body if isinstance(body, Access) else self._materialize(body)
         if access.tensor not in self._values.sparse_names() or not set(indices) <= set(access.indices):
