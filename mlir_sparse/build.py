@@ -205,9 +205,9 @@ def _call_stage(function: lower.Function, program: plan.Program, addresses: Mapp
     if output.encoding is None:
         parameters.append(_parameter(step.target, output, step.loops))
     else:
-        buffers = runtime.Buffers(output.encoding, output.dtype, step.gathers)
-        dtypes = runtime.argument_dtypes(output.encoding, output.dtype, gathers=step.gathers)
-        result = _native.Result.sparse(dtypes)
+        scatters = plan.scattered(step, dict(program.types)) is not None
+        buffers = runtime.Buffers(output.encoding, output.dtype, step.gathers, scatters)
+        result = _native.Result.sparse(buffers.arguments)
     launcher = _native.Launcher(addresses[function.name], parameters, result, len(step.loops))
     return runtime.Call(
         launcher,

@@ -89,3 +89,18 @@ def test_pipelines_of_both_kinds_of_passes_are_told_apart() -> None:
     outcome = run_here("module {}", text, as_text=True)
     assert outcome.module == b"module {\n}\n"
     assert "does not refer" in run_here("module {}", "builtin.module(no-such-pass)").diagnostics
+
+
+@pytest.mark.parametrize("mode", ["assemble", "compute"])
+def test_a_masking_row_is_scattered_and_looked_up(mode: str) -> None:
+    """`where` holds positions plus 1 before the reduction, and nothing after it; no loop merges."""
+    build = compiled("C(i,j) = A(i,j) * (A(i,k) * B(k,j))", "CSR")._declared
+    text = build.compile(pipeline.sparsifier(0, mode), as_text=True).decode()
+    merged = build.compile(pipeline.Pipeline(build.sparsifier.passes[:5]), as_text=True).decode()
+    assert "scf.while" in merged
+    body = text[: text.index("memref.dim") if mode == "assemble" else len(text)]
+    assert "scf.while" not in body
+    places = re.findall(r"(%arg\d+): memref<\?xindex>", text)[-2]
+    looks = [line.strip() for line in text.splitlines() if f"{places}[" in line]
+    assert [line.startswith("memref.store") for line in looks] == [True, False, True]
+    assert looks[2].startswith("memref.store %c0,")

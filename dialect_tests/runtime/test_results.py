@@ -84,6 +84,34 @@ def test_tensors_of_three_dimensions_in_every_order_of_levels(text: str, out: st
     compared(text, out, operands, stored)
 
 
+MASKS = (
+    "C(i,j) = M(i,j) * (A(i,k) * B(k,j))",
+    "C(i,j) = A(i,k) * M(i,j) * B(k,j) * x(j)",
+    "C(i,j) = M(i,j) * A(i,k) * B(k,l) * B(l,j)",
+)
+
+
+@pytest.mark.parametrize("out", ["CSR", "DCSR", "COO"])
+@pytest.mark.parametrize("text", MASKS)
+@pytest.mark.parametrize("stored", ["CSR", "DCSR", "COO"])
+def test_masked_products_look_rows_of_the_mask_up(text: str, stored: str, out: str) -> None:
+    operands = {name: scattered((9, 9), seed, 0.4) for seed, name in enumerate("MAB")} | {"x": np.arange(9.0)}
+    operands = {name: value for name, value in operands.items() if f"{name}(" in text}
+    compared(text, out, operands, {name: stored for name in operands if name != "x"})
+
+
+def test_triangles_are_counted() -> None:
+    """A grid whose squares have one diagonal each has two triangles a square."""
+    side = 15
+    number = np.arange(side * side).reshape(side, side)
+    edges = [(number[1:], number[:-1]), (number[:, 1:], number[:, :-1]), (number[1:, 1:], number[:-1, :-1])]
+    lower = np.concatenate([np.stack([high.ravel(), low.ravel()]) for high, low in edges], axis=1)
+    graph = ms.tensor((lower, np.ones(lower.shape[1])), "CSR", shape=(side * side, side * side))
+    kernel = ms.compile("C(i,j) = L(i,j) * (L(i,k) * L(k,j))", L=graph)
+    assert "scattered: the entries of L(i,j) along j" in kernel.explain()
+    assert kernel(graph).storage.values.sum() == 2 * (side - 1) ** 2
+
+
 def test_sparse_vectors() -> None:
     operands = {"A": scattered((9, 9), 1), "x": scattered((9,), 2, 0.5)}
     vector = "(i) -> (i : compressed)"

@@ -15,7 +15,7 @@ from mlir_sparse.lower.payload import Arguments, emit_payload
 from mlir_sparse.lower.regions import emit_entries
 from mlir_sparse.lower.types import element_type, indexing_map, iterator_types, tensor_type
 from mlir_sparse.notation import Access, Apply, Monoid, ReduceOp, Subscript, walk
-from mlir_sparse.plan import Generic, Meeting, Program
+from mlir_sparse.plan import Generic, Meeting, Program, scattered
 
 __all__ = ["Function", "LoweredProgram", "functions_of", "lower"]
 
@@ -93,6 +93,8 @@ def _build(function: Function, program: Program) -> None:
     inputs = types if output.encoding is not None else [*types, result]
     op = func.FuncOp(function.name, ir.FunctionType.get(inputs, [result]))
     op.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+    if scattered(step, dict(program.types)) is not None:
+        op.attributes["scatters"] = ir.UnitAttr.get()
     block = op.add_entry_block()
     with ir.InsertionPoint(block):
         arguments = list(block.arguments)

@@ -16,6 +16,7 @@ from mlir_sparse.plan.program import (
     Step,
 )
 from mlir_sparse.plan.regions import Regions, is_native, regions_of
+from mlir_sparse.plan.scatter import scattered
 
 __all__ = [
     "Conversion",
@@ -35,4 +36,5 @@ __all__ = [
     "most_entries",
     "plan",
     "regions_of",
+    "scattered",
 ]

@@ -23,6 +23,7 @@ from mlir_sparse.plan.program import (
     combining_name,
     values_read,
 )
+from mlir_sparse.plan.scatter import scattered
 from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.plan.wording import listed
 
@@ -107,6 +108,11 @@ def _nest(step: Generic, program: Program) -> list[str]:
     lines.append(f"  cost: {asymptotic_cost(step.loops, step.payload, types)}, {steps:,.0f} steps by estimate")
     fused = _fused(step, program)
     lines += [f"  fused: {fused}"] if fused else []
+    row = scattered(step, types)
+    if row is not None:
+        lines.append(
+            f"  scattered: the entries of {row} along {row.subscripts[-1]}, once; each of the others looks there"
+        )
     return [*lines, f"  into {step.result}: {_named(program.type_of(step.result))}{_gathered(step, program)}"]
 
 

@@ -16,6 +16,7 @@ from itertools import islice, permutations
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.notation import Access, Expr, IndexVar
 from mlir_sparse.plan.cost import conversion_cost, entries, nest_cost
+from mlir_sparse.plan.scatter import scattered_in
 from mlir_sparse.plan.storage import (
     is_sparse,
     level_variables,
@@ -37,6 +38,8 @@ _MOST_ORDERS = 5040
 _STRIDED = 0.05
 # A result row gathered in a workspace against one appended as it comes.
 _WORKSPACE = 1.5
+# The same where a mask leaves few entries, and its row is looked up.
+_SCATTERED = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,7 @@ def _evaluate(nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, Tenso
         * (1 + _STRIDED * _strided(nest, payload, order, after))
     )
     if nest.sparse and not _injective(nest, order):
-        cost *= _WORKSPACE
+        cost *= _SCATTERED if scattered_in(order, nest.reductions, payload, after) is not None else _WORKSPACE
     cost += output_cost + sum(conversion_cost(types[access.tensor]) for access in conversions)
     in_order = all(_is_permutation(after[access.tensor]) for access in accesses_of(payload))
     return LoopChoice(order, tuple(conversions.items()), storage, in_order, cost)

@@ -6,7 +6,7 @@ from mlir_sparse.runtime.calls import Call, SparseCall
 from mlir_sparse.runtime.executable import Convert, Executable, Extent, Pick, Position, Stage, View
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
 from mlir_sparse.runtime.recompute import assemble, compute
-from mlir_sparse.runtime.results import Buffers, argument_dtypes
+from mlir_sparse.runtime.results import Buffers
 
 __all__ = [
     "Buffers",
@@ -21,7 +21,6 @@ __all__ = [
     "SparseCall",
     "Stage",
     "View",
-    "argument_dtypes",
     "assemble",
     "assembly",
     "compute",

@@ -24,6 +24,9 @@ __all__ = ["Call", "SparseCall", "Value", "compute_into", "empty", "lay_out", "r
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
 
+# Below it no look at the memory available is worth its time.
+_SMALL = 1 << 26
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -146,7 +149,7 @@ def _check_positions(encoding: Encoding, entries: int) -> None:
 
 def _check_coordinates(encoding: Encoding, level_sizes: Sequence[int]) -> None:
     # Compiled code cuts coordinates off at their width, so that only the axis tells what they were.
-    if encoding.crd_width in (0, 64):
+    if encoding.crd_width in (0, 64) or max(level_sizes) <= 1 << (encoding.crd_width - 1):
         return
     for kind, size in zip(encoding.level_types, level_sizes, strict=True):
         if kind.has_coordinates and size:
@@ -157,8 +160,9 @@ def _check_room(buffers: Buffers, sizes: Sequence[int], shape: tuple[int, ...]) 
     """Refuses results whose positions and workspace, which are allocated whole, are more than there is."""
     encoding = buffers.encoding
     positions = (math.prod(sizes[: buffers.depth]) + 1) * (encoding.pos_width or 64) // 8
-    workspace = sizes[-1] * (buffers.dtype.itemsize + 1) if buffers.gathers else 0
-    check_fits(positions + workspace, f"the loops over a result of shape {shape} in {encoding.map_text()}")
+    workspace = sizes[-1] * ((buffers.dtype.itemsize + 1) * buffers.gathers + 8 * buffers.scatters)
+    if positions + workspace > _SMALL:
+        check_fits(positions + workspace, f"the loops over a result of shape {shape} in {encoding.map_text()}")
 
 
 class SparseCall:

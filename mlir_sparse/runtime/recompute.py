@@ -17,7 +17,7 @@ from mlir_sparse.encoding import Encoding, LevelFormat
 from mlir_sparse.errors import StorageError
 from mlir_sparse.runtime.calls import Call, Value, compute_into
 from mlir_sparse.runtime.executable import Convert, Executable, run_stage
-from mlir_sparse.tensor import LevelStorage, SparseTensor
+from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
 
 __all__ = ["Structures", "assemble", "compute"]
 
@@ -57,7 +57,7 @@ def assemble(executable: Executable, program: str, inputs: Mapping[str, Value], 
             continue
         operand = values[stage.operand] if isinstance(stage, Convert) else None
         if isinstance(stage, Convert) and isinstance(operand, SparseTensor) and _keeps_entries(made.encoding):
-            known.places[stage.result] = _places(operand, made.encoding)
+            known.places[stage.result] = _places(operand, stage, made.encoding)
         if stage.result != executable.result:
             known.tensors[stage.result] = made
     result = values[executable.result]
@@ -100,7 +100,7 @@ def compute(
             _call(twin, values, extents, structure)
             values[stage.result] = structure
         elif isinstance(stage, Convert) and stage.result in known.places and structure is not None:
-            _move(values[stage.operand], known.places[stage.result], structure)
+            _move(values[stage.operand], known.places[stage.result], stage, structure)
             values[stage.result] = structure
         elif isinstance(stage, Convert) and last and isinstance(values[stage.operand], np.ndarray):
             _sample(values[stage.operand], stage, out)
@@ -119,19 +119,22 @@ def _keeps_entries(encoding: Encoding) -> bool:
     return LevelFormat.STRUCTURED not in formats and encoding.explicit_val is None
 
 
-def _places(operand: SparseTensor, encoding: Encoding) -> Array:
+def _places(operand: SparseTensor, stage: Convert, encoding: Encoding) -> Array:
     """Returns which entry of a tensor each entry of its conversion is, from 1; 0 for padding."""
-    converted = _numbered(operand).convert(encoding)
-    return converted.storage.values
+    numbered = _numbered(operand)
+    if stage.drop_zeros:
+        numbered.storage.values[operand.storage.values == 0] = 0
+        numbered = tensor(numbered, encoding, drop_zeros=True)
+    return numbered.convert(encoding).storage.values
 
 
-def _numbered(tensor: SparseTensor) -> SparseTensor:
+def _numbered(source: SparseTensor) -> SparseTensor:
     """Returns a tensor of the same structure, its values 1, 2, 3 and so on in the order of storage."""
-    *structure, values = tensor.storage.buffers()
-    encoding = replace(tensor.encoding, explicit_val=None)
+    *structure, values = source.storage.buffers()
+    encoding = replace(source.encoding, explicit_val=None)
     buffers = (*structure, np.arange(1, len(values) + 1, dtype=np.int64))
-    storage = LevelStorage.from_buffers(encoding, tensor.storage.level_sizes, buffers)
-    return SparseTensor._trusted(encoding, tensor.shape, storage)
+    storage = LevelStorage.from_buffers(encoding, source.storage.level_sizes, buffers)
+    return SparseTensor._trusted(encoding, source.shape, storage)
 
 
 def _call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor) -> None:
@@ -145,13 +148,13 @@ def _call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int], 
         target[...] = results
 
 
-def _move(operand: Value, places: Array, out: SparseTensor) -> None:
+def _move(operand: Value, places: Array, stage: Convert, out: SparseTensor) -> None:
     assert isinstance(operand, SparseTensor)
     target, source = out.storage.values, operand.storage.values
-    if len(places) != len(target) or not len(source):
-        target[...] = 0
-        return
-    target[...] = np.where(places > 0, source[places - 1], source.dtype.type(0))
+    padded = np.concatenate([np.zeros(1, source.dtype), source])
+    target[...] = padded[places]
+    if stage.drop_zeros and (entries := int(np.count_nonzero(source))) != np.count_nonzero(target):
+        raise _lost(stage, int(entries))
 
 
 def _sample(dense: Value, stage: Convert, out: SparseTensor) -> None:
@@ -162,12 +165,16 @@ def _sample(dense: Value, stage: Convert, out: SparseTensor) -> None:
     missing = np.asarray(stage.missing, dense.dtype)
     entries = np.count_nonzero(dense != missing)
     if np.count_nonzero(found != missing) != entries:
-        raise StorageError(
-            f"expected entries of {stage.result} at all {entries} places that have a value, but got a structure "
-            f"without some of them: assemble it from operands like these"
-        )
+        raise _lost(stage, int(entries))
     out.storage.values[...] = 0
     out.storage.values[numbers - 1] = found
+
+
+def _lost(stage: Convert, entries: int) -> StorageError:
+    return StorageError(
+        f"expected entries of {stage.result} at all {entries} places that have a value, but got a structure "
+        f"without some of them: assemble it from operands like these"
+    )
 
 
 def _copy(result: SparseTensor, out: SparseTensor) -> None:

@@ -22,19 +22,13 @@ from mlir_sparse.errors import TooLargeError
 from mlir_sparse.runtime.abi import buffer_dtypes
 from mlir_sparse.tensor.memory import available_bytes, in_units
 
-__all__ = ["Buffers", "argument_dtypes", "assemble", "compute"]
+__all__ = ["Buffers", "assemble", "compute"]
 
 Array = np.ndarray[Any, Any]
 
 # Below it no look at the memory available is worth its time.
 _SMALL = 1 << 26
 _WORD = 64
-
-
-def argument_dtypes(encoding: Encoding, dtype: DType, *, gathers: bool) -> list[np.dtype[Any]]:
-    """Returns the dtype of each array that a function with a sparse result fills: buffers, workspace, control."""
-    words = [dtype.numpy, *[np.dtype(np.int64)] * 3] if gathers else []
-    return [*buffer_dtypes(encoding, dtype), *words, np.dtype(np.int64)]
 
 
 @dataclass(frozen=True)
@@ -45,11 +39,21 @@ class Buffers:
         encoding: dense levels, then compressed ones, or coordinates as a list.
         dtype: the element type.
         gathers: whether rows are gathered in a workspace.
+        scatters: whether a row of an operand is scattered.
     """
 
     encoding: Encoding
     dtype: DType
     gathers: bool
+    scatters: bool
+
+    @property
+    def arguments(self) -> list[np.dtype[Any]]:
+        """Returns the dtype of each array that the function fills: buffers, workspace, control."""
+        words = np.dtype(np.int64)
+        workspace = [self.dtype.numpy, words, words, words] if self.gathers else []
+        places = [words] if self.scatters else []
+        return [*buffer_dtypes(self.encoding, self.dtype), *workspace, *places, words]
 
     @cached_property
     def order(self) -> tuple[int, ...]:
@@ -109,15 +113,15 @@ class Buffers:
         return list(zip(buffer_dtypes(self.encoding, self.dtype), holds_positions, strict=True))
 
     def workspace(self, sizes: Sequence[int]) -> list[Array]:
-        """Returns an empty workspace for a row: values, and a tree of bits over them."""
-        if not self.gathers:
-            return []
-        found = [_native.reserve(sizes[-1], self.dtype.numpy, zeroed=True)]
+        """Returns the workspace of a row, all 0: values, a tree of bits over them, places of a scattered row."""
+        lengths = [(sizes[-1], self.dtype.numpy)] if self.gathers else []
         words = sizes[-1]
-        for _ in range(3):
+        for _ in range(3 if self.gathers else 0):
             words = -(-words // _WORD)
-            found.append(_native.reserve(words, np.dtype(np.int64), zeroed=True))
-        return found
+            lengths.append((words, np.dtype(np.int64)))
+        if self.scatters:
+            lengths.append((sizes[-1], np.dtype(np.int64)))
+        return [_native.reserve(length, dtype, zeroed=True) for length, dtype in lengths]
 
 
 def _control(sizes: Sequence[int], rooms: Sequence[int], limit: int = 0) -> Array:

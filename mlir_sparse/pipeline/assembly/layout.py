@@ -3,7 +3,8 @@
 They follow the operands, in the order of the calling convention: for each level a
 memref of positions and one of coordinates where it has them, one for all levels of
 an array of structures; then a memref of values. A workspace for rows follows where
-the loops need one: values, and three memrefs of bits. The last argument is the
+the loops need one: values, and three memrefs of bits; and one of places, where a row of
+an operand is scattered. The last argument is the
 control: for each level what its buffers have room for, its size, and how many
 entries it has, before the call and after; then a number that is not 0 once the loops
 left a structure that was given; then how many entries are of use at most.
@@ -32,6 +33,7 @@ class Result:
         interleaved: whether coordinates are an array of structures.
         values: the memref of values.
         workspace: values of a row, then a bit for each, for each word of bits, and for each word of those; or empty.
+        places: where a scattered row has its entries; None where none is.
         control: the last argument.
         room: what the buffers of each level have room for.
         sizes: the size of each level.
@@ -45,6 +47,7 @@ class Result:
     interleaved: bool
     values: Any
     workspace: tuple[Any, ...]
+    places: Any | None
     control: Any
     room: tuple[Any, ...]
     sizes: tuple[Any, ...]
@@ -65,13 +68,14 @@ class Result:
         return code.constant(3 * self.rank)
 
 
-def append_arguments(block: Any, kind: Any, *, gathers: bool) -> Result:
+def append_arguments(block: Any, kind: Any, *, gathers: bool, scatters: bool) -> Result:
     """Adds the arguments of a sparse result to a function.
 
     Args:
         block: the body, at whose start the insertion point is.
         kind: the result as the loops insert into it: a tensor type whose dimensions are its levels.
         gathers: whether rows are gathered in a workspace.
+        scatters: whether a row of an operand is scattered.
 
     Raises:
         ValueError: for levels that nothing can be appended to.
@@ -101,6 +105,7 @@ def append_arguments(block: Any, kind: Any, *, gathers: bool) -> Result:
     values = argument(kind.element_type)
     words = [code.word_type()] * 3
     workspace = tuple(argument(element) for element in ([kind.element_type, *words] if gathers else []))
+    places = argument(code.index_type()) if scatters else None
     control = argument(code.index_type())
     rank = len(formats)
     room, sizes = (
@@ -108,7 +113,7 @@ def append_arguments(block: Any, kind: Any, *, gathers: bool) -> Result:
     )
     limit = code.load(control, code.constant(3 * rank + 1))
     tables = (tuple(positions), tuple(coordinates))
-    return Result(depth, rank, *tables, not apart, values, workspace, control, room, sizes, limit)
+    return Result(depth, rank, *tables, not apart, values, workspace, places, control, room, sizes, limit)
 
 
 def _formats(encoding: Any) -> list[str]:

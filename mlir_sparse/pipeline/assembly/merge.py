@@ -16,6 +16,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.assembly.trace_back import conjuncts, is_comparison, maker, merges
 
 __all__ = ["arrange_merges"]
 
@@ -28,7 +29,7 @@ _CHEAP = frozenset(
         *("select", "constant", "index_cast", "index_castui"),
     )
 ) | frozenset(f"complex.{name}" for name in ("add", "sub", "mul", "neg", "create", "re", "im", "constant", "conj"))
-_MOST_OPERATIONS = 40
+_MOST_OPERATIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def arrange_merges(function: Any) -> list[tuple[Any, Any]]:
         the insertions that happen only sometimes, each with its condition.
     """
     found: list[tuple[Any, Any]] = []
-    for loop in list(_merges(function)):
+    for loop in merges(function):
         body = loop.regions[1].blocks[0]
         ends = [op.operation for op in body.operations if op.operation.name == "scf.if"]
         if len(ends) != 1 or not list(ends[0].regions[1].blocks):
@@ -64,19 +65,6 @@ def arrange_merges(function: Any) -> list[tuple[Any, Any]]:
             found += _without_branches(nested[0], loop)
         _move_together(loop, ends[0])
     return found
-
-
-def _merges(function: Any) -> Iterator[Any]:
-    ir = bindings().ir
-    loops: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        if op.name == "scf.while" and "Emitted from" in op.attributes:
-            loops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
-    yield from loops
 
 
 # -- choices instead of branches ------------------------------------------------------------------------------------
@@ -120,7 +108,7 @@ def _read_safely(loop: Any) -> list[Any]:
     """Returns the positions that the loop's condition has found inside their segments."""
     *_, condition = loop.regions[0].blocks[0].operations
     holds, *passed = condition.operation.operands
-    checked = [op.operands[0] for op in _conjuncts(holds) if _is_comparison(op, "ult")]
+    checked = [op.operands[0] for op in conjuncts(holds) if is_comparison(op, "ult")]
     arguments = loop.regions[1].blocks[0].arguments
     return [arguments[at] for at, value in enumerate(passed) if value in checked]
 
@@ -187,28 +175,28 @@ def _leaves(op: Any) -> list[Any]:
     """Returns the coordinates that nested branches ask for one by one."""
     found = []
     for below in (op, *(o for o in _all_operations(op) if o.name == "scf.if")):
-        terms = _conjuncts(below.operands[0])
-        if len(terms) == 1 and _is_comparison(terms[0], "eq"):
+        terms = conjuncts(below.operands[0])
+        if len(terms) == 1 and is_comparison(terms[0], "eq"):
             found.append(terms[0].operands[0])
     return found
 
 
 def _is_least(condition: Any, every: Collection[Any]) -> bool:
     """Returns whether a condition must hold once those before it failed: the least coordinate is one of them all."""
-    terms = _conjuncts(condition)
-    if len(terms) != 1 or not _is_comparison(terms[0], "eq"):
+    terms = conjuncts(condition)
+    if len(terms) != 1 or not is_comparison(terms[0], "eq"):
         return False
     return all(leaf in every for leaf in _least_of(terms[0].operands[1]))
 
 
 def _least_of(value: Any) -> list[Any]:
     """Returns the values that a chain of selections takes the least of."""
-    op = _maker(value)
+    op = maker(value)
     if op is None or op.name != "arith.select":
         return [value]
     less, left, right = op.operands
-    comparison = _maker(less)
-    if comparison is None or not _is_comparison(comparison, "ult") or list(comparison.operands) != [left, right]:
+    comparison = maker(less)
+    if comparison is None or not is_comparison(comparison, "ult") or list(comparison.operands) != [left, right]:
         return [value]
     return [*_least_of(left), *_least_of(right)]
 
@@ -221,7 +209,7 @@ def _move_together(loop: Any, op: Any) -> None:
     ir = bindings().ir
     *_, end = loop.regions[1].blocks[0].operations
     end = end.operation
-    met = [list(term.operands) for term in _conjuncts(op.operands[0]) if _is_comparison(term, "eq")]
+    met = [list(term.operands) for term in conjuncts(op.operands[0]) if is_comparison(term, "eq")]
     steps = {at: step for at, value in enumerate(end.operands) if (step := _step(value, met)) is not None}
     if len(steps) < 2 or len(steps) != len(met):
         return
@@ -245,32 +233,10 @@ def _move_together(loop: Any, op: Any) -> None:
 
 def _step(value: Any, met: Collection[list[Any]]) -> tuple[Any, Any] | None:
     """Returns where an operand goes if it meets the others, and where in general; None for any other value."""
-    op = _maker(value)
+    op = maker(value)
     if op is None or op.name != "arith.select":
         return None
-    comparison = _maker(op.operands[0])
-    if comparison is None or not _is_comparison(comparison, "eq") or list(comparison.operands) not in met:
+    comparison = maker(op.operands[0])
+    if comparison is None or not is_comparison(comparison, "eq") or list(comparison.operands) not in met:
         return None
     return op.operands[1], value
-
-
-def _maker(value: Any) -> Any | None:
-    """Returns the operation that a value is a result of; None for the argument of a block."""
-    ir = bindings().ir
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
-
-
-def _is_comparison(op: Any, predicate: str) -> bool:
-    if op.name != "arith.cmpi":
-        return False
-    return bool(bindings().ir.IntegerAttr(op.attributes["predicate"]).value == code.PREDICATES[predicate])
-
-
-def _conjuncts(value: Any) -> list[Any]:
-    """Returns the operations whose truth, all together, is a condition."""
-    op = _maker(value)
-    if op is None:
-        return []
-    if op.name == "arith.andi":
-        return [term for operand in op.operands for term in _conjuncts(operand)]
-    return [op]

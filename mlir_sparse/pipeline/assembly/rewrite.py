@@ -10,12 +10,15 @@ from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.assembly.chain import Carrier, Chain, find_chain
 from mlir_sparse.pipeline.assembly.layout import append_arguments
 from mlir_sparse.pipeline.assembly.merge import arrange_merges
+from mlir_sparse.pipeline.assembly.scatter import scatter_rows
 from mlir_sparse.pipeline.assembly.workspace import Workspace
 from mlir_sparse.pipeline.assembly.writer import Computing, Laying, Writer
 
 __all__ = ["MODES", "assemble_sparse_results"]
 
 # What a function does with its result: lays it out, or computes values into a structure that is given.
+# Says of a function that it has room to scatter a row of an operand.
+SCATTERS = "scatters"
 MODES: Mapping[str, type[Writer]] = {"assemble": Laying, "compute": Computing}
 
 
@@ -56,15 +59,21 @@ def _own_buffers(function: Any) -> None:
 
 def _rewrite(function: Any, mode: type[Writer]) -> None:
     ir = bindings().ir
-    sometimes = arrange_merges(function)
     chain = find_chain(function)
     assert chain is not None
     block = function.regions[0].blocks[0]
-    closes = _closes(chain)
     with ir.InsertionPoint.at_block_begin(block):
         kind = ir.RankedTensorType(chain.start.type)
-        result = append_arguments(block, kind, gathers=bool(chain.expands))
+        scatters = SCATTERS in function.attributes
+        result = append_arguments(block, kind, gathers=bool(chain.expands), scatters=scatters)
         writer = mode(result)
+    if result.places is not None:
+        scatter_rows(function, result.places)
+        del function.attributes[SCATTERS]
+    sometimes = arrange_merges(function)
+    chain = find_chain(function)
+    assert chain is not None
+    closes = _closes(chain)
     for op in chain.sizes:
         _replace_size(op, result.sizes)
     start = chain.start.owner
