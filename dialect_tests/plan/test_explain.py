@@ -90,9 +90,9 @@ def test_iteration_graphs(text: str, types: dict[str, str], graph: str) -> None:
             "for k (reduction) in A.1[compressed] & B.0[dense]: walks A.1, looks up B.0",
         ),
         (
-            "C(i,j) = A(i,j) + B(i,j) + D(i,j)",
-            {"A": CSR, "B": CSR, "D": CSR},
-            "for j (parallel) in A.1[compressed] | B.1[compressed] | D.1[compressed]: merges A.1, B.1 and D.1",
+            "y(i) = (A(i,j) + B(i,j) + D(i,j)) * x(j)",
+            {"A": CSR, "B": CSR, "D": CSR, "x": "f64[?]"},
+            "for j (reduction) in A.1[compressed] | B.1[compressed] | D.1[compressed]: merges A.1, B.1 and D.1",
         ),
         (
             "C(i,j) = (A(i,j) + B(i,j)) * D(i,j)",
