@@ -8,12 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 import mlir_sparse as ms
 from dialect_tests.entries_oracle import Entries, Meaning, Regions, entries_of, evaluate
 from mlir_sparse.notation import Apply, Assignment, AssignOp, Binary, BinaryOp, Expr, parse
 
-__all__ = ["MASKED", "OPERATED", "SEMIRINGS", "TEXTS", "Case", "compare", "operator_case", "semiring_case"]
+__all__ = [
+    "MASKED",
+    "OPERATED",
+    "SEMIRINGS",
+    "TEXTS",
+    "Case",
+    "cases",
+    "compare",
+    "operator_case",
+    "run",
+    "semiring_case",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -68,6 +80,7 @@ OPERATED = (
     "C(i,j) = f(A(i,j), B(i,k) * D(k,j))",
     "C(i,j) = f(A(i,j), B(i,j)) + D(i,j)",
     "y(i) = f(A(i,j), x(j))",
+    "y(j) = f(A(i,j), B(i,j))",
     "y(i) = m(j : A(i,j))",
     "y(j) = m(i : A(i,j))",
     "y(i) = m(j : f(A(i,j), x(j)))",
@@ -210,10 +223,10 @@ def semiring_case(rng: random.Random, texts: tuple[str, ...] = TEXTS, name: str 
     return _case(text, assignment, tensors, {}, name, meaning, result, rng)
 
 
-def operator_case(rng: random.Random, texts: tuple[str, ...] = OPERATED) -> Case:
+def operator_case(rng: random.Random, texts: tuple[str, ...] = OPERATED, name: str | None = None) -> Case:
     """Draws a kernel with operators and a monoid."""
     text = rng.choice(texts)
-    f, g = rng.choice(list(_BINARY)), rng.choice(list(_BINARY))
+    f, g = name or rng.choice(list(_BINARY)), rng.choice(list(_BINARY))
     u, m = rng.choice(list(_UNARY)), rng.choice(list(_MONOIDS))
     regions = {"f": _BINARY[f][1], "g": _BINARY[g][1], "u": _UNARY[u][1]}
     known: dict[str, Any] = {
@@ -248,6 +261,12 @@ def _case(
     return Case(text, {**tensors, **known}, name, out, wanted, meaning.zero)
 
 
+def cases() -> st.SearchStrategy[Case]:
+    """Draws kernels on stored entries of every kind."""
+    kinds = [semiring_case, lambda rng: semiring_case(rng, MASKED), operator_case]
+    return st.builds(lambda kind, number: kind(random.Random(number)), st.sampled_from(kinds), st.integers(0, 2**32))
+
+
 def compare(case: Case) -> bool:
     """Compares what a kernel gives with what it should.
 
@@ -255,12 +274,21 @@ def compare(case: Case) -> bool:
         whether it ran; False where it is refused by name.
     """
     try:
-        got = ms.evaluate(case.text, semiring=case.semiring, out=case.out, tensors=case.operands)
+        run(case)
     except ms.UnsupportedError:
         return False
+    return True
+
+
+def run(case: Case) -> None:
+    """Evaluates a case and compares with NumPy.
+
+    Raises:
+        UnsupportedError: for a case that is refused by name.
+    """
+    got = ms.evaluate(case.text, semiring=case.semiring, out=case.out, tensors=case.operands)
     if isinstance(got, ms.SparseTensor):
         values, present = entries_of(got)
         got = np.where(present, values, np.asarray(case.zero).astype(values.dtype))
     assert got.dtype == case.wanted.values.dtype, str(case)
     np.testing.assert_allclose(got, case.wanted.values, rtol=1e-12, err_msg=str(case))
-    return True

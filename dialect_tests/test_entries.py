@@ -37,6 +37,15 @@ def test_operators(seed: int) -> None:
     assert sum(ran) >= 2
 
 
+@pytest.mark.parametrize("name", ["without", "leaning", "either"])
+def test_operators_without_a_result_somewhere(name: str) -> None:
+    """Accumulations of what has no result where both operands, or one, have entries: the compiler dies of them."""
+    texts = ("y(i) = f(A(i,j), x(j))", "y(j) = f(A(i,j), B(i,j))", "C(i,j) = f(A(i,j), x(j))")
+    rng = random.Random(name)
+    for text in texts:
+        compare(operator_case(rng, (text,), name))
+
+
 @pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "BSR(2, 2)"])
 @pytest.mark.parametrize("out", ["dense", "CSR"])
 def test_select(storage: str, out: str) -> None:

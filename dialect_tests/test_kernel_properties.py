@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mlir_sparse as ms
-from dialect_tests import oracle
+from dialect_tests import entries_cases, oracle
 from dialect_tests.comprehend import test_programs as programs
 from dialect_tests.entries_oracle import entries_of
 from dialect_tests.kernel_cases import check_storage
@@ -96,10 +96,11 @@ STRATEGIES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "foreign storage": foreign_cases,
     "expressions": unusual_cases,
     "comprehensions": programs.cases,
+    "entries": entries_cases.cases,
 }
 
 
-def run(case: StoredCase | programs.Case) -> None:
+def run(case: StoredCase | programs.Case | entries_cases.Case) -> None:
     """Evaluates a case and compares with the oracle.
 
     Raises:
@@ -107,6 +108,9 @@ def run(case: StoredCase | programs.Case) -> None:
     """
     if isinstance(case, programs.Case):
         programs.run(case)
+        return
+    if isinstance(case, entries_cases.Case):
+        entries_cases.run(case)
         return
     kernel = case.kernel
     tensors: dict[str, Any] = dict(kernel.tensors)

@@ -81,8 +81,11 @@ class Bodies:
                 return replace(node, arguments=(mask, body))
             case Apply(_, arguments):
                 return self._left_out(replace(node, arguments=tuple(map(self._masked, arguments))))
-            case Fold(_, _, body):
-                return replace(node, body=self._masked(body))
+            case Fold(monoid, indices, body):
+                inner = self._masked(body)
+                if isinstance(inner, Fold) and inner.monoid == monoid:
+                    return replace(inner, indices=(*indices, *inner.indices))
+                return replace(node, body=inner)
             case _:
                 return node
 
@@ -187,6 +190,23 @@ class Bodies:
         whole = None not in (node.operator.overlap, node.operator.left, node.operator.right)
         unites = None not in (parent.overlap, parent.left, parent.right)
         return node if whole and (parent.intersects or unites) else self._value(node)
+
+    def is_ragged(self, node: Expr) -> bool:
+        """Returns whether an operator on two sparse operands has no result in one of the places that it is asked for.
+
+        It may have one where either is missing, but not where both are, or have operands over unlike variables.
+        """
+        return any(
+            isinstance(below, Apply)
+            and not below.operator.intersects
+            and len(below.arguments) == 2
+            and all(map(self.is_partial, below.arguments))
+            and (
+                None in (below.operator.overlap, below.operator.left, below.operator.right)
+                or len({frozenset(free_indices(argument)) for argument in below.arguments}) == 2
+            )
+            for below in walk(node)
+        )
 
     def met(self, node: Expr) -> set[IndexVar]:
         """Returns the variables that run over sparse operands."""

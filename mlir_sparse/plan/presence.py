@@ -129,7 +129,7 @@ class Presence:
         if mask is not None and not self._bodies.is_partial(without(node)[1]):
             return self._by_way_of_dense(result, variables, node, encoding)
         body = self._bodies.payload(body)
-        if indices and isinstance(body, Apply) and body.operator == SELECT:
+        if indices and ((isinstance(body, Apply) and body.operator == SELECT) or self._bodies.is_ragged(body)):
             body = self.value(body)  # what is selected while it is reduced would be inserted where nothing is
         if not self._inserts(body, variables):
             return self._by_way_of_dense(
@@ -219,6 +219,8 @@ class Presence:
         self, target: Access, indices: tuple[IndexVar, ...], body: Expr, monoid: Monoid | None, meeting: Meeting
     ) -> None:
         """Emits one loop nest into a dense value."""
+        if self._bodies.is_ragged(body):
+            body = self.value(body)  # the sparsifier inserts such entries, but accumulates none
         body = _chosen(body, monoid, self._values.type_of(target.tensor).dtype)
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
         choice = self._choice(Nest(variables, indices, body, None, False))
