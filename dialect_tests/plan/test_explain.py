@@ -55,6 +55,15 @@ def test_costs(text: str, types: dict[str, str], out: str | None, costs: list[st
     assert [cost.rpartition("), ")[0] + ")" for cost in lines_with(told, "cost: ")] == costs
 
 
+def test_a_row_that_is_scattered_is_looked_up() -> None:
+    """Masked SpGEMM: the mask is walked once, the products as without it."""
+    told = explained("C(i,j) = M(i,j) * (A(i,k) * B(k,j))", "CSR", M=CSR, A=CSR, B=CSR)
+    (cost,) = lines_with(told, "cost: ")
+    assert cost.startswith("O(nse(M) + i + nse(A) + sum over A(i,k) of nse(B(k,:))), ")
+    assert "for j (parallel) in M.1[compressed] & B.1[compressed]: walks B.1, looks up M.1" in told
+    assert "scattered: the entries of M(i,j) along j" in told
+
+
 def test_the_cost_is_that_of_the_loops_run() -> None:
     """SDDMM visits each entry of S and, at each, k products: counted by a kernel that counts its own steps."""
     told = explained("C(i,j) = S(i,j) * A(i,k) * B(k,j)", S="f64[7,9] CSR", A="f64[7,5]", B="f64[5,9]")

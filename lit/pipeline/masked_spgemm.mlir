@@ -1,22 +1,22 @@
-// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "C(i,j) = L(i,j) * (L(i,k) * L(k,j))" -f L:CSR -f C:CSR --stage sparsified | FileCheck %s
+// RUN: mlir-sparse emit "C(i,j) = L(i,j) * (L(i,k) * L(k,j))" -f L:CSR -f C:CSR --stage sparsified | FileCheck %s
 
-// Triangle counting: at each entry of L a row meets a column, and the sum is stored if they met. There is no workspace:
-// no element of the product exists where L has no entry.
+// Triangle counting: a row of the mask is laid out, so that each product finds in one step whether the mask has an
+// entry there. Products that meet none are neither computed nor stored; at the end of the row the mask is taken away.
 
 // CHECK-NOT: memref.alloc
 // CHECK-LABEL: func.func @kernel(
-// CHECK: scf.for %[[ROW:[a-z0-9_]+]] = %c0 to
-// CHECK: %[[BEGIN:[a-z0-9_]+]] = memref.load %{{.+}}[%[[ROW]]]
-// CHECK: %[[END:[a-z0-9_]+]] = memref.load
-// CHECK: scf.for %[[ENTRY:[a-z0-9_]+]] = %[[BEGIN]] to %[[END]]
-// CHECK: %[[COLUMN:[a-z0-9_]+]] = memref.load %{{.+}}[%[[ENTRY]]] : memref<?xindex>
-// CHECK: scf.while
-// CHECK: arith.andi
-// CHECK: scf.condition
-// CHECK: scf.if
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: %[[MASKED:[a-z0-9_]+]] = memref.load %{{.+}} : memref<?xindex>
+// CHECK: memref.store %{{.+}}, %[[PLACES:[a-z0-9_]+]][%[[MASKED]]]
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: %[[PLACE:[a-z0-9_]+]] = memref.load %[[PLACES]][%[[COLUMN:[a-z0-9_]+]]]
+// CHECK: %[[MEETS:[a-z0-9_]+]] = arith.cmpi ne, %[[PLACE]], %c0
+// CHECK: scf.if %[[MEETS]]
 // CHECK-COUNT-2: arith.mulf
 // CHECK: arith.addf
-// CHECK: scf.if
-// CHECK: memref.store %[[COLUMN]],
-// CHECK-NOT: math.cttz
+// CHECK-NOT: arith.mulf
+// CHECK: scf.for
+// CHECK: memref.store %c0, %[[PLACES]]
 // CHECK: return

@@ -44,7 +44,7 @@ class _Factor:
 _Count = tuple[_Factor, ...]
 
 
-def asymptotic_cost(order: tuple[IndexVar, ...], payload: Expr, types: Types) -> str:
+def asymptotic_cost(order: tuple[IndexVar, ...], payload: Expr, types: Types, scattered: Access | None = None) -> str:
     """Returns the work of a nest, such as `O(i + nse(A))`.
 
     A variable stands for its extent, `nse(A)` for the stored entries of A, `nse(A.0)` for the
@@ -54,12 +54,19 @@ def asymptotic_cost(order: tuple[IndexVar, ...], payload: Expr, types: Types) ->
         order: the loops, outermost first.
         payload: what is computed in the innermost.
         types: of all tensors that it reads.
+        scattered: the operand that is walked once by itself, and looked up in the innermost loop.
     """
     terms: dict[_Count, None] = {}
+    if scattered is not None:
+        last = len(scattered.subscripts) - 1
+        own = frozenset(scattered.indices)
+        terms[_Factor(own, f"nse({scattered.tensor})", (str(scattered),), scattered.tensor, last),] = None
     for product in products(payload, types):
         count: _Count = ()
         for variable in order:
             found = walks(product, variable, order, types)
+            if variable == order[-1]:
+                found = tuple(walk for walk in found if walk.access != scattered)
             steps = [_walked(count, walk, variable) for walk in found] or [(*count, _extent(variable))]
             terms.update(dict.fromkeys(steps))
             count = _least(count, steps)

@@ -217,17 +217,21 @@ def _levels(access: Access, variable: IndexVar, encoding: Encoding | None) -> st
     return "+".join(f"{access.tensor}.{level}[{spec.type}]" for level, spec in levels if dim in spec.expr.dims())
 
 
-def how_walked(payload: Expr, variable: IndexVar, order: tuple[IndexVar, ...], types: Types) -> str:
+def how_walked(
+    payload: Expr, variable: IndexVar, order: tuple[IndexVar, ...], types: Types, scattered: Access | None = None
+) -> str:
     """Returns how a loop gets its coordinates: from one level, from several at once; "" where it just counts."""
     iterated = products(payload, types)
     every = [walks(product, variable, order, types) for product in iterated]
-    lists = list(dict.fromkeys(str(walk) for found in every for walk in found))
+    apart = scattered if variable == order[-1] else None
+    lists = list(dict.fromkeys(str(walk) for found in every for walk in found if walk.access != apart))
     counted = any(not found and _reads(product, variable) for product, found in zip(iterated, every, strict=True))
     if not lists:
         return ""
     if counted:
         return f"counts, with {listed(lists)} alongside"
-    located = list(_located(payload, variable, types))
+    located = [str(walk) for found in every for walk in found if walk.access == apart]
+    located += _located(payload, variable, types)
     beside = f", looks up {listed(located)}" if located else ""
     if len(lists) == 1:
         return f"walks {lists[0]}{beside}"

@@ -91,24 +91,23 @@ def _step(number: int, step: Step, program: Program) -> list[str]:
 
 def _nest(step: Generic, program: Program) -> list[str]:
     types = dict(program.types)
-    lines = [f"  {_statement(step)}"]
+    lines, row = [f"  {_statement(step)}"], scattered(step, types)
     graph = iteration_graph((*accesses_of(step.payload), step.target), types)
     lines += [f"  iteration graph: {graph}"] if graph else []
     lines += [f"  loop order: {', '.join(map(str, step.loops))}; {step.order_reason}"] if step.order_reason else []
     for depth, variable in enumerate(step.loops):
         kind = "reduction" if variable in step.reductions else "parallel"
         space = lattice(step.payload, variable, types) or "its whole extent"
-        how = how_walked(step.payload, variable, step.loops, types)
+        how = how_walked(step.payload, variable, step.loops, types, row)
         lines.append(f"  {'  ' * depth}for {variable} ({kind}) in {space}{f': {how}' if how else ''}")
     for frame in step.frames:
         lines.append(f"  {frame.subscript} stands for {frame.variable}, counted from the least value it takes")
     if not step.in_order:
         lines.append("  the sparsifier orders the loops of blocked storage itself")
     steps = nest_cost(step.loops, step.payload, types)
-    lines.append(f"  cost: {asymptotic_cost(step.loops, step.payload, types)}, {steps:,.0f} steps by estimate")
+    lines.append(f"  cost: {asymptotic_cost(step.loops, step.payload, types, row)}, {steps:,.0f} steps by estimate")
     fused = _fused(step, program)
     lines += [f"  fused: {fused}"] if fused else []
-    row = scattered(step, types)
     if row is not None:
         lines.append(
             f"  scattered: the entries of {row} along {row.subscripts[-1]}, once; each of the others looks there"
