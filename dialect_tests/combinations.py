@@ -231,7 +231,7 @@ def _compare(case: Combination, assignment: Assignment, dense: dict[str, Array])
         result, expected = np.where(present, values, zero.astype(values.dtype)), wanted
     else:
         result = result.to_numpy() if isinstance(result, ms.SparseTensor) else result
-        there = {n: entries_of(t).present for n, t in stored.items() if isinstance(t, ms.SparseTensor)}
+        there = {n: entries_of(t).present for n, t in stored.items() if _is_stored(t)}
         expected = oracle.evaluate(assignment, dense, stored=there)
     terms = max(1, max(map(np.size, dense.values()))) * len(list(walk(assignment.value)))
     oracle.assert_close(result, expected, terms=terms)
@@ -249,8 +249,10 @@ def _is_about_entries(case: Combination) -> bool:
 
 def _expected_entries(case: Combination, assignment: Assignment, stored: Mapping[str, Any]) -> tuple[Array, Array]:
     """Returns what the other oracle gives, and the value of what is no entry."""
-    # Storage of dense levels only is an array, which has an entry everywhere.
-    held = {name: value.to_numpy() if _is_whole(value) else value for name, value in stored.items()}
+    held = {
+        name: value if _is_stored(value) or isinstance(value, np.ndarray) else value.to_numpy()
+        for name, value in stored.items()
+    }
     own = np.result_type(*(value.dtype for value in stored.values()))
     add, zero, multiply, named = _SEMIRINGS.get(case.semiring or "", (np.add, 0, np.multiply, None))
     dtype = own if named is None else ms.DType.of(named).numpy
@@ -263,8 +265,9 @@ def _expected_entries(case: Combination, assignment: Assignment, stored: Mapping
     return entries_evaluate(assignment, held, meaning, dtype, masks).values, np.asarray(zero)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, ms.SparseTensor) and value.encoding.is_dense
+def _is_stored(value: Any) -> bool:
+    """Returns whether a tensor has entries; storage of dense levels only is an array, with one everywhere."""
+    return isinstance(value, ms.SparseTensor) and not value.encoding.is_dense
 
 
 def _data(case: Combination, assignment: Assignment) -> tuple[dict[str, Array], bool]:
