@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 import mlir_sparse as ms
+from benchmarks import sparse_results
 from benchmarks.data import Operands, poisson, shuffled_coo, sorted_coo, uniform, with_dense
 from benchmarks.peers import Call, Prepare
 
@@ -112,6 +113,7 @@ KERNELS: Mapping[str, Kernel] = {
     "bsr-to-csr": Kernel(_converted("CSR", "BSR(4, 4)"), lambda o: o["A"]),
     "ell-to-csr": Kernel(_converted("CSR", "SlotELL"), lambda o: o["A"]),
     "validate": Kernel(lambda o: lambda: ms.tensor(o["A"]), lambda o: o["A"]),
+    **{name: Kernel(prepare, sparse_results.REFERENCES[name]) for name, prepare in sparse_results.OURS.items()},
 }
 
 # What is converted: 5 M entries, spread evenly, or beside the diagonal.
@@ -155,6 +157,7 @@ CONTESTS: Mapping[str, Contest] = {
         for name, kernel, operands in _CONVERSIONS
     },
     "validate CSR, 5 M entries": Contest("validate", lambda: {"A": uniform(250_000, 20)}, 1.0),
+    **{name: Contest(kernel, operands, bound) for name, kernel, operands, bound in sparse_results.INPUTS},
 }
 
 

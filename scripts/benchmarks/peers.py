@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 import mlir_sparse as ms
+from benchmarks import sparse_results
 from benchmarks.data import Operands
 
 __all__ = ["PEERS", "THREADED", "Call", "Prepare"]
@@ -64,7 +65,7 @@ def _through_csr(operands: Operands) -> Call:
     return lambda: kernel(A.convert("CSR"), x)
 
 
-PEERS: Mapping[str, Mapping[str, Prepare]] = {
+_OWN: Mapping[str, Mapping[str, Prepare]] = {
     "SciPy": {
         "spmv": lambda o: lambda: o["A"] @ o["x"],
         "spmv-out": lambda o: lambda: o["A"] @ o["x"],
@@ -84,6 +85,11 @@ PEERS: Mapping[str, Mapping[str, Prepare]] = {
     },
     "NumPy": {"to-ell": _to_slots, "ell-to-csr": _from_slots},
     "by way of CSR": {"spmv-coo": _through_csr},
+}
+
+PEERS: Mapping[str, Mapping[str, Prepare]] = {
+    name: {**_OWN.get(name, {}), **sparse_results.PEERS.get(name, {})}
+    for name in dict.fromkeys((*_OWN, *sparse_results.PEERS))
 }
 
 # Peers that run on as many threads as we do; the others run on one.
