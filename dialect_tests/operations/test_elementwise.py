@@ -156,7 +156,8 @@ def test_results_keep_the_storage_of_the_first_tensor() -> None:
             tensor[1:],
             tensor.astype(np.int8),
         ):
-            assert found.encoding.map_text() == tensor.encoding.map_text()
+            # Kernels are shared by encodings that differ in the names of dimensions only.
+            assert found.encoding.with_default_names().map_text() == tensor.encoding.with_default_names().map_text()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

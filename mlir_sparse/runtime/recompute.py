@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.encoding import Encoding, LevelFormat
+from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import StorageError
 from mlir_sparse.runtime.calls import Call, Value, compute_into
 from mlir_sparse.runtime.executable import Convert, Executable, run_stage
@@ -115,8 +115,9 @@ def compute(
 
 def _keeps_entries(encoding: Encoding) -> bool:
     """Returns whether a conversion to an encoding goes by the structure alone, not by the values."""
-    formats = [kind.format for kind in encoding.level_types]
-    return LevelFormat.STRUCTURED not in formats and encoding.explicit_val is None
+    # Room that is filled up with coordinates of its own, as in n:m, goes to those whose values are not zero.
+    chosen = any(kind.functions.fills and kind.functions.coordinates is not None for kind in encoding.level_types)
+    return not chosen and encoding.explicit_val is None
 
 
 def _places(operand: SparseTensor, stage: Convert, encoding: Encoding) -> Array:
