@@ -351,7 +351,10 @@ def _assigned(assignment: Assignment, grid: _Grid) -> Array:
             return _tested(op, assignment.value, summed, grid).astype(grid.dtype)
         return _reduced(op, _value(assignment.value, frozenset(), grid), summed, grid)
     if assignment.op in (AssignOp.OR, AssignOp.AND):
-        value = _value(assignment.value, summed, _own(grid, assignment.value)) != 0
+        # What is summed is counted, not tested: in i8 the count of 256 true values would be 0.
+        counted = _Kind.of(assignment.value, grid.dtypes).counted() if summed else None
+        own = replace(grid, dtype=_computed_in(counted.dtype)) if counted else _own(grid, assignment.value)
+        value = _value(assignment.value, summed, own) != 0
         present = _truth(assignment.target, grid)
         return np.asarray(_COMBINED[assignment.op](present, value)).astype(grid.dtype)
     value = _value(assignment.value, summed, grid)

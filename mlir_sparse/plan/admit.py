@@ -107,13 +107,20 @@ class Admission:
         if not vanishes(node, sparse):
             return self._densified(node, f"{_operation(node)} of what is not stored is not zero")
         if is_native(node, sparse, self._values.dtype.kind):
-            return rebuild(node, tuple(self._admitted(child) for child in children(node)))
+            return self._kept_together(node, rebuild(node, tuple(self._admitted(child) for child in children(node))))
         found = regions_of(node, sparse)
         if found is None:
             return self._regrouped(node)
         if all(isinstance(operand, Access) for operand in found.operands):
             return node
         return rebuild(node, tuple(self._admitted(child) for child in children(node)))
+
+    def _kept_together(self, node: Expr, admitted: Expr) -> Expr:
+        """Returns a node with its operands admitted; all of it dense where one of several was: they do not unite."""
+        sparse = self._values.sparse_names()
+        if not depends_on(admitted, sparse) or is_native(admitted, sparse, self._values.dtype.kind):
+            return admitted
+        return self._densified(node, f"a part of {_operation(node)} is read densely")
 
     def _regrouped(self, node: Expr) -> Expr:
         """Computes parts of an expression over many sparse operands beforehand, until it is one over two.
