@@ -43,6 +43,7 @@ __all__ = [
     "dtypes",
     "encodings",
     "extent_classes",
+    "gathered_classes",
     "kernels",
     "needs_order",
     "notation_text",
@@ -339,7 +340,8 @@ def kernels(
     choice = element_types or dtypes().filter(lambda dtype: dtype.kind != "c" or not needs_order(assignment))
     dtype = draw(choice)
     leaders = extent_classes(assignment)
-    drawn = {name: draw(st.integers(0, largest)) for name in sorted(set(leaders.values()))}
+    fixed = gathered_classes(assignment)
+    drawn = {name: PLACES if name in fixed else draw(st.integers(0, largest)) for name in sorted(set(leaders.values()))}
     extents = {name: drawn[leader] for name, leader in leaders.items()}
     data = operands(assignment, extents, dtype, draw(st.sampled_from([0.0, 0.3, 0.6, 1.0])), draw(st.integers(0, 99)))
     return KernelCase(assignment, data, extents, dtype)
@@ -392,6 +394,14 @@ def extent_classes(assignment: Assignment) -> dict[str, str]:
                 old, new = leader[subscript.name], leader[first]
                 leader = {name: new if known == old else known for name, known in leader.items()}
     return leader
+
+
+def gathered_classes(assignment: Assignment) -> frozenset[str]:
+    """Returns the classes of variables that run along an axis of PLACES elements: one that is gathered from as well."""
+    leaders = extent_classes(assignment)
+    axes = [((a.tensor, axis), s) for a in _reads(assignment) for axis, s in enumerate(a.subscripts)]
+    gathered = {axis for axis, subscript in axes if isinstance(subscript, Access)}
+    return frozenset(leaders[s.name] for axis, s in axes if axis in gathered and isinstance(s, IndexVar))
 
 
 def _reach(subscript: Subscript, extents: Mapping[str, int]) -> int:

@@ -17,7 +17,16 @@ from dialect_tests import entries_cases, oracle
 from dialect_tests.comprehend import test_programs as programs
 from dialect_tests.entries_oracle import entries_of
 from dialect_tests.kernel_cases import check_storage
-from dialect_tests.strategies import KernelCase, assignments, encodings, extent_classes, kernels, operands
+from dialect_tests.strategies import (
+    PLACES,
+    KernelCase,
+    assignments,
+    encodings,
+    extent_classes,
+    gathered_classes,
+    kernels,
+    operands,
+)
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.notation import Assignment, reads
 
@@ -46,6 +55,7 @@ class StoredCase:
         drawn = {name: int(random.integers(0, 9)) for name in sorted(set(leaders.values()))}
         first = next(iter(drawn.values()), 0)
         extents = {name: first if one else drawn[leader] for name, leader in leaders.items()}
+        extents |= {name: PLACES for name, leader in leaders.items() if leader in gathered_classes(assignment)}
         data = operands(assignment, extents, self.kernel.dtype, float(random.choice([0.0, 0.2, 0.5, 1.0])), seed)
         return replace(self, kernel=replace(self.kernel, tensors=data, extents=extents))
 
