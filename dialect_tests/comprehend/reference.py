@@ -230,13 +230,20 @@ def _reached(subscript: Subscript, ranges: Mapping[str, range], sizes: Numbers) 
 
 
 def _allowed(name: str, subscript: Subscript, size: int, known: Mapping[str, range], sizes: Numbers) -> tuple[int, int]:
-    """Returns the first value of a variable at which a subscript stays inside, and the one after the last."""
-    inside = []
-    for value in range(-_FAR, _FAR):
-        reached = _reached(subscript, {**known, name: range(value, value + 1)}, sizes)
-        if min(reached) >= 0 and max(reached) < size:
-            inside.append(value)
-    return (inside[0], inside[-1] + 1) if inside else (0, 0)
+    """Returns the first value of a variable at which a subscript stays inside, and the one after the last.
+
+    Where it stays inside nowhere, as in an axis of no elements, the first is where it no
+    longer leaves by the side from which greater values lead in: so what depends on the
+    variable has the range that it has in the limit.
+    """
+    reached = {
+        value: _reached(subscript, {**known, name: range(value, value + 1)}, sizes) for value in range(-_FAR, _FAR)
+    }
+    below = {value for value, places in reached.items() if min(places) < 0}
+    above = {value for value, places in reached.items() if max(places) >= size}
+    # Whether the subscript grows with the variable: then small values leave it below.
+    before, after = (below, above) if min(reached[_FAR - 1]) > min(reached[-_FAR]) else (above, below)
+    return max(before) + 1, min(after)
 
 
 def _at(subscript: Subscript, point: Numbers, sizes: Numbers) -> int:

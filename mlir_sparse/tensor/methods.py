@@ -24,10 +24,10 @@ class ArrayMethods(Operators):
 
     __slots__ = ()
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Returns the extent of each dimension."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> tuple[int, ...]: ...
 
     @property
     def size(self) -> int:

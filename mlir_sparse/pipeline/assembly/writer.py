@@ -7,6 +7,7 @@ order, and looks whether the loops come by the coordinates that it finds there.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from mlir_sparse.pipeline.assembly.workspace import Workspace
 __all__ = ["Computing", "Laying", "Writer"]
 
 
-class Writer:
+class Writer(ABC):
     """What both writers do.
 
     Args:
@@ -37,13 +38,13 @@ class Writer:
             if not result.appends_all
         }
 
+    @abstractmethod
     def insert(self, count: Any, value: Any, coordinates: Sequence[Any], holds: Any | None = None) -> Any:
         """Writes an entry, if a condition holds; returns the number of entries after it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def compress(self, count: Any, touched: Any, coordinates: Sequence[Any]) -> Any:
         """Writes a row from the workspace; returns the number of entries after it."""
-        raise NotImplementedError
 
     def close(self, level: int, coordinates: Sequence[Any], before: Any, after: Any) -> None:
         """Writes the end of the children of one coordinate of a level.
@@ -95,17 +96,17 @@ class Writer:
         """Returns the number of entries of the level below."""
         return self._count(level + 1, count)
 
-    def _row(self, node: Any, before: Any, children: Any) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _row(self, node: Any, before: Any, children: Any) -> None: ...
 
-    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None: ...
 
-    def _ends(self, level: int, children: Any) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _ends(self, level: int, children: Any) -> None: ...
 
-    def _fill_gaps(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _fill_gaps(self) -> None: ...
 
     def _places(self, count: Any) -> list[tuple[Any, Any, int]]:
         """Returns the buffer, the place and the level of each coordinate stored with an entry."""
