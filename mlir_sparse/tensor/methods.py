@@ -27,7 +27,8 @@ class ArrayMethods(Operators):
     if TYPE_CHECKING:
 
         @property
-        def shape(self) -> tuple[int, ...]: ...
+        def shape(self) -> tuple[int, ...]:
+            """Returns the extent of each dimension."""
 
     @property
     def size(self) -> int:
