@@ -114,6 +114,17 @@ class SparseTensor(ArrayMethods):
         self._operand = self._view = self._structures = None
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What the runtime made of the storage is an address in this process, and is made again there.
+        held = self._storage
+        return _unpickled, (held.encoding, self._shape, held.level_sizes, held.buffers(), held.view)
+
+    def __copy__(self) -> SparseTensor:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
+        return self.copy()
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Returns the extent of each dimension."""
@@ -344,3 +355,14 @@ class SparseTensor(ArrayMethods):
 
     def __str__(self) -> str:
         return describe_tensor(self, entries=True)
+
+
+def _unpickled(
+    encoding: Encoding,
+    shape: tuple[int, ...],
+    level_sizes: tuple[int, ...],
+    buffers: tuple[Array, ...],
+    view: tuple[tuple[int, int, int], ...],
+) -> SparseTensor:
+    storage = LevelStorage.from_buffers(encoding, level_sizes, buffers)
+    return SparseTensor._trusted(encoding, shape, replace(storage, view=view) if view else storage)
