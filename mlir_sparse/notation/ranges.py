@@ -2,9 +2,7 @@
 
 clause      ::= `where` constraint (`,` constraint)*
 constraint  ::= name `in` bound `:` bound | `exists` access
-bound       ::= product ((`+` | `-`) product)*
-product     ::= factor (`*` factor)*
-factor      ::= (`-` | `+`)* (integer | size | `(` bound `)`)
+bound       ::= sum                              of sizes (`linear_parser`)
 
 A size is a name that a comprehension gives to the extent of an axis or to an integer parameter.
 """
@@ -12,8 +10,7 @@ A size is a name that a comprehension gives to the extent of an axis or to an in
 from __future__ import annotations
 
 from mlir_sparse.notation.ast import Access, AffineSubscript, IndexVar, Range
-from mlir_sparse.notation.linear import add, as_affine, multiply, scale
-from mlir_sparse.notation.numbers import INTEGER_RANGE, integer_value
+from mlir_sparse.notation.linear_parser import LinearParser, size
 from mlir_sparse.notation.subscripts import parse_subscripts
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import TokenKind
@@ -54,42 +51,14 @@ def _range(cursor: Cursor) -> Range:
 
 def _bound(cursor: Cursor, variable: str) -> AffineSubscript:
     start = cursor.token.span
-    total = _product(cursor, variable)
-    while operator := cursor.accept("+", "-"):
-        product = _product(cursor, variable)
-        total = add(total, product if operator.text == "+" else scale(product, -1))
-    factors = (total.constant, *(factor for factor, _, _ in total.symbolic))
-    if any(factor not in INTEGER_RANGE for factor in factors):
-        cursor.fail("expected a bound with numbers of 64 bits, but got larger ones", start.to(cursor.previous))
+    total = LinearParser(cursor, "a bound", lambda: _size(cursor, variable)).sum()
     return AffineSubscript((), total.constant, start.to(cursor.previous), total.symbolic)
 
 
-def _product(cursor: Cursor, variable: str) -> AffineSubscript:
-    product = _factor(cursor, variable)
-    while cursor.accept("*"):
-        found = multiply(product, _factor(cursor, variable))
-        assert found is not None, "bounds have no variables"
-        product = found
-    return product
-
-
-def _factor(cursor: Cursor, variable: str) -> AffineSubscript:
-    sign = 1
-    while operator := cursor.accept("-", "+"):
-        sign = -sign if operator.text == "-" else sign
+def _size(cursor: Cursor, variable: str) -> AffineSubscript:
     token = cursor.token
-    if cursor.accept("("):
-        cursor.enter()
-        inner = _bound(cursor, variable)
-        cursor.leave()
-        cursor.expect(")")
-        return scale(inner, sign)
-    if token.kind is TokenKind.INTEGER:
-        cursor.take()
-        return as_affine(integer_value(cursor, token, sign))
     if token.text in cursor.symbols:
-        cursor.take()
-        return AffineSubscript((), 0, symbolic=((sign, (token.text,), None),))
+        return size(cursor.take())
     sizes = f" or one of the sizes {', '.join(sorted(cursor.symbols))}" if cursor.symbols else ""
     way_out = "; only a comprehension `def ...` names sizes" if token.kind is TokenKind.NAME and not sizes else ""
     cursor.fail(f"expected an integer{sizes} in the range of `{variable}`, but got {token.describe()}{way_out}")

@@ -1,10 +1,8 @@
 """The grammar of subscripts: `i`, `2*i + k - 1`.
 
 subscripts  ::= subscript (`,` subscript)*
-subscript   ::= gather | term ((`+` | `-`) term)*
+subscript   ::= gather | sum                     of names, linear (`linear_parser`)
 gather      ::= name `(` subscripts `)` | name `[` subscripts `]`
-term        ::= factor (`*` factor)*             all factors but one are integers
-factor      ::= (`-` | `+`)* (integer | name | `(` subscript `)`)
 """
 
 from __future__ import annotations
@@ -13,8 +11,8 @@ from typing import NoReturn
 
 from mlir_sparse.notation.ast import Access, AffineSubscript, IndexVar, ReduceOp, Subscript
 from mlir_sparse.notation.functions import FUNCTIONS, function_hint
-from mlir_sparse.notation.linear import LARGEST_INTEGER, add, as_affine, as_subscript, multiply, scale
-from mlir_sparse.notation.numbers import integer_value
+from mlir_sparse.notation.linear import as_affine, as_subscript
+from mlir_sparse.notation.linear_parser import LinearParser, size
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind
 
@@ -46,7 +44,8 @@ def _subscript(cursor: Cursor, tensor: Token) -> Subscript:
     start = cursor.token.span
     if cursor.token.kind is TokenKind.NAME and cursor.peek(1).text in ("(", "[") and not _is_call(cursor, tensor):
         return _gather(cursor)
-    return as_subscript(_sum(cursor, tensor), start.to(cursor.previous))
+    linear = LinearParser(cursor, "a subscript", lambda: _leaf(cursor, tensor))
+    return as_subscript(linear.sum(), start.to(cursor.previous))
 
 
 def _is_call(cursor: Cursor, tensor: Token) -> bool:
@@ -63,54 +62,12 @@ def _gather(cursor: Cursor) -> Access:
     return Access(name.text, subscripts, name.span.to(cursor.previous))
 
 
-def _sum(cursor: Cursor, tensor: Token) -> AffineSubscript:
-    total = _term(cursor, tensor)
-    while operator := cursor.accept("+", "-"):
-        term = _term(cursor, tensor)
-        total = _in_range(cursor, add(total, term if operator.text == "+" else scale(term, -1)))
-    return total
-
-
-def _term(cursor: Cursor, tensor: Token) -> AffineSubscript:
-    product = _factor(cursor, tensor)
-    while cursor.accept("*"):
-        start = cursor.token.span
-        factor = _factor(cursor, tensor)
-        found = multiply(product, factor)
-        if found is None:
-            cursor.fail("expected a subscript linear in the index variables, but got a product of two", start)
-        product = _in_range(cursor, found)
-    return product
-
-
-def _factor(cursor: Cursor, tensor: Token) -> AffineSubscript:
-    sign = 1
-    while operator := cursor.accept("-", "+"):
-        sign = -sign if operator.text == "-" else sign
+def _leaf(cursor: Cursor, tensor: Token) -> AffineSubscript:
     token = cursor.token
-    if cursor.accept("("):
-        cursor.enter()
-        inner = _sum(cursor, tensor)
-        cursor.leave()
-        cursor.expect(")")
-        return scale(inner, sign)
-    if token.kind is TokenKind.INTEGER:
-        cursor.take()
-        return as_affine(integer_value(cursor, token, sign))
     if token.kind is not TokenKind.NAME or cursor.peek(1).text in ("(", "["):
         _refuse_factor(cursor, tensor)
     cursor.take()
-    if token.text in cursor.symbols:
-        return AffineSubscript((), 0, symbolic=((sign, (token.text,), None),))
-    return scale(as_affine(IndexVar(token.text, token.span)), sign)
-
-
-def _in_range(cursor: Cursor, affine: AffineSubscript) -> AffineSubscript:
-    coefficients = (*(factor for factor, _ in affine.terms), *(factor for factor, _, _ in affine.symbolic))
-    numbers = (affine.constant, *coefficients)
-    if any(abs(number) > LARGEST_INTEGER for number in numbers):
-        cursor.fail("expected a subscript with numbers of 64 bits, but got larger ones", cursor.previous)
-    return affine
+    return size(token) if token.text in cursor.symbols else as_affine(IndexVar(token.text, token.span))
 
 
 def _refuse_factor(cursor: Cursor, tensor: Token) -> NoReturn:
