@@ -37,6 +37,7 @@ from mlir_sparse.errors import (
     OperandError,
     PositionsError,
     RankError,
+    ScheduleError,
     SparseError,
     StorageError,
     TooLargeError,
@@ -61,6 +62,7 @@ from mlir_sparse.notation import (
     where,
 )
 from mlir_sparse.operations import einsum, einsum_path
+from mlir_sparse.schedule import Schedule
 from mlir_sparse.tensor import LevelStorage, SparseTensor, read, tensor, write
 
 __all__ = [
@@ -99,6 +101,8 @@ __all__ = [
     "Operator",
     "PositionsError",
     "RankError",
+    "Schedule",
+    "ScheduleError",
     "Semiring",
     "SparseError",
     "SparseTensor",

@@ -23,6 +23,7 @@ from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
 from mlir_sparse.kernel import KernelSpec, Semiring
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, TensorVar
 from mlir_sparse.runtime import arguments
+from mlir_sparse.schedule import STATIC, Schedule
 
 __all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "load", "parse"]
 
@@ -88,10 +89,11 @@ def load(path: str | os.PathLike[str]) -> Kernel:
         *inputs, output = map(TensorType.parse, types)
         return KernelSpec(assignment, tuple(zip(assignment.inputs, inputs, strict=True)), output)
 
-    loaded = Kernel(spec_of(index["declared"]))
+    schedule = Schedule.parse(index["schedule"])
+    loaded = Kernel(spec_of(index["declared"]), schedule)
     columns = (index["builds"], index["densified"], index["plans"], index["computing"])
     for number, (types, densified, planned, computing) in enumerate(zip(*columns, strict=True)):
-        build = Build(spec_of(types), densified)
+        build = Build(spec_of(types), densified, schedule)
         if str(build.program) != planned:
             raise FileFormatError(
                 f"expected a kernel planned as by version {__version__} in {os.fspath(path)}, "
@@ -111,6 +113,7 @@ def compile(
     tensors: Mapping[str, Any] | None = None,
     semiring: str | Semiring | None = None,
     target: str = "cpu",
+    schedule: Schedule | str | None = None,
     **named: Any,
 ) -> Any:
     """Compiles an assignment, or a comprehension of several, for tensors of given types.
@@ -122,6 +125,8 @@ def compile(
         tensors: data or types by name, for names that clash with these arguments.
         semiring: what `+` and `*` mean, anything that `semiring` takes; missing entries are its zero.
         target: where to run: "cpu".
+        schedule: the order of the loops, vector lanes and tiles, or their text such as `"order=i,k,j lanes=8"`, for
+            one statement without ranges; what it leaves out, and all when absent, is chosen by the plan.
         named: for each tensor read, data or a type such as `"f64[?,?] CSR"`; operators and monoids that the text calls.
             What a comprehension declares the type of is dense where nothing is given.
 
@@ -135,17 +140,27 @@ def compile(
     >>> print(spmv.output)
     f64[?]
     """
-    given = _given(named, tensors)
+    given, chosen = _given(named, tensors), Schedule.of(schedule)
     assignment, declared = _statement(text, given, semiring)
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
+        _refuse_schedule(chosen, comprehension)
         return comprehend.compile_comprehension(comprehension, declared, out, target, _compiled)
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     target_name = assignment.target.tensor
     asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
     kernel.check_names(assignment, tuple(declared))
     types = tuple((name, _type_of(name, declared[name])) for name in assignment.inputs)
-    return _compiled(assignment, types, _output(assignment, dict(types), out, asked), target)
+    return _compiled(assignment, types, _output(assignment, dict(types), out, asked), target, chosen)
+
+
+def _refuse_schedule(schedule: Schedule, comprehension: Comprehension) -> None:
+    """Refuses a schedule where loops are made for each shape anew, and of several statements."""
+    if schedule != STATIC:
+        raise UnsupportedError(
+            f"expected a schedule for one statement without ranges, but got schedule='{schedule}' for "
+            f"{len(comprehension.statements)} in a comprehension: compile the statement apart, or leave it out"
+        )
 
 
 def _statement(
@@ -195,13 +210,20 @@ def _output(assignment: Assignment, types: Mapping[str, TensorType], out: Any, a
 
 @lru_cache(maxsize=256)
 def _compiled(
-    assignment: Assignment, types: tuple[tuple[str, TensorType], ...], output: TensorType, target: str
+    assignment: Assignment,
+    types: tuple[tuple[str, TensorType], ...],
+    output: TensorType,
+    target: str,
+    schedule: Schedule = STATIC,
 ) -> Kernel:
     if target != "cpu":
         raise UnsupportedError(f"expected target='cpu', but got {target!r}: kernels run on the CPU only so far")
     spec = KernelSpec(assignment, types, output)
     kernel.check_spec(spec)
-    return Kernel(spec.with_static_extents())
+    made = Kernel(spec.with_static_extents(), schedule)
+    if schedule != STATIC:
+        made.check_schedule()
+    return made
 
 
 def evaluate(
@@ -211,6 +233,7 @@ def evaluate(
     tensors: Mapping[str, Any] | None = None,
     semiring: str | Semiring | None = None,
     target: str = "cpu",
+    schedule: Schedule | str | None = None,
     **named: Any,
 ) -> Any:
     """Computes an assignment on data; kernels are compiled once for each combination of types.
@@ -222,6 +245,7 @@ def evaluate(
         tensors: data by name, for names that clash with these arguments.
         semiring: what `+` and `*` mean (as for `compile`).
         target: where to run.
+        schedule: as for `compile`.
         named: the data of each tensor read: arrays, SparseTensors, SciPy sparse arrays, numbers; operators and
             monoids that the text calls.
 
@@ -235,11 +259,12 @@ def evaluate(
     assignment, given = _statement(text, _given(named, tensors), semiring)
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
+        _refuse_schedule(Schedule.of(schedule), comprehension)
         return comprehend.evaluate_comprehension(comprehension, given, out, target, _compiled)
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     values = {name: arguments.value_of(name, value) for name, value in given.items()}
     kernel.check_names(assignment, tuple(values))
     types = {name: arguments.type_of(value) for name, value in values.items()}
     if isinstance(out, np.ndarray):
-        return compile(assignment, out="dense", tensors=types, target=target)._call(values, out)
-    return compile(assignment, out=out, tensors=types, target=target)._call(values, None)
+        return compile(assignment, out="dense", tensors=types, target=target, schedule=schedule)._call(values, out)
+    return compile(assignment, out=out, tensors=types, target=target, schedule=schedule)._call(values, None)

@@ -12,6 +12,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import IndexVar
+from mlir_sparse.schedule import STATIC, Schedule
 from mlir_sparse.tensor.pick import Gathered, Place, Sum
 
 __all__ = ["STAGES", "Build", "Stage"]
@@ -26,19 +27,24 @@ class Build:
 
     spec: KernelSpec
     densified: bool = False
+    schedule: Schedule = STATIC
 
     @classmethod
-    def of(cls, spec: KernelSpec) -> Build:
+    def of(cls, spec: KernelSpec, schedule: Schedule = STATIC) -> Build:
         """Returns the build of a kernel; from dense operands where arithmetic would cancel sparse ones."""
-        build = cls(spec)
+        build = cls(spec, schedule=schedule)
         folds = spec.output.dtype.kind != "f"  # 0 * x and x - x are not 0 in floating point
         reads_sparse = any(kind.encoding is not None for _, kind in spec.inputs)
-        return cls(spec, True) if folds and reads_sparse and lower.cancels_operands(build.lowered.bytecode) else build
+        return (
+            cls(spec, True, schedule)
+            if folds and reads_sparse and lower.cancels_operands(build.lowered.bytecode)
+            else build
+        )
 
     @cached_property
     def program(self) -> plan.Program:
         """Returns the steps."""
-        return plan.plan(self.spec, densified=self.densified)
+        return plan.plan(self.spec, densified=self.densified, order=self.schedule.order)
 
     @cached_property
     def identity(self) -> str:
@@ -57,19 +63,38 @@ class Build:
 
     @property
     def lanes(self) -> int:
-        """Returns the lanes to vectorise with: none where lanes of one vector could meet in one element."""
+        """Returns the lanes to vectorise with: as the schedule says, or as pays on this machine where all may.
+
+        Raises:
+            UnsupportedError: for lanes in a schedule where lanes of one vector could meet in one element.
+        """
+        asked, why_scalar = self.schedule.lanes, self._why_scalar()
+        if asked and why_scalar:
+            raise UnsupportedError(f"expected scalar loops (lanes=0), because {why_scalar}, but got lanes={asked}")
+        if asked is not None:
+            return asked
+        return 0 if why_scalar else pipeline.vector_lanes()
+
+    def _why_scalar(self) -> str:
+        """Returns why loops must be scalar: what vectors of the sparsifier compute wrong; "" where none is."""
         kinds = [kind for _, kind in self.program.types if kind.encoding is not None]
-        plain = all(k.dtype.name in ("f32", "f64") for _, k in self.program.types)
+        if not all(k.dtype.name in ("f32", "f64") for _, k in self.program.types):
+            return "its vectors are of f32 and f64 only"
         wide = all(
             w >= 32 for k in kinds if k.encoding for w in (k.encoding.pos_width or 64, k.encoding.crd_width or 64)
         )
-        unique = all(k.encoding.is_unique for k in kinds if k.encoding)
-        return pipeline.vector_lanes() if plain and wide and unique and self.spec.output.encoding is None else 0
+        if not wide:
+            return "its vectors read positions and coordinates of 32 bits and more only"
+        if not all(k.encoding.is_unique for k in kinds if k.encoding):
+            return "coordinates of one level may repeat, and lanes would meet in one element"
+        return (
+            "" if self.spec.output.encoding is None else "the result is sparse, and its entries are appended one by one"
+        )
 
     @property
     def sparsifier(self) -> pipeline.Pipeline:
         """Returns the passes down to loops."""
-        return pipeline.sparsifier(self.lanes, "assemble" if self.inserts else None)
+        return pipeline.sparsifier(self.lanes, "assemble" if self.inserts else None, tile=self.schedule.tile)
 
     @cached_property
     def inserts(self) -> bool:
@@ -101,7 +126,7 @@ class Build:
         """Returns the program as machine code that computes values into structures that are there."""
         if not self.inserts:
             return self.executable
-        passes = pipeline.sparsifier(self.lanes, "compute").then(pipeline.cpu())
+        passes = pipeline.sparsifier(self.lanes, "compute", tile=self.schedule.tile).then(pipeline.cpu())
         return self.linked(runtime.CompiledModule(self.compile(passes), self.names))
 
     @property

@@ -22,6 +22,7 @@ from mlir_sparse.errors import ExtentError, OperandError
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.runtime import arguments
+from mlir_sparse.schedule import STATIC, Schedule
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.plain import is_plain
 
@@ -43,8 +44,9 @@ class Kernel:
     Calls may come from several threads at once.
     """
 
-    def __init__(self, spec: KernelSpec) -> None:
+    def __init__(self, spec: KernelSpec, schedule: Schedule = STATIC) -> None:
         self.spec = spec
+        self.schedule = schedule
         self.parameters = spec.assignment.inputs
         self._builds: dict[_Types, Build] = {}
         self._lock = threading.Lock()
@@ -177,7 +179,8 @@ class Kernel:
                 inputs = tuple(zip(self.parameters, types, strict=True))
                 output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
                 build = Build.of(
-                    KernelSpec(self.spec.assignment, inputs, output).with_open_blocks().with_output_widths()
+                    KernelSpec(self.spec.assignment, inputs, output).with_open_blocks().with_output_widths(),
+                    self.schedule,
                 )
                 build.executable  # noqa: B018 - compiled under the lock, once, and kept only if that succeeds
                 self._builds[types] = build
@@ -185,7 +188,16 @@ class Kernel:
 
     @cached_property
     def _declared(self) -> Build:
-        return Build.of(self.spec.with_open_blocks().with_output_widths())
+        return Build.of(self.spec.with_open_blocks().with_output_widths(), self.schedule)
+
+    def check_schedule(self) -> None:
+        """Refuses a schedule that the kernel cannot be compiled by.
+
+        Raises:
+            ScheduleError: for an order that is no permutation of the index variables.
+            UnsupportedError: for an order or lanes that storage does not allow.
+        """
+        self._declared.lanes  # noqa: B018 - plans the kernel
 
     def ir(self, stage: Stage = "linalg") -> str:
         """Returns the kernel's text at a stage: `notation`, `plan`, `linalg`, `sparsified`, `llvm`, `llvmir` or `asm`.
@@ -203,7 +215,8 @@ class Kernel:
         """Returns what the kernel does, in which loops, over which storage, where, and why."""
         build = self._declared
         lanes = f"{build.lanes} lanes a vector" if build.lanes else "scalar loops"
-        return f"{plan.explain(build.program)}\n\nruns on: cpu, 1 thread, {lanes}"
+        asked = f"\nschedule: {self.schedule}" if self.schedule != STATIC else ""
+        return f"{plan.explain(build.program)}\n\nruns on: cpu, 1 thread, {lanes}{asked}"
 
     @property
     def output(self) -> TensorType:
@@ -241,6 +254,7 @@ class Kernel:
             "densified": [build.densified for build in builds],
             "plans": [build.identity for build in builds],
             "computing": computing,
+            "schedule": str(self.schedule),
             "version": __version__,
             "features": sorted(pipeline.cpu_features()),
         }

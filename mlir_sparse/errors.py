@@ -7,6 +7,7 @@
     ├── EncodingError ................. an encoding that parses but cannot be (ValueError)
     │   └── UnknownPresetError          a preset name nobody registered (LookupError)
     ├── NotationError ................. an assignment without a meaning (ValueError)
+    ├── ScheduleError ................. a schedule that cannot be, or is not of the kernel (ValueError)
     ├── UnknownTensorError ............ a tensor without data, data without a tensor (LookupError)
     ├── RankError ..................... subscripts, axes and levels that do not pair up (ValueError)
     ├── ExtentError ................... one index variable, two extents (ValueError)
@@ -55,6 +56,7 @@ __all__ = [
     "OperandError",
     "PositionsError",
     "RankError",
+    "ScheduleError",
     "SparseError",
     "StorageError",
     "SyntaxError_",
@@ -138,6 +140,10 @@ class UnknownPresetError(EncodingError, LookupError):
 
 class NotationError(SparseError, ValueError):
     """An assignment that parses, but has no meaning."""
+
+
+class ScheduleError(SparseError, ValueError):
+    """A schedule that no kernel has, or that names what is not in this one."""
 
 
 class UnknownTensorError(SparseError, LookupError):

@@ -20,12 +20,14 @@ _CLEANING = (
 )
 
 
-def sparsifier(vector_length: int = 0, results: Results = None) -> Pipeline:
+def sparsifier(vector_length: int = 0, results: Results = None, *, tile: int | None = None) -> Pipeline:
     """Returns the pipeline that sparsifies and bufferizes, in code-generation mode.
 
     Args:
         vector_length: lanes of the vectorised innermost loop; 0 leaves loops scalar.
         results: how sparse results are written, where there are any.
+        tile: elements of a dense innermost loop held in registers across the sparse loops around it; 0 for none,
+            None for what pays.
     """
     if results is not None:
         return Pipeline((_GENERALIZE, *_with_sparse_results(vector_length, results), *_CLEANING))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, permutations
 
 from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, IndexVar
 from mlir_sparse.plan.cost import conversion_cost, entries, nest_cost
 from mlir_sparse.plan.scatter import scattered_in
@@ -86,8 +87,19 @@ class LoopChoice:
     order_reason: str = ""
 
 
-def choose_loops(nest: Nest, types: Mapping[str, TensorType]) -> LoopChoice | None:
-    """Returns the cheapest loop order; None where no order can insert into the result."""
+def choose_loops(
+    nest: Nest, types: Mapping[str, TensorType], asked: tuple[IndexVar, ...] | None = None
+) -> LoopChoice | None:
+    """Returns the cheapest loop order, or the one asked for; None where no order can insert into the result.
+
+    Args:
+        nest: the loops.
+        types: the types of the operands, by name.
+        asked: an order of these loops, and of others that the nest does not have.
+
+    Raises:
+        UnsupportedError: where the order asked for cannot insert into the result, or is not the plan's to choose.
+    """
     loops = nest.variables + nest.reductions
     found = [
         choice
@@ -98,12 +110,46 @@ def choose_loops(nest: Nest, types: Mapping[str, TensorType]) -> LoopChoice | No
     best = min(found, key=lambda choice: choice.cost, default=None)
     if best is None:
         return None
+    why = None
+    if asked is not None:
+        chosen = _as_asked(nest, asked, best, types)
+        why, best = _asked_reason(chosen, best), chosen
     converted = tuple(access for access, _ in best.conversions)
     return replace(
         best,
         reasons=tuple(_reason(nest, access, types[access.tensor], best.order) for access in converted),
         otherwise=tuple(_otherwise(access, best, found) for access in converted),
-        order_reason=_order_reason(best, found),
+        order_reason=_order_reason(best, found) if why is None else why,
+    )
+
+
+def _as_asked(nest: Nest, asked: tuple[IndexVar, ...], best: LoopChoice, types: Mapping[str, TensorType]) -> LoopChoice:
+    """Returns the choice of an order asked for."""
+    order = tuple(variable for variable in asked if variable in best.order)
+    if len(order) < len(best.order):
+        missing = listed(variable for variable in best.order if variable not in order)
+        raise UnsupportedError(f"expected no order for loops that the plan makes itself, but it has {missing}")
+    chosen = _evaluate(nest, order, types)
+    told = ", ".join(map(str, order))
+    if chosen is None:
+        raise UnsupportedError(
+            f"expected a loop order that can insert into a sparse result over {listed(nest.variables)} (all of these "
+            f"but one outside {listed(nest.reductions)}), but got {told}: ask for out='dense', or for another order"
+        )
+    if not chosen.in_order and order != best.order:
+        raise UnsupportedError(
+            f"expected the order {', '.join(map(str, best.order))} of loops over blocked storage, which the sparsifier "
+            f"schedules itself, but got {told}: convert the operand to storage without blocks, or leave the order out"
+        )
+    return chosen
+
+
+def _asked_reason(chosen: LoopChoice, best: LoopChoice) -> str:
+    if chosen.order == best.order:
+        return f"as the schedule says, and the cheapest by estimate, at {best.cost:,.0f}" if len(best.order) > 1 else ""
+    return (
+        f"as the schedule says, at {chosen.cost:,.0f} by estimate; the cheapest would be {_told(best)}, "
+        f"at {best.cost:,.0f}"
     )
 
 

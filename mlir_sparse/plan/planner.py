@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.errors import ScheduleError, UnsupportedError
 from mlir_sparse.kernel import KernelSpec, result_dtype, vanishes
 from mlir_sparse.kernel.entries import is_about_entries
 from mlir_sparse.notation import (
@@ -54,20 +55,22 @@ _ACCUMULATION = {
 }
 
 
-def plan(spec: KernelSpec, *, densified: bool = False) -> Program:
+def plan(spec: KernelSpec, *, densified: bool = False, order: tuple[str, ...] | None = None) -> Program:
     """Plans a kernel.
 
     Args:
         spec: a kernel that passed `check_spec`.
         densified: whether to read all operands from dense arrays.
+        order: the index variables by name in the order of the loops, outermost first; chosen by cost when absent.
 
     Returns:
         the steps, each with the reason it is there.
 
     Raises:
         UnsupportedError: for a case that no plan covers, by name.
+        ScheduleError: for an order that is no permutation of the index variables.
     """
-    planner = _Planner(spec, densified)
+    planner = _Planner(spec, densified, _variables(spec, order))
     assignment = spec.explicit
     result = planner.values.fresh(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
@@ -84,6 +87,18 @@ def plan(spec: KernelSpec, *, densified: bool = False) -> Program:
     )
 
 
+def _variables(spec: KernelSpec, order: tuple[str, ...] | None) -> tuple[IndexVar, ...] | None:
+    """Returns the index variables in the order that a schedule asks for."""
+    if order is None:
+        return None
+    named = {variable.name: variable for variable in spec.assignment.indices}
+    if set(order) != set(named):
+        raise ScheduleError(
+            f"expected an order of the index variables {', '.join(named)}, each once, but got {', '.join(order)}"
+        )
+    return tuple(named[name] for name in order)
+
+
 def _inputs_first(spec: KernelSpec, steps: list[Step]) -> tuple[Step, ...]:
     """Returns the steps with all conversions of inputs ahead: one that fails must not leave half an output behind."""
     ready, early = {name for name, _ in spec.inputs}, []
@@ -95,8 +110,8 @@ def _inputs_first(spec: KernelSpec, steps: list[Step]) -> tuple[Step, ...]:
 
 
 class _Planner:
-    def __init__(self, spec: KernelSpec, densified: bool) -> None:
-        self.values = Values(spec)
+    def __init__(self, spec: KernelSpec, densified: bool, order: tuple[IndexVar, ...] | None) -> None:
+        self.values = Values(spec, order)
         self.sharing = Sharing(renames=not (spec.assignment.ranges or spec.assignment.exists))
         self.picking = Picking(self.values)
         self.split = Splitter(
@@ -172,6 +187,11 @@ class _Planner:
         nest = level_nest(space, view, sparse[0], target, body, term.indices)
         if not nest.lowers:
             return False
+        if self.values.order is not None:
+            raise UnsupportedError(
+                f"expected no order of loops over the levels of {sparse[0].tensor}, which are as it is stored "
+                f"({encoding.map_text()}): leave the order out of the schedule, or convert it"
+            )
         self.values.view(sparse[0].tensor, space)
         payload = Negate(nest.payload) if term.negative else nest.payload
         kept = set(nest.target.subscripts)
@@ -247,7 +267,7 @@ class _Planner:
         return result
 
     def _choice(self, nest: Nest) -> LoopChoice:
-        choice = choose_loops(nest, self.values.mapping())
+        choice = choose_loops(nest, self.values.mapping(), self.values.order)
         assert choice is not None, "the order of the result's variables first can always insert"
         return choice
 

@@ -251,7 +251,7 @@ class Presence:
         return apart
 
     def _choice(self, nest: Nest) -> LoopChoice:
-        choice = choose_loops(nest, self._values.mapping())
+        choice = choose_loops(nest, self._values.mapping(), self._values.order)
         assert choice is not None, "the order of the result's variables first can always insert"
         return choice
 

@@ -24,9 +24,11 @@ class Values:
 
     Args:
         spec: the kernel, whose inputs are the first values.
+        order: the order of loops that a schedule asks for.
     """
 
-    def __init__(self, spec: KernelSpec) -> None:
+    def __init__(self, spec: KernelSpec, order: tuple[IndexVar, ...] | None = None) -> None:
+        self.order = order
         self.dtype: DType = spec.output.dtype
         self.output: TensorType = spec.output
         self.steps: list[Step] = []

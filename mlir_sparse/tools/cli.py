@@ -61,6 +61,9 @@ def main() -> None:
 def _tensor_options(command: Command) -> Command:
     """Adds what emit and run both say about tensors."""
     for option in (
+        click.option(
+            "--schedule", help="Loops, lanes and tiles, such as 'order=i,k,j lanes=8 tile=32'; chosen when absent."
+        ),
         click.option("--target", default="cpu", show_default=True, help="What to compile for."),
         click.option("--semiring", help="What `+` and `*` mean, such as min_plus; what is not stored is its zero."),
         click.option(
@@ -101,6 +104,7 @@ def emit(
     shapes: Pairs,
     semiring: str | None,
     target: str,
+    schedule: str | None,
     stage: str,
     changed_by: str | None,
 ) -> None:
@@ -112,7 +116,7 @@ def emit(
     """
     request = _request(notation, encodings, dtypes, shapes, semiring)
     types = {name: request.type_of(name) for name in request.assignment.inputs}
-    kernel: Any = ms.compile(request.assignment, tensors=types, out=request.output, target=target)
+    kernel: Any = ms.compile(request.assignment, tensors=types, out=request.output, target=target, schedule=schedule)
     text = kernel.passes().diff(changed_by) if changed_by is not None else _text(kernel, stage)
     click.echo(text.rstrip("\n"))
 
@@ -148,6 +152,7 @@ def run(
     shapes: Pairs,
     semiring: str | None,
     target: str,
+    schedule: str | None,
     inputs: Pairs,
     generated: Pairs,
     outputs: Pairs,
@@ -168,7 +173,7 @@ def run(
     results = {name: Path(path) for name, path in as_mapping("-o", outputs).items()}
     for option, names in (("-i", files), ("-g", makers), ("-o", results)):
         request.require_known(option, names)
-    job = Job(request, Sources(files, makers), results, target, repeats, verify)
+    job = Job(request, Sources(files, makers), results, target, schedule, repeats, verify)
     if not execute(job, Report(quiet=quiet)):
         raise _Failure("the result differs from the reference")
 

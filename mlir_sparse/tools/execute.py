@@ -34,6 +34,7 @@ class Job:
         sources: the tensors' values.
         outputs: files to write, by tensor.
         target: what to compile for.
+        schedule: how, as text; chosen when None.
         repeats: how many calls to time, or None.
         verify: whether to check the result.
     """
@@ -42,6 +43,7 @@ class Job:
     sources: Sources
     outputs: Mapping[str, Path]
     target: str = "cpu"
+    schedule: str | None = None
     repeats: int | None = None
     verify: bool = False
 
@@ -56,7 +58,9 @@ def execute(job: Job, report: Report) -> bool:
     tensors = load(request, job.sources, report)
     with report.step("compiling and running"):
         start = time.perf_counter()
-        kernel = ms.compile(request.assignment, tensors=tensors, out=request.output, target=job.target)
+        kernel = ms.compile(
+            request.assignment, tensors=tensors, out=request.output, target=job.target, schedule=job.schedule
+        )
         returned = kernel(*tensors.values())
         seconds = time.perf_counter() - start
     for name, tensor in tensors.items():
