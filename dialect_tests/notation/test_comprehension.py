@@ -200,3 +200,10 @@ def test_any_characters_are_read_or_refused(text: str) -> None:
         except SparseError:
             continue
         assert (parse_comprehension if is_comprehension(whole) else parse)(str(read)) == read  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", ["L2", "sine", "logs"])
+def test_a_table_may_be_called_almost_as_a_function(name: str) -> None:
+    text = f"def lut(float(B,R) {name}, int(N,M) I) -> (O) {{ O(i,j) +=! {name}(I(i,k),j) }}"
+    (statement,) = parse_comprehension(text).statements
+    assert statement.inputs == (name, "I")

@@ -68,7 +68,7 @@ def parse_comprehension(text: str, operators: Mapping[str, Operator | Monoid] | 
     cursor.expect("->", "`->` and the outputs, as in `-> (C)`")
     outputs = _outputs(cursor)
     header = Comprehension(name, parameters, outputs, ())
-    cursor.symbols = header.symbols
+    cursor.symbols, cursor.tensors = header.symbols, frozenset(header.inputs + header.results)
     cursor.rename_calls({call: known for call, known in _CALLS.items() if call not in header.inputs + header.results})
     comprehension = Comprehension(name, parameters, outputs, _statements(cursor), cursor.source)
     if not cursor.done:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["FUNCTIONS", "Function", "function_hint", "mistake_in_call"]
+__all__ = ["FUNCTIONS", "Function", "function_hint", "is_misspelt", "mistake_in_call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +143,23 @@ def function_hint(name: str) -> str:
     >>> function_hint("sine")
     'did you mean `sin`?'
     """
-    near = get_close_matches(name.lower(), FUNCTIONS, n=1)
-    # `arcsin` and the like are NumPy's older names, too far from the newer ones to be found as near.
-    near = near or [new for new in (name.lower().replace("arc", "a"),) if new in FUNCTIONS]
+    near = _near(name.lower(), 0.6)
     return f"did you mean `{near[0]}`?" if near else f"the functions are {', '.join(FUNCTIONS)}"
+
+
+def is_misspelt(name: str) -> bool:
+    """Returns whether a name is a function's but for a letter or so, and hardly anything else.
+
+    >>> is_misspelt("sine"), is_misspelt("arcsin"), is_misspelt("L2"), is_misspelt("table")
+    (True, True, False, False)
+    """
+    return name.isalpha() and bool(_near(name, 0.8))
+
+
+def _near(name: str, likeness: float) -> list[str]:
+    # `arcsin` and the like are NumPy's older names, too far from the newer ones to be found as near.
+    newer = name.replace("arc", "a")
+    return [newer] if newer in FUNCTIONS else get_close_matches(name, FUNCTIONS, n=1, cutoff=likeness)
 
 
 def mistake_in_call(name: str, arguments: int) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from mlir_sparse.notation.ast import Access, AffineSubscript, IndexVar, ReduceOp, Subscript
-from mlir_sparse.notation.functions import FUNCTIONS, function_hint
+from mlir_sparse.notation.functions import FUNCTIONS, function_hint, is_misspelt
 from mlir_sparse.notation.linear import as_affine, as_subscript
 from mlir_sparse.notation.linear_parser import LinearParser, size
 from mlir_sparse.text.cursor import Cursor
@@ -51,7 +51,7 @@ def _subscript(cursor: Cursor, tensor: Token) -> Subscript:
 def _is_call(cursor: Cursor, tensor: Token) -> bool:
     """Returns whether a tensor subscripted by a tensor is more likely a function that does not exist: `sine(x(i))`."""
     called = cursor.token.text in FUNCTIONS and cursor.peek(1).text == "("
-    return called or function_hint(tensor.text).startswith("did you mean")
+    return called or (tensor.text not in cursor.tensors and is_misspelt(tensor.text))
 
 
 def _gather(cursor: Cursor) -> Access:

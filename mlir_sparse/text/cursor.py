@@ -38,6 +38,8 @@ class Cursor:
         self.source = source
         # Names that stand for integers known later: the sizes and integer parameters of a comprehension.
         self.symbols: frozenset[str] = frozenset()
+        # Names that are tensors for certain: what a comprehension takes and gives.
+        self.tensors: frozenset[str] = frozenset()
         # What names stand for that the text does not define: the operators of the user's own.
         self.known: Mapping[str, object] = {}
         self._error = error
