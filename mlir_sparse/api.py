@@ -24,10 +24,14 @@ from mlir_sparse.kernel import KernelSpec, Semiring
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, TensorVar
 from mlir_sparse.runtime import arguments
 from mlir_sparse.schedule import STATIC, Schedule
+from mlir_sparse.tuned import tuned_schedule
 
 __all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "load", "parse"]
 
 Array = np.ndarray[Any, Any]
+
+# The schedule that is looked up.
+TUNED = "tuned"
 
 
 @overload
@@ -81,7 +85,12 @@ def load(path: str | os.PathLike[str]) -> Kernel:
         FileFormatError: for a file that is no kernel, or was written by another version.
         UnsupportedError: for a kernel of another machine.
     """
-    index, libraries = runtime.read_archive(path, pipeline.cpu_features())
+    index, codes = runtime.read_archive(path, pipeline.cpu_features())
+    if index["version"] != __version__:
+        raise FileFormatError(
+            f"expected a kernel of version {__version__} in {os.fspath(path)}, "
+            f"but got one of version {index['version']}: save it again"
+        )
     pickled = base64.b64decode(index["pickled"])  # no less to be trusted than the machine code beside it
     assignment = pickle.loads(pickled) if pickled else notation.parse(index["assignment"])
 
@@ -91,19 +100,22 @@ def load(path: str | os.PathLike[str]) -> Kernel:
 
     schedule = Schedule.parse(index["schedule"])
     loaded = Kernel(spec_of(index["declared"]), schedule)
-    columns = (index["builds"], index["densified"], index["plans"], index["computing"])
-    for number, (types, densified, planned, computing) in enumerate(zip(*columns, strict=True)):
-        build = Build(spec_of(types), densified, schedule)
-        if str(build.program) != planned:
-            raise FileFormatError(
-                f"expected a kernel planned as by version {__version__} in {os.fspath(path)}, "
-                f"but got one of version {index['version']}: save it again"
-            )
-        build.__dict__["executable"] = build.linked(runtime.LoadedModule(libraries[number], build.names))
-        if computing is not None:
-            build.__dict__["computing"] = build.linked(runtime.LoadedModule(libraries[computing], build.names))
+    columns = (index["builds"], index["recipes"], index["computing"])
+    for number, (types, text, computing) in enumerate(zip(*columns, strict=True)):
+        recipe = _recipe(path, text)
+        machines = [
+            None if n is None else runtime.machine_of(path, codes[n], recipe.functions) for n in (number, computing)
+        ]
+        build = Build(spec_of(types), recipe.densified, schedule).given(recipe, *machines)
         loaded._builds[tuple(kind for _, kind in build.spec.inputs)] = build
     return loaded
+
+
+def _recipe(path: str | os.PathLike[str], text: str) -> runtime.Recipe:
+    try:
+        return runtime.read_recipe(text, ())
+    except ValueError as error:
+        raise FileFormatError(f"{error} in {os.fspath(path)}: save it again") from None
 
 
 def compile(
@@ -126,7 +138,8 @@ def compile(
         semiring: what `+` and `*` mean, anything that `semiring` takes; missing entries are its zero.
         target: where to run: "cpu".
         schedule: the order of the loops, vector lanes and tiles, or their text such as `"order=i,k,j lanes=8"`, for
-            one statement without ranges; what it leaves out, and all when absent, is chosen by the plan.
+            one statement without ranges; what it leaves out, and all when absent, is chosen by the plan. "tuned" is
+            what `tune` found for this kernel on operands of like extents, or found last where only types are given.
         named: for each tensor read, data or a type such as `"f64[?,?] CSR"`; operators and monoids that the text calls.
             What a comprehension declares the type of is dense where nothing is given.
 
@@ -140,23 +153,34 @@ def compile(
     >>> print(spmv.output)
     f64[?]
     """
-    given, chosen = _given(named, tensors), Schedule.of(schedule)
-    assignment, declared = _statement(text, given, semiring)
+    assignment, declared = _statement(text, _given(named, tensors), semiring)
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
-        _refuse_schedule(chosen, comprehension)
+        _refuse_schedule(schedule, comprehension)
         return comprehend.compile_comprehension(comprehension, declared, out, target, _compiled)
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     target_name = assignment.target.tensor
     asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
     kernel.check_names(assignment, tuple(declared))
     types = tuple((name, _type_of(name, declared[name])) for name in assignment.inputs)
-    return _compiled(assignment, types, _output(assignment, dict(types), out, asked), target, chosen)
+    output = _output(assignment, dict(types), out, asked)
+    chosen = _tuned(assignment, types, output, declared) if schedule == TUNED else Schedule.of(schedule)
+    return _compiled(assignment, types, output, target, chosen)
 
 
-def _refuse_schedule(schedule: Schedule, comprehension: Comprehension) -> None:
+def _tuned(
+    assignment: Assignment, types: tuple[tuple[str, TensorType], ...], output: TensorType, given: Mapping[str, Any]
+) -> Schedule:
+    spec = KernelSpec(assignment, types, output)
+    kernel.check_spec(spec)
+    data = all(not isinstance(one, TensorType | str) for one in given.values())
+    values = {name: arguments.value_of(name, given[name]) for name, _ in types} if data else None
+    return tuned_schedule(spec.with_static_extents(), values)
+
+
+def _refuse_schedule(schedule: Schedule | str | None, comprehension: Comprehension) -> None:
     """Refuses a schedule where loops are made for each shape anew, and of several statements."""
-    if schedule != STATIC:
+    if schedule == TUNED or Schedule.of(schedule) != STATIC:
         raise UnsupportedError(
             f"expected a schedule for one statement without ranges, but got schedule='{schedule}' for "
             f"{len(comprehension.statements)} in a comprehension: compile the statement apart, or leave it out"
@@ -259,7 +283,7 @@ def evaluate(
     assignment, given = _statement(text, _given(named, tensors), semiring)
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
-        _refuse_schedule(Schedule.of(schedule), comprehension)
+        _refuse_schedule(schedule, comprehension)
         return comprehend.evaluate_comprehension(comprehension, given, out, target, _compiled)
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     values = {name: arguments.value_of(name, value) for name, value in given.items()}

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Literal
 
-from mlir_sparse import _native, kernel, lower, notation, pipeline, plan, runtime
-from mlir_sparse.encoding import TensorType
+from mlir_sparse import lower, pipeline, plan, runtime
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import IndexVar
 from mlir_sparse.schedule import STATIC, Schedule
-from mlir_sparse.tensor.pick import Gathered, Place, Sum
+from mlir_sparse.stages import recipe_of
 
 __all__ = ["STAGES", "Build", "Stage"]
 
@@ -47,14 +44,24 @@ class Build:
         return plan.plan(self.spec, densified=self.densified, order=self.schedule.order)
 
     @cached_property
-    def identity(self) -> str:
-        """Returns what tells this program from others."""
-        return str(self.program)
+    def recipe(self) -> runtime.Recipe:
+        """Returns the steps as data: all of the program but its machine code."""
+        return recipe_of(self.program, self.densified)
 
     @property
-    def result_type(self) -> TensorType:
-        """Returns the type of the result, with the widths of its positions and coordinates."""
-        return self.program.type_of(self.program.result)
+    def identity(self) -> str:
+        """Returns what tells this program from others."""
+        return self.recipe.identity
+
+    def given(
+        self, recipe: runtime.Recipe, machine: runtime.Machine | None, computing: runtime.Machine | None
+    ) -> Build:
+        """Returns this build with what was made of it before: nothing is planned, lowered or compiled for a call."""
+        self.__dict__["recipe"] = recipe
+        for name, code in (("executable", machine), ("computing", computing)):
+            if code is not None:
+                self.__dict__[name] = recipe.linked(code)
+        return self
 
     @cached_property
     def lowered(self) -> lower.LoweredProgram:
@@ -96,11 +103,10 @@ class Build:
         """Returns the passes down to loops."""
         return pipeline.sparsifier(self.lanes, "assemble" if self.inserts else None, tile=self.schedule.tile)
 
-    @cached_property
+    @property
     def inserts(self) -> bool:
         """Returns whether some loops have a sparse result."""
-        generics = (step for step in self.program.steps if isinstance(step, plan.Generic))
-        return any(self.program.type_of(step.result).encoding is not None for step in generics)
+        return self.recipe.inserts
 
     @property
     def passes(self) -> pipeline.Pipeline:
@@ -119,7 +125,7 @@ class Build:
     def executable(self) -> runtime.Executable:
         """Returns the program as machine code of this process."""
         pipeline.warm_up()  # the compiler starts while the module is built
-        return self.linked(runtime.CompiledModule(self.compile(self.passes), self.names))
+        return self.recipe.linked(runtime.CompiledModule(self.compile(self.passes), self.recipe.functions))
 
     @cached_property
     def computing(self) -> runtime.Executable:
@@ -127,23 +133,7 @@ class Build:
         if not self.inserts:
             return self.executable
         passes = pipeline.sparsifier(self.lanes, "compute", tile=self.schedule.tile).then(pipeline.cpu())
-        return self.linked(runtime.CompiledModule(self.compile(passes), self.names))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Returns the functions of the module."""
-        return tuple(function.name for function in lower.functions_of(self.program))
-
-    def linked(self, module: runtime.CompiledModule | runtime.LoadedModule) -> runtime.Executable:
-        """Returns the program over machine code that was made of it, now or ahead of time; needs no MLIR."""
-        functions = iter(lower.functions_of(self.program))
-        stages = tuple(
-            _call_stage(next(functions), self.program, module.addresses)
-            if isinstance(step, plan.Generic)
-            else _native_stage(step, self.program)
-            for step in self.program.steps
-        )
-        return runtime.Executable(stages, self.program.result, module)
+        return self.recipe.linked(runtime.CompiledModule(self.compile(passes), self.recipe.functions))
 
     def trace(self) -> pipeline.Trace:
         """Returns the module after each pass."""
@@ -170,7 +160,7 @@ class Build:
             case "llvmir":
                 return runtime.llvm_ir(self.compile(self.passes))
             case "asm":
-                return runtime.assembly(self.compile(self.passes), self.names)
+                return runtime.assembly(self.compile(self.passes), self.recipe.functions)
             case _:
                 raise UnsupportedError(f"expected a stage of {', '.join(STAGES)}, but got {stage!r}")
 
@@ -193,85 +183,3 @@ def _doing(step: plan.Conversion | plan.LevelView | plan.Pick | plan.Position) -
             return "positions in"
         case _:
             return "levels of"
-
-
-def _native_stage(
-    step: plan.Conversion | plan.LevelView | plan.Extent | plan.Pick | plan.Position, program: plan.Program
-) -> runtime.Convert | runtime.View | runtime.Extent | runtime.Pick | runtime.Position:
-    if isinstance(step, plan.Pick):
-        encoding = program.type_of(step.result).encoding
-        return runtime.Pick(step.result, step.operand, tuple(map(_place, step.access.subscripts)), encoding)
-    if isinstance(step, plan.Position):
-        return runtime.Position(step.result, step.operand, step.greatest)
-    if isinstance(step, plan.Extent):
-        return runtime.Extent(step.result, step.variable.name, program.type_of(step.result).dtype)
-    if isinstance(step, plan.LevelView):
-        return runtime.View(step.result, step.operand)
-    kind = program.type_of(step.result)
-    return runtime.Convert(
-        step.result, step.operand, kind, step.drop_zeros, kernel.extreme_or(step.missing, kind.dtype)
-    )
-
-
-def _place(subscript: notation.Subscript) -> Place:
-    match subscript:
-        case IndexVar(name):
-            return Sum(((1, name),))
-        case notation.AffineSubscript(terms, constant):
-            return Sum(tuple((coefficient, variable.name) for coefficient, variable in terms), constant)
-        case notation.Access(tensor):
-            return Gathered(tensor, tuple(variable.name for variable in subscript.indices))
-
-
-def _call_stage(function: lower.Function, program: plan.Program, addresses: Mapping[str, int]) -> runtime.Call:
-    step, output = function.step, program.type_of(function.step.result)
-    parameters = [_parameter(access, program.type_of(access.tensor), step.loops) for access in function.operands]
-    result, buffers = _native.Result.dense(), None
-    if output.encoding is None:
-        parameters.append(_parameter(step.target, output, step.loops))
-    else:
-        scatters = plan.scattered(step, dict(program.types)) is not None
-        buffers = runtime.Buffers(output.encoding, output.dtype, step.gathers, scatters)
-        result = _native.Result.sparse(buffers.arguments)
-    launcher = _native.Launcher(addresses[function.name], parameters, result, len(step.loops))
-    return runtime.Call(
-        launcher,
-        tuple(access.tensor for access in function.operands),
-        tuple(tuple(_axis(s, step) for s in access.subscripts) for access in function.operands),
-        tuple((frame.variable.name, frame.operand, frame.dim) for frame in step.frames),
-        step.result,
-        tuple(name for s in step.target.subscripts if (name := _axis(s, step)) is not None),
-        output.dtype,
-        output.encoding,
-        step.meeting is plan.Meeting.CONTINUE,
-        buffers,
-        partial(_bounds, step),
-    )
-
-
-def _bounds(step: plan.Generic, entries: Mapping[str, int], extents: Mapping[str, int]) -> tuple[int, int]:
-    return plan.least_entries(step, entries, extents), plan.most_entries(step, entries, extents)
-
-
-def _axis(subscript: notation.Subscript, step: plan.Generic) -> str | None:
-    """Returns the index variable that an axis is of, also where a sum of levels stands for it."""
-    if isinstance(subscript, IndexVar):
-        return subscript.name
-    return next((frame.variable.name for frame in step.frames if frame.subscript == subscript), None)
-
-
-def _subscript(subscript: notation.Subscript, loops: tuple[IndexVar, ...]) -> _native.Subscript:
-    match subscript:
-        case IndexVar():
-            return _native.Subscript([(1, loops.index(subscript))])
-        case notation.AffineSubscript(terms, constant):
-            return _native.Subscript([(c, loops.index(v)) for c, v in terms], constant)
-        case _:
-            raise AssertionError("gathered elements are picked before the loops")
-
-
-def _parameter(access: notation.Access, kind: TensorType, loops: tuple[IndexVar, ...]) -> _native.Parameter:
-    subscripts = [_subscript(subscript, loops) for subscript in access.subscripts]
-    if kind.encoding is None:
-        return _native.Parameter.dense(kind.dtype.numpy, subscripts)
-    return _native.Parameter.sparse(runtime.type_id(kind.dtype, kind.encoding), subscripts)

@@ -157,7 +157,7 @@ class Kernel:
             return self._call(bound, out)
         target = arguments.as_structure(out, self.spec.output)
         values, extents, build = self._ready(bound, target.shape)
-        arguments.check_structure(target, build.result_type)
+        arguments.check_structure(target, build.recipe.type)
         with self._lock:
             computing = build.computing  # compiled once, when first wanted
         runtime.compute(build.executable, computing, build.identity, values, extents, target)
@@ -230,19 +230,19 @@ class Kernel:
         call, what was declared.
 
         Raises:
-            UnsupportedError: when no linker is installed.
+            UnsupportedError: when this machine's code must be linked and no linker is installed.
         """
         with self._lock:
             builds = list(self._builds.values())
         if not builds:
             builds = [self._build_for(tuple(_concrete(kind) for _, kind in self.spec.inputs))]
-        modules = [build.executable.module for build in builds]
+        machines = [build.executable.module for build in builds]
         computing: list[int | None] = []
         for build in builds:
-            computing.append(len(modules) if build.inserts else None)
+            computing.append(len(machines) if build.inserts else None)
             if build.inserts:
                 with self._lock:
-                    modules.append(build.computing.module)
+                    machines.append(build.computing.module)
         index = {
             "assignment": str(self.spec.assignment),
             # Operators have no notation that parses.
@@ -251,14 +251,13 @@ class Kernel:
             else "",
             "declared": [str(kind) for kind in self._types(self.spec)],
             "builds": [[str(kind) for kind in self._types(build.spec)] for build in builds],
-            "densified": [build.densified for build in builds],
-            "plans": [build.identity for build in builds],
+            "recipes": [runtime.write_recipe(build.recipe, ()) for build in builds],
             "computing": computing,
             "schedule": str(self.schedule),
             "version": __version__,
             "features": sorted(pipeline.cpu_features()),
         }
-        runtime.write_archive(path, index, modules)
+        runtime.write_archive(path, index, machines)
 
     @staticmethod
     def _types(spec: KernelSpec) -> tuple[TensorType, ...]:

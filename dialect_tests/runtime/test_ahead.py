@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from mlir_sparse import _native
 
 DENSE = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0], [0.0, 0.0, 5.0]])
 X = np.array([1.0, 10.0, 100.0])
@@ -51,6 +53,10 @@ import numpy as np
 for name in ("torch_mlir", "mlir", "mlir_finch"):
     sys.modules[name] = None
 import mlir_sparse as ms
+from mlir_sparse import plan
+def no_plan(*arguments, **named):
+    raise AssertionError("planned")
+plan.plan = no_plan
 spmv = ms.load(sys.argv[1])
 print(spmv(ms.tensor(np.array([[0.0, 2.0], [3.0, 0.0]])), np.array([1.0, 10.0])).tolist())
 """
@@ -96,8 +102,9 @@ def _changed(path: Path, **changes: Any) -> None:
     [
         ({"features": ["no-such-feature"]}, ms.UnsupportedError, "a processor with no-such-feature"),
         ({"machine": "pdp11"}, ms.UnsupportedError, "but got one for .*/pdp11: save it here"),
-        ({"format": 999}, ms.FileFormatError, "expected format 2 .* but got 999"),
-        ({"plans": ["another"]}, ms.FileFormatError, "save it again"),
+        ({"format": 999}, ms.FileFormatError, "expected format 3 .* but got 999"),
+        ({"version": "0.0"}, ms.FileFormatError, r"but got one of version 0\.0: save it again"),
+        ({"recipes": ['["Loops", 1]']}, ms.FileFormatError, "expected a recipe, but got .*: save it again"),
     ],
 )
 def test_kernels_of_other_machines_and_versions(
@@ -111,15 +118,49 @@ def test_kernels_of_other_machines_and_versions(
 
 
 def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where objects are not loaded natively, a linker makes libraries of them."""
     path = tmp_path / "k.msk"
     path.write_bytes(b"old")
     kernel = ms.compile("y(i) = 2 * x(i)", x="f64[?]")
     kernel(np.ones(2))
+    monkeypatch.setattr(_native, "loads_objects", False)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ms.UnsupportedError, match="install binutils"):
         kernel.save(path)
     assert path.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["k.msk"]
+
+
+@pytest.mark.skipif(not _native.loads_objects, reason="elsewhere a linker is needed")
+def test_saving_needs_no_linker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    ms.compile("y(i) = 3 * x(i)", x="f64[?]").save(tmp_path / "k.msk")
+    np.testing.assert_array_equal(ms.load(tmp_path / "k.msk")(np.ones(2)), [3.0, 3.0])
+
+
+@pytest.mark.skipif(shutil.which("ld") is None, reason="makes libraries, which takes a linker")
+def test_libraries_are_loaded_as_objects_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native, "loads_objects", False)
+    path, again = tmp_path / "k.msk", tmp_path / "again.msk"
+    ms.compile("y(i) = 5 * x(i)", x="f64[?]").save(path)
+    with zipfile.ZipFile(path) as archive:
+        assert "0.so" in archive.namelist()
+    loaded = ms.load(path)
+    np.testing.assert_array_equal(loaded(np.ones(2)), [5.0, 5.0])
+    loaded.save(again)
+    np.testing.assert_array_equal(ms.load(again)(np.ones(2)), [5.0, 5.0])
+
+
+def test_code_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "k.msk"
+    ms.compile("y(i) = 2 * x(i)", x="f64[?]").save(path)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content if name == "kernel.json" else content[: len(content) // 2])
+    with pytest.raises(ms.FileFormatError, match=r"expected machine code in .* but got"):
+        ms.load(path)
 
 
 def test_kernels_of_operators_are_saved(tmp_path: Path) -> None:

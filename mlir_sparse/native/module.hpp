@@ -12,5 +12,6 @@ void register_convert(pybind11::module_ &module);   // level storage to coordina
 void register_convert_matrix(pybind11::module_ &module);  // matrices to other storage
 void register_launch(pybind11::module_ &module);    // calls of compiled kernels, and the threads that run them
 void register_memory(pybind11::module_ &module);    // ownership of memory that compiled code allocated
+void register_object(pybind11::module_ &module);    // machine code from object files
 
 }  // namespace mlir_sparse

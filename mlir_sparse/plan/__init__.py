@@ -1,6 +1,6 @@
 """Kernel to Program: steps that the sparsifier is known to take, and why each is there."""
 
-from mlir_sparse.plan.bound import least_entries, most_entries
+from mlir_sparse.plan.bound import entry_tree
 from mlir_sparse.plan.explain import explain
 from mlir_sparse.plan.planner import plan
 from mlir_sparse.plan.program import (
@@ -30,10 +30,9 @@ __all__ = [
     "Program",
     "Regions",
     "Step",
+    "entry_tree",
     "explain",
     "is_native",
-    "least_entries",
-    "most_entries",
     "plan",
     "regions_of",
     "scattered",

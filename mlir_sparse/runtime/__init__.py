@@ -1,32 +1,46 @@
 """Compiled modules and level storage to level storage."""
 
 from mlir_sparse.runtime.abi import operand_of, type_id
-from mlir_sparse.runtime.ahead import LoadedModule, read_archive, write_archive
+from mlir_sparse.runtime.ahead import machine_of, read_archive, write_archive
 from mlir_sparse.runtime.calls import Call, SparseCall
+from mlir_sparse.runtime.codec import read_recipe, write_recipe
+from mlir_sparse.runtime.entries import Entries
 from mlir_sparse.runtime.executable import Convert, Executable, Extent, Pick, Position, Stage, View
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
+from mlir_sparse.runtime.machine import LoadedLibrary, LoadedObject, Machine
+from mlir_sparse.runtime.recipe import Argument, Loops, Recipe, Step
 from mlir_sparse.runtime.recompute import assemble, compute
 from mlir_sparse.runtime.results import Buffers
 
 __all__ = [
+    "Argument",
     "Buffers",
     "Call",
     "CompiledModule",
     "Convert",
+    "Entries",
     "Executable",
     "Extent",
-    "LoadedModule",
+    "LoadedLibrary",
+    "LoadedObject",
+    "Loops",
+    "Machine",
     "Pick",
     "Position",
+    "Recipe",
     "SparseCall",
     "Stage",
+    "Step",
     "View",
     "assemble",
     "assembly",
     "compute",
     "llvm_ir",
+    "machine_of",
     "operand_of",
     "read_archive",
+    "read_recipe",
     "type_id",
     "write_archive",
+    "write_recipe",
 ]

@@ -1,13 +1,13 @@
 """Kernels ahead of time: machine code in a file, loaded without a compiler.
 
 A file is a zip archive of `kernel.json`, which says what the kernel is and what
-the code needs of a processor, and shared libraries: one a specialisation, and one more
-where its result is sparse, which computes values into structures.
+the code needs of a processor, and machine code: one file a specialisation, and one more
+where its result is sparse, which computes values into structures. The code is an object
+file where such are loaded natively, else a shared library, which takes a linker to make.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import platform
@@ -16,61 +16,39 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlir_sparse import _native
 from mlir_sparse.errors import CompileError, FileFormatError, UnsupportedError
-from mlir_sparse.runtime.jit import CompiledModule
+from mlir_sparse.runtime.machine import LoadedLibrary, LoadedObject, Machine
 
-__all__ = ["LoadedModule", "read_archive", "write_archive"]
+__all__ = ["machine_of", "read_archive", "write_archive"]
 
-_FORMAT = 2
+_FORMAT = 3
 _INDEX = "kernel.json"
 # What can make a shared library of an object file, in the order tried.
 _LINKERS = (("ld", "-shared"), ("cc", "-shared"), ("gcc", "-shared"), ("clang", "-shared"), ("ld.lld", "-shared"))
 
 
-@dataclass(frozen=True)
-class LoadedModule:
-    """Machine code from a shared library; lives as long as the process.
-
-    Args:
-        path: the library.
-        names: the functions to look up.
-    """
-
-    path: str
-    names: Sequence[str]
-    addresses: Mapping[str, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        library = ctypes.CDLL(self.path)
-        found = {name: getattr(library, f"_mlir__mlir_ciface_{name}") for name in self.names}
-        addresses = {name: ctypes.cast(symbol, ctypes.c_void_p).value or 0 for name, symbol in found.items()}
-        object.__setattr__(self, "addresses", addresses)
-
-
-def write_archive(
-    path: str | os.PathLike[str], index: Mapping[str, Any], modules: Sequence[CompiledModule | LoadedModule]
-) -> None:
+def write_archive(path: str | os.PathLike[str], index: Mapping[str, Any], machines: Sequence[Machine]) -> None:
     """Writes kernels to a file; the file appears whole or not at all.
 
     Args:
         path: the file.
         index: what `read_archive` gives back.
-        modules: the code of each specialisation.
+        machines: the code of each specialisation.
 
     Raises:
-        UnsupportedError: when no linker is installed.
+        UnsupportedError: when a linker is needed and none is installed.
         CompileError: when the linker fails.
     """
     target = Path(path)
     with tempfile.TemporaryDirectory() as folder:
-        libraries = [_link(module, Path(folder), number) for number, module in enumerate(modules)]
+        codes = [_code_file(machine, Path(folder), number) for number, machine in enumerate(machines)]
         host = {
             "format": _FORMAT,
-            "libraries": len(libraries),
+            "codes": [code.name for code in codes],
             "machine": platform.machine(),
             "system": platform.system(),
         }
@@ -78,19 +56,25 @@ def write_archive(
         try:
             with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr(_INDEX, json.dumps({**index, **host}, indent=1))
-                for library in libraries:
-                    archive.write(library, library.name)
+                for code in codes:
+                    archive.write(code, code.name)
             os.replace(partial, target)
         except BaseException:
             os.unlink(partial)
             raise
 
 
-def _link(module: CompiledModule | LoadedModule, folder: Path, number: int) -> Path:
+def _code_file(machine: Machine, folder: Path, number: int) -> Path:
     object_file, library = folder / f"{number}.o", folder / f"{number}.so"
-    if isinstance(module, LoadedModule):
-        return Path(shutil.copyfile(module.path, library))
-    module.write_object(object_file)
+    if isinstance(machine, LoadedLibrary):
+        return Path(shutil.copyfile(machine.path, library))
+    object_file.write_bytes(machine.object_file())
+    if _native.loads_objects:
+        return object_file
+    return _link(object_file, library)
+
+
+def _link(object_file: Path, library: Path) -> Path:
     for tool, *flags in _LINKERS:
         found = shutil.which(tool)
         if found is None:
@@ -104,7 +88,7 @@ def _link(module: CompiledModule | LoadedModule, folder: Path, number: int) -> P
     raise UnsupportedError(f"expected one of {names} on PATH to save a kernel, but got none: install binutils")
 
 
-def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tuple[dict[str, Any], list[str]]:
+def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tuple[dict[str, Any], list[bytes | str]]:
     """Reads a file of kernels.
 
     Args:
@@ -112,7 +96,7 @@ def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tupl
         features: the instruction set extensions of this host.
 
     Returns:
-        the index, and the path of each shared library.
+        the index, and the code of each specialisation: an object file, or the path of a shared library.
 
     Raises:
         FileFormatError: for a file that is no such archive.
@@ -122,14 +106,38 @@ def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tupl
         with zipfile.ZipFile(path) as archive:
             index = json.loads(archive.read(_INDEX))
             _check_host(path, index, features)
-            # dlopen wants files, and maps them: they must outlive this call.
-            folder = tempfile.mkdtemp(prefix="mlir-sparse-")
-            names = [f"{number}.so" for number in range(index["libraries"])]
-            return index, [archive.extract(name, folder) for name in names]
+            return index, [_code(archive, name) for name in index["codes"]]
     except (zipfile.BadZipFile, KeyError, TypeError, json.JSONDecodeError, EOFError) as error:
         raise FileFormatError(
             f"expected a kernel written by Kernel.save in {os.fspath(path)}, but got {error}"
         ) from None
+
+
+def _code(archive: zipfile.ZipFile, name: str) -> bytes | str:
+    if name.endswith(".o"):
+        return archive.read(name)
+    # dlopen wants files, and maps them: they must outlive this call.
+    return archive.extract(name, tempfile.mkdtemp(prefix="mlir-sparse-"))
+
+
+def machine_of(path: str | os.PathLike[str], code: bytes | str, functions: Sequence[str]) -> Machine:
+    """Loads machine code that `read_archive` returned.
+
+    Args:
+        path: the file it came from, for messages.
+        code: the code.
+        functions: the functions to look up.
+
+    Raises:
+        FileFormatError: for what is no such code.
+        UnsupportedError: where the system gives no memory for code.
+    """
+    try:
+        return LoadedObject(code, functions) if isinstance(code, bytes) else LoadedLibrary(code, functions)
+    except (ValueError, OSError, AttributeError) as error:
+        raise FileFormatError(f"expected machine code in {os.fspath(path)}, but got: {error}") from None
+    except RuntimeError as error:
+        raise UnsupportedError(f"{error} ({os.fspath(path)})") from None
 
 
 def _check_host(path: str | os.PathLike[str], index: Mapping[str, Any], features: frozenset[str]) -> None:

@@ -11,9 +11,8 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.runtime.ahead import LoadedModule
 from mlir_sparse.runtime.calls import Call, SparseCall, Value, empty, run_call
-from mlir_sparse.runtime.jit import CompiledModule
+from mlir_sparse.runtime.machine import Machine
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.pick import Gathered, Place, pick
 from mlir_sparse.tensor.position import position
@@ -100,7 +99,7 @@ class Executable:
 
     stages: tuple[Stage, ...]
     result: str
-    module: CompiledModule | LoadedModule = field(repr=False)
+    module: Machine = field(repr=False)
 
     def direct(self, parameters: Sequence[str]) -> _native.Launcher | SparseCall | None:
         """Returns the function of a program that is one call; None for any other.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,16 @@ class CompiledModule:
             # The engine owns the code: it must outlive every launcher made from its addresses.
             engine_type = bindings().module("execution_engine").ExecutionEngine
             self.engine: Any = engine_type(module, opt_level=opt_level)
-        self.addresses = {name: int(self.engine.raw_lookup(f"_mlir_ciface_{name}")) for name in names}
+        self.addresses: Mapping[str, int] = {
+            name: int(self.engine.raw_lookup(f"_mlir_ciface_{name}")) for name in names
+        }
 
-    def write_object(self, path: Path) -> None:
-        """Writes the machine code as a relocatable object file."""
-        self.engine.dump_to_object_file(str(path))
+    def object_file(self) -> bytes:
+        """Returns the machine code as a relocatable object file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "kernel.o")
+            self.engine.dump_to_object_file(str(path))
+            return path.read_bytes()
 
 
 def llvm_ir(bytecode: bytes) -> str:
@@ -55,7 +60,7 @@ def assembly(bytecode: bytes, names: Sequence[str], opt_level: int = 3) -> str:
         raise UnsupportedError("expected objdump on PATH for the stage asm, but got none: install binutils")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.o")
-        CompiledModule(bytecode, names, opt_level).write_object(path)
+        path.write_bytes(CompiledModule(bytecode, names, opt_level).object_file())
         # The text names the file as it was given: in its folder the name is always the same.
         command = [tool, "-d", "--no-show-raw-insn", path.name]
         return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout

@@ -1,0 +1,319 @@
+// Machine code from relocatable object files, loaded into this process without a linker.
+//
+// What MLIR's engine dumps is an ELF object in the large code model: absolute 64-bit relocations against its own
+// sections and against functions of the C and mathematics libraries. Everything in the file is checked before it is
+// used: a file that is not such an object is a ValueError, and nothing of it has been mapped or run. Memory is never
+// writeable and executable at once.
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <pybind11/stl.h>
+
+#include "module.hpp"
+
+#if defined(__linux__) && defined(__x86_64__)
+#define MLIR_SPARSE_LOADS_OBJECTS 1
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#else
+#define MLIR_SPARSE_LOADS_OBJECTS 0
+#endif
+
+namespace py = pybind11;
+
+namespace mlir_sparse {
+namespace {
+
+#if MLIR_SPARSE_LOADS_OBJECTS
+
+[[noreturn]] void refuse(const std::string &what) { throw py::value_error("expected an object file, but got " + what); }
+
+void expect(bool holds, const char *what) {
+  if (!holds) refuse(what);
+}
+
+constexpr std::size_t kMostSections = 1 << 14;
+constexpr std::size_t kMostBytes = std::size_t{1} << 28;
+constexpr std::size_t kNowhere = SIZE_MAX;
+
+// The bytes of a file; whatever is read from it lies inside.
+class File {
+ public:
+  explicit File(std::string_view bytes) : bytes_(bytes) {}
+
+  std::string_view at(std::uint64_t offset, std::uint64_t size) const {
+    expect(offset <= bytes_.size() && size <= bytes_.size() - offset, "one that ends early");
+    return bytes_.substr(offset, size);
+  }
+
+  // By copy: nothing in a file need be aligned.
+  template <typename T>
+  std::vector<T> items(std::uint64_t offset, std::uint64_t bytes) const {
+    expect(bytes % sizeof(T) == 0, "a table of broken items");
+    const std::string_view part = at(offset, bytes);
+    std::vector<T> found(bytes / sizeof(T));
+    if (!part.empty()) std::memcpy(found.data(), part.data(), part.size());
+    return found;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+// A name in a table of strings; it ends inside the table.
+std::string name_in(std::string_view table, std::uint64_t offset) {
+  expect(offset < table.size(), "a name outside its table");
+  const std::string_view rest = table.substr(offset);
+  const std::size_t end = rest.find('\0');
+  expect(end != std::string_view::npos, "a name without an end");
+  return std::string(rest.substr(0, end));
+}
+
+// Functions that compiled code calls and does not define: of the C library, libm, and the compiler's own library.
+void *external(const std::string &name) {
+  if (void *found = dlsym(RTLD_DEFAULT, name.c_str())) return found;
+  for (const char *library : {"libm.so.6", "libgcc_s.so.1"}) {
+    // Never closed: code may call it as long as the process lives.
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+    if (!handle) continue;
+    if (void *found = dlsym(handle, name.c_str())) return found;
+  }
+  refuse("one that calls " + name + ", which no library has");
+}
+
+enum Group { kCode, kConstants, kData, kGroups };
+
+class Code {
+ public:
+  Code(const py::bytes &data, const std::vector<std::string> &names) {
+    const std::string_view bytes = data;
+    const File file(bytes);
+    read_header(file);
+    place();
+    map();
+    try {
+      copy(file);
+      const std::vector<std::uint64_t> symbols = resolve(file, names);
+      relocate(file, symbols);
+      protect();
+    } catch (...) {
+      munmap(memory_, bytes_);
+      throw;
+    }
+  }
+  Code(const Code &) = delete;
+  Code &operator=(const Code &) = delete;
+  ~Code() { munmap(memory_, bytes_); }
+
+  const std::map<std::string, std::uintptr_t> &addresses() const { return addresses_; }
+
+ private:
+  void read_header(const File &file) {
+    const auto header = file.items<Elf64_Ehdr>(0, sizeof(Elf64_Ehdr)).front();
+    const unsigned char *ident = header.e_ident;
+    expect(std::memcmp(ident, ELFMAG, SELFMAG) == 0, "no ELF file");
+    expect(ident[EI_CLASS] == ELFCLASS64 && ident[EI_DATA] == ELFDATA2LSB && ident[EI_VERSION] == EV_CURRENT,
+           "one of another word size or byte order");
+    expect(header.e_type == ET_REL && header.e_machine == EM_X86_64, "one of another kind or machine");
+    expect(header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shnum > 0 && header.e_shnum <= kMostSections,
+           "a broken table of sections");
+    sections_ = file.items<Elf64_Shdr>(header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
+  }
+
+  // Unwinding tables are left out: nothing throws through compiled code.
+  static bool is_loaded(const Elf64_Shdr &section) {
+    if (!(section.sh_flags & SHF_ALLOC) || section.sh_type == SHT_X86_64_UNWIND) return false;
+    return section.sh_type != SHT_NOTE;
+  }
+
+  static Group group_of(const Elf64_Shdr &section) {
+    expect(section.sh_type == SHT_PROGBITS || section.sh_type == SHT_NOBITS, "a section of an unknown type");
+    expect(!(section.sh_flags & (SHF_TLS | SHF_COMPRESSED)), "a section of thread-local or compressed data");
+    const bool code = section.sh_flags & SHF_EXECINSTR, data = section.sh_flags & SHF_WRITE;
+    expect(!(code && data), "code that may be written to");
+    return code ? kCode : data ? kData : kConstants;
+  }
+
+  // Gives each section its place: code, constants and data on pages of their own.
+  void place() {
+    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    offsets_.assign(sections_.size(), kNowhere);
+    for (int group = 0; group < kGroups; ++group) {
+      begins_[group] = bytes_;
+      for (std::size_t s = 0; s < sections_.size(); ++s) {
+        const Elf64_Shdr &section = sections_[s];
+        if (!is_loaded(section) || group_of(section) != group) continue;
+        const std::uint64_t alignment = section.sh_addralign ? section.sh_addralign : 1;
+        expect((alignment & (alignment - 1)) == 0 && alignment <= page, "a section of odd alignment");
+        expect(section.sh_size <= kMostBytes && bytes_ <= kMostBytes, "a section of too many bytes");
+        bytes_ = (bytes_ + alignment - 1) & ~(alignment - 1);
+        offsets_[s] = bytes_;
+        bytes_ += section.sh_size;
+      }
+      bytes_ = (bytes_ + page - 1) & ~(page - 1);
+    }
+    begins_[kGroups] = bytes_;
+    expect(begins_[kConstants] > 0, "one without code");
+  }
+
+  void map() {
+    void *found = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (found == MAP_FAILED) throw std::bad_alloc();
+    memory_ = static_cast<char *>(found);
+  }
+
+  void copy(const File &file) {
+    for (std::size_t s = 0; s < sections_.size(); ++s) {
+      const Elf64_Shdr &section = sections_[s];
+      if (offsets_[s] == kNowhere || section.sh_type == SHT_NOBITS) continue;
+      const std::string_view part = file.at(section.sh_offset, section.sh_size);
+      if (!part.empty()) std::memcpy(memory_ + offsets_[s], part.data(), part.size());
+    }
+  }
+
+  std::uint64_t address_of(std::size_t section) const {
+    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(memory_ + offsets_[section]));
+  }
+
+  const Elf64_Shdr &section(std::uint64_t index) const {
+    expect(index < sections_.size(), "a section that is not there");
+    return sections_[index];
+  }
+
+  // Returns the address of each symbol, and notes those of the functions asked for.
+  std::vector<std::uint64_t> resolve(const File &file, const std::vector<std::string> &names) {
+    for (std::size_t s = 0; s < sections_.size(); ++s) {
+      if (sections_[s].sh_type != SHT_SYMTAB) continue;
+      expect(table_ == kNowhere, "two tables of symbols");
+      table_ = s;
+    }
+    expect(table_ != kNowhere, "one without symbols");
+    const Elf64_Shdr &table = sections_[table_], &strings = section(table.sh_link);
+    expect(strings.sh_type == SHT_STRTAB, "a table of symbols without names");
+    const std::string_view text = file.at(strings.sh_offset, strings.sh_size);
+    const auto symbols = file.items<Elf64_Sym>(table.sh_offset, table.sh_size);
+    std::vector<std::uint64_t> found(symbols.size());
+    std::map<std::string, std::uintptr_t> functions;
+    for (std::size_t s = 1; s < symbols.size(); ++s) {
+      const Elf64_Sym &symbol = symbols[s];
+      found[s] = resolve(symbol, text);
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && is_code(symbol.st_shndx))
+        functions[name_in(text, symbol.st_name)] = found[s];
+    }
+    for (const std::string &name : names) {
+      const auto at = functions.find(name);
+      if (at == functions.end()) refuse("one without the function " + name);
+      addresses_[name] = at->second;
+    }
+    return found;
+  }
+
+  bool is_code(std::uint16_t index) const {
+    return index < sections_.size() && offsets_[index] != kNowhere && group_of(sections_[index]) == kCode;
+  }
+
+  std::uint64_t resolve(const Elf64_Sym &symbol, std::string_view text) const {
+    const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+    expect(type <= STT_FILE, "a symbol of an unknown type");
+    if (type == STT_FILE) return 0;
+    if (symbol.st_shndx == SHN_UNDEF) return reinterpret_cast<std::uintptr_t>(external(name_in(text, symbol.st_name)));
+    const Elf64_Shdr &home = section(symbol.st_shndx);
+    if (offsets_[symbol.st_shndx] == kNowhere) return 0;  // no relocation may use it: see `relocate`
+    expect(type == STT_FUNC ? symbol.st_value < home.sh_size : symbol.st_value <= home.sh_size,
+           "a symbol outside its section");
+    return address_of(symbol.st_shndx) + symbol.st_value;
+  }
+
+  void relocate(const File &file, const std::vector<std::uint64_t> &symbols) {
+    for (const Elf64_Shdr &list : sections_) {
+      expect(list.sh_type != SHT_REL && list.sh_type != SHT_GROUP, "relocations of another form, or groups");
+      if (list.sh_type != SHT_RELA) continue;
+      expect(list.sh_link == table_, "relocations of other symbols");
+      const Elf64_Shdr &target = section(list.sh_info);
+      if (offsets_[list.sh_info] == kNowhere) continue;
+      expect(target.sh_type == SHT_PROGBITS, "relocations of a section without contents");
+      for (const Elf64_Rela &item : file.items<Elf64_Rela>(list.sh_offset, list.sh_size))
+        relocate(item, target, address_of(list.sh_info), symbols);
+    }
+  }
+
+  void relocate(const Elf64_Rela &item, const Elf64_Shdr &target, std::uint64_t base,
+                const std::vector<std::uint64_t> &symbols) {
+    const std::uint64_t number = ELF64_R_SYM(item.r_info), type = ELF64_R_TYPE(item.r_info);
+    if (type == R_X86_64_NONE) return;
+    expect(number < symbols.size() && symbols[number] != 0, "a relocation of no symbol");
+    const std::uint64_t place = base + item.r_offset;
+    const std::uint64_t value = symbols[number] + static_cast<std::uint64_t>(item.r_addend);
+    switch (type) {
+      case R_X86_64_64:
+        return store(target, item.r_offset, place, value);
+      case R_X86_64_PC64:
+        return store(target, item.r_offset, place, value - place);
+      case R_X86_64_PC32:
+      case R_X86_64_PLT32: {
+        const std::int64_t distance = static_cast<std::int64_t>(value - place);
+        expect(distance >= INT32_MIN && distance <= INT32_MAX, "a relocation that does not reach its symbol");
+        return store(target, item.r_offset, place, static_cast<std::int32_t>(distance));
+      }
+      default:
+        refuse("a relocation of type " + std::to_string(type));
+    }
+  }
+
+  template <typename T>
+  static void store(const Elf64_Shdr &target, std::uint64_t offset, std::uint64_t place, T value) {
+    expect(offset <= target.sh_size && sizeof(T) <= target.sh_size - offset, "a relocation outside its section");
+    std::memcpy(reinterpret_cast<void *>(static_cast<std::uintptr_t>(place)), &value, sizeof(T));
+  }
+
+  void protect() {
+    constexpr int rights[kGroups] = {PROT_READ | PROT_EXEC, PROT_READ, PROT_READ | PROT_WRITE};
+    for (int group = 0; group < kGroups; ++group) {
+      const std::size_t size = begins_[group + 1] - begins_[group];
+      if (size && mprotect(memory_ + begins_[group], size, rights[group]) != 0)
+        throw std::runtime_error("expected memory for code, but the system forbids it");
+    }
+  }
+
+  std::vector<Elf64_Shdr> sections_;
+  std::vector<std::size_t> offsets_;
+  std::size_t begins_[kGroups + 1] = {};
+  std::size_t bytes_ = 0, table_ = kNowhere;
+  char *memory_ = nullptr;
+  std::map<std::string, std::uintptr_t> addresses_;
+};
+
+#else
+
+class Code {
+ public:
+  Code(const py::bytes &, const std::vector<std::string> &) {
+    throw py::value_error("expected an object file of this machine, but objects are loaded on x86-64 Linux only");
+  }
+  const std::map<std::string, std::uintptr_t> &addresses() const { return addresses_; }
+
+ private:
+  std::map<std::string, std::uintptr_t> addresses_;
+};
+
+#endif
+
+}  // namespace
+
+void register_object(py::module_ &module) {
+  module.attr("loads_objects") = bool{MLIR_SPARSE_LOADS_OBJECTS};
+  py::class_<Code>(module, "Code", "Machine code from an object file; lives as long as the object.")
+      .def(py::init<const py::bytes &, const std::vector<std::string> &>(), py::arg("data"), py::arg("names"))
+      .def_property_readonly("addresses", &Code::addresses);
+}
+
+}  // namespace mlir_sparse

@@ -1,0 +1,94 @@
+"""How many entries a sparse result can have, from those of the operands: what to reserve before loops run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Entries"]
+
+# How many tuples of coordinates a node has entries at, and which variables they are of.
+_Tuples = tuple[int, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The bounds on the entries of a sparse result.
+
+    Args:
+        tree: what is computed at each point: `("1",)` for a number, `("of", tensor, *variables)` for an element,
+            `("*", left, right)` and `("/", left, right)` where both sides must have an entry, `("+", *parts)` where
+            any may.
+        variables: the index variables of the result.
+        reduces: whether several points meet in one element.
+    """
+
+    tree: tuple[Any, ...]
+    variables: tuple[str, ...]
+    reduces: bool
+
+    def most(self, entries: Mapping[str, int], extents: Mapping[str, int]) -> int:
+        """Returns a number that the entries of the result do not exceed.
+
+        A product has at most the entries of each factor, repeated along the variables that the
+        factor does not have; a sum those of all its operands (Kjolstad et al. 2017, section 5.1).
+
+        Args:
+            entries: the stored entries of each sparse operand.
+            extents: how far each index variable runs.
+
+        >>> product = Entries(("*", ("of", "A", "i", "k"), ("of", "B", "k", "j")), ("i", "j"), True)
+        >>> product.most({"A": 5, "B": 7}, {"i": 10, "j": 4, "k": 10})
+        20
+        """
+        tuples, variables = _tuples(self.tree, entries, extents)
+        own = frozenset(self.variables)
+        return min(tuples * _volume(own - variables, extents), _volume(own, extents))
+
+    def least(self, entries: Mapping[str, int], extents: Mapping[str, int]) -> int:
+        """Returns a number that the entries of the result reach at least; 0 where that is not known.
+
+        A product of factors without a variable in common has an entry for each choice of theirs.
+
+        Args:
+            entries: the stored entries of each sparse operand.
+            extents: how far each index variable runs.
+
+        >>> Entries(("*", ("of", "u", "i"), ("of", "v", "j")), ("i", "j"), False).least({"u": 2, "v": 3}, {"i": 9, "j": 9})
+        6
+        """
+        return 0 if self.reduces else _apart(self.tree, entries, extents)[0]
+
+    def bounds(self, entries: Mapping[str, int], extents: Mapping[str, int]) -> tuple[int, int]:
+        """Returns both: at least, at most."""
+        return self.least(entries, extents), self.most(entries, extents)
+
+
+def _apart(tree: tuple[Any, ...], entries: Mapping[str, int], extents: Mapping[str, int]) -> _Tuples:
+    kind, *parts = tree
+    if kind in ("1", "of"):
+        return _tuples(tree, entries, extents)
+    if kind == "*":
+        (left, names), (right, others) = (_apart(part, entries, extents) for part in parts)
+        return (0 if names & others else left * right), names | others
+    return 0, _tuples(tree, entries, extents)[1]
+
+
+def _tuples(tree: tuple[Any, ...], entries: Mapping[str, int], extents: Mapping[str, int]) -> _Tuples:
+    kind, *parts = tree
+    if kind == "1":
+        return 1, frozenset()
+    if kind == "of":
+        tensor, *names = parts
+        variables = frozenset(names)
+        return entries.get(tensor, _volume(variables, extents)), variables
+    found = [_tuples(part, entries, extents) for part in parts]
+    variables = frozenset[str]().union(*(names for _, names in found))
+    counts = [count * _volume(variables - names, extents) for count, names in found]
+    return (min(counts) if kind in ("*", "/") else sum(counts)), variables
+
+
+def _volume(variables: Iterable[str], extents: Mapping[str, int]) -> int:
+    return math.prod(extents[name] for name in variables)

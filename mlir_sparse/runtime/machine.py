@@ -1,0 +1,82 @@
+"""Machine code of this process, wherever it came from."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from mlir_sparse import _native
+from mlir_sparse.errors import UnsupportedError
+
+__all__ = ["LoadedLibrary", "LoadedObject", "Machine", "symbol_of"]
+
+
+class Machine(Protocol):
+    """Functions of a program; their code lives at least as long as this object."""
+
+    @property
+    def addresses(self) -> Mapping[str, int]:
+        """Returns the address of each function, by name."""
+        ...
+
+    def object_file(self) -> bytes:
+        """Returns the code as a relocatable object file.
+
+        Raises:
+            UnsupportedError: where it came linked.
+        """
+        ...
+
+
+def symbol_of(function: str) -> str:
+    """Returns the symbol of a function in the form that takes one array of pointers to its arguments."""
+    return f"_mlir__mlir_ciface_{function}"
+
+
+class LoadedObject:
+    """Machine code from an object file, loaded natively: no linker is needed, and no file.
+
+    Args:
+        data: the object file.
+        names: the functions to look up.
+
+    Raises:
+        ValueError: for what is no object file of this machine, lacks a function, or calls what is not there.
+        RuntimeError: where the system gives no memory for code.
+    """
+
+    def __init__(self, data: bytes, names: Sequence[str]) -> None:
+        self._data = data
+        self._code = _native.Code(data, [symbol_of(name) for name in names])
+        found = self._code.addresses
+        self.addresses: Mapping[str, int] = {name: found[symbol_of(name)] for name in names}
+
+    def object_file(self) -> bytes:
+        """Returns the object file."""
+        return self._data
+
+
+@dataclass(frozen=True)
+class LoadedLibrary:
+    """Machine code from a shared library; lives as long as the process.
+
+    Args:
+        path: the library.
+        names: the functions to look up.
+    """
+
+    path: str
+    names: Sequence[str]
+    addresses: Mapping[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        library = ctypes.CDLL(self.path)
+        found = {name: getattr(library, symbol_of(name)) for name in self.names}
+        addresses = {name: ctypes.cast(symbol, ctypes.c_void_p).value or 0 for name, symbol in found.items()}
+        object.__setattr__(self, "addresses", addresses)
+
+    def object_file(self) -> bytes:
+        """Raises UnsupportedError: nothing is left to relocate."""
+        raise UnsupportedError(f"expected code that was not linked, but got the library {self.path}")

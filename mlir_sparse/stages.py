@@ -1,0 +1,99 @@
+"""Plans to recipes: the steps of a program as data, which run without a plan and without MLIR."""
+
+from __future__ import annotations
+
+from mlir_sparse import kernel, lower, notation, plan, runtime
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.notation import IndexVar
+from mlir_sparse.tensor.pick import Gathered, Place, Sum
+
+__all__ = ["recipe_of"]
+
+
+def recipe_of(program: plan.Program, densified: bool) -> runtime.Recipe:
+    """Returns the steps of a program as data.
+
+    Args:
+        program: the program.
+        densified: whether it reads dense operands in place of sparse ones.
+    """
+    functions = iter(lower.functions_of(program))
+    steps = tuple(
+        _loops(next(functions), program) if isinstance(step, plan.Generic) else _native_step(step, program)
+        for step in program.steps
+    )
+    return runtime.Recipe(steps, program.result, program.type_of(program.result), str(program), densified)
+
+
+def _native_step(
+    step: plan.Conversion | plan.LevelView | plan.Extent | plan.Pick | plan.Position, program: plan.Program
+) -> runtime.Convert | runtime.View | runtime.Extent | runtime.Pick | runtime.Position:
+    if isinstance(step, plan.Pick):
+        encoding = program.type_of(step.result).encoding
+        return runtime.Pick(step.result, step.operand, tuple(map(_place, step.access.subscripts)), encoding)
+    if isinstance(step, plan.Position):
+        return runtime.Position(step.result, step.operand, step.greatest)
+    if isinstance(step, plan.Extent):
+        return runtime.Extent(step.result, step.variable.name, program.type_of(step.result).dtype)
+    if isinstance(step, plan.LevelView):
+        return runtime.View(step.result, step.operand)
+    kind = program.type_of(step.result)
+    return runtime.Convert(
+        step.result, step.operand, kind, step.drop_zeros, kernel.extreme_or(step.missing, kind.dtype)
+    )
+
+
+def _place(subscript: notation.Subscript) -> Place:
+    match subscript:
+        case IndexVar(name):
+            return Sum(((1, name),))
+        case notation.AffineSubscript(terms, constant):
+            return Sum(tuple((coefficient, variable.name) for coefficient, variable in terms), constant)
+        case notation.Access(tensor):
+            return Gathered(tensor, tuple(variable.name for variable in subscript.indices))
+
+
+def _loops(function: lower.Function, program: plan.Program) -> runtime.Loops:
+    step, output = function.step, program.type_of(function.step.result)
+    arguments = [_argument(access, program.type_of(access.tensor), step.loops) for access in function.operands]
+    if output.encoding is None:
+        arguments.append(_argument(step.target, output, step.loops))
+    return runtime.Loops(
+        function=function.name,
+        arguments=tuple(arguments),
+        depth=len(step.loops),
+        operands=tuple(access.tensor for access in function.operands),
+        axes=tuple(tuple(_axis(s, step) for s in access.subscripts) for access in function.operands),
+        frames=tuple((frame.variable.name, frame.operand, frame.dim) for frame in step.frames),
+        result=step.result,
+        variables=tuple(name for s in step.target.subscripts if (name := _axis(s, step)) is not None),
+        dtype=output.dtype,
+        encoding=output.encoding,
+        continues=step.meeting is plan.Meeting.CONTINUE,
+        gathers=step.gathers,
+        scatters=plan.scattered(step, dict(program.types)) is not None,
+        entries=runtime.Entries(
+            plan.entry_tree(step.payload), tuple(index.name for index in step.target.indices), bool(step.reductions)
+        ),
+    )
+
+
+def _axis(subscript: notation.Subscript, step: plan.Generic) -> str | None:
+    """Returns the index variable that an axis is of, also where a sum of levels stands for it."""
+    if isinstance(subscript, IndexVar):
+        return subscript.name
+    return next((frame.variable.name for frame in step.frames if frame.subscript == subscript), None)
+
+
+def _argument(access: notation.Access, kind: TensorType, loops: tuple[IndexVar, ...]) -> runtime.Argument:
+    return runtime.Argument(kind.dtype, kind.encoding, tuple(_subscript(s, loops) for s in access.subscripts))
+
+
+def _subscript(subscript: notation.Subscript, loops: tuple[IndexVar, ...]) -> tuple[tuple[tuple[int, int], ...], int]:
+    match subscript:
+        case IndexVar():
+            return ((1, loops.index(subscript)),), 0
+        case notation.AffineSubscript(terms, constant):
+            return tuple((coefficient, loops.index(variable)) for coefficient, variable in terms), constant
+        case _:
+            raise AssertionError("gathered elements are picked before the loops")
