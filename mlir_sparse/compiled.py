@@ -263,6 +263,10 @@ class Kernel:
     def _types(spec: KernelSpec) -> tuple[TensorType, ...]:
         return (*(kind for _, kind in spec.inputs), spec.output)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Machine code stays here: the other process compiles, or finds it in the cache on disk.
+        return Kernel, (self.spec, self.schedule)
+
     def __repr__(self) -> str:
         return f"Kernel({self.spec})"
 

@@ -1,4 +1,4 @@
-"""Tensors cross process borders, and copies share nothing that can be written."""
+"""Tensors and kernels cross process borders, and copies share nothing that can be written."""
 
 from __future__ import annotations
 
@@ -51,3 +51,13 @@ def test_another_process_reads_a_pickled_tensor(tmp_path: Path) -> None:
     code = f"import pickle; print(pickle.load(open({str(file)!r}, 'rb')).to_numpy().sum())"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(ran.stdout) == DENSE.sum()
+
+
+@pytest.mark.parametrize("schedule", [None, ms.Schedule(order=("j", "i"))])
+def test_a_pickled_kernel_computes_the_same(schedule: ms.Schedule | None) -> None:
+    further = ms.operator(lambda a, b: ms.where(abs(a) > abs(b), a, b), left="keep", right="keep")
+    A, x = ms.tensor(DENSE, "DCSR"), np.arange(8.0)
+    kernel = ms.compile("y(i) = f(A(i,j), A(i,j)) * x(j)", f=further, A=A, x=x, schedule=schedule)
+    back = pickle.loads(pickle.dumps(kernel))
+    assert (back.spec, back.schedule) == (kernel.spec, kernel.schedule)
+    np.testing.assert_allclose(back(A, x), DENSE @ x)
