@@ -64,6 +64,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.operations import einsum, einsum_path
 from mlir_sparse.schedule import Schedule
 from mlir_sparse.tensor import LevelStorage, SparseTensor, read, tensor, write
+from mlir_sparse.tuning import Tuning, tune
 
 __all__ = [
     "DTYPES",
@@ -110,6 +111,7 @@ __all__ = [
     "TensorType",
     "TensorVar",
     "TooLargeError",
+    "Tuning",
     "UnknownPresetError",
     "UnknownTensorError",
     "UnsupportedError",
@@ -129,6 +131,7 @@ __all__ = [
     "semiring",
     "tensor",
     "tensors",
+    "tune",
     "where",
     "write",
 ]

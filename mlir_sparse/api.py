@@ -288,7 +288,6 @@ def evaluate(
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     values = {name: arguments.value_of(name, value) for name, value in given.items()}
     kernel.check_names(assignment, tuple(values))
-    types = {name: arguments.type_of(value) for name, value in values.items()}
     if isinstance(out, np.ndarray):
-        return compile(assignment, out="dense", tensors=types, target=target, schedule=schedule)._call(values, out)
-    return compile(assignment, out=out, tensors=types, target=target, schedule=schedule)._call(values, None)
+        return compile(assignment, out="dense", tensors=values, target=target, schedule=schedule)._call(values, out)
+    return compile(assignment, out=out, tensors=values, target=target, schedule=schedule)._call(values, None)

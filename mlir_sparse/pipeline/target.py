@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mlir_sparse.errors import UnsupportedError
 
-__all__ = ["LANES_ENVIRONMENT", "cpu_features", "vector_lanes"]
+__all__ = ["LANES_ENVIRONMENT", "cpu_features", "machine_name", "vector_lanes"]
 
 LANES_ENVIRONMENT = "MLIR_SPARSE_VECTOR_LANES"
 
@@ -29,6 +29,13 @@ def cpu_features() -> frozenset[str]:
     """Returns the host's instruction set extensions by the names Linux gives them; empty where unknown."""
     info = _cpu_info()
     return frozenset((info.get("flags") or info.get("Features") or "").split())
+
+
+def machine_name() -> str:
+    """Returns what kind of machine this is, as far as measurements on one tell of another."""
+    info = _cpu_info()
+    model = info.get("model name") or info.get("CPU part") or "unknown processor"
+    return f"{platform.machine()}, {model}, {os.cpu_count()} processors"
 
 
 def _lanes(asked: str) -> int:

@@ -17,6 +17,7 @@ from mlir_sparse.tools.generate import KINDS, Generator
 from mlir_sparse.tools.operands import Sources
 from mlir_sparse.tools.report import Report, summary
 from mlir_sparse.tools.request import NamedValue, Request, as_mapping
+from mlir_sparse.tools.tuning import Question, find_fastest
 
 __all__ = ["main"]
 
@@ -61,9 +62,6 @@ def main() -> None:
 def _tensor_options(command: Command) -> Command:
     """Adds what emit and run both say about tensors."""
     for option in (
-        click.option(
-            "--schedule", help="Loops, lanes and tiles, such as 'order=i,k,j lanes=8 tile=32'; chosen when absent."
-        ),
         click.option("--target", default="cpu", show_default=True, help="What to compile for."),
         click.option("--semiring", help="What `+` and `*` mean, such as min_plus; what is not stored is its zero."),
         click.option(
@@ -81,6 +79,22 @@ def _tensor_options(command: Command) -> Command:
     return command
 
 
+_SCHEDULE = click.option(
+    "--schedule",
+    help="Loops, lanes and tiles, such as 'order=i,k,j lanes=8 tile=32', or 'tuned'; chosen when absent.",
+)
+_INPUTS = click.option(
+    "-i", "inputs", multiple=True, type=NamedValue("=", "FILE"), help="Reads .mtx, .tns or .ttx (.gz too)."
+)
+_GENERATED = click.option(
+    "-g",
+    "generated",
+    multiple=True,
+    type=NamedValue("=", "KIND"),
+    help=f"Makes values: {', '.join(KINDS)} or a number; KIND:seed=1,density=0.1 where random or sparse.",
+)
+_QUIET = click.option("--quiet", is_flag=True, help="Shows no progress.")
+
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -95,6 +109,7 @@ _TEXTS = (*ms.STAGES, "passes", "explain")
 
 @main.command()
 @_tensor_options
+@_SCHEDULE
 @click.option("--stage", default="linalg", show_default=True, type=click.Choice(_TEXTS), help="Which text to print.")
 @click.option("--diff", "changed_by", metavar="PASS", help="Print what a pass changed (--stage passes lists them).")
 def emit(
@@ -108,12 +123,12 @@ def emit(
     stage: str,
     changed_by: str | None,
 ) -> None:
-    r"""Prints what NOTATION becomes at one stage, and nothing else.
+    """Prints what NOTATION becomes at one stage, and nothing else.
 
     \b
     mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage linalg
     mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --diff sparsification
-    """
+    """  # noqa: D301 - click reads the character, not its escape
     request = _request(notation, encodings, dtypes, shapes, semiring)
     types = {name: request.type_of(name) for name in request.assignment.inputs}
     kernel: Any = ms.compile(request.assignment, tensors=types, out=request.output, target=target, schedule=schedule)
@@ -133,18 +148,13 @@ def _text(kernel: Any, stage: str) -> str:
 
 @main.command()
 @_tensor_options
-@click.option("-i", "inputs", multiple=True, type=NamedValue("=", "FILE"), help="Reads .mtx, .tns or .ttx (.gz too).")
-@click.option(
-    "-g",
-    "generated",
-    multiple=True,
-    type=NamedValue("=", "KIND"),
-    help=f"Makes values: {', '.join(KINDS)} or a number; KIND:seed=1,density=0.1 where random or sparse.",
-)
+@_SCHEDULE
+@_INPUTS
+@_GENERATED
 @click.option("-o", "outputs", multiple=True, type=NamedValue("=", "FILE"), help="Writes the result.")
 @click.option("--time", "repeats", type=click.IntRange(min=1), help="Calls the kernel so often, and says how long.")
 @click.option("--verify", is_flag=True, help="Checks the result against NumPy.")
-@click.option("--quiet", is_flag=True, help="Shows no progress.")
+@_QUIET
 def run(
     notation: str,
     encodings: Pairs,
@@ -160,22 +170,71 @@ def run(
     verify: bool,
     quiet: bool,
 ) -> None:
-    r"""Compiles NOTATION and runs it on files and generated tensors.
+    """Compiles NOTATION and runs it on files and generated tensors.
 
     Extents that -s does not give follow from the files, through the index variables.
 
     \b
     mlir-sparse run "y(i) = A(i,j) * x(j)" -f A:CSR -i A=bcsstk13.mtx -g x=random -o y=y.ttx --time 20 --verify
-    """
+    """  # noqa: D301 - click reads the character, not its escape
     request = _request(notation, encodings, dtypes, shapes, semiring)
-    makers = {name: Generator.parse(text) for name, text in as_mapping("-g", generated).items()}
-    files = {name: Path(path) for name, path in as_mapping("-i", inputs).items()}
     results = {name: Path(path) for name, path in as_mapping("-o", outputs).items()}
-    for option, names in (("-i", files), ("-g", makers), ("-o", results)):
-        request.require_known(option, names)
-    job = Job(request, Sources(files, makers), results, target, schedule, repeats, verify)
+    request.require_known("-o", results)
+    job = Job(request, _sources(request, inputs, generated), results, target, schedule, repeats, verify)
     if not execute(job, Report(quiet=quiet)):
         raise _Failure("the result differs from the reference")
+
+
+def _sources(request: Request, inputs: Pairs, generated: Pairs) -> Sources:
+    makers = {name: Generator.parse(text) for name, text in as_mapping("-g", generated).items()}
+    files = {name: Path(path) for name, path in as_mapping("-i", inputs).items()}
+    for option, names in (("-i", files), ("-g", makers)):
+        request.require_known(option, names)
+    return Sources(files, makers)
+
+
+@main.command()
+@_tensor_options
+@_INPUTS
+@_GENERATED
+@click.option("--budget", default=5.0, show_default=True, type=click.FloatRange(min=0, min_open=True), help="Seconds.")
+@click.option("--formats", is_flag=True, help="Tries other storage too, as the structure of the tensors suggests.")
+@click.option(
+    "--try",
+    "tried",
+    multiple=True,
+    type=NamedValue(":", "ENCODING"),
+    help="Tries this storage of a tensor, or dense; may be given several times.",
+)
+@click.option("--fresh", is_flag=True, help="Measures though it is known from an earlier time.")
+@_QUIET
+def tune(
+    notation: str,
+    encodings: Pairs,
+    dtypes: Pairs,
+    shapes: Pairs,
+    semiring: str | None,
+    target: str,
+    inputs: Pairs,
+    generated: Pairs,
+    budget: float,
+    formats: bool,
+    tried: Pairs,
+    fresh: bool,
+    quiet: bool,
+) -> None:
+    """Finds the fastest loops for NOTATION on files and generated tensors, and remembers them.
+
+    Kernels compiled with --schedule tuned, or schedule="tuned" in Python, are then compiled so.
+
+    \b
+    mlir-sparse tune "y(i) = A(i,j) * x(j)" -f A:CSR -i A=bcsstk13.mtx -g x=random --budget 5 --formats
+    """  # noqa: D301 - click reads the character, not its escape
+    request = _request(notation, encodings, dtypes, shapes, semiring)
+    request.require_known("--try", dict(tried))
+    sources = _sources(request, inputs, generated)
+    asked = Question(target, budget, formats, tried, fresh)
+    find_fastest(request, sources, asked, Report(quiet=quiet))
 
 
 @main.command()

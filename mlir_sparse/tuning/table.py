@@ -1,0 +1,95 @@
+"""What tuning measured, as rows that print as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, overload
+
+__all__ = ["Row", "Table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was measured of one candidate.
+
+    Args:
+        candidate: the storage that differs from the given, and the schedule.
+        seconds: of a call; None where it was not timed.
+        rate: bytes of operands and result a second, in GB/s; None where it was not timed.
+        samples: how often it was timed.
+        convert: the seconds that changing the storage of the operands takes; None where nothing changes.
+        pays_after: after how many calls the change has paid, against the fastest without one; None where it never does.
+        note: why it was not timed, or not to the end.
+    """
+
+    candidate: str
+    seconds: float | None = None
+    rate: float | None = None
+    samples: int = 0
+    convert: float | None = None
+    pays_after: int | None = None
+    note: str = ""
+
+    @staticmethod
+    def read(kept: Mapping[str, Any]) -> Row:
+        """Returns a row that was kept as a mapping."""
+        return Row(**kept)
+
+    def kept(self) -> dict[str, Any]:
+        """Returns the row as a mapping to keep."""
+        return asdict(self)
+
+
+class Table(Sequence[Row]):
+    """Rows, the fastest first and those not timed last.
+
+    >>> print(Table([Row("order=j,i", 0.002, 6.0, 9), Row("static", 0.001, 12.0, 15)]))
+    candidate         ms  to best   GB/s
+    static             1     1.00     12
+    order=j,i          2     2.00      6
+    """
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = sorted(rows, key=lambda row: math.inf if row.seconds is None else row.seconds)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        return self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __str__(self) -> str:
+        converts = any(row.convert is not None for row in self._rows)
+        best = next((row.seconds for row in self._rows if row.seconds), None)
+        width = max([len("candidate"), *(len(row.candidate) for row in self._rows)])
+        head = f"{'candidate':<{width}} {'ms':>10} {'to best':>8} {'GB/s':>6}"
+        lines = [head + (f" {'convert ms':>11} {'pays after':>10}" if converts else "")]
+        lines += [" ".join((f"{row.candidate:<{width}}", *_cells(row, best, converts))).rstrip() for row in self._rows]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Table({self._rows!r})"
+
+
+def _cells(row: Row, best: float | None, converts: bool) -> Iterator[str]:
+    if row.seconds is None:
+        yield f"{'-':>10} {'-':>8} {'-':>6}"
+    else:
+        ratio = f"{row.seconds / best:.2f}" if best else "-"
+        yield f"{row.seconds * 1e3:>10.4g} {ratio:>8} {_told(row.rate, '.3g'):>6}"
+    if converts:
+        after = "never" if row.convert is not None and row.pays_after is None else _told(row.pays_after, ",d")
+        after = "" if row.seconds is None else after
+        milliseconds = None if row.convert is None else row.convert * 1e3
+        yield f"{_told(milliseconds, '.4g'):>11} {after:>10}"
+    yield f" {row.note}"
+
+
+def _told(number: float | None, form: str) -> str:
+    return "" if number is None else format(number, form)
