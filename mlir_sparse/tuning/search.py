@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse import api
+from mlir_sparse.api import compile as compile_kernel
 from mlir_sparse.compiled import Kernel
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import SparseError
@@ -40,7 +40,7 @@ def kernel_of(base: Kernel, candidate: Candidate) -> Kernel:
     """Returns a kernel compiled as a candidate says: its result is stored as that of the kernel given."""
     stored = dict(candidate.encodings)
     types = {name: replace(kind, encoding=stored[name]) if name in stored else kind for name, kind in base.spec.inputs}
-    kernel = api.compile(base.spec.assignment, tensors=types, out=base.spec.output, schedule=candidate.schedule)
+    kernel = compile_kernel(base.spec.assignment, tensors=types, out=base.spec.output, schedule=candidate.schedule)
     assert isinstance(kernel, Kernel), "what a kernel was compiled from compiles to one"
     return kernel
 

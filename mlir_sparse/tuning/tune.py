@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse import api
+from mlir_sparse.api import compile as compile_kernel
+from mlir_sparse.api import parse
 from mlir_sparse.compiled import Kernel
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
@@ -147,7 +148,7 @@ def _compiled(
 ) -> Kernel:
     """Returns the kernel of notation for the operands' types."""
     operators = {name: value for name, value in given.items() if _is_operator(value)}
-    parsed = api.parse(text, **operators)
+    parsed = parse(text, **operators)
     if isinstance(parsed, Comprehension) or parsed.ranges or parsed.exists:
         raise UnsupportedError(
             f"expected one statement without ranges to tune, but got '{parsed}': tune its statements apart"
@@ -163,7 +164,7 @@ def _compiled(
     data.update(zip(parsed.inputs, operands, strict=False))
     check_names(parsed, tuple(data))
     types = {name: arguments.type_of(arguments.value_of(name, value)) for name, value in data.items()}
-    compiled = api.compile(parsed, out=out, tensors=types, semiring=semiring)
+    compiled = compile_kernel(parsed, out=out, tensors=types, semiring=semiring)
     assert isinstance(compiled, Kernel), "comprehensions are refused above"
     return compiled
 
