@@ -101,7 +101,13 @@ class Build:
     @property
     def sparsifier(self) -> pipeline.Pipeline:
         """Returns the passes down to loops."""
-        return pipeline.sparsifier(self.lanes, "assemble" if self.inserts else None, tile=self.schedule.tile)
+        return self._sparsifier("assemble" if self.inserts else None)
+
+    def _sparsifier(self, results: pipeline.Results) -> pipeline.Pipeline:
+        asked = self.schedule
+        scalar = asked.lanes == 0 or (asked.lanes is None and pipeline.scalar_asked())
+        tile = 0 if asked.tile is None and scalar else asked.tile
+        return pipeline.sparsifier(self.lanes, results, tile=tile, tile_lanes=asked.lanes or 0)
 
     @property
     def inserts(self) -> bool:
@@ -132,7 +138,7 @@ class Build:
         """Returns the program as machine code that computes values into structures that are there."""
         if not self.inserts:
             return self.executable
-        passes = pipeline.sparsifier(self.lanes, "compute", tile=self.schedule.tile).then(pipeline.cpu())
+        passes = self._sparsifier("compute").then(pipeline.cpu())
         return self.recipe.linked(runtime.CompiledModule(self.compile(passes), self.recipe.functions))
 
     def trace(self) -> pipeline.Trace:

@@ -4,7 +4,7 @@ from mlir_sparse.pipeline.cpu import cpu
 from mlir_sparse.pipeline.isolate import compile_module, warm_up
 from mlir_sparse.pipeline.passes import Pass, Pipeline
 from mlir_sparse.pipeline.sparsifier import Results, sparsifier
-from mlir_sparse.pipeline.target import cpu_features, machine_name, vector_lanes
+from mlir_sparse.pipeline.target import cpu_features, machine_name, scalar_asked, vector_lanes
 from mlir_sparse.pipeline.trace import Snapshot, Trace, trace_module
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "cpu",
     "cpu_features",
     "machine_name",
+    "scalar_asked",
     "sparsifier",
     "trace_module",
     "vector_lanes",

@@ -7,12 +7,14 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import assemble_sparse_results
+from mlir_sparse.pipeline.tiling import register_tile
 
 __all__ = ["OWN_PASSES", "run_passes"]
 
 # What each does to a module, given its options.
 OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
     "assemble-sparse-results": assemble_sparse_results,
+    "register-tile": register_tile,
 }
 _ANCHOR = "builtin.module("
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from mlir_sparse.pipeline.passes import Pass, Pipeline
+from mlir_sparse.pipeline.target import vector_options
 
 __all__ = ["Results", "sparsifier"]
 
@@ -20,7 +21,9 @@ _CLEANING = (
 )
 
 
-def sparsifier(vector_length: int = 0, results: Results = None, *, tile: int | None = None) -> Pipeline:
+def sparsifier(
+    vector_length: int = 0, results: Results = None, *, tile: int | None = None, tile_lanes: int = 0
+) -> Pipeline:
     """Returns the pipeline that sparsifies and bufferizes, in code-generation mode.
 
     Args:
@@ -28,21 +31,35 @@ def sparsifier(vector_length: int = 0, results: Results = None, *, tile: int | N
         results: how sparse results are written, where there are any.
         tile: elements of a dense innermost loop held in registers across the sparse loops around it; 0 for none,
             None for what pays.
+        tile_lanes: lanes of the vectors that hold them; 0 for as many as a register of this machine has.
     """
+    tiling = _tiling(tile, tile_lanes)
     if results is not None:
-        return Pipeline((_GENERALIZE, *_with_sparse_results(vector_length, results), *_CLEANING))
+        return Pipeline((_GENERALIZE, *_with_sparse_results(vector_length, results), *_CLEANING, *tiling))
+    # What is tiled has vectors already; the rest is vectorised as `sparsification-and-bufferization` would, but later.
+    vectors = _vectorization(vector_length)
     whole = Pass(
         "sparsification-and-bufferization",
         "co-iteration loops over level storage; `none`, because the strategies ignore iterator types",
-        (("enable-gpu-libgen", False), ("enable-simd-index32", True), *_STRATEGIES, ("vl", vector_length)),
+        (("enable-gpu-libgen", False), ("enable-simd-index32", True), *_STRATEGIES),
     )
-    return Pipeline((_GENERALIZE, whole, *_CLEANING))
+    return Pipeline((_GENERALIZE, whole, *_CLEANING, *tiling, *vectors, *(_CLEANING[1:] if vectors else ())))
+
+
+def _tiling(tile: int | None, lanes: int) -> tuple[Pass, ...]:
+    if tile == 0:
+        return ()
+    options = (("lanes", lanes), ("tile", tile or 0), *vector_options())
+    return (Pass("register-tile", "rows of dense results stay in registers across sparse loops", options),)
+
+
+def _vectorization(lanes: int) -> tuple[Pass, ...]:
+    options = (("vl", lanes), ("enable-simd-index32", True))
+    return (Pass("sparse-vectorization", "innermost loops of dense results", options),) if lanes else ()
 
 
 def _with_sparse_results(vector_length: int, results: Literal["assemble", "compute"]) -> tuple[Pass, ...]:
     """Returns the passes of `sparsification-and-bufferization` one by one, with ours where insertions are seen."""
-    lanes = (("vl", vector_length), ("enable-simd-index32", True))
-    vectorization = (Pass("sparse-vectorization", "innermost loops of dense results", lanes),) if vector_length else ()
     boundaries = (
         ("bufferize-function-boundaries", True),
         ("function-boundary-type-conversion", "identity-layout-map"),
@@ -59,7 +76,7 @@ def _with_sparse_results(vector_length: int, results: Literal["assemble", "compu
             (("mode", results),),
         ),
         Pass("loop-invariant-code-motion", "what only outer loops change is read there"),
-        *vectorization,
+        *_vectorization(vector_length),
         Pass("sparse-tensor-codegen", "operands become their buffers"),
         # Not canonicalised: a copy of one array into another would become the first array.
         Pass("trivial-dce", "what is left of tensors has no use", on_functions=True),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mlir_sparse.errors import UnsupportedError
 
-__all__ = ["LANES_ENVIRONMENT", "cpu_features", "machine_name", "vector_lanes"]
+__all__ = ["LANES_ENVIRONMENT", "cpu_features", "machine_name", "scalar_asked", "vector_lanes", "vector_options"]
 
 LANES_ENVIRONMENT = "MLIR_SPARSE_VECTOR_LANES"
 
@@ -57,3 +57,18 @@ def vector_lanes() -> int:
         return _lanes(asked)
     intel = _cpu_info().get("vendor_id") == "GenuineIntel"
     return 8 if platform.machine() == "x86_64" and intel and "avx512f" in cpu_features() else 0
+
+
+def scalar_asked() -> bool:
+    """Returns whether MLIR_SPARSE_VECTOR_LANES asks for scalar loops."""
+    asked = os.environ.get(LANES_ENVIRONMENT)
+    return asked is not None and _lanes(asked) == 0
+
+
+def vector_options() -> tuple[tuple[str, bool | int], ...]:
+    """Returns what vectors this host has, as options of `register-tile`."""
+    features, machine = cpu_features(), platform.machine()
+    masks = machine == "x86_64" and {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= features
+    bits = 512 if masks else 256 if machine == "x86_64" and "avx2" in features else 128
+    fuses = machine in ("aarch64", "arm64") or "fma" in features
+    return ("bits", bits), ("masks", masks), ("fma", fuses)

@@ -14,6 +14,7 @@ import struct
 import sys
 from typing import IO
 
+from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.run import Request, run_here
 
 __all__ = ["read_message", "write_message"]
@@ -46,6 +47,9 @@ def main(memory_limit: int) -> None:
     # MLIR may print to standard output; the answers get a descriptor of their own.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    # Our passes look at operations by classes of their dialects, which take 50 ms to load: not in the first request.
+    for dialect in ("arith", "memref", "scf", "vector"):
+        bindings().module(f"dialects.{dialect}")
     while isinstance(request := read_message(sys.stdin.buffer), Request):
         write_message(answers, run_here(request.module, request.pipeline, as_text=request.as_text))
 

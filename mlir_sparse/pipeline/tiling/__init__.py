@@ -1,0 +1,10 @@
+"""Dense innermost loops on vectors, their rows held in registers across the sparse loops around them.
+
+The sparsifier loads, changes and stores the row of a dense result for each stored entry,
+and LLVM cannot tell that nothing else reads it in between. This pass cuts the row into
+tiles and carries each as a value through the loops that stay in the row.
+"""
+
+from mlir_sparse.pipeline.tiling.rewrite import register_tile
+
+__all__ = ["register_tile"]

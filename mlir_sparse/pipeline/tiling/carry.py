@@ -1,0 +1,110 @@
+"""Loops and branches that hand a value on which they did not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+
+__all__ = ["LINE", "PATH", "carry"]
+
+# What marks the loops and branches that a value goes through, and the operations that change it.
+PATH = "value goes through"
+LINE = "value changes"
+
+Step = Callable[[Any, Any], Any]
+
+
+def carry(op: Any, value: Any, step: Step) -> Any:
+    """Rebuilds an operation so that a value goes through it.
+
+    Args:
+        op: an operation marked as PATH or LINE; it is erased.
+        value: the value before it.
+        step: writes what stands for an operation marked as LINE before it, given the value so far; returns the value
+            after it.
+
+    Returns:
+        the value after it.
+    """
+    if LINE in op.attributes:
+        after = step(op, value)
+        op.erase()
+        return after
+    match op.name:
+        case "scf.for":
+            return _through_for(op, value, step)
+        case "scf.while":
+            return _through_while(op, value, step)
+        case _:
+            return _through_if(op, value, step)
+
+
+def _through_for(op: Any, value: Any, step: Step) -> Any:
+    made = _rebuilt(op, value, [*op.operands, value])
+    block = made.regions[0].blocks[0]
+    _end(block, _through_block(block, _argument(block, value), step))
+    return _replace(op, made)
+
+
+def _through_while(op: Any, value: Any, step: Step) -> Any:
+    made = _rebuilt(op, value, [*op.operands, value])
+    before, after = (region.blocks[0] for region in made.regions)
+    _end(before, _through_block(before, _argument(before, value), step))
+    _end(after, _through_block(after, _argument(after, value), step))
+    return _replace(op, made)
+
+
+def _through_if(op: Any, value: Any, step: Step) -> Any:
+    ir = bindings().ir
+    made = _rebuilt(op, value, list(op.operands))
+    for region in made.regions:
+        if not list(region.blocks):
+            with ir.InsertionPoint(region.blocks.append()):
+                ir.Operation.create("scf.yield")
+        block = region.blocks[0]
+        _end(block, _through_block(block, value, step))
+    return _replace(op, made)
+
+
+def _through_block(block: Any, value: Any, step: Step) -> Any:
+    for op in [found.operation for found in block.operations]:
+        if LINE in op.attributes or PATH in op.attributes:
+            value = carry(op, value, step)
+    return value
+
+
+def _rebuilt(op: Any, value: Any, operands: list[Any]) -> Any:
+    """Returns an operation with the regions of another, and one more result."""
+    ir = bindings().ir
+    kinds = [*(result.type for result in op.results), value.type]
+    with ir.InsertionPoint(op):
+        made = ir.Operation.create(op.name, results=kinds, operands=operands, regions=len(op.regions))
+    for before, after in zip(op.regions, made.regions, strict=True):
+        for block in list(before.blocks):
+            block.append_to(after)
+    return made
+
+
+def _replace(op: Any, made: Any) -> Any:
+    """Puts an operation in place of another; returns its last result."""
+    *results, carried = made.results
+    for old, new in zip(op.results, results, strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()
+    return carried
+
+
+def _argument(block: Any, value: Any) -> Any:
+    return block.add_argument(value.type, bindings().ir.Location.unknown())
+
+
+def _end(block: Any, value: Any) -> None:
+    """Lets the terminator of a block hand a value on as well."""
+    ir = bindings().ir
+    *_, last = block.operations
+    old = last.operation
+    with ir.InsertionPoint(old):
+        ir.Operation.create(old.name, operands=[*old.operands, value])
+    old.erase()

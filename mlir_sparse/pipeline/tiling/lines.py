@@ -1,0 +1,181 @@
+"""Innermost loops over consecutive elements of dense rows: what of them a vector can hold.
+
+A line is a loop with step 1 whose body is arithmetic on elements. By lanes of a vector
+each value is one of three: the same in all of them, consecutive elements of a buffer and
+what is computed from those, or the place in a row, which counts up by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+
+__all__ = ["Line", "body_of", "is_constant", "line_of", "maker", "operations_in", "root_of"]
+
+# Elementwise arithmetic: on vectors it is what it is on their elements, rounding included.
+_ELEMENTWISE = frozenset(
+    (
+        *(f"arith.{name}" for name in ("addf", "subf", "mulf", "divf", "negf", "extf", "truncf", "cmpf", "select")),
+        *(f"arith.{name}" for name in ("maximumf", "minimumf", "maxnumf", "minnumf")),
+        "math.absf",
+    )
+)
+_VIEWS = frozenset(("memref.subview", "memref.cast"))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A loop over consecutive elements.
+
+    Args:
+        loop: the `scf.for`.
+        body: its operations, but for the terminator.
+        streams: the loads of consecutive elements.
+        varying: the values that differ from lane to lane.
+        stores: what it stores: consecutive elements too.
+        bits: the width of the widest element.
+    """
+
+    loop: Any
+    body: tuple[Any, ...]
+    streams: tuple[Any, ...]
+    varying: frozenset[Any]
+    stores: tuple[Any, ...]
+    bits: int
+
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """Returns the first place and the one behind the last."""
+        lower, upper, *_ = self.loop.operands
+        return lower, upper
+
+
+def maker(value: Any) -> Any | None:
+    """Returns the operation that a value is a result of; None for the argument of a block."""
+    return None if isinstance(value.owner, bindings().ir.Block) else value.owner.operation
+
+
+def body_of(loop: Any) -> Any:
+    """Returns the block of an `scf.for`."""
+    return loop.regions[0].blocks[0]
+
+
+def operations_in(op: Any) -> list[Any]:
+    """Returns the operations right inside an operation's regions, in order.
+
+    Iterating over a block would make an object of each operation's own class, for which
+    Python loads the whole dialect: 40 ms for those of loops alone.
+    """
+    ir = bindings().ir
+    found: list[Any] = []
+
+    def visit(inner: Any) -> Any:
+        if inner == op:
+            return ir.WalkResult.ADVANCE
+        found.append(inner)
+        return ir.WalkResult.SKIP
+
+    op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def is_constant(value: Any, number: int) -> bool:
+    """Returns whether a value is a constant of type `index`."""
+    op = maker(value)
+    if op is None or op.name != "arith.constant":
+        return False
+    return bool(bindings().ir.IntegerAttr(op.attributes["value"]).value == number)
+
+
+def root_of(buffer: Any) -> Any | None:
+    """Returns the buffer that a view is into: an argument of the function, or an allocation; None where unknown.
+
+    Two arguments share no memory where one is written: the runtime sees to it before each call.
+    """
+    op = maker(buffer)
+    while op is not None and op.name in _VIEWS:
+        buffer = op.operands[0]
+        op = maker(buffer)
+    if op is None:
+        return buffer if buffer.owner.owner.operation.name == "func.func" else None
+    return buffer if op.name in ("memref.alloc", "memref.alloca") else None
+
+
+def line_of(loop: Any) -> Line | None:
+    """Returns a loop as a line; None where it is none."""
+    return _Reader(loop).line() if is_constant(loop.operands[2], 1) else None
+
+
+class _Reader:
+    """Sorts the values of a body by how they differ from lane to lane."""
+
+    def __init__(self, loop: Any) -> None:
+        self.loop = loop
+        self.places = {body_of(loop).arguments[0]}
+        # What a sum has reached is a vector as well.
+        self.varying: set[Any] = set(list(body_of(loop).arguments)[1:])
+        self.streams: list[Any] = []
+        self.stores: list[Any] = []
+        self.bits = 0
+
+    def line(self) -> Line | None:
+        *body, _ = operations_in(self.loop)
+        if not all(self._takes(op) for op in body) or not self.bits:
+            return None
+        return Line(self.loop, tuple(body), tuple(self.streams), frozenset(self.varying), tuple(self.stores), self.bits)
+
+    def _takes(self, op: Any) -> bool:
+        match op.name:
+            case "memref.load":
+                return self._takes_load(op)
+            case "memref.store":
+                self.stores.append(op)
+                value, _, *at = op.operands
+                return value not in self.places and self._is_consecutive(at) and self._is_element(value.type)
+            case name if not any(o in self.varying or o in self.places for o in op.operands):
+                return bool(name.startswith(("arith.", "math.")))
+            case "arith.addi" | "arith.subi":
+                return self._takes_place(op)
+            case name if name in _ELEMENTWISE and len(op.results) == 1:
+                return self._takes_arithmetic(op)
+            case _:
+                return False
+
+    def _takes_load(self, op: Any) -> bool:
+        _, *at = op.operands
+        if not any(o in self.varying or o in self.places for o in at):
+            return True
+        if not self._is_consecutive(at) or not self._is_element(op.results[0].type):
+            return False
+        self.streams.append(op)
+        self.varying.add(op.results[0])
+        return True
+
+    def _takes_place(self, op: Any) -> bool:
+        """Takes the place in a row moved by a number that is the same for all lanes."""
+        left, right = op.operands
+        moved, by = (left, right) if left in self.places else (right, left)
+        if moved not in self.places or by in self.places or by in self.varying:
+            return False
+        self.places.add(op.results[0])
+        return op.name == "arith.addi" or bool(moved == left)
+
+    def _takes_arithmetic(self, op: Any) -> bool:
+        if any(o in self.places for o in op.operands):
+            return False
+        self.varying.add(op.results[0])
+        # A truth value is chosen by, never stored.
+        return bool(op.name == "arith.cmpf") or self._is_element(op.results[0].type)
+
+    def _is_consecutive(self, at: list[Any]) -> bool:
+        if not at or at[-1] not in self.places:
+            return False
+        return not any(o in self.varying or o in self.places for o in at[:-1])
+
+    def _is_element(self, kind: Any) -> bool:
+        ir = bindings().ir
+        width = 64 if isinstance(kind, ir.F64Type) else 32 if isinstance(kind, ir.F32Type) else 0
+        self.bits = max(self.bits, width)
+        return width > 0

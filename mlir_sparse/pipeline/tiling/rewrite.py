@@ -1,0 +1,142 @@
+"""The pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.tiling.carry import LINE, PATH, carry
+from mlir_sparse.pipeline.tiling.lines import Line, line_of, maker, operations_in, root_of
+from mlir_sparse.pipeline.tiling.nests import Nest, innermost, is_inside, nests_of
+from mlir_sparse.pipeline.tiling.sums import add_up
+from mlir_sparse.pipeline.tiling.target import Target
+from mlir_sparse.pipeline.tiling.vectors import Lanes, Tile, load_vector, mask_of, store_vector, strided
+
+__all__ = ["register_tile"]
+
+
+def register_tile(module: Any, options: Mapping[str, str]) -> None:
+    """Tiles the dense innermost loops of sparsified functions, so that registers hold rows across sparse loops.
+
+    Args:
+        module: after bufferization; rewritten in place.
+        options: `bits`, `lanes`, `tile`, `masks`, `fma`: see Target.
+    """
+    target = Target.of(options)
+    lines = [line for loop in innermost(module.operation) if (line := line_of(loop)) is not None]
+    for nest in nests_of(lines):
+        _Tiler(nest, target).run()
+    for line in lines:
+        if line.loop.results:
+            add_up(line, target)
+
+
+class _Tiler:
+    """Writes a nest once for each size of tiles."""
+
+    def __init__(self, nest: Nest, target: Target) -> None:
+        self.nest = nest
+        self.target = target
+        self.written = root_of(nest.store.operands[1])
+
+    def run(self) -> None:
+        """Puts the tiled nest in place of the nest."""
+        ir = bindings().ir
+        mark = ir.UnitAttr.get()
+        for op in self.nest.path:
+            op.attributes[PATH] = mark
+        for line in self.nest.lines:
+            line.loop.attributes[LINE] = mark
+        first = self.nest.lines[0]
+        at, upper = first.bounds
+        with ir.InsertionPoint(self.nest.root):
+            for size in self.target.sizes(first.bits):
+                at = self._full(at, upper, size)
+            self._rest(at, upper, self.target.lanes_of(first.bits))
+        self.nest.root.erase()
+
+    def _full(self, at: Any, upper: Any, size: int) -> Any:
+        """Writes tiles of one size, as many as there is room for; returns where they end."""
+        left = code.operation("arith.subi", at.type, upper, at)
+        end = code.operation(
+            "arith.subi", at.type, upper, code.operation("arith.remui", at.type, left, code.constant(size))
+        )
+        strided(at, end, size, (), lambda start: self._tile(Tile(start, size, None, self.target.fuses)))
+        return end
+
+    def _rest(self, at: Any, upper: Any, lanes: int) -> None:
+        """Writes what is less than a vector: one with a mask, or the loops as they were."""
+        if lanes > 1:
+            write = self._masked if self.target.masks else self._scalar
+            code.branch(code.compare("ult", at, upper), lambda: write(at, upper, lanes))
+
+    def _masked(self, at: Any, upper: Any, lanes: int) -> None:
+        mask = mask_of(code.operation("arith.subi", at.type, upper, at), lanes)
+        self._tile(Tile(at, lanes, mask, self.target.fuses))
+
+    def _scalar(self, at: Any, upper: Any, lanes: int) -> None:
+        root = self.nest.root.clone(bindings().ir.InsertionPoint.current)
+        for op in [root, *_marked(root)]:
+            if LINE in op.attributes:
+                op.operands[0] = at
+            for mark in (LINE, PATH):
+                if mark in op.attributes:
+                    del op.attributes[mark]
+
+    def _tile(self, tile: Tile) -> None:
+        """Writes the nest for the places of a tile."""
+        root = self.nest.root.clone(bindings().ir.InsertionPoint.current)
+        scope = root.parent
+        _, buffer, *at = self.nest.store.operands
+        at = [*at[:-1], tile.start]
+        if not self.nest.stays:
+            for op in [found for found in _marked(root) if LINE in found.attributes]:
+                self._line(op, tile, None, scope)
+                op.erase()
+            return
+        with bindings().ir.InsertionPoint(root):
+            held = load_vector(tile, buffer, at)
+        held = carry(root, held, lambda op, held: self._line(op, tile, held, scope))
+        store_vector(tile, held, buffer, at)
+
+    def _line(self, op: Any, tile: Tile, held: Any | None, scope: Any) -> Any:
+        """Writes a line before its loop; returns the row that it makes of one held, or stores it where none is."""
+        line = line_of(op)
+        assert line is not None
+        value, buffer, *at = line.stores[0].operands
+        sums = [load.results[0] for load in line.streams if root_of(load.operands[0]) == self.written]
+        known = {} if held is None else dict.fromkeys(sums, held)
+        made = Lanes(line, tile, known, lambda load: self._place(load, line, scope)).of(value)
+        if held is None:
+            with bindings().ir.InsertionPoint(op):
+                store_vector(tile, made, buffer, [*at[:-1], tile.start])
+        return made
+
+    def _place(self, load: Any, line: Line, scope: Any) -> Any:
+        """Returns the operation before which a load may stand: the outermost loop that its address does not change in.
+
+        An address is in bounds wherever all that it is made of is an index of a loop, or a stored coordinate.
+        """
+        place, operands = line.loop, list(load.operands)
+        if root_of(operands[0]) == self.written or not all(map(_is_index, operands[1:])):
+            return place
+        while place.parent != scope and place.parent.name == "scf.for":
+            if any(is_inside(value, place.parent) for value in operands):
+                break
+            place = place.parent
+        return place
+
+
+def _is_index(value: Any) -> bool:
+    op = maker(value)
+    return op is None or op.name in ("memref.load", "arith.constant", "arith.index_cast", "arith.index_castui")
+
+
+def _marked(op: Any) -> Iterator[Any]:
+    """Yields the marked operations inside one, a copy of a nest."""
+    for inner in operations_in(op):
+        if LINE in inner.attributes or PATH in inner.attributes:
+            yield inner
+            yield from _marked(inner)

@@ -1,0 +1,173 @@
+"""Sums over lines: several at once in the lanes of vectors, added up at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.tiling.lines import Line, body_of, is_constant, line_of, maker
+from mlir_sparse.pipeline.tiling.target import Target
+from mlir_sparse.pipeline.tiling.vectors import Lanes, Tile, mask_of, splat_number, strided
+
+__all__ = ["add_up"]
+
+# Vectors that summands are added to by turns: a sum is free for the next one after as many cycles.
+_ACCUMULATORS = 4
+# What a dense extent is read from; a loop over stored entries runs between positions, and is short as a rule.
+_EXTENTS = frozenset(("memref.dim", "arith.index_cast", "arith.constant"))
+
+
+def add_up(line: Line, target: Target) -> bool:
+    """Rewrites a loop that adds up elements of dense rows.
+
+    Args:
+        line: a line that has results.
+        target: the vectors there are.
+
+    Returns:
+        whether the line is such a loop; any other is left as it is.
+    """
+    at = _place_of_sum(line)
+    lanes = target.lanes_of(line.bits)
+    if at is None or lanes == 1 or not _is_dense(line, lanes):
+        return False
+    _Sum(line, target, at).run()
+    return True
+
+
+def _is_dense(line: Line, lanes: int) -> bool:
+    lower, upper = line.bounds
+    made = maker(upper)
+    if line.stores or not line.streams or not is_constant(lower, 0) or made is None or made.name not in _EXTENTS:
+        return False
+    return made.name != "arith.constant" or bool(bindings().ir.IntegerAttr(made.attributes["value"]).value >= lanes)
+
+
+def _place_of_sum(line: Line) -> int | None:
+    """Returns which result is the sum, where all others only say whether there was a turn."""
+    arguments, ends = _carried(line)
+    sums = []
+    for at, (argument, end) in enumerate(zip(arguments, ends, strict=True)):
+        if end not in line.varying:
+            if any(op.results[0] == end for op in line.body if op.results) or list(argument.uses):
+                return None
+            continue
+        op = maker(end)
+        if op is None or op.name != "arith.addf" or len(list(argument.uses)) != 1 or len(list(end.uses)) != 1:
+            return None
+        if argument not in op.operands:
+            return None
+        sums.append(at)
+    return sums[0] if len(sums) == 1 else None
+
+
+def _carried(line: Line) -> tuple[list[Any], list[Any]]:
+    """Returns what is carried through a loop, before and after its body."""
+    block = body_of(line.loop)
+    *_, last = block.operations
+    return list(block.arguments)[1:], list(last.operation.operands)
+
+
+class _Sum:
+    """Writes vector loops before a loop that adds up, and the loop for what is left where vectors have no masks."""
+
+    def __init__(self, line: Line, target: Target, at: int) -> None:
+        self.line = line
+        self.target = target
+        self.place = at
+        self.lanes = target.lanes_of(line.bits)
+
+    def run(self) -> None:
+        """Puts them in place of the loop."""
+        loop = self.line.loop
+        at, upper = self.line.bounds
+        first = list(loop.operands)[3 + self.place]
+        wide = self.lanes * _ACCUMULATORS
+        with bindings().ir.InsertionPoint(loop):
+            ends = [self._end(at, upper, size) for size in (wide, self.lanes)]
+            held = self._loop(at, ends[0], wide, self._zeros(wide, first.type))
+            held = self._loop(ends[0], ends[1], self.lanes, self._folded(held))
+            if self.target.masks:
+                held = self._masked(ends[1], upper, held)
+            total = code.operation("arith.addf", first.type, first, _added(held))
+            if self.target.masks:
+                self._replace(total)
+            else:
+                loop.operands[0] = ends[1]
+                loop.operands[3 + self.place] = total
+
+    def _end(self, lower: Any, upper: Any, size: int) -> Any:
+        """Returns where the last whole vector ends."""
+        left = code.operation("arith.subi", upper.type, upper, lower)
+        rest = code.operation("arith.remui", upper.type, left, code.constant(size))
+        return code.operation("arith.subi", upper.type, upper, rest)
+
+    def _loop(self, lower: Any, upper: Any, size: int, held: Any) -> Any:
+        def body(start: Any, so_far: Any) -> list[Any]:
+            return [self._turn(Tile(start, size, None, self.target.fuses), so_far)]
+
+        return strided(lower, upper, size, [held], body)[0]
+
+    def _masked(self, at: Any, upper: Any, held: Any) -> Any:
+        left = code.operation("arith.subi", upper.type, upper, at)
+
+        def some() -> list[Any]:
+            mask = mask_of(left, self.lanes)
+            made = self._turn(Tile(at, self.lanes, mask, self.target.fuses), held)
+            # Zeros in place of what there is not, times what is not finite, are no zeros.
+            return [code.operation("arith.select", held.type, mask, made, held)]
+
+        return code.branch(code.compare("ult", at, upper), some, lambda: [held], [held.type])[0]
+
+    def _turn(self, tile: Tile, held: Any) -> Any:
+        """Writes one turn of the loop for the places of a tile; returns the sums after it."""
+        copy = self.line.loop.clone(bindings().ir.InsertionPoint.current)
+        line = line_of(copy)
+        assert line is not None
+        arguments, ends = _carried(line)
+        made = Lanes(line, tile, {arguments[self.place]: held}, lambda _: copy).of(ends[self.place])
+        copy.erase()
+        return made
+
+    def _zeros(self, size: int, element: Any) -> Any:
+        return splat_number(bindings().ir.VectorType.get([size], element), 0)
+
+    def _folded(self, held: Any) -> Any:
+        """Returns the sums of a few vectors as one vector."""
+        ir = bindings().ir
+        kind = ir.VectorType.get([self.lanes], ir.VectorType(held.type).element_type)
+        count = ir.VectorType(held.type).shape[0] // self.lanes
+        parts = [_slice(held, kind, part * self.lanes, self.lanes) for part in range(count)]
+        while len(parts) > 1:
+            parts = [code.operation("arith.addf", kind, *parts[at : at + 2]) for at in range(0, len(parts), 2)]
+        return parts[0]
+
+    def _replace(self, total: Any) -> None:
+        loop = self.line.loop
+        inits, (_, ends) = list(loop.operands)[3:], _carried(self.line)
+        ran = code.compare("ult", *self.line.bounds)
+        for at, result in enumerate(loop.results):
+            if at == self.place:
+                result.replace_all_uses_with(total)
+            else:
+                chosen = code.operation("arith.select", result.type, ran, ends[at], inits[at])
+                result.replace_all_uses_with(chosen)
+        loop.erase()
+
+
+def _slice(vector: Any, kind: Any, offset: int, size: int) -> Any:
+    ir = bindings().ir
+    word = ir.IntegerType.get_signless(64)
+    offsets, sizes, strides = (ir.ArrayAttr.get([ir.IntegerAttr.get(word, n)]) for n in (offset, size, 1))
+    return code.operation("vector.extract_strided_slice", kind, vector, offsets=offsets, sizes=sizes, strides=strides)
+
+
+def _added(vector: Any) -> Any:
+    """Returns the sum of the elements of a vector, in the order that is fastest."""
+    ir = bindings().ir
+    attributes = {
+        "kind": ir.Attribute.parse("#vector.kind<add>"),
+        "fastmath": ir.Attribute.parse("#arith.fastmath<reassoc>"),
+    }
+    return code.operation("vector.reduction", ir.VectorType(vector.type).element_type, vector, **attributes)
