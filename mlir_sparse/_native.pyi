@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+loaded_at: int
 
 # memory.cpp
 def owned_buffers() -> int: ...

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from mlir_sparse import lower, pipeline, plan, runtime
+from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.schedule import STATIC, Schedule
@@ -37,6 +38,31 @@ class Build:
             if folds and reads_sparse and lower.cancels_operands(build.lowered.bytecode)
             else build
         )
+
+    @classmethod
+    def ready(cls, spec: KernelSpec, schedule: Schedule = STATIC) -> Build:
+        """Returns the build of a kernel with its machine code: as another process stored it, or compiled now."""
+        asked = cls(spec, schedule=schedule)
+        stored = runtime.fetch(asked.key, asked.encodings)
+        if stored is not None:
+            recipe, machine = stored
+            return cls(spec, recipe.densified, schedule).given(recipe, machine, None)
+        build = cls.of(spec, schedule)
+        runtime.store(asked.key, asked.encodings, build.recipe, build.executable.module)
+        return build
+
+    @property
+    def key(self) -> str:
+        """Returns what decides on the machine code: all fields of a build, and the machine that it is for.
+
+        Fields are taken as `repr` shows them: a new one, here or in a Schedule, needs nothing more.
+        """
+        return f"{self!r}\n{pipeline.host_text()}"
+
+    @property
+    def encodings(self) -> tuple[Encoding | None, ...]:
+        """Returns the encodings that are in the key: a stored recipe refers to them."""
+        return (*(kind.encoding for _, kind in self.spec.inputs), self.spec.output.encoding)
 
     @cached_property
     def program(self) -> plan.Program:
@@ -138,8 +164,14 @@ class Build:
         """Returns the program as machine code that computes values into structures that are there."""
         if not self.inserts:
             return self.executable
+        key = f"computing {self.key}"
+        stored = runtime.fetch(key, self.encodings)
+        if stored is not None:
+            return self.recipe.linked(stored[1])
         passes = self._sparsifier("compute").then(pipeline.cpu())
-        return self.recipe.linked(runtime.CompiledModule(self.compile(passes), self.recipe.functions))
+        machine = runtime.CompiledModule(self.compile(passes), self.recipe.functions)
+        runtime.store(key, self.encodings, self.recipe, machine)
+        return self.recipe.linked(machine)
 
     def trace(self) -> pipeline.Trace:
         """Returns the module after each pass."""

@@ -178,11 +178,10 @@ class Kernel:
             if build is None:
                 inputs = tuple(zip(self.parameters, types, strict=True))
                 output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
-                build = Build.of(
+                build = Build.ready(
                     KernelSpec(self.spec.assignment, inputs, output).with_open_blocks().with_output_widths(),
                     self.schedule,
                 )
-                build.executable  # noqa: B018 - compiled under the lock, once, and kept only if that succeeds
                 self._builds[types] = build
             return build
 

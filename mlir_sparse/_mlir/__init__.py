@@ -1,6 +1,6 @@
 """The only importer of the MLIR bindings; every difference between their versions is settled here."""
 
-from mlir_sparse._mlir.bindings import Bindings, bindings
+from mlir_sparse._mlir.bindings import Bindings, bindings, bindings_stamp
 from mlir_sparse._mlir.context import diagnostics_of, mlir_context, parse_module
 
-__all__ = ["Bindings", "bindings", "diagnostics_of", "mlir_context", "parse_module"]
+__all__ = ["Bindings", "bindings", "bindings_stamp", "diagnostics_of", "mlir_context", "parse_module"]

@@ -10,13 +10,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
 from mlir_sparse.errors import BindingsError
 
-__all__ = ["Bindings", "bindings"]
+__all__ = ["Bindings", "bindings", "bindings_stamp"]
 
 ENVIRONMENT = "MLIR_SPARSE_BINDINGS"
 CANDIDATES = ("mlir", "torch_mlir", "mlir_finch")
@@ -59,12 +60,42 @@ def bindings() -> Bindings:
     for name in (asked,) if asked else CANDIDATES:
         if _is_installed(name):
             module = importlib.import_module(f"{name}.ir")
+            _stamp.cache_clear()  # these it is, wherever the path to modules led before
             return Bindings(name, _version(name), os.path.dirname(module.__file__ or ""))
     rule = f"{ENVIRONMENT}={asked} to name importable bindings" if asked else f"one of {', '.join(CANDIDATES)}"
     raise BindingsError(
         f"expected {rule}, but got none: install MLIR's Python bindings with `pip install torch-mlir`, "
         f"or set {ENVIRONMENT} to the module that has them"
     )
+
+
+def bindings_stamp() -> str:
+    """Returns what tells the bindings that would be found from others: their files. Imports nothing."""
+    return _stamp(os.environ.get(ENVIRONMENT))
+
+
+@cache
+def _stamp(asked: str | None) -> str:
+    names = (asked,) if asked else CANDIDATES
+    return repr([(name, _files(name.partition(".")[0])) for name in names])
+
+
+def _files(package: str) -> list[tuple[str, int, int]]:
+    """Returns the libraries of a package with bindings: their paths, times and sizes; none where it is not there."""
+    loaded = sys.modules.get(package)
+    try:
+        spec = loaded.__spec__ if loaded is not None else importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        spec = None
+    found: list[tuple[str, int, int]] = []
+    for folder in (spec and spec.submodule_search_locations) or ():
+        try:
+            with os.scandir(os.path.join(folder, "_mlir_libs")) as items:
+                stats = [(item.path, item.stat()) for item in items if ".so" in item.name]
+        except OSError:
+            continue
+        found += [(path, about.st_mtime_ns, about.st_size) for path, about in stats]
+    return sorted(found)
 
 
 def _is_installed(name: str) -> bool:

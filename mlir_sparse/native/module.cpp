@@ -1,9 +1,14 @@
 // mlir_sparse._native: what is too slow or too unsafe in Python.
+#include <chrono>
+
 #include "module.hpp"
 
 PYBIND11_MODULE(_native, module) {
   module.doc() = "Packing, validation, conversion and kernel launch in native code.";
   module.attr("__version__") = MLIR_SPARSE_VERSION;
+  // In nanoseconds since 1970: the package imports this module first, and its sources after it.
+  using namespace std::chrono;
+  module.attr("loaded_at") = duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count();
   mlir_sparse::register_pack(module);
   mlir_sparse::register_validate(module);
   mlir_sparse::register_convert(module);

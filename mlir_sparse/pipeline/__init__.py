@@ -1,6 +1,7 @@
 """`ir.Module` to `ir.Module`: lists of passes, and a compiler that cannot take the process with it."""
 
 from mlir_sparse.pipeline.cpu import cpu
+from mlir_sparse.pipeline.host import host_text
 from mlir_sparse.pipeline.isolate import compile_module, warm_up
 from mlir_sparse.pipeline.passes import Pass, Pipeline
 from mlir_sparse.pipeline.sparsifier import Results, sparsifier
@@ -16,6 +17,7 @@ __all__ = [
     "compile_module",
     "cpu",
     "cpu_features",
+    "host_text",
     "machine_name",
     "scalar_asked",
     "sparsifier",

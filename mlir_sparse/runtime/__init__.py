@@ -2,6 +2,7 @@
 
 from mlir_sparse.runtime.abi import operand_of, type_id
 from mlir_sparse.runtime.ahead import machine_of, read_archive, write_archive
+from mlir_sparse.runtime.cache import cache_folder, cache_state, fetch, store
 from mlir_sparse.runtime.calls import Call, SparseCall
 from mlir_sparse.runtime.codec import read_recipe, write_recipe
 from mlir_sparse.runtime.entries import Entries
@@ -34,12 +35,16 @@ __all__ = [
     "View",
     "assemble",
     "assembly",
+    "cache_folder",
+    "cache_state",
     "compute",
+    "fetch",
     "llvm_ir",
     "machine_of",
     "operand_of",
     "read_archive",
     "read_recipe",
+    "store",
     "type_id",
     "write_archive",
     "write_recipe",

@@ -56,7 +56,8 @@ class Entries:
             entries: the stored entries of each sparse operand.
             extents: how far each index variable runs.
 
-        >>> Entries(("*", ("of", "u", "i"), ("of", "v", "j")), ("i", "j"), False).least({"u": 2, "v": 3}, {"i": 9, "j": 9})
+        >>> outer = Entries(("*", ("of", "u", "i"), ("of", "v", "j")), ("i", "j"), False)
+        >>> outer.least({"u": 2, "v": 3}, {"i": 9, "j": 9})
         6
         """
         return 0 if self.reduces else _apart(self.tree, entries, extents)[0]

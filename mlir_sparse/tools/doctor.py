@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from mlir_sparse import _native
 from mlir_sparse._mlir import bindings
 from mlir_sparse.errors import BindingsError
+from mlir_sparse.runtime import cache_state
 
 __all__ = ["Finding", "examine", "find_program"]
 
@@ -46,6 +47,7 @@ def examine() -> Iterator[Finding]:
         yield _distribution(distribution, use)
     yield _distribution("scipy", "ms.tensor of SciPy matrices, to_scipy")
     yield _bindings()
+    yield Finding("kernel cache", cache_state())
     yield _program("FileCheck", "nothing, where filecheck is found")
     yield _program("filecheck", "lit tests, where FileCheck is absent")
     yield _program("ptxas", "checking PTX ahead of a run")
