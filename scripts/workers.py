@@ -7,7 +7,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 __all__ = ["Worker", "serve"]
@@ -22,17 +22,23 @@ class Worker:
     Args:
         module: what the process runs; it reads requests and answers a line or more to each.
         timeout: seconds that a line may take; the process is killed after that.
+        arguments: of the process.
+        environment: of the process; this one's by default.
     """
 
-    def __init__(self, module: str, timeout: float) -> None:
-        self._command = [sys.executable, "-m", module]
-        self._timeout = timeout
+    def __init__(
+        self, module: str, timeout: float, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._command = [sys.executable, "-m", module, *arguments]
+        self._timeout, self._environment = timeout, environment
         self._process: subprocess.Popen[str] | None = None
 
     def send(self, request: object) -> None:
         """Asks something."""
         if self._process is None:
-            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._environment
+            )
         assert self._process.stdin is not None
         print(json.dumps(request), file=self._process.stdin, flush=True)
 

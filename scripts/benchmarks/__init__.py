@@ -1,5 +1,7 @@
-"""Measurements beside other libraries: a registry of contests (`contests.py`) and of single figures (`figures.py`).
+"""Measurements beside other libraries, and single figures (`figures.py`).
 
-A new kernel is one entry in `contests.KERNELS` and its inputs one in `contests.CONTESTS`; a new library is one entry
-in `peers.PEERS`. Only the public interface of the package is used.
+A contest (`contests.py`) is a kernel (`kernels.py`) on an input (`inputs.py`). Each library has a process of its own
+(`contestant.py`, `libraries/`), which is asked for one sample at a time in turn (`match.py`); its results are held
+against a reference (`referee.py`). What comes of it is a row (`report.py`), and for each kernel a standing against
+what must be reached (`standing.py`). Only the public interface of the package is used.
 """

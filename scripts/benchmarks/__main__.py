@@ -2,73 +2,95 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Mapping, Sequence
-from functools import partial
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
 
 import click
 
-from benchmarks.contests import CONTESTS, KERNELS, error_of
+from benchmarks.contests import CONTESTS
 from benchmarks.figures import FIGURES
-from benchmarks.peers import PEERS, THREADED, Call
-from benchmarks.report import OURS, Row, header, on_threads, row_of, save, threaded_row
-from benchmarks.timing import interleaved, ratio
+from benchmarks.libraries import LIBRARIES, OURS
+from benchmarks.match import Match, roofline
+from benchmarks.plot import plot
+from benchmarks.report import Row, figure_row, header, row_of, save
+from benchmarks.standing import markdown, standings
+
+_PEERS = [name for name in LIBRARIES if name != OURS]
+_QUICK = 0.5  # seconds a contest
 
 
 @click.command()
 @click.argument("words", nargs=-1)
+@click.option("--kernel", "kernels", multiple=True, help="Only kernels with this in their name; may be repeated.")
+@click.option("--input", "sources", multiple=True, help="Only inputs with this in their name; may be repeated.")
+@click.option("--threads", default="1 2", show_default=True, help="Numbers of threads to measure.")
+@click.option("--peers", multiple=True, type=click.Choice(_PEERS))
 @click.option("--seconds", default=5.0, show_default=True, help="How long to time one contest.")
-@click.option("--save/--no-save", "saved", default=False, help="Write scripts/benchmarks/results/DATE-COMMIT.json.")
-def main(words: tuple[str, ...], seconds: float, saved: bool) -> None:
+@click.option("--quick", is_flag=True, help=f"Time each contest for {_QUICK} s: for a first look.")
+@click.option("--save/--no-save", "saved", default=False, help="Write scripts/benchmarks/results/DATE-COMMIT.*.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Keep inputs here for the next run.")
+def main(
+    words: tuple[str, ...],
+    kernels: tuple[str, ...],
+    sources: tuple[str, ...],
+    threads: str,
+    peers: tuple[str, ...],
+    seconds: float,
+    quick: bool,
+    saved: bool,
+    folder: Path | None,
+) -> None:
     """Measures everything, or what has one of WORDS in its name.
 
     Exits with 1 where a result is wrong or a bound is not kept.
     """
+    numbers = sorted({int(number) for number in threads.replace(",", " ").split()})
+    figures = [name for name in FIGURES if _chosen(name, words) and not (kernels or sources)]
+    contests = [
+        name
+        for name, contest in CONTESTS.items()
+        if _chosen(name, words) and _chosen(contest.kernel, kernels) and _chosen(contest.source, sources)
+    ]
+    rooflines = {number: roofline(number) for number in numbers} if contests else {}
+    click.echo(header(numbers))
     rows: list[Row] = []
-    click.echo(header())
-    for name in [*FIGURES, *CONTESTS]:
-        if words and not any(word.lower() in name.lower() for word in words):
-            continue
-        rows.append(_figure(name) if name in FIGURES else _contest(name, seconds))
-        click.echo(str(rows[-1]))
+    for row in _figures(figures):
+        rows.append(row)
+        click.echo(str(row))
+    with tempfile.TemporaryDirectory() as scratch:
+        match = Match(
+            [OURS, *(peers or (name for name in LIBRARIES if name != OURS))], folder or Path(scratch), numbers
+        )
+        try:
+            for name in contests:
+                contest = CONTESTS[name]
+                outcome = match.play(contest.kernel, contest.source, _QUICK if quick else seconds)
+                rows.append(row_of(name, contest, outcome, rooflines))
+                click.echo(str(rows[-1]))
+        finally:
+            match.stop()
+    standing = standings(rows)
+    if standing:
+        click.echo(f"\n{markdown(standing)}")
     if saved:
-        click.echo(f"\n{save(rows)}")
-    sys.exit(any(row.verdict not in ("", "ok") for row in rows))
+        path = save(rows, rooflines, [asdict(found) for found in standing])
+        path.with_suffix(".md").write_text(markdown(standing))
+        plot(standing, path.with_suffix(".svg"))
+        click.echo(str(path))
+    sys.exit(any(row.verdict not in ("", "ok") for row in rows) or any(found.failures for found in standing))
 
 
-def _figure(name: str) -> Row:
-    figure = FIGURES[name]
-    return row_of(name, figure.unit, {OURS: figure.measure()}, figure.bound)
+def _chosen(name: str, words: Sequence[str]) -> bool:
+    return not words or any(word.lower() in name.lower() for word in words)
 
 
-def _contest(name: str, seconds: float) -> Row:
-    contest = CONTESTS[name]
-    kernel, operands = KERNELS[contest.kernel], contest.operands()
-    calls = {OURS: kernel.prepare(operands)}
-    calls |= {peer: kernels[contest.kernel](operands) for peer, kernels in PEERS.items() if contest.kernel in kernels}
-    error = max(error_of(kernel, operands, call()) for call in calls.values())
-    if contest.threads:
-        samples = interleaved(_on_threads(calls, contest.threads), seconds)
-        return threaded_row(name, samples, contest.bound, contest.threads, error, gains=contest.gains)
-    samples = interleaved(calls, seconds)
-    value = max(ratio(samples, OURS, peer) for peer in calls if peer != OURS)
-    return row_of(name, "s", samples, contest.bound, value, error)
-
-
-def _on_threads(calls: Mapping[str, Call], threads: Sequence[int]) -> dict[str, Call]:
-    """Returns the calls that threads matter to once for each number of them, the others once."""
-    made = {}
-    for name, call in calls.items():
-        numbers = threads if name == OURS or name in THREADED else threads[:1]
-        for number in numbers:
-            made[on_threads(name, number)] = partial(_with_threads, call, number)
-    return made
-
-
-def _with_threads(call: Call, number: int) -> object:
-    os.environ["MLIR_SPARSE_NUM_THREADS"] = str(number)  # read anew by every conversion
-    return call()
+def _figures(names: Sequence[str]) -> Iterator[Row]:
+    for name in names:
+        figure = FIGURES[name]
+        yield figure_row(name, figure.unit, figure.measure(), figure.bound)
 
 
 if __name__ == "__main__":

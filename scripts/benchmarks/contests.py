@@ -1,33 +1,15 @@
-"""Kernels that other libraries have too, and the inputs that they are timed on."""
+"""Which kernels are timed on which inputs, and what they must reach."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-import scipy.sparse
+__all__ = ["CONTESTS", "GAIN", "GROUPS", "MANY", "WORST", "Contest", "Group"]
 
-import mlir_sparse as ms
-from benchmarks import sparse_results
-from benchmarks.data import Operands, poisson, shuffled_coo, sorted_coo, uniform, with_dense
-from benchmarks.peers import Call, Prepare
-
-__all__ = ["CONTESTS", "KERNELS", "Contest", "Kernel", "error_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """One computation.
-
-    Args:
-        prepare: from operands to our call.
-        reference: from operands to the result; multilinear, so that on absolute values it bounds the rounding.
-    """
-
-    prepare: Prepare
-    reference: Callable[[Operands], Any]
+WORST = 1.25  # no single input of a group with a bound may be worse
+GAIN = 1.7  # how many times as fast two threads must be on inputs of more than MANY entries
+MANY = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,143 +18,111 @@ class Contest:
 
     Args:
         kernel: a name in KERNELS.
-        operands: makes the input.
-        bound: the largest time relative to the fastest peer's that will do; None to report only.
-        threads: the numbers of threads to time us on, each held against the bound; none for as many as there are.
-        gains: whether more of them must be faster than one.
+        source: a name in INPUTS.
+        group: what it is part of, if anything.
+        bound: the largest time relative to the fastest library's that will do; None to report only.
+        gain: how many times as fast two threads must be; None to report only.
     """
 
     kernel: str
-    operands: Callable[[], Operands]
+    source: str
+    group: str = ""
     bound: float | None = None
-    threads: tuple[int, ...] = ()
-    gains: bool = True
+    gain: float | None = None
 
 
-def _compiled(text: str) -> Prepare:
-    """Returns what compiles a kernel with a dense result and calls it by position, A first."""
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A kernel on all its inputs.
 
-    def prepare(operands: Operands) -> Call:
-        arguments = [ms.tensor(o) if scipy.sparse.issparse(o) else o for o in operands.values()]
-        kernel = ms.compile(text, tensors=dict(zip(operands, arguments, strict=True)), out="dense")
-        return lambda: kernel(*arguments)
+    Args:
+        bound: for the geometric mean of the ratios to the best library.
+        aside: bounds for the mean against what is counted apart, by library.
+    """
 
-    return prepare
-
-
-def _spmv_out(operands: Operands) -> Call:
-    A, x, y = ms.tensor(operands["A"]), operands["x"], np.empty(operands["A"].shape[0])
-    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)
-    return lambda: kernel(A, x, out=y)
+    bound: float | None
+    aside: Mapping[str, float] | None = None
 
 
-def _spmv_coo(operands: Operands) -> Call:
-    """Multiplies straight from coordinates."""
-    A, x = ms.tensor(operands["A"], "COO"), operands["x"]
-    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)
-    return lambda: kernel(A, x)
+_GRID, _SPACE, _POWER, _CIRCUIT = "5-point grid 1000^2", "7-point grid 148^2 x 58", "power law 1M", "circuit 171k"
+_FEM, _UNIFORM_20, _UNIFORM_8 = "FEM 62k", "uniform 1e5 x 20", "uniform 1e5 x 8"
+_ALL = (_GRID, _SPACE, _POWER, _CIRCUIT, _FEM, _UNIFORM_20, _UNIFORM_8)
+_WIDE = (_GRID, _POWER, _CIRCUIT, _FEM, _UNIFORM_20, _UNIFORM_8)
+_SMALL = (_CIRCUIT, _FEM, _UNIFORM_20, _UNIFORM_8)
+_SOME = (_GRID, _POWER, _FEM, _UNIFORM_20)
+_ADDED = (_GRID, _POWER, _CIRCUIT, _FEM, _UNIFORM_8)
+_TENSORS = ("social 0.7M", "knowledge 8M")
+_LARGE = {_GRID, _SPACE, _POWER, _FEM, _UNIFORM_20, "knowledge 8M"}  # more than MANY entries
 
-
-def _packed(encoding: str) -> Prepare:
-    """Returns what packs A's coordinates and values."""
-
-    def prepare(operands: Operands) -> Call:
-        A = operands["A"]
-        return lambda: ms.tensor((A.coords, A.data), encoding, shape=A.shape)
-
-    return prepare
-
-
-def _converted(encoding: str, source: str | None = None) -> Prepare:
-    """Returns what converts A, stored as in SciPy or in another encoding."""
-
-    def prepare(operands: Operands) -> Call:
-        A = ms.tensor(operands["A"])
-        A = A if source is None else A.convert(source)
-        return lambda: A.convert(encoding)
-
-    return prepare
-
-
-KERNELS: Mapping[str, Kernel] = {
-    "spmv": Kernel(_compiled("y(i) = A(i,j) * x(j)"), lambda o: o["A"] @ o["x"]),
-    "spmv-out": Kernel(_spmv_out, lambda o: o["A"] @ o["x"]),
-    "spmv-coo": Kernel(_spmv_coo, lambda o: o["A"] @ o["x"]),
-    "spmm": Kernel(_compiled("Y(i,k) = A(i,j) * X(j,k)"), lambda o: o["A"] @ o["X"]),
-    "pack": Kernel(_packed("CSR"), lambda o: o["A"].tocsr()),
-    "pack-csc": Kernel(_packed("CSC"), lambda o: o["A"].tocsc()),
-    "pack-hashed": Kernel(_packed("HashedRows"), lambda o: o["A"].tocsr()),
-    "coo-to-csr": Kernel(_converted("CSR", "COO"), lambda o: o["A"].tocsr()),
-    "coo-to-csc": Kernel(_converted("CSC", "COO"), lambda o: o["A"].tocsc()),
-    "to-csc": Kernel(_converted("CSC"), lambda o: o["A"].tocsc()),
-    "to-coo": Kernel(_converted("COO"), lambda o: o["A"].tocoo()),
-    "to-bsr": Kernel(_converted("BSR(4, 4)"), lambda o: o["A"].tobsr((4, 4))),
-    "to-dia": Kernel(_converted("DIA"), lambda o: o["A"].todia()),
-    "to-ell": Kernel(_converted("SlotELL"), lambda o: o["A"]),
-    "dia-to-csr": Kernel(_converted("CSR", "DIA"), lambda o: o["A"]),
-    "bsr-to-csr": Kernel(_converted("CSR", "BSR(4, 4)"), lambda o: o["A"]),
-    "ell-to-csr": Kernel(_converted("CSR", "SlotELL"), lambda o: o["A"]),
-    "validate": Kernel(lambda o: lambda: ms.tensor(o["A"]), lambda o: o["A"]),
-    **{name: Kernel(prepare, sparse_results.REFERENCES[name]) for name, prepare in sparse_results.OURS.items()},
+# By kernel: its bound and its inputs; the issue's table of what must be reached.
+_BOUNDS: Mapping[str, tuple[Group, tuple[str, ...]]] = {
+    "SpMV CSR": (Group(1.0, {"MKL optimized": 1.15}), _ALL),
+    "residual": (Group(1.0), _ALL),
+    "SpMV COO": (Group(1.0), (_GRID, _POWER, _CIRCUIT, _UNIFORM_20)),
+    "SpMV BSR 3 x 3": (Group(1.0), ("grid of 3 x 3 blocks",)),
+    "SpMV BSR 4 x 4": (Group(1.0), (_FEM,)),
+    "SpMV ELL": (Group(1.0), (_GRID, _SPACE, _UNIFORM_20)),
+    "SpMV DIA": (Group(1.0), (_GRID, _SPACE)),
+    "mattransmul CSR": (Group(0.9), _SOME),
+    "mattransmul CSC": (Group(0.9), _SOME),
+    "SpMM k = 8": (Group(None), _WIDE),
+    "SpMM k = 32": (Group(1.0), _WIDE),
+    "SpMM k = 128": (Group(1.0), _SMALL),
+    "SDDMM k = 64": (Group(0.8), _SMALL),
+    "SpGEMM": (Group(0.9), (_UNIFORM_8, _CIRCUIT, _POWER)),
+    "A + B": (Group(0.8), _ADDED),
+    "A + B + C": (Group(0.8), (_GRID, _CIRCUIT, _FEM, _UNIFORM_8)),
+    **{f"{name} {storage}": (Group(0.75), _TENSORS) for name in ("TTV", "TTM") for storage in ("CSF", "COO")},
+    **{f"MTTKRP {storage}": (Group(0.8), _TENSORS) for storage in ("CSF", "COO")},
+    "INNERPROD": (Group(0.8), _TENSORS),
+    "plus2": (Group(0.8), _TENSORS),
+    "plus3": (Group(0.8), _TENSORS),
 }
+GROUPS: Mapping[str, Group] = {name: group for name, (group, _) in _BOUNDS.items()}
 
-# What is converted: 5 M entries, spread evenly, or beside the diagonal.
-_CONVERSIONS: tuple[tuple[str, str, Callable[[], Operands]], ...] = (
-    ("sorted COO to CSR", "coo-to-csr", lambda: {"A": sorted_coo(250_000, 20)}),
-    ("sorted COO to CSC", "coo-to-csc", lambda: {"A": sorted_coo(250_000, 20)}),
-    ("CSR to CSC", "to-csc", lambda: {"A": uniform(250_000, 20)}),
-    ("CSR to CSC, Poisson", "to-csc", lambda: {"A": poisson(1000)}),
-    ("CSR to COO", "to-coo", lambda: {"A": uniform(250_000, 20)}),
-    ("CSR to BSR 4 x 4", "to-bsr", lambda: {"A": poisson(1000)}),
-    ("CSR to DIA", "to-dia", lambda: {"A": poisson(1000)}),
-    ("CSR to ELL", "to-ell", lambda: {"A": uniform(250_000, 20)}),
-    ("DIA to CSR", "dia-to-csr", lambda: {"A": poisson(1000)}),
-    ("BSR 4 x 4 to CSR", "bsr-to-csr", lambda: {"A": poisson(1000)}),
-    ("ELL to CSR", "ell-to-csr", lambda: {"A": uniform(250_000, 20)}),
+# Kernels, inputs, bounds and gains beside the table: name, kernel, input, bound, gain.
+_MANY_20, _SMALL_GRID = "uniform 250k x 20", "5-point grid 500^2"
+_FURTHER: tuple[tuple[str, str, str, float | None, float | None], ...] = (
+    ("call overhead, SpMV 8 x 8, out=", "call overhead", "8 x 8", 1.0, None),
+    ("SpMV straight from COO", "SpMV COO by way of CSR", _MANY_20, 1.0, None),
+    ("pack sorted COO to CSR", "pack-sorted", _MANY_20, 1.0, 1.0),
+    ("pack unsorted COO to CSR", "pack", _MANY_20, 1.0, 1.0),
+    ("pack sorted COO to CSC", "pack-sorted-csc", _MANY_20, 1.0, 1.0),
+    ("pack unsorted COO to CSC", "pack-csc", _MANY_20, 1.0, 1.0),
+    ("pack unsorted COO to hash tables", "pack-hashed", _UNIFORM_20, None, 1.0),
+    ("convert sorted COO to CSR", "coo-to-csr", _MANY_20, 1.0, 1.0),
+    ("convert sorted COO to CSC", "coo-to-csc", _MANY_20, 1.0, 1.0),
+    ("convert CSR to CSC", "to-csc", _MANY_20, 1.0, 1.0),
+    ("convert CSR to CSC, Poisson", "to-csc", _GRID, 1.0, 1.0),
+    # No more than memory is copied, which one thread does as fast as two.
+    ("convert CSR to COO", "to-coo", _MANY_20, 1.0, None),
+    ("convert CSR to BSR 4 x 4", "to-bsr", _GRID, 1.0, 1.0),
+    ("convert CSR to DIA", "to-dia", _GRID, 1.0, 1.0),
+    ("convert CSR to ELL", "to-ell", _MANY_20, 1.0, 1.0),
+    ("convert DIA to CSR", "dia-to-csr", _GRID, 1.0, 1.0),
+    ("convert BSR 4 x 4 to CSR", "bsr-to-csr", _GRID, 1.0, 1.0),
+    ("convert ELL to CSR", "ell-to-csr", _MANY_20, 1.0, 1.0),
+    ("validate CSR, 5 M entries", "validate", _MANY_20, None, None),
+    ("A + B, uniform 1e5 x 10", "A + B of others", "uniform 1e5 x 10", 1.0, None),
+    ("A + B, one structure, Poisson", "A + B of one structure", _SMALL_GRID, None, None),
+    ("A + B + C, uniform 1e5 x 10", "A + B + C of others", "uniform 1e5 x 10", 1.0, None),
+    ("SpGEMM, others, uniform 1e5 x 8", "SpGEMM of others", _UNIFORM_8, 1.0, None),
+    ("SpGEMM, Poisson 500 x 500", "SpGEMM", _SMALL_GRID, 1.0, None),
+    ("SpGEMM, power law 1e5", "SpGEMM", "power law 1e5", 1.0, None),
+    ("SpGEMM, values only, uniform 1e5 x 8", "SpGEMM, values only", _UNIFORM_8, 1.0, None),
+    ("triangles, power law 1e5", "triangles", "power law 1e5", 1.0, None),
+    ("triangles, grid 400 x 400", "triangles", "triangles 400^2", 1.0, None),
+    ("SDDMM, 20000 x 20000, k = 32, 2e5 entries", "SDDMM k = 32", "uniform 20k x 10", None, None),
+    ("SDDMM, 20000 x 20000, k = 32, 8e5 entries", "SDDMM k = 32", "uniform 20k x 40", None, None),
 )
-_PACKED: tuple[tuple[str, str, Callable[[], Operands]], ...] = (
-    ("sorted COO to CSR", "pack", lambda: {"A": sorted_coo(250_000, 20)}),
-    ("unsorted COO to CSR", "pack", lambda: {"A": shuffled_coo(250_000, 20)}),
-    ("sorted COO to CSC", "pack-csc", lambda: {"A": sorted_coo(250_000, 20)}),
-    ("unsorted COO to CSC", "pack-csc", lambda: {"A": shuffled_coo(250_000, 20)}),
-)
-# No more than memory is copied, which one thread does as fast as two.
-_COPIES = ("CSR to COO",)
-_THREADS = (1, 2)
+
+
+def _grouped(name: str, source: str) -> Contest:
+    bound = None if GROUPS[name].bound is None else WORST
+    return Contest(name, source, name, bound, GAIN if bound and source in _LARGE else None)
+
 
 CONTESTS: Mapping[str, Contest] = {
-    "call overhead, SpMV 8 x 8, out=": Contest("spmv-out", lambda: with_dense(uniform(8, 3), "x"), 1.0),
-    "SpMV uniform 1e5 x 20": Contest("spmv", lambda: with_dense(uniform(100_000, 20), "x"), 1.0),
-    "SpMV Poisson 1000 x 1000": Contest("spmv", lambda: with_dense(poisson(1000), "x")),
-    "SpMV straight from COO": Contest(
-        "spmv-coo", lambda: with_dense(sorted_coo(250_000, 20), "x"), 1.0, _THREADS, False
-    ),
-    "SpMM Poisson 1000 x 1000, k = 32": Contest("spmm", lambda: with_dense(poisson(1000), "X", 32)),
-    **{f"pack {name}": Contest(kernel, operands, 1.0, _THREADS) for name, kernel, operands in _PACKED},
-    "pack unsorted COO to hash tables": Contest(
-        "pack-hashed", lambda: {"A": shuffled_coo(100_000, 20)}, None, _THREADS
-    ),
-    **{
-        f"convert {name}": Contest(kernel, operands, 1.0, _THREADS, name not in _COPIES)
-        for name, kernel, operands in _CONVERSIONS
-    },
-    "validate CSR, 5 M entries": Contest("validate", lambda: {"A": uniform(250_000, 20)}),
-    **{name: Contest(kernel, operands, bound) for name, kernel, operands, bound in sparse_results.INPUTS},
+    **{f"{name}, {source}": _grouped(name, source) for name, (_, sources) in _BOUNDS.items() for source in sources},
+    **{name: Contest(kernel, source, "", bound, gain) for name, kernel, source, bound, gain in _FURTHER},
 }
-
-
-def error_of(kernel: Kernel, operands: Operands, result: Any) -> float:
-    """Returns the largest error relative to the sum of the absolute values that were added up."""
-    found, expected = _plain(result), _plain(kernel.reference(operands))
-    # Of copies: SciPy's abs of a COO array sorts that array itself.
-    scale = _plain(kernel.reference({name: abs(value.copy()) for name, value in operands.items()}))
-    error, largest = abs(found - expected), scale.max()
-    if scipy.sparse.issparse(error):
-        return float(error.max() / largest)
-    # A row without entries has scale 0 and must be exact.
-    return float(np.max(error / np.maximum(scale, np.finfo(float).tiny * largest), initial=0.0))
-
-
-def _plain(result: Any) -> Any:
-    plain = result.to_scipy() if isinstance(result, ms.SparseTensor) else result
-    return plain.tocsr() if scipy.sparse.issparse(plain) else plain  # what not all of SciPy's formats can do, csr can

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+import timeit
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,16 +57,27 @@ def _import_times() -> list[float]:
 
 def _alone(function: Callable[[], list[float]]) -> list[float]:
     """Runs a function in a new process with an empty kernel cache."""
+    with _own_cache():
+        return _in_another_process(function)
+
+
+@contextmanager
+def _own_cache() -> Iterator[None]:
+    """Gives the processes started within an empty kernel cache."""
     with tempfile.TemporaryDirectory() as folder:
         before = os.environ.get("MLIR_SPARSE_CACHE")
         os.environ["MLIR_SPARSE_CACHE"] = folder
         try:
-            with multiprocessing.get_context("spawn").Pool(1) as pool:
-                return pool.apply(function)
+            yield
         finally:
             os.environ.pop("MLIR_SPARSE_CACHE")
             if before is not None:
                 os.environ["MLIR_SPARSE_CACHE"] = before
+
+
+def _in_another_process(function: Callable[[], list[float]]) -> list[float]:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function)
 
 
 def _first_call(dtype: str, encoding: str) -> float:
@@ -93,6 +106,20 @@ def _warm_compiles() -> list[float]:
     ]
 
 
+def _cached_compiles() -> list[float]:
+    """Returns how long new processes take with a kernel that another has compiled, loading it included."""
+    with _own_cache():
+        _in_another_process(_one_compile)
+        return [_in_another_process(_one_compile)[0] for _ in range(9)]
+
+
+def _call_overhead() -> list[float]:
+    """Returns how long a call takes that has next to nothing to do, results in place."""
+    A, x = ms.tensor(scipy.sparse.eye_array(8, format="csr")), np.ones(8)
+    kernel, y = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x), np.empty(8)
+    return [timeit.timeit(lambda: kernel(A, x, out=y), number=1000) / 1000 for _ in range(50)]
+
+
 def _spgemm_growth() -> list[float]:
     """Returns by how many MB 10,000 products let the resident set grow."""
     A = ms.tensor(scipy.sparse.random_array((200, 200), density=0.05, rng=np.random.default_rng(0)), "CSR")
@@ -115,6 +142,8 @@ def _resident() -> float:
 FIGURES: Mapping[str, Figure] = {
     "import mlir_sparse": Figure("s", 0.3, _import_times),
     "first compile, SpMV, cold": Figure("s", None, _cold_compiles),
-    "first compile, SpMV, warm": Figure("s", 0.15, lambda: _alone(_warm_compiles)),
+    "first compile, SpMV, warm": Figure("s", 0.06, lambda: _alone(_warm_compiles)),
+    "cached compile, SpMV, another process": Figure("s", 0.002, _cached_compiles),
+    "call, SpMV 8 x 8, out=": Figure("s", 1e-6, lambda: _alone(_call_overhead)),
     "10,000 x SpGEMM, growth": Figure("MB", 5.0, lambda: _alone(_spgemm_growth)),
 }

@@ -11,7 +11,17 @@ from pathlib import Path
 __all__ = ["commit", "machine", "versions"]
 
 _ROOT = Path(__file__).resolve().parents[2]
-_PACKAGES = ("mlir-sparse", "torch-mlir", "numpy", "scipy")
+_PACKAGES = (
+    "mlir-sparse",
+    "torch-mlir",
+    "numpy",
+    "scipy",
+    "mkl",
+    "torch",
+    "python-graphblas",
+    "suitesparse-graphblas",
+    "numba",
+)
 
 
 def commit() -> str:

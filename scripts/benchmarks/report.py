@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.contests import Contest
+from benchmarks.libraries import ASIDE, OURS
 from benchmarks.machine import commit, machine, versions
-from benchmarks.timing import ratio
+from benchmarks.match import Outcome
+from benchmarks.roofline import Roofline
 
-__all__ = ["OURS", "Row", "header", "on_threads", "row_of", "save", "threaded_row"]
+__all__ = ["Row", "amount", "figure_row", "header", "row_of", "save"]
 
-OURS = "mlir_sparse"
 _RESULTS = Path(__file__).parent / "results"
 
 
@@ -29,11 +31,18 @@ class Row:
         minima: by library; what a quiet machine comes near.
         value: what is held against the bound: the ratio to the fastest peer, or our median.
         bound: the largest value that will do; None to report only.
-        samples: how many each median is of.
+        samples: how many each of our medians is of.
+        group, source: the kernel and the input, where it is part of a group.
         error: the largest relative error; None where correctness is asserted on the way.
-        ratios: to the fastest peer, by the number of threads we ran on, where it was set.
+        ratios: to the fastest peer, by the number of threads.
+        quiet: the same of least times, to the peer whose least is least.
+        fastest: that peer of the medians, by the number of threads.
+        against: ratios to each peer, by the number of threads.
+        aside: likewise, to what is counted apart.
         speedups: of each number of threads over one, both ours.
-        gains: whether these must be more than 1.
+        gain: what these must reach; None to report only.
+        roofline: our time by the least that the machine needs, by the number of threads.
+        absent: why libraries did not take part.
     """
 
     name: str
@@ -43,96 +52,106 @@ class Row:
     value: float
     bound: float | None
     samples: int
+    group: str = ""
+    source: str = ""
     error: float | None = None
     ratios: Mapping[int, float] = field(default_factory=dict)
+    quiet: Mapping[int, float] = field(default_factory=dict)
+    fastest: Mapping[int, str] = field(default_factory=dict)
+    against: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    aside: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     speedups: Mapping[int, float] = field(default_factory=dict)
-    gains: bool = False
+    gain: float | None = None
+    roofline: Mapping[int, float] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
-        """Returns `ok`, `over`, `no faster` (on more threads) or `WRONG`, or nothing where there is no bound."""
+        """Returns `ok`, `over`, `gains little` (by more threads) or `WRONG`, or nothing where there is no bound."""
         if self.error is not None and not self.error < 1e-13:
             return "WRONG"
         if self.bound is None:
             return ""
         if self.value > self.bound or any(found > self.bound for found in self.ratios.values()):
             return "over"
-        return "no faster" if self.gains and min(self.speedups.values()) <= 1 else "ok"
+        if self.gain is not None and any(found < self.gain for found in self.speedups.values()):
+            return "gains little"
+        return "ok"
 
     def __str__(self) -> str:
-        others = ((name, median) for name, median in self.medians.items() if not name.startswith(OURS))
-        peers = ", ".join(f"{name} {_amount(median, self.unit)}" for name, median in others)
-        versus = f"{self.value:.2f}" if peers else ""
-        bound = "" if self.bound is None else (f"{self.bound:.2f}" if peers else _amount(self.bound, self.unit))
-        ours = _amount(self.medians[OURS], self.unit)
-        more = "".join(
-            f"{_amount(self.medians[on_threads(OURS, n)], self.unit):>10}{self.ratios[n]:>6.2f}{gained:>6.2f}"
-            for n, gained in self.speedups.items()
-        )
-        return f"{self.name:<38}{ours:>12}  {peers:<20}{versus:>6}{bound:>11}{more:<22}  {self.verdict}".rstrip()
+        ours = amount(next(iter(self.medians.values())), self.unit)
+        if not self.ratios:
+            bound = "" if self.bound is None else amount(self.bound, self.unit)
+            return f"{self.name:<44}{ours:>10}{'':<26}{bound:>8}  {self.verdict}".rstrip()
+        cells = "".join(f"{self.ratios[n]:>7.2f}{self.quiet[n]:>6.2f} {peer:<12}" for n, peer in self.fastest.items())
+        gains = "".join(f"{found:>6.2f}" for found in self.speedups.values())
+        bound = "" if self.bound is None else f"{self.bound:.2f}"
+        least = "".join(f"{found:>6.1f}" for found in self.roofline.values())
+        return f"{self.name:<44}{ours:>10}{cells}{bound:>6}{gains}{least}  {self.verdict}".rstrip()
 
 
-def header() -> str:
+def header(threads: Sequence[int]) -> str:
     """Returns the machine, whose load counts, and the table's first line."""
     host = machine()
     where = f"{host['processor']}, {host['cores']} cores, load {host['load']}, commit {commit()}"
-    return (
-        f"{where}\n\n{'':<38}{OURS:>12}  {'peers':<20}{'ratio':>6}{'bound':>11}{'2 threads':>10}{'ratio':>6}{'gain':>6}"
-    )
+    cells = "".join(f"{'ratio':>7}{'quiet':>6} {f'to ({n})':<12}" for n in threads)
+    gains = "".join(f"{'gain':>6}" for n in threads if n > 1)
+    least = "".join(f"{'roof':>6}" for _ in threads)
+    return f"{where}\n\n{'':<44}{OURS:>10}{cells}{'bound':>6}{gains}{least}"
 
 
-def _amount(value: float, unit: str) -> str:
+def amount(value: float, unit: str) -> str:
+    """Returns a quantity in three digits."""
     if unit != "s":
         return f"{value:.2f} {unit}"
     scale, name = next(((s, n) for s, n in ((1, "s"), (1e-3, "ms")) if value >= s), (1e-6, "us"))
     return f"{value / scale:.3g} {name}" if value < 1000 * scale else f"{value / scale:.0f} {name}"
 
 
-def row_of(
-    name: str,
-    unit: str,
-    samples: Mapping[str, Sequence[float]],
-    bound: float | None,
-    value: float | None = None,
-    error: float | None = None,
-) -> Row:
-    """Returns a row of samples by library; the value is our median where none is given."""
-    medians = {library: statistics.median(found) for library, found in samples.items()}
-    minima = {library: min(found) for library, found in samples.items()}
-    return Row(name, unit, medians, minima, medians[OURS] if value is None else value, bound, len(samples[OURS]), error)
+def figure_row(name: str, unit: str, samples: Sequence[float], bound: float | None) -> Row:
+    """Returns a row of a single figure."""
+    median = statistics.median(samples)
+    return Row(name, unit, {OURS: median}, {OURS: min(samples)}, median, bound, len(samples))
 
 
-def on_threads(library: str, number: int) -> str:
-    """Returns a library's name in samples on so many threads."""
-    return library if number == 1 else f"{library}, {number} threads"
-
-
-def threaded_row(
-    name: str,
-    samples: Mapping[str, Sequence[float]],
-    bound: float | None,
-    threads: Sequence[int],
-    error: float,
-    *,
-    gains: bool,
-) -> Row:
-    """Returns a row of samples on several numbers of threads, the first of them one.
+def row_of(name: str, contest: Contest, outcome: Outcome, rooflines: Mapping[int, Roofline]) -> Row:
+    """Returns a row of a contest on as many threads as there are rooflines.
 
     A peer that ran on as many threads is the one to beat there; of others the one run counts.
     """
-    row = row_of(name, "s", samples, bound, error=error)
-    peers = {library.split(",")[0] for library in samples} - {OURS}
+    libraries = dict.fromkeys(e.library for e in outcome.samples if e.library != OURS)
+    pairs = {library: {n: outcome.pair(library, n) for n in rooflines} for library in libraries}
+    against = {library: {n: outcome.ratio(*pair) for n, pair in on.items()} for library, on in pairs.items()}
+    peers = [library for library in libraries if library not in ASIDE]
+    fastest = {n: max(peers, key=lambda peer: against[peer][n]) for n in rooflines} if peers else {}
+    times = {n: outcome.samples[outcome.ours(n)] for n in rooflines}
+    one = min(times)
+    ratios = {n: against[peer][n] for n, peer in fastest.items()}
+    quiet = {n: max(outcome.quiet_ratio(*pairs[peer][n]) for peer in peers) for n in ratios}
+    return Row(
+        name,
+        "s",
+        {str(entrant): statistics.median(found) for entrant, found in outcome.samples.items()},
+        {str(entrant): min(found) for entrant, found in outcome.samples.items()},
+        ratios[one] if ratios else statistics.median(times[one]),
+        contest.bound if ratios else None,
+        len(times[one]),
+        contest.group,
+        contest.source,
+        outcome.error,
+        ratios,
+        quiet,
+        fastest,
+        {library: against[library] for library in peers},
+        {library: against[library] for library in libraries if library in ASIDE},
+        {n: outcome.ratio(outcome.ours(one), outcome.ours(n)) for n in times if n > one},
+        contest.gain,
+        {n: statistics.median(found) / rooflines[n].seconds(outcome.work) for n, found in times.items()},
+        outcome.absent,
+    )
 
-    def ratio_on(number: int) -> float:
-        same = [on_threads(p, number) if on_threads(p, number) in samples else p for p in peers]
-        return max(ratio(samples, on_threads(OURS, number), peer) for peer in same)
 
-    ratios = {number: ratio_on(number) for number in threads}
-    speedups = {number: ratio(samples, OURS, on_threads(OURS, number)) for number in threads if number > 1}
-    return replace(row, value=ratios[threads[0]], ratios=ratios, speedups=speedups, gains=gains)
-
-
-def save(rows: Sequence[Row]) -> Path:
+def save(rows: Sequence[Row], rooflines: Mapping[int, Roofline], standing: Sequence[object]) -> Path:
     """Writes the results beside the machine they were measured on."""
     now, name = datetime.now(UTC), commit()
     record = {
@@ -140,6 +159,8 @@ def save(rows: Sequence[Row]) -> Path:
         "commit": name,
         "machine": machine(),
         "versions": versions(),
+        "rooflines": {threads: asdict(found) for threads, found in rooflines.items()},
+        "standing": standing,
         "results": [{**asdict(row), "verdict": row.verdict} for row in rows],
     }
     _RESULTS.mkdir(exist_ok=True)

@@ -1,0 +1,136 @@
+"""A process that has one library, prepares its calls and takes their time when asked to: `match.py` asks.
+
+    python -m benchmarks.contestant LIBRARY
+
+Requests and answers are lines of JSON.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.kernels import KERNELS
+from benchmarks.libraries import NEW, Call, library
+from benchmarks.referee import Judgement, operands_of
+
+__all__ = ["REFEREE", "ROOFLINE", "Contestant", "serve"]
+
+REFEREE, ROOFLINE = "referee", "roofline"  # processes that measure no library
+_SAMPLE = 2e-3  # seconds; a sample repeats its call until it takes this long
+_COLD = 0.25  # a call that takes longer fills the caches by itself
+
+
+class Contestant:
+    """One library and what it has prepared.
+
+    Args:
+        name: in LIBRARIES.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._calls: dict[str, Call] = {}
+        self._repeats: dict[tuple[str, int], int] = {}
+        self._threads = 0
+        self._name, self._module = name, None
+        self._missing = ""
+        try:
+            self._module = library(name)
+        except ImportError as error:
+            self._missing = f"not installed: {error}"
+
+    def prepare(self, kernel: str, source: str, folder: str, threads: list[int]) -> dict[str, Any]:
+        """Prepares a contest; returns the largest error, the calls that there are, and on which numbers of threads.
+
+        Where the library cannot take part the reason is returned instead.
+        """
+        self._calls, self._repeats = {}, {}
+        gc.collect()
+        if self._module is None:
+            return {"reason": self._missing}
+        call = KERNELS[kernel].call
+        if call not in self._module.CALLS:
+            return {"reason": "has no such kernel"}
+        numbers = threads if self._module.set_threads else threads[:1]
+        try:
+            made = self._module.CALLS[call](operands_of(kernel, source, Path(folder)))
+            self._calls = dict(made) if isinstance(made, Mapping) else {NEW: made}
+            error = max(self._error(variant, number, Path(folder)) for variant in self._calls for number in numbers)
+        except Exception as problem:  # whatever a library says is an answer
+            self._calls = {}
+            return {"reason": f"refused: {type(problem).__name__}: {str(problem).splitlines()[:1]}"}
+        return {"error": error, "variants": list(self._calls), "threads": numbers}
+
+    def _error(self, variant: str, number: int, folder: Path) -> float:
+        self._on(number)
+        assert self._module is not None
+        return Judgement.read(folder).error(self._module.plain(self._calls[variant]()))
+
+    def _on(self, number: int) -> None:
+        assert self._module is not None
+        if self._module.set_threads and number != self._threads:
+            self._module.set_threads(number)
+            self._threads = number
+
+    def sample(self, variant: str, threads: int) -> float:
+        """Returns the seconds a call takes, after one that fills the caches where calls are short."""
+        self._on(threads)
+        call, key = self._calls[variant], (variant, threads)
+        if key not in self._repeats:
+            self._repeats[key] = _repeats(call)
+        repeats = self._repeats[key]
+        gc.disable()
+        try:
+            if repeats:
+                call()
+            return _time(call, max(repeats, 1))
+        finally:
+            gc.enable()
+
+
+def _repeats(call: Call) -> int:
+    """Returns how often a sample repeats its call; 0 for once, and without another call before."""
+    call()
+    repeats = 1
+    while (taken := _time(call, repeats) * repeats) < _SAMPLE:
+        repeats = max(2 * repeats, int(repeats * _SAMPLE / max(taken, 1e-9)))
+    return 0 if repeats == 1 and taken > _COLD else repeats
+
+
+def _time(call: Call, repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - start) / repeats
+
+
+def _actions(name: str) -> Mapping[str, Callable[..., Any]]:
+    """Returns what a process of this name can be asked."""
+    if name == REFEREE:
+        return {"judge": lambda kernel, source, folder: Judgement.write(kernel, source, Path(folder))}
+    if name == ROOFLINE:
+        from benchmarks.roofline import measured  # sets threads of NumPy's library alone
+
+        return {"measure": measured}
+    contestant = Contestant(name)
+    return {"prepare": contestant.prepare, "sample": contestant.sample}
+
+
+def serve(name: str) -> None:
+    """Answers requests until there are no more."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no answer
+    actions = _actions(name)
+    for line in sys.stdin:
+        request = json.loads(line)
+        print(json.dumps(actions[request.pop("do")](**request)), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])

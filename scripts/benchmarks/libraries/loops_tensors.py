@@ -1,0 +1,153 @@
+"""Loops by hand over CSF and coordinates with sparse results, compiled by numba.
+
+Additions and the inner product are for one thread: cut by hand, they would be written twice over.
+"""
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba import prange
+
+from benchmarks.libraries.loops_dense import cut
+
+__all__ = ["add", "innerprod", "ttm_coo", "ttm_csf", "ttv_coo", "ttv_csf"]
+
+
+def ttv_csf(crd0, pos1, crd1, pos2, crd2, values, v):
+    lines = np.empty(crd1.size)
+    for b in prange(crd1.size):
+        total = 0.0
+        for p in range(pos2[b], pos2[b + 1]):
+            total += values[p] * v[crd2[p]]
+        lines[b] = total
+    return crd0.copy(), pos1.copy(), crd1.copy(), lines
+
+
+def ttm_csf(crd0, pos1, crd1, pos2, crd2, values, M):
+    rank = M.shape[1]
+    lines = np.empty((crd1.size, rank))
+    for b in prange(crd1.size):
+        for r in range(rank):
+            lines[b, r] = 0.0
+        for p in range(pos2[b], pos2[b + 1]):
+            value, k = values[p], crd2[p]
+            for r in range(rank):
+                lines[b, r] += value * M[k, r]
+    return crd0.copy(), pos1.copy(), crd1.copy(), lines
+
+
+@numba.njit(cache=True)
+def _structure(coords):
+    """Returns the levels of the pairs (i, j), and which pair each entry has."""
+    which = np.empty(coords.shape[0], np.int32)
+    crd0, pos1 = np.empty(coords.shape[0], np.int32), np.empty(coords.shape[0] + 1, np.int32)
+    crd1, roots, lines = np.empty(coords.shape[0], np.int32), 0, 0
+    for p in range(coords.shape[0]):
+        i, j = coords[p, 0], coords[p, 1]
+        new = p == 0 or i != coords[p - 1, 0]
+        if new:
+            crd0[roots], pos1[roots] = i, lines
+            roots += 1
+        if new or j != coords[p - 1, 1]:
+            crd1[lines] = j
+            lines += 1
+        which[p] = lines - 1
+    pos1[roots] = lines
+    return crd0[:roots].copy(), pos1[: roots + 1].copy(), crd1[:lines].copy(), which
+
+
+def ttv_coo(coords, values, v, pieces):
+    crd0, pos1, crd1, which = _structure(coords)
+    lines = np.zeros(crd1.size)
+    cuts = cut(which, pieces)
+    for n in prange(pieces):
+        for p in range(cuts[n], cuts[n + 1]):
+            lines[which[p]] += values[p] * v[coords[p, 2]]
+    return crd0, pos1, crd1, lines
+
+
+def ttm_coo(coords, values, M, pieces):
+    crd0, pos1, crd1, which = _structure(coords)
+    rank = M.shape[1]
+    lines = np.zeros((crd1.size, rank))
+    cuts = cut(which, pieces)
+    for n in prange(pieces):
+        for p in range(cuts[n], cuts[n + 1]):
+            line, k, value = which[p], coords[p, 2], values[p]
+            for r in range(rank):
+                lines[line, r] += value * M[k, r]
+    return crd0, pos1, crd1, lines
+
+
+def innerprod(t0, tp1, t1, tp2, t2, tv, u0, up1, u1, up2, u2, uv):
+    total, a, b = 0.0, 0, 0
+    while a < t0.size and b < u0.size:
+        i, other = t0[a], u0[b]
+        if i == other:
+            c, d = tp1[a], up1[b]
+            while c < tp1[a + 1] and d < up1[b + 1]:
+                j, k = t1[c], u1[d]
+                if j == k:
+                    p, q = tp2[c], up2[d]
+                    while p < tp2[c + 1] and q < up2[d + 1]:
+                        m, n = t2[p], u2[q]
+                        if m == n:
+                            total += tv[p] * uv[q]
+                        p += m <= n
+                        q += n <= m
+                c += j <= k
+                d += k <= j
+        a += i <= other
+        b += other <= i
+    return total
+
+
+def add(t0, tp1, t1, tp2, t2, tv, u0, up1, u1, up2, u2, uv):
+    """Merges two tensors level by level into arrays of the largest size, then cuts these."""
+    crd0, pos1 = np.empty(t0.size + u0.size, np.int32), np.zeros(t0.size + u0.size + 1, np.int32)
+    crd1, pos2 = np.empty(t1.size + u1.size, np.int32), np.zeros(t1.size + u1.size + 1, np.int32)
+    crd2, values = np.empty(t2.size + u2.size, np.int32), np.empty(tv.size + uv.size)
+    roots, lines, at, a, b = 0, 0, 0, 0, 0
+    while a < t0.size or b < u0.size:
+        i = min(t0[a] if a < t0.size else 2147483647, u0[b] if b < u0.size else 2147483647)
+        has_t, has_u = a < t0.size and t0[a] == i, b < u0.size and u0[b] == i
+        c, c_end = (tp1[a], tp1[a + 1]) if has_t else (0, 0)
+        d, d_end = (up1[b], up1[b + 1]) if has_u else (0, 0)
+        while c < c_end or d < d_end:
+            j = min(t1[c] if c < c_end else 2147483647, u1[d] if d < d_end else 2147483647)
+            in_t, in_u = c < c_end and t1[c] == j, d < d_end and u1[d] == j
+            p, p_end = (tp2[c], tp2[c + 1]) if in_t else (0, 0)
+            q, q_end = (up2[d], up2[d + 1]) if in_u else (0, 0)
+            while p < p_end and q < q_end:
+                m, n = t2[p], u2[q]
+                if m == n:
+                    crd2[at], values[at] = m, tv[p] + uv[q]
+                elif m < n:
+                    crd2[at], values[at] = m, tv[p]
+                else:
+                    crd2[at], values[at] = n, uv[q]
+                p += m <= n
+                q += n <= m
+                at += 1
+            while p < p_end:
+                crd2[at], values[at] = t2[p], tv[p]
+                p += 1
+                at += 1
+            while q < q_end:
+                crd2[at], values[at] = u2[q], uv[q]
+                q += 1
+                at += 1
+            crd1[lines] = j
+            lines += 1
+            pos2[lines] = at
+            c += in_t
+            d += in_u
+        crd0[roots] = i
+        roots += 1
+        pos1[roots] = lines
+        a += has_t
+        b += has_u
+    first = crd0[:roots].copy(), pos1[: roots + 1].copy(), crd1[:lines].copy(), pos2[: lines + 1].copy()
+    return first[0], first[1], first[2], first[3], crd2[:at].copy(), values[:at].copy()

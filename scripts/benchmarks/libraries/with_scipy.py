@@ -1,0 +1,54 @@
+"""SciPy, on one thread; its results are always new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from benchmarks.libraries import Prepare
+from benchmarks.references import total
+
+__all__ = ["CALLS", "plain", "set_threads"]
+
+set_threads: Callable[[int], None] | None = None
+
+
+def plain(result: Any) -> Any:
+    return result
+
+
+def _sorted(matrix: Any) -> Any:
+    matrix.sort_indices()
+    return matrix
+
+
+def _checked(matrix: Any) -> Any:
+    matrix.check_format(full_check=True)  # ranges only, not the order
+    return matrix
+
+
+def _mattransmul(o: Mapping[str, Any]) -> Any:
+    turned = o["A"].T
+    return lambda: o["alpha"] * (turned @ o["x"]) + o["beta"] * o["z"]
+
+
+CALLS: Mapping[str, Prepare] = {
+    **{f"spmv-{s}": lambda o: lambda: o["A"] @ o["x"] for s in ("csr", "coo", "bsr", "dia")},
+    "residual": lambda o: lambda: o["b"] - o["A"] @ o["x"],
+    "mattransmul-csr": _mattransmul,
+    "mattransmul-csc": _mattransmul,
+    "spmm": lambda o: lambda: o["A"] @ o["X"],
+    "spgemm": lambda o: lambda: _sorted(o["A"] @ o["B"]),
+    "spgemm-values": lambda o: lambda: _sorted(o["A"] @ o["B"]),
+    "masked-spgemm": lambda o: lambda: o["L"].multiply(o["L"] @ o["L"]),
+    "add": lambda o: lambda: total(o),
+    "add-three": lambda o: lambda: total(o),
+    **dict.fromkeys(("pack", "pack-hashed", "pack-sorted", "coo-to-csr"), lambda o: o["A"].tocsr),
+    **dict.fromkeys(("pack-csc", "pack-sorted-csc", "coo-to-csc", "to-csc"), lambda o: o["A"].tocsc),
+    "to-coo": lambda o: lambda: o["A"].tocoo(copy=True),  # ours shares nothing with its source either
+    "to-dia": lambda o: o["A"].todia,
+    "to-bsr": lambda o: lambda: o["A"].tobsr((4, 4)),
+    "dia-to-csr": lambda o: o["A"].todia().tocsr,
+    "bsr-to-csr": lambda o: o["A"].tobsr((4, 4)).tocsr,
+    "validate": lambda o: lambda: _checked(o["A"]),
+}
