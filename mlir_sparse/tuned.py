@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mlir_sparse import pipeline
+from mlir_sparse import pipeline, runtime
 from mlir_sparse._native import __version__
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
@@ -100,7 +100,7 @@ class Problem:
             indent=1,
         )
         with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _replace(folder / self._name, text)
 
     def _read(self, path: Path) -> Found | None:
@@ -146,15 +146,8 @@ def tuned_schedule(spec: KernelSpec, values: Mapping[str, Any] | None) -> Schedu
 
 def _folder() -> Path | None:
     """Returns where records are; None where none are to be kept."""
-    named = os.environ.get("MLIR_SPARSE_CACHE")
-    if named == "off":
-        return None
-    if named:
-        return Path(named) / "tuned"
-    try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mlir_sparse" / "tuned"
-    except RuntimeError:  # no home
-        return None
+    folder = runtime.user_folder()
+    return None if folder is None else Path(folder) / "tuned"
 
 
 def _replace(path: Path, text: str) -> None:

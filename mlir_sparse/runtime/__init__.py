@@ -2,7 +2,7 @@
 
 from mlir_sparse.runtime.abi import operand_of, type_id
 from mlir_sparse.runtime.ahead import machine_of, read_archive, write_archive
-from mlir_sparse.runtime.cache import cache_folder, cache_state, fetch, store
+from mlir_sparse.runtime.cache import cache_folder, cache_state, fetch, store, user_folder
 from mlir_sparse.runtime.calls import Call, SparseCall
 from mlir_sparse.runtime.codec import read_recipe, write_recipe
 from mlir_sparse.runtime.entries import Entries
@@ -46,6 +46,7 @@ __all__ = [
     "read_recipe",
     "store",
     "type_id",
+    "user_folder",
     "write_archive",
     "write_recipe",
 ]

@@ -26,7 +26,7 @@ from mlir_sparse.runtime.codec import read_recipe, write_recipe
 from mlir_sparse.runtime.machine import LoadedObject, Machine
 from mlir_sparse.runtime.recipe import Recipe
 
-__all__ = ["cache_folder", "cache_state", "fetch", "store"]
+__all__ = ["cache_folder", "cache_state", "fetch", "store", "user_folder"]
 
 ENVIRONMENT = "MLIR_SPARSE_CACHE"
 _MAGIC = b"MLIRSPK1"
@@ -42,8 +42,13 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 def cache_folder() -> str | None:
     """Returns the folder of compiled kernels, there or not; None where none are kept."""
+    return user_folder() if _native.loads_objects else None
+
+
+def user_folder() -> str | None:
+    """Returns the folder of all that is kept from one process to the next, there or not; None where nothing is."""
     asked = os.environ.get(ENVIRONMENT)
-    if asked == "off" or not _native.loads_objects:
+    if asked == "off":
         return None
     if asked:
         return os.path.abspath(asked)

@@ -72,6 +72,7 @@ class Search:
         self._seconds: dict[tuple[str, Encoding | None], float] = {}
         self._bytes: dict[Candidate, int] = {}
         self._reference: Value | None = None
+        self._room: Array | None = None
         self._contestants: list[Contestant] = []
         self._first = self._contestant(Candidate())
         self._history: list[float] = []
@@ -169,7 +170,9 @@ class Search:
             raise _DiffersError("its result differs from that of the plan's choice: please report this")
         self._bytes[candidate] = sum(value.nbytes for value in (*operands, result))
         if isinstance(result, np.ndarray) and self._base.spec.assignment.target.tensor not in values:
-            return Prepared(partial(kernel, *operands, out=result), seconds)
+            if self._room is None:
+                self._room = np.empty_like(result)
+            return Prepared(partial(kernel, *operands, out=self._room), seconds)
         return Prepared(partial(kernel, *operands), seconds)
 
     # -- storage -------------------------------------------------------------------------------------------------
