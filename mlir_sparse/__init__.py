@@ -8,6 +8,7 @@ notation), and get verified MLIR and kernels that run on NumPy and SciPy data
 from mlir_sparse._native import __version__
 from mlir_sparse.api import STAGES, Kernel, compile, evaluate, load, parse
 from mlir_sparse.comprehend import ComprehensionKernel
+from mlir_sparse.device import DeviceArray
 from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.encoding import (
     PRESETS,
@@ -26,6 +27,7 @@ from mlir_sparse.errors import (
     CompilerCrash,
     CoordinatesError,
     DeviceError,
+    DeviceMemoryError,
     DTypeError,
     EncodingError,
     EncodingSyntaxError,
@@ -63,7 +65,7 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.operations import einsum, einsum_path
 from mlir_sparse.schedule import Schedule
-from mlir_sparse.tensor import LevelStorage, SparseTensor, read, tensor, write
+from mlir_sparse.tensor import DeviceTensor, LevelStorage, SparseTensor, read, tensor, to_device, write
 from mlir_sparse.tuning import Tuning, tune
 
 __all__ = [
@@ -80,7 +82,10 @@ __all__ = [
     "CoordinatesError",
     "DType",
     "DTypeError",
+    "DeviceArray",
     "DeviceError",
+    "DeviceMemoryError",
+    "DeviceTensor",
     "DimSlice",
     "Encoding",
     "EncodingError",
@@ -131,6 +136,7 @@ __all__ = [
     "semiring",
     "tensor",
     "tensors",
+    "to_device",
     "tune",
     "where",
     "write",

@@ -25,6 +25,7 @@
     ├── CompileError .................. MLIR said no (RuntimeError)
     │   └── CompilerCrash               MLIR died, hung or ran out of memory
     └── DeviceError ................... no such device, or it failed (RuntimeError)
+        └── DeviceMemoryError           too little memory there (MemoryError)
 
 Each is also the built-in kind named in brackets, so that callers who know
 nothing of this package can catch it. A message reads *expected <rule>, but got
@@ -46,6 +47,7 @@ __all__ = [
     "CoordinatesError",
     "DTypeError",
     "DeviceError",
+    "DeviceMemoryError",
     "EncodingError",
     "EncodingSyntaxError",
     "ExtentError",
@@ -231,3 +233,7 @@ class CompilerCrash(CompileError):  # noqa: N818 - the name says more than an Er
 
 class DeviceError(SparseError, RuntimeError):
     """A device that is absent, or that failed."""
+
+
+class DeviceMemoryError(DeviceError, TooLargeError):
+    """Data that would not fit in the memory of a device; nothing was allocated."""

@@ -30,6 +30,8 @@ from mlir_sparse.tensor.validate import storage_of_levels
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+    from mlir_sparse.device import Device
+
 __all__ = ["SparseTensor"]
 
 
@@ -259,6 +261,27 @@ class SparseTensor(ArrayMethods):
         from mlir_sparse.tensor.torch_border import to_torch  # PyTorch is optional
 
         return to_torch(self.convert(plain_encoding(self.encoding)))
+
+    @property
+    def device(self) -> str:
+        """Returns where the tensor lies: `cpu`; tensors elsewhere are DeviceTensors."""
+        return "cpu"
+
+    def to(self, where: str | Device) -> Any:
+        """Returns a copy on a device, a DeviceTensor; itself for `cpu`.
+
+        Args:
+            where: `cuda`, `cuda:1` and so on.
+
+        Raises:
+            DeviceError: without a driver (`no CUDA driver (libcuda.so.1) found`), or without that device.
+            DeviceMemoryError: when there is too little memory on it, with the figures.
+        """
+        if where == "cpu":
+            return self
+        from mlir_sparse.tensor.device_tensor import to_device  # it makes tensors
+
+        return to_device(self, where)
 
     def spy(self, path: str | os.PathLike[str] | None = None) -> str:
         """Returns a picture of where entries are stored, as SVG; explicit zeros count, the padding of blocks does not.

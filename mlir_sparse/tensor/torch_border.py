@@ -35,14 +35,18 @@ _ROWS = {"torch.sparse_csr": "CSR", "torch.sparse_bsr": "BSR"}
 _COLUMNS = {"torch.sparse_csc": "CSC", "torch.sparse_bsc": "BSC"}
 
 
-def default_torch_encoding(source: Any) -> Encoding:
+def default_torch_encoding(source: Any, *, anywhere: bool = False) -> Encoding:
     """Returns the encoding that stores what a sparse tensor stores.
+
+    Args:
+        source: the tensor.
+        anywhere: whether it may lie on a device.
 
     Raises:
         UnsupportedError: for dense dimensions in blocks and batches, and layouts that are not documented.
         OperandError: for a tensor on a device, or that gradients are recorded for.
     """
-    _check_usable(source)
+    _check_usable(source, anywhere)
     layout = str(source.layout)
     if layout == "torch.sparse_coo":
         return _coo_encoding(source.sparse_dim(), source.dense_dim())
@@ -81,10 +85,10 @@ def _check_no_dense(source: Any) -> None:
         raise UnsupportedError(f"expected blocks of numbers, but got {source.dense_dim()} dense dimensions in them")
 
 
-def _check_usable(source: Any) -> None:
+def _check_usable(source: Any, anywhere: bool) -> None:
     if source.requires_grad:
         raise OperandError("expected a tensor without gradients, but got one that requires grad: pass x.detach()")
-    if source.device.type != "cpu":
+    if source.device.type != "cpu" and not anywhere:
         raise OperandError(f"expected a tensor in host memory, but got one on {source.device}: pass x.cpu()")
 
 

@@ -1,0 +1,28 @@
+"""Devices: the driver, their memory, and arrays in it.
+
+Nothing is loaded before it is asked for, and nothing falls back to the host: without a
+driver everything here raises `DeviceError`.
+"""
+
+from mlir_sparse.device.array import DeviceArray, empty, from_host
+from mlir_sparse.device.driver import Device, available, chip_of, count, device, memory_info
+from mlir_sparse.device.exchange import as_device, is_device_source
+from mlir_sparse.device.streams import Stream, current_stream, on_stream, synchronize
+
+__all__ = [
+    "Device",
+    "DeviceArray",
+    "Stream",
+    "as_device",
+    "available",
+    "chip_of",
+    "count",
+    "current_stream",
+    "device",
+    "empty",
+    "from_host",
+    "is_device_source",
+    "memory_info",
+    "on_stream",
+    "synchronize",
+]

@@ -1,0 +1,61 @@
+"""Where CUDA's libraries may lie: known to the system's loader, or in packages beside this one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from mlir_sparse import _cuda
+
+__all__ = ["DRIVER", "SPARSE", "STRUCTURED", "candidates", "load_driver", "load_sparse", "load_structured"]
+
+DRIVER = ("libcuda.so.1",)
+SPARSE = ("libcusparse.so.12", "libcusparse.so")
+STRUCTURED = ("libcusparseLt.so.0", "libcusparseLt.so")
+
+# Of the packages that NVIDIA and PyTorch put on PyPI, below a folder of `sys.path`; and of toolkits.
+_PACKAGED = ("nvidia/*/lib", "torch/lib")
+_INSTALLED = ("/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*/lib")
+
+
+def candidates(names: tuple[str, ...]) -> list[str]:
+    """Returns what to open for a library, in the order to try: by name first, as the system's loader finds it."""
+    return [*names, *(str(path) for folder in _folders() for name in names if (path := folder / name).exists())]
+
+
+def _folders() -> Iterator[Path]:
+    for entry in dict.fromkeys(sys.path):
+        for pattern in _PACKAGED:
+            yield from sorted(Path(entry).glob(pattern)) if entry else ()
+    for pattern in _INSTALLED:
+        yield from sorted(Path("/").glob(pattern.lstrip("/")), reverse=True)
+
+
+def load_driver() -> None:
+    """Opens the driver.
+
+    Raises:
+        DeviceError: without one, or when it does not start.
+    """
+    _cuda.load_driver(list(DRIVER))
+
+
+def load_sparse() -> None:
+    """Opens cuSPARSE.
+
+    Raises:
+        DeviceError: without it.
+    """
+    load_driver()
+    _cuda.load_sparse(candidates(SPARSE))
+
+
+def load_structured() -> None:
+    """Opens cuSPARSELt.
+
+    Raises:
+        DeviceError: without it.
+    """
+    load_driver()
+    _cuda.load_structured(candidates(STRUCTURED))

@@ -1,0 +1,332 @@
+"""Sparse tensors in the memory of a device: the level buffers of a SparseTensor, there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.device import Device, DeviceArray, as_device, device, from_host, is_device_source
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.errors import OperandError, StorageError, UnsupportedError
+from mlir_sparse.tensor.create import tensor
+from mlir_sparse.tensor.host import as_host, is_sparse_source
+from mlir_sparse.tensor.layout import check_shape
+from mlir_sparse.tensor.memory import in_units
+from mlir_sparse.tensor.plain import is_plain
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+from mlir_sparse.tensor.storage import LevelStorage
+
+__all__ = ["DeviceStorage", "DeviceTensor", "to_device"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceStorage:
+    """Level storage on a device.
+
+    Args:
+        encoding: with concrete widths.
+        level_sizes: the size of each level.
+        arrays: the buffers, in the order of `LevelStorage.buffers`.
+    """
+
+    encoding: Encoding
+    level_sizes: tuple[int, ...]
+    arrays: tuple[DeviceArray, ...]
+
+    def buffers(self) -> tuple[DeviceArray, ...]:
+        """Returns the arrays in the order of compiled code's arguments; what is written to them, the tensor has."""
+        for array in self.arrays:
+            array.share()
+        return self.arrays
+
+    @property
+    def values(self) -> DeviceArray:
+        """Returns the stored values, explicit zeros and padding included."""
+        self.arrays[-1].share()
+        return self.arrays[-1]
+
+
+class DeviceTensor:
+    """A sparse tensor on a device; `A.to("cuda")` makes one, `to("cpu")` brings it back.
+
+    Kernels for the device read its buffers where they are. Nothing reads it on the host by
+    itself: NumPy, SciPy and CPU kernels are refused.
+    """
+
+    __slots__ = ("__weakref__", "_arrays", "_dtype", "_kept", "_level_sizes", "_nse", "_shape", "encoding")
+
+    encoding: Encoding
+    _shape: tuple[int, ...]
+    _level_sizes: tuple[int, ...]
+    _arrays: tuple[DeviceArray, ...]
+    _dtype: DType
+    _nse: int
+    # What the runtime found out about the buffers, or made of them, for later calls.
+    _kept: dict[Any, Any]
+
+    def __init__(self) -> None:
+        raise TypeError('expected A.to("cuda") or DeviceTensor.from_levels(...) to make a DeviceTensor')
+
+    @classmethod
+    def _made(
+        cls,
+        encoding: Encoding,
+        shape: Sequence[int],
+        level_sizes: Sequence[int],
+        arrays: Sequence[DeviceArray],
+        nse: int,
+    ) -> DeviceTensor:
+        """Returns a tensor of buffers that are as they must be; nothing is checked."""
+        self = object.__new__(cls)
+        self.encoding, self._shape, self._level_sizes = encoding, tuple(shape), tuple(level_sizes)
+        self._arrays, self._nse, self._kept = tuple(arrays), nse, {}
+        self._dtype = DType.of(arrays[-1].dtype)
+        return self
+
+    @classmethod
+    def from_levels(
+        cls,
+        encoding: str | Encoding,
+        shape: Sequence[int],
+        positions: Sequence[Any],
+        coordinates: Sequence[Any],
+        values: Any,
+        *,
+        check: bool = True,
+    ) -> DeviceTensor:
+        """Returns a tensor of arrays on a device as they are stored there; nothing is copied on the device.
+
+        Args:
+            encoding: anything that `encoding` takes; widths it does not name are those of the arrays.
+            shape: the extent of each dimension.
+            positions: for each level an array on the device, of any library, or None where it has none.
+            coordinates: likewise; the levels of an array-of-structs COO region have one together, at the first of them.
+            values: the values.
+            check: False leaves out the check of every rule of the encoding, for which the structure is copied to the
+                host once. Kernels read beyond memory where a structure is wrong.
+
+        Raises:
+            StorageError: for arrays that do not match the encoding, one of its kinds for what they hold.
+            OperandError: for arrays in host memory, or on two devices.
+        """
+        named = [("positions", positions), ("coordinates", coordinates)]
+        taken = [
+            [None if a is None else as_device(f"{n}[{at}]", a) for at, a in enumerate(given)] for n, given in named
+        ]
+        kind = as_encoding(encoding, rank=len(shape))
+        extents = check_shape(shape, kind)
+        _check_presence(kind, *taken)
+        given = [array for pair in zip(*taken, strict=True) for array in pair if array is not None]
+        arrays = (*given, as_device("values", values))
+        one_device(dict(enumerate(arrays)))
+        kind = _with_widths(kind, taken[0], taken[1])
+        flat = tuple(a.reshape(a.size) if a.ndim != 1 else a for a in arrays)
+        made = cls._made(kind, extents, kind.level_sizes(extents), flat, flat[-1].size)
+        if check:
+            made._nse = _checked(made).nse
+        return made
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the extent of each dimension."""
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        """Returns the number of dimensions."""
+        return len(self._shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Returns the NumPy dtype of the values."""
+        return self._dtype.numpy
+
+    @property
+    def type(self) -> TensorType:
+        """Returns the type that kernels are compiled for: any shape of this element type and encoding."""
+        return TensorType(self._dtype, (None,) * self.ndim, self.encoding)
+
+    @property
+    def nse(self) -> int:
+        """Returns the number of stored entries, explicit zeros and the padding of blocks included."""
+        return self._nse
+
+    @property
+    def nbytes(self) -> int:
+        """Returns the bytes of all buffers."""
+        return sum(array.nbytes for array in self._arrays)
+
+    @property
+    def device(self) -> str:
+        """Returns the name of the device that holds the tensor, such as `cuda:0`."""
+        return str(self._arrays[-1].device)
+
+    @property
+    def storage(self) -> DeviceStorage:
+        """Returns the buffers, shared with whoever takes them."""
+        return DeviceStorage(self.encoding, self._level_sizes, self._arrays)
+
+    def to(self, where: str | Device) -> DeviceTensor | SparseTensor:
+        """Returns the tensor on a device, itself where it is there already, or in host memory for `cpu`.
+
+        Raises:
+            DeviceMemoryError: when there is too little memory on the device, with the figures.
+        """
+        if where == "cpu":
+            return self.to_host()
+        target = device(where)
+        if target == self._arrays[-1].device:
+            return self
+        arrays = [array.copy(target) for array in self._arrays]
+        return self._made(self.encoding, self._shape, self._level_sizes, arrays, self._nse)
+
+    def to_host(self) -> SparseTensor:
+        """Returns a copy in host memory."""
+        buffers = tuple(array.to_numpy() for array in self._arrays)
+        storage = LevelStorage.from_buffers(self.encoding, self._level_sizes, buffers)
+        return SparseTensor._trusted(self.encoding, self._shape, storage)
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """Returns a dense array in host memory; entries stored twice are added."""
+        return self.to_host().to_numpy()
+
+    def to_torch(self) -> Any:
+        """Returns a PyTorch tensor on the device that shares the buffers: csr, csc, bsr, bsc or coo.
+
+        Raises:
+            UnsupportedError: for storage that PyTorch does not have.
+            MissingPackageError: without PyTorch.
+        """
+        from mlir_sparse.tensor.device_border import to_torch  # PyTorch is optional
+
+        return to_torch(self)
+
+    def to_cupy(self) -> Any:
+        """Returns a sparse matrix of CuPy that shares the buffers: csr, csc or coo.
+
+        Raises:
+            UnsupportedError: for storage that CuPy does not have.
+            MissingPackageError: without CuPy.
+        """
+        from mlir_sparse.tensor.device_border import to_cupy  # CuPy is optional
+
+        return to_cupy(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        raise OperandError(f'expected a tensor in host memory, but got one on {self.device}: pass A.to("cpu")')
+
+    def __repr__(self) -> str:
+        shape = ", ".join(map(str, self._shape))
+        return (
+            f"DeviceTensor({self._dtype}[{shape}] {self.encoding.map_text()}, {self._nse} entries, "
+            f"{in_units(self.nbytes)} on {self.device})"
+        )
+
+
+def to_device(source: Any, where: str | Device = "cuda") -> DeviceTensor | DeviceArray:
+    """Returns a tensor or array on a device: a copy of what lies in host memory, what lies there itself.
+
+    Args:
+        source: a SparseTensor or DeviceTensor, a sparse tensor of PyTorch or CuPy, or a dense array of any library.
+        where: the device.
+
+    Raises:
+        OperandError: for a part of a tensor, whose buffers are the whole's.
+        DeviceMemoryError: when there is too little memory, with the figures.
+        DeviceError: without a driver or that device.
+    """
+    from mlir_sparse.tensor.device_border import is_device_sparse, tensor_of  # others' sparse tensors
+
+    target = device(where)
+    if is_sparse_source(source) and not is_device_sparse(source):
+        source = tensor(source)
+    if isinstance(source, SparseTensor):
+        return _copied(source, target)
+    if is_device_sparse(source):
+        source = tensor_of(source)
+    if isinstance(source, DeviceTensor):
+        there = source.to(target)
+        assert isinstance(there, DeviceTensor)
+        return there
+    if is_device_source(source):
+        array = as_device("x", source)
+        return array if array.device == target else array.copy(target)
+    host = np.asarray(as_host(source))
+    return from_host(host.astype(DType.of(host.dtype).numpy, copy=False), target)
+
+
+def _copied(tensor: SparseTensor, target: Device) -> DeviceTensor:
+    if tensor.storage.view or tensor.encoding.has_slices:
+        raise OperandError("expected a whole tensor, but got a slice: pass a copy, such as A.convert('CSR')")
+    arrays = [from_host(buffer, target) for buffer in tensor.storage.buffers()]
+    return DeviceTensor._made(tensor.encoding, tensor.shape, tensor.storage.level_sizes, arrays, tensor.nse)
+
+
+def one_device(arrays: dict[Any, DeviceArray]) -> Device:
+    """Returns the device of all arrays.
+
+    Raises:
+        OperandError: where there are two.
+    """
+    (first, array), *others = arrays.items()
+    for name, other in others:
+        if other.device != array.device:
+            raise OperandError(
+                f"expected all operands on one device, but got {first} on {array.device} and {name} on {other.device}: "
+                f"pass {name}.to('{array.device}')"
+            )
+    return array.device
+
+
+def _with_widths(
+    kind: Encoding, positions: Sequence[DeviceArray | None], coordinates: Sequence[DeviceArray | None]
+) -> Encoding:
+    found = []
+    for what, arrays, width in (("positions", positions, kind.pos_width), ("coordinates", coordinates, kind.crd_width)):
+        widths = {8 * array.dtype.itemsize for array in arrays if array is not None}
+        if len(widths) > 1 or (width and widths - {width}):
+            raise StorageError(f"expected {what} of {width or 'one'} bits, but got {sorted(widths)}")
+        if any(array.dtype.kind not in "iu" for array in arrays if array is not None):
+            raise StorageError(f"expected {what} of integers, but got others")
+        found.append(width or next(iter(widths), 0))
+    return kind.with_widths(*found)
+
+
+def _check_presence(
+    kind: Encoding, positions: Sequence[DeviceArray | None], coordinates: Sequence[DeviceArray | None]
+) -> None:
+    if not is_plain(kind):
+        raise UnsupportedError(f"expected storage of a whole tensor, but got {kind.to_text()}: pass it from the host")
+    for what, arrays in (("positions", positions), ("coordinates", coordinates)):
+        if len(arrays) != kind.lvl_rank:
+            raise StorageError(
+                f"expected {what} for {kind.lvl_rank} levels, None where there are none, but got {len(arrays)}"
+            )
+    for level, level_type in enumerate(kind.level_types):
+        together = level in kind.aos_levels[1:]
+        for what, wanted, array in (
+            ("positions", level_type.has_positions, positions[level]),
+            ("coordinates", level_type.has_coordinates and not together, coordinates[level]),
+        ):
+            if wanted != (array is not None):
+                rule = what if wanted else f"no {what}"
+                got = "None" if wanted else f"an array of {array.size if array is not None else 0}"
+                raise StorageError(f"expected {rule} for level {level} of {kind.map_text()}, but got {got}")
+
+
+def _checked(tensor: DeviceTensor) -> SparseTensor:
+    """Returns the tensor in host memory, checked; its values are left behind."""
+    *structure, values = tensor._arrays
+    blank = np.zeros(values.size, tensor.dtype)
+    storage = LevelStorage.from_buffers(
+        tensor.encoding, tensor._level_sizes, (*(array.to_numpy() for array in structure), blank)
+    )
+    return SparseTensor.from_levels(
+        tensor.encoding, tensor.shape, storage.positions, storage.coordinates, storage.values
+    )
