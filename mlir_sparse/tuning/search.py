@@ -72,6 +72,7 @@ class Search:
         self._seconds: dict[tuple[str, Encoding | None], float] = {}
         self._bytes: dict[Candidate, int] = {}
         self._reference: Value | None = None
+        self._known: dict[tuple[str, bytes], Candidate] = {}
         self._room: Array | None = None
         self._contestants: list[Contestant] = []
         self._first = self._contestant(Candidate())
@@ -160,14 +161,17 @@ class Search:
     def _checked(self, candidate: Candidate) -> Prepared:
         values = self.values(candidate)
         kernel, operands = kernel_of(self._base, candidate), tuple(values.values())
-        kernel._ready(values, None)  # compiled before the clock runs
+        _, _, build = kernel._ready(values, None)  # compiled before the clock runs
+        code = build.identity, build.executable.module.object_file()
+        if self._known.setdefault(code, candidate) is not candidate:
+            raise _NoCandidateError(f"compiles to the machine code of {self._known[code]}")
         results: list[Value] = []
         seconds = self._watch.seconds(lambda: results.append(kernel(*operands)))
         result = results[0]
         if self._reference is None:
             self._reference = result
         elif not agree(self._reference, result):
-            raise _DiffersError("its result differs from that of the plan's choice: please report this")
+            raise _NoCandidateError("its result differs from that of the plan's choice: please report this")
         self._bytes[candidate] = sum(value.nbytes for value in (*operands, result))
         if isinstance(result, np.ndarray) and self._base.spec.assignment.target.tensor not in values:
             if self._room is None:
@@ -201,8 +205,8 @@ class Search:
         return Row(str(candidate), seconds, rate, one.timed, convert, after, one.note)
 
 
-class _DiffersError(SparseError):
-    """A candidate that computes something else."""
+class _NoCandidateError(SparseError):
+    """A candidate that is one already, or that computes something else."""
 
 
 def _winner(contestants: Iterable[Contestant]) -> Contestant:
