@@ -179,9 +179,9 @@ def test_the_same_kernel_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> No
     calls: list[object] = []
     original = pipeline.compile_module
 
-    def counted(module: bytes, passes: pipeline.Pipeline, *, kernel: str, as_text: bool = False) -> bytes:
+    def counted(module: bytes, passes: pipeline.Pipeline, *, kernel: str, **options: Any) -> bytes:
         calls.append(kernel)
-        return original(module, passes, kernel=kernel, as_text=as_text)
+        return original(module, passes, kernel=kernel, **options)
 
     monkeypatch.setattr("mlir_sparse.build.pipeline.compile_module", counted)
     text = "y(i) = 17 * A(i,j) * x(j)"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from mlir_sparse import lower, pipeline, plan, runtime
+from mlir_sparse import _native, lower, pipeline, plan, runtime
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import KernelSpec
@@ -145,19 +146,32 @@ class Build:
         """Returns the passes down to the LLVM dialect."""
         return self.sparsifier.then(pipeline.cpu())
 
-    def compile(self, passes: pipeline.Pipeline, *, as_text: bool = False) -> bytes:
-        """Returns the module after the passes, run in the compiler's process.
+    def compile(self, passes: pipeline.Pipeline, *, as_text: bool = False, functions: tuple[str, ...] = ()) -> bytes:
+        """Returns the module after the passes, or machine code of its functions, made in the compiler's process.
 
         Raises:
             CompileError, CompilerCrash: when MLIR fails, with a reproducer.
         """
-        return pipeline.compile_module(self.lowered.bytecode, passes, kernel=str(self.spec.assignment), as_text=as_text)
+        kernel = str(self.spec.assignment)
+        return pipeline.compile_module(
+            self.lowered.bytecode, passes, kernel=kernel, as_text=as_text, functions=functions
+        )
+
+    def _machine(self, passes: pipeline.Pipeline) -> runtime.Machine:
+        """Returns the machine code of the functions after the passes."""
+        functions = self.recipe.functions
+        if functions and _native.loads_objects:
+            code = self.compile(passes, functions=functions)
+            # What is left to MLIR's engine is what no kernel is known to have: other relocations, calls of its runtime.
+            with contextlib.suppress(ValueError, RuntimeError):
+                return runtime.LoadedObject(code, functions)
+        return runtime.CompiledModule(self.compile(passes), functions)
 
     @cached_property
     def executable(self) -> runtime.Executable:
         """Returns the program as machine code of this process."""
         pipeline.warm_up()  # the compiler starts while the module is built
-        return self.recipe.linked(runtime.CompiledModule(self.compile(self.passes), self.recipe.functions))
+        return self.recipe.linked(self._machine(self.passes))
 
     @cached_property
     def computing(self) -> runtime.Executable:
@@ -169,7 +183,7 @@ class Build:
         if stored is not None:
             return self.recipe.linked(stored[1])
         passes = self._sparsifier("compute").then(pipeline.cpu())
-        machine = runtime.CompiledModule(self.compile(passes), self.recipe.functions)
+        machine = self._machine(passes)
         runtime.store(key, self.encodings, self.recipe, machine)
         return self.recipe.linked(machine)
 

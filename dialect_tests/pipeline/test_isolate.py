@@ -54,6 +54,16 @@ func.func @f(%A: tensor<?x?xf64, #CSR>, %y: tensor<?xf64>) -> tensor<?xf64> {
 """
 
 
+# A function, and its C interface, that machine code is made of.
+CODED = b"""
+llvm.func @f(%x: i64) -> i64 { llvm.return %x : i64 }
+llvm.func @_mlir_ciface_f(%x: i64) -> i64 attributes {llvm.emit_c_interface} {
+  %r = llvm.call @f(%x) : (i64) -> i64
+  llvm.return %r : i64
+}
+"""
+
+
 def works() -> bool:
     """Returns whether the compiler serves the next request."""
     code = pipeline.compile_module(GOOD, Pipeline((Pass("canonicalize", "a test"),)), kernel="", as_text=True)
@@ -66,6 +76,36 @@ def reproduce(error: ms.CompileError) -> subprocess.CompletedProcess[str]:
     assert command is not None, str(error)
     root = Path(ms.__file__).parent.parent
     return subprocess.run([sys.executable, *command[1].split()], capture_output=True, text=True, check=False, cwd=root)
+
+
+def test_machine_code_is_made_by_the_compiler_too() -> None:
+    code = pipeline.compile_module(CODED, Pipeline(()), kernel="", functions=("f",))
+    assert code.startswith(b"\x7fELF")
+    assert b"\0_mlir__mlir_ciface_f\0" in code
+
+
+@pytest.mark.parametrize(
+    ("module", "functions"),
+    [
+        (CODED, ("g",)),
+        (CODED.replace(b"@f(%x: i64) -> i64 { llvm.return %x : i64 }", b"@f(i64) -> i64"), ("f",)),
+        (GOOD, ("f",)),
+    ],
+    ids=["no such function", "a call of what is not there", "not lowered"],
+)
+def test_modules_without_machine_code(module: bytes, functions: tuple[str, ...]) -> None:
+    with pytest.raises(ms.CompileError, match=r"expected machine code of|ExecutionEngine") as caught:
+        pipeline.compile_module(module, Pipeline(()), kernel="", functions=functions)
+    assert caught.value.reproducer is not None
+    assert f"// functions: {functions[0]}\n" in Path(caught.value.reproducer).read_text()
+    assert works()
+
+
+def test_reproducers_make_machine_code() -> None:
+    """So that they also show what becomes of the compiler there; the module is printed first."""
+    path = isolate.write_reproducer(CODED, "builtin.module()", "", ("f",))
+    run = subprocess.run([sys.executable, "-m", "mlir_sparse.pipeline", path], capture_output=True, text=True)
+    assert (run.returncode, "llvm.func @f" in run.stdout) == (0, True)
 
 
 def test_a_crash_is_an_exception_with_a_reproducer_that_crashes() -> None:

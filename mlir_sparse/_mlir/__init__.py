@@ -2,5 +2,15 @@
 
 from mlir_sparse._mlir.bindings import Bindings, bindings, bindings_stamp
 from mlir_sparse._mlir.context import diagnostics_of, mlir_context, parse_module
+from mlir_sparse._mlir.engine import execution_engine, object_code
 
-__all__ = ["Bindings", "bindings", "bindings_stamp", "diagnostics_of", "mlir_context", "parse_module"]
+__all__ = [
+    "Bindings",
+    "bindings",
+    "bindings_stamp",
+    "diagnostics_of",
+    "execution_engine",
+    "mlir_context",
+    "object_code",
+    "parse_module",
+]

@@ -5,23 +5,29 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from mlir_sparse.pipeline.reproducer import PIPELINE_MARK
+from mlir_sparse.pipeline.reproducer import FUNCTIONS_MARK, PIPELINE_MARK
 from mlir_sparse.pipeline.run import run_here
 
 
 def main(path: str) -> int:
-    """Lowers the module of a reproducer in this process, and prints it or MLIR's diagnostics."""
+    """Lowers the module of a reproducer in this process, also to machine code; prints it or MLIR's diagnostics."""
     text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-    marked = [line for line in text.splitlines() if line.startswith(PIPELINE_MARK)]
-    if not marked:
+    pipeline, functions = (_marked(text, mark) for mark in (PIPELINE_MARK, FUNCTIONS_MARK))
+    if pipeline is None:
         print(f"expected a line `{PIPELINE_MARK}...` in {path}, but got none", file=sys.stderr)
         return 2
-    outcome = run_here(text, marked[0].removeprefix(PIPELINE_MARK), as_text=True)
+    outcome = run_here(text, pipeline, as_text=True)
     if outcome.module is None:
         print(outcome.diagnostics, file=sys.stderr)
         return 1
     print(outcome.module.decode(), end="")
+    if functions is not None:
+        run_here(outcome.module, "builtin.module()", functions=tuple(functions.split()))
     return 0
+
+
+def _marked(text: str, mark: str) -> str | None:
+    return next((line.removeprefix(mark) for line in text.splitlines() if line.startswith(mark)), None)
 
 
 if __name__ == "__main__":

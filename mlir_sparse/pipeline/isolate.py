@@ -96,14 +96,17 @@ def warm_up() -> None:
         _current_worker()
 
 
-def compile_module(module: bytes, pipeline: Pipeline, *, kernel: str, as_text: bool = False) -> bytes:
-    """Lowers a module in the worker.
+def compile_module(
+    module: bytes, pipeline: Pipeline, *, kernel: str, as_text: bool = False, functions: tuple[str, ...] = ()
+) -> bytes:
+    """Lowers a module in the worker, also down to machine code.
 
     Args:
         module: bytecode of a verified module.
         pipeline: the passes to run.
         kernel: the assignment, for messages.
         as_text: whether to return MLIR text instead of bytecode.
+        functions: if any, return an object file with these functions instead.
 
     Raises:
         CompileError: when a pass fails, with MLIR's diagnostics.
@@ -113,7 +116,7 @@ def compile_module(module: bytes, pipeline: Pipeline, *, kernel: str, as_text: b
     with _lock:
         worker = _current_worker()
         try:
-            outcome = worker.ask(Request(module, str(pipeline), as_text), timeout)
+            outcome = worker.ask(Request(module, str(pipeline), as_text, functions), timeout)
         except BaseException:
             _discard()  # an interrupt left half an answer in the pipe
             raise
@@ -121,7 +124,7 @@ def compile_module(module: bytes, pipeline: Pipeline, *, kernel: str, as_text: b
             _discard()
     if isinstance(outcome, Outcome) and outcome.module is not None:
         return outcome.module
-    reproducer = write_reproducer(module, str(pipeline), kernel)
+    reproducer = write_reproducer(module, str(pipeline), kernel, functions)
     if isinstance(outcome, str):
         message = f"expected MLIR to lower the kernel, but the compiler {outcome}"
         raise CompilerCrash(message, kernel=kernel, pipeline=str(pipeline), reproducer=reproducer)

@@ -7,14 +7,15 @@ import tempfile
 
 from mlir_sparse._mlir import bindings, mlir_context, parse_module
 
-__all__ = ["PIPELINE_MARK", "write_reproducer"]
+__all__ = ["FUNCTIONS_MARK", "PIPELINE_MARK", "write_reproducer"]
 
 PIPELINE_MARK = "// pipeline: "
+FUNCTIONS_MARK = "// functions: "
 _BYTECODE = b"ML\xefR"
 
 
-def write_reproducer(module: bytes, pipeline: str, kernel: str) -> str:
-    """Writes a module and its pipeline to a new file in the temporary folder.
+def write_reproducer(module: bytes, pipeline: str, kernel: str, functions: tuple[str, ...] = ()) -> str:
+    """Writes a module, its pipeline and the functions to make machine code of to a new file in the temporary folder.
 
     Returns:
         the path; `python -m mlir_sparse.pipeline PATH` runs it.
@@ -23,6 +24,8 @@ def write_reproducer(module: bytes, pipeline: str, kernel: str) -> str:
     descriptor, path = tempfile.mkstemp(prefix="mlir-sparse-", suffix=".mlir")
     with os.fdopen(descriptor, "w") as file:
         file.write(f"// kernel: {kernel}\n// bindings: {found.name} {found.version}\n")
+        if functions:
+            file.write(f"{FUNCTIONS_MARK}{' '.join(functions)}\n")
         file.write(f"{PIPELINE_MARK}{pipeline}\n{text}")
     return path
 

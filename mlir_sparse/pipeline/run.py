@@ -5,7 +5,14 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 
-from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context, parse_module
+from mlir_sparse._mlir import (
+    bindings,
+    diagnostics_of,
+    execution_engine,
+    mlir_context,
+    object_code,
+    parse_module,
+)
 from mlir_sparse.pipeline.own import run_passes
 
 __all__ = ["Outcome", "Request", "run_here"]
@@ -13,11 +20,19 @@ __all__ = ["Outcome", "Request", "run_here"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A module to lower, as bytecode, the pipeline to run, and whether to answer with text."""
+    """What to make of a module.
+
+    Args:
+        module: the module, as bytecode.
+        pipeline: the passes to run.
+        as_text: whether to answer with text.
+        functions: the functions to answer with machine code of, an object file; if none, with the module.
+    """
 
     module: bytes
     pipeline: str
     as_text: bool
+    functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +48,22 @@ class Outcome:
     diagnostics: str = ""
 
 
-def run_here(module: bytes | str, pipeline: str, *, as_text: bool = False) -> Outcome:
+def run_here(module: bytes | str, pipeline: str, *, as_text: bool = False, functions: tuple[str, ...] = ()) -> Outcome:
     """Runs a pipeline; a crash of the compiler is a crash of this process.
 
     Args:
         module: bytecode or text.
         pipeline: a pipeline in MLIR's syntax, which may name passes of this package.
         as_text: whether to return text instead of bytecode.
+        functions: if any, return an object file with these functions instead.
     """
     try:
         with mlir_context():
             parsed = parse_module(module)
             run_passes(parsed, pipeline)
+            if functions:
+                engine, _ = execution_engine(parsed, functions)
+                return Outcome(object_code(engine))
             if as_text:
                 return Outcome(str(parsed).encode())
             buffer = io.BytesIO()

@@ -155,7 +155,7 @@ def store(key: str, known: Sequence[Encoding | None], recipe: Recipe, machine: M
         machine: the code of its functions.
     """
     folder = cache_folder()
-    if folder is None or _usable(folder) or sources.have_changed():
+    if folder is None or not recipe.functions or _usable(folder) or sources.have_changed():
         return
     key = _complete(key)
     named, text, code = key.encode(), write_recipe(recipe, known).encode(), machine.object_file()

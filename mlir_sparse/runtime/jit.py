@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mlir_sparse._mlir import bindings, mlir_context, parse_module
+from mlir_sparse._mlir import bindings, execution_engine, mlir_context, object_code, parse_module
 from mlir_sparse.errors import UnsupportedError
 
 __all__ = ["CompiledModule", "assembly", "llvm_ir"]
@@ -28,18 +28,13 @@ class CompiledModule:
         with mlir_context():
             module = parse_module(bytecode)
             # The engine owns the code: it must outlive every launcher made from its addresses.
-            engine_type = bindings().module("execution_engine").ExecutionEngine
-            self.engine: Any = engine_type(module, opt_level=opt_level)
-        self.addresses: Mapping[str, int] = {
-            name: int(self.engine.raw_lookup(f"_mlir_ciface_{name}")) for name in names
-        }
+            self.engine: Any
+            self.addresses: Mapping[str, int]
+            self.engine, self.addresses = execution_engine(module, names, opt_level)
 
     def object_file(self) -> bytes:
         """Returns the machine code as a relocatable object file."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "kernel.o")
-            self.engine.dump_to_object_file(str(path))
-            return path.read_bytes()
+        return object_code(self.engine)
 
 
 def llvm_ir(bytecode: bytes) -> str:

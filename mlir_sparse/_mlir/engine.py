@@ -1,0 +1,47 @@
+"""MLIR's ExecutionEngine: modules of the LLVM dialect to machine code."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mlir_sparse._mlir.bindings import bindings
+from mlir_sparse.errors import CompileError
+
+__all__ = ["execution_engine", "object_code"]
+
+_INTERFACE = "_mlir_ciface_"
+
+
+def execution_engine(module: Any, functions: Sequence[str], opt_level: int = 3) -> tuple[Any, dict[str, int]]:
+    """Returns an engine with the machine code of a module of the current Context, and the addresses of functions.
+
+    Args:
+        module: a module in the LLVM dialect; its functions are marked as not to be inlined.
+        functions: the functions to look up, each with `llvm.emit_c_interface`.
+        opt_level: LLVM's optimisation level.
+
+    Raises:
+        CompileError: where a function, or one that it calls, is not there.
+    """
+    ir = bindings().ir
+    for operation in module.body.operations:
+        # The engine wraps each function in two more: LLVM would compile the loops for each of these once more.
+        if operation.operation.name == "llvm.func":
+            operation.attributes["no_inline"] = ir.UnitAttr.get()
+    engine = bindings().module("execution_engine").ExecutionEngine(module, opt_level=opt_level)
+    addresses = {name: int(engine.raw_lookup(f"{_INTERFACE}{name}")) for name in functions}
+    for name, address in addresses.items():
+        if not address:
+            raise CompileError(f"expected machine code of {name}, but got none: it, or what it calls, is not there")
+    return engine, addresses
+
+
+def object_code(engine: Any) -> bytes:
+    """Returns the machine code of an engine, in which some function was looked up, as an object file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.o")
+        engine.dump_to_object_file(str(path))
+        return path.read_bytes()
