@@ -34,6 +34,8 @@ KERNELS = [
     ("C(i,k) = A(i,j) * B(j,k)", "dense"),
     ("C(i,j) = A(i,j) * S(i,j)", "CSR"),
     ("C(i,j) = A(i,j) + S(i,j)", "CSR"),
+    # Read over its levels by one term, and met with S by another.
+    ("C(i,j) = A(i,j) * D(i,j) + A(i,j) * S(i,j) + D(i,j)", "CSR"),
 ]
 
 
@@ -57,7 +59,7 @@ def test_kernels(text: str, notation: str, out: str) -> None:
         rows, columns = dense.shape
         other = np.where(rng.random(dense.shape) < 0.5, 3.0, 0.0)
         size = rows if notation.startswith("y(j)") else columns
-        given: dict[str, Array] = {"x": rng.random(size), "B": rng.random((columns, 3)), "S": other}
+        given: dict[str, Array] = {"x": rng.random(size), "B": rng.random((columns, 3)), "D": other + 1, "S": other}
         used = {name: array for name, array in given.items() if f"{name}(" in notation.split("=")[1]}
         expected = oracle.evaluate(notation, {"A": stored.to_numpy(), **used})
         operands: dict[str, Any] = {

@@ -36,6 +36,8 @@ class Values:
         self._extents = spec.static_extents
         self._types: dict[str, TensorType] = dict(spec.inputs)
         self._converted: dict[tuple[str, TensorType], str] = {}
+        # Apart from conversions: over levels in another order than dimensions, a view has the type of a conversion.
+        self._views: dict[str, str] = {}
         self._ranges: dict[IndexVar, str] = {}
         self._notes: dict[str, str] = {}
 
@@ -133,18 +135,18 @@ class Values:
 
     def view_name(self, name: str, space: LevelSpace) -> str:
         """Returns the name that a tensor's view in level space has or gets."""
-        return self._converted.get((name, self._viewed(name, space))) or self.fresh(f"{name}_levels")
+        return self._views.get(name) or self.fresh(f"{name}_levels")
 
     def view(self, name: str, space: LevelSpace) -> str:
         """Returns the name of a tensor's view in level space; made at most once."""
-        result, viewed = self.view_name(name, space), self._viewed(name, space)
-        if (name, viewed) not in self._converted:
+        known = self._views.get(name)
+        if known is None:
             encoding = self._types[name].encoding
             assert encoding is not None
-            self.declare(result, viewed)
-            self.emit(LevelView(result, name, f"the sparsifier makes no loops of {encoding.map_text()}"))
-            self._converted[name, viewed] = result
-        return result
+            known = self._views[name] = self.view_name(name, space)
+            self.declare(known, self._viewed(name, space))
+            self.emit(LevelView(known, name, f"the sparsifier makes no loops of {encoding.map_text()}"))
+        return known
 
     def _viewed(self, name: str, space: LevelSpace) -> TensorType:
         shape = (None,) * len(space.views)
