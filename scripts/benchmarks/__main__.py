@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from benchmarks.contestant import CLOCKS
 from benchmarks.contests import CONTESTS
 from benchmarks.figures import FIGURES
 from benchmarks.libraries import LIBRARIES, OURS
@@ -30,6 +31,8 @@ _QUICK = 0.5  # seconds a contest
 @click.option("--peers", multiple=True, type=click.Choice(_PEERS))
 @click.option("--seconds", default=5.0, show_default=True, help="How long to time one contest.")
 @click.option("--quick", is_flag=True, help=f"Time each contest for {_QUICK} s: for a first look.")
+@click.option("--each", is_flag=True, help="Print the median and the least of every library too.")
+@click.option("--clock", type=click.Choice(list(CLOCKS)), default="wall", help="On a busy machine: the processor's.")
 @click.option("--save/--no-save", "saved", default=False, help="Write scripts/benchmarks/results/DATE-COMMIT.*.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Keep inputs here for the next run.")
 def main(
@@ -40,6 +43,8 @@ def main(
     peers: tuple[str, ...],
     seconds: float,
     quick: bool,
+    each: bool,
+    clock: str,
     saved: bool,
     folder: Path | None,
 ) -> None:
@@ -48,6 +53,8 @@ def main(
     Exits with 1 where a result is wrong or a bound is not kept.
     """
     numbers = sorted({int(number) for number in threads.replace(",", " ").split()})
+    if clock != "wall" and numbers != [1]:
+        raise click.UsageError(f"expected --threads 1 with the processor's clock, but got {threads}")
     figures = [name for name in FIGURES if _chosen(name, words) and not (kernels or sources)]
     contests = [
         name
@@ -69,7 +76,7 @@ def main(
                 contest = CONTESTS[name]
                 outcome = match.play(contest.kernel, contest.source, _QUICK if quick else seconds)
                 rows.append(row_of(name, contest, outcome, rooflines))
-                click.echo(str(rows[-1]))
+                click.echo(str(rows[-1]) + (rows[-1].details if each else ""))
         finally:
             match.stop()
     standing = standings(rows)

@@ -20,8 +20,10 @@ from benchmarks.kernels import KERNELS
 from benchmarks.libraries import NEW, Call, library
 from benchmarks.referee import Judgement, operands_of
 
-__all__ = ["REFEREE", "ROOFLINE", "Contestant", "serve"]
+__all__ = ["CLOCKS", "REFEREE", "ROOFLINE", "Contestant", "serve"]
 
+# Of the wall, and of the processor: on one thread it does not count what others take from a busy machine.
+CLOCKS: Mapping[str, Callable[[], float]] = {"wall": time.perf_counter, "processor": time.process_time}
 REFEREE, ROOFLINE = "referee", "roofline"  # processes that measure no library
 _SAMPLE = 2e-3  # seconds; a sample repeats its call until it takes this long
 _COLD = 0.25  # a call that takes longer fills the caches by itself
@@ -45,7 +47,7 @@ class Contestant:
         except ImportError as error:
             self._missing = f"not installed: {error}"
 
-    def prepare(self, kernel: str, source: str, folder: str, threads: list[int]) -> dict[str, Any]:
+    def prepare(self, kernel: str, source: str, folder: str, expected: str, threads: list[int]) -> dict[str, Any]:
         """Prepares a contest; returns the largest error, the calls that there are, and on which numbers of threads.
 
         Where the library cannot take part the reason is returned instead.
@@ -61,7 +63,7 @@ class Contestant:
         try:
             made = self._module.CALLS[call](operands_of(kernel, source, Path(folder)))
             self._calls = dict(made) if isinstance(made, Mapping) else {NEW: made}
-            error = max(self._error(variant, number, Path(folder)) for variant in self._calls for number in numbers)
+            error = max(self._error(variant, number, Path(expected)) for variant in self._calls for number in numbers)
         except Exception as problem:  # whatever a library says is an answer
             self._calls = {}
             return {"reason": f"refused: {type(problem).__name__}: {str(problem).splitlines()[:1]}"}
@@ -78,8 +80,8 @@ class Contestant:
             self._module.set_threads(number)
             self._threads = number
 
-    def sample(self, variant: str, threads: int) -> float:
-        """Returns the seconds a call takes, after one that fills the caches where calls are short."""
+    def sample(self, variant: str, threads: int, clock: str) -> float:
+        """Returns the seconds a call takes by a clock, after one that fills the caches where calls are short."""
         self._on(threads)
         call, key = self._calls[variant], (variant, threads)
         if key not in self._repeats:
@@ -89,7 +91,7 @@ class Contestant:
         try:
             if repeats:
                 call()
-            return _time(call, max(repeats, 1))
+            return _time(call, max(repeats, 1), CLOCKS[clock])
         finally:
             gc.enable()
 
@@ -103,17 +105,21 @@ def _repeats(call: Call) -> int:
     return 0 if repeats == 1 and taken > _COLD else repeats
 
 
-def _time(call: Call, repeats: int) -> float:
-    start = time.perf_counter()
+def _time(call: Call, repeats: int, clock: Callable[[], float] = time.perf_counter) -> float:
+    start = clock()
     for _ in range(repeats):
         call()
-    return (time.perf_counter() - start) / repeats
+    return (clock() - start) / repeats
+
+
+def _judge(kernel: str, source: str, folder: str, expected: str) -> dict[str, int]:
+    return Judgement.write(kernel, operands_of(kernel, source, Path(folder)), Path(expected))
 
 
 def _actions(name: str) -> Mapping[str, Callable[..., Any]]:
     """Returns what a process of this name can be asked."""
     if name == REFEREE:
-        return {"judge": lambda kernel, source, folder: Judgement.write(kernel, source, Path(folder))}
+        return {"judge": _judge}
     if name == ROOFLINE:
         from benchmarks.roofline import measured  # sets threads of NumPy's library alone
 

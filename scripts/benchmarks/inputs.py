@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
@@ -49,9 +50,10 @@ def load(name: str, folder: Path) -> Input:
     """Returns an input, from a folder where another process has put it there already."""
     path = folder / f"{name.replace(' ', '-').replace('^', '')}.npz"
     if not path.exists():
-        made, partial_path = INPUTS[name](), path.with_suffix(".part.npz")
-        np.savez(partial_path, **_arrays(made))
-        partial_path.rename(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        made, own = INPUTS[name](), path.with_suffix(f".{os.getpid()}.npz")  # another run may be at it too
+        np.savez(own, **_arrays(made))
+        own.replace(path)
     with np.load(path) as arrays:
         stored = {key: arrays[key] for key in arrays}
     shape = tuple(int(n) for n in stored.pop("shape"))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from workers import Worker
@@ -84,18 +85,20 @@ class Match:
 
     Args:
         libraries: to start, ours among them.
-        folder: for inputs and reference results.
+        folder: for inputs; several runs may share it.
         threads: numbers of them to measure, the smallest first.
+        clock: one of CLOCKS.
     """
 
-    def __init__(self, libraries: Sequence[str], folder: Path, threads: Sequence[int]) -> None:
-        self._folder, self._threads = folder, list(threads)
+    def __init__(self, libraries: Sequence[str], folder: Path, threads: Sequence[int], clock: str = "wall") -> None:
+        self._folder, self._threads, self._clock = folder, list(threads), clock
+        self._expected = TemporaryDirectory()
         self._workers = {name: _worker(name, max(threads)) for name in libraries}
         self._referee = _worker(REFEREE, max(threads))
 
     def prepare(self, kernel: str, source: str) -> tuple[dict[str, int], dict[str, Any]]:
         """Prepares a kernel on an input everywhere; returns the work there is, and what each library says."""
-        asked = {"kernel": kernel, "source": source, "folder": str(self._folder)}
+        asked = {"kernel": kernel, "source": source, "folder": str(self._folder), "expected": self._expected.name}
         work = _ask(self._referee, do="judge", **asked)
         prepared = {"do": "prepare", "threads": self._threads, **asked}
         return work, {name: _ask(worker, **prepared) for name, worker in self._workers.items()}
@@ -129,12 +132,14 @@ class Match:
     def _sample(self, entrant: Entrant) -> float:
         time.sleep(_PAUSE)
         worker = self._workers[entrant.library]
-        return float(_ask(worker, do="sample", variant=entrant.variant, threads=entrant.threads))
+        how = {"variant": entrant.variant, "threads": entrant.threads, "clock": self._clock}
+        return float(_ask(worker, do="sample", **how))
 
     def stop(self) -> None:
         """Ends the processes."""
         for worker in (*self._workers.values(), self._referee):
             worker.stop()
+        self._expected.cleanup()
 
 
 def _far_behind(entrant: Entrant, samples: Mapping[Entrant, Sequence[float]]) -> bool:

@@ -35,9 +35,9 @@ class Judgement:
     scale: Any
 
     @classmethod
-    def write(cls, kernel: str, source: str, folder: Path) -> dict[str, int]:
+    def write(cls, kernel: str, operands: Operands, folder: Path) -> dict[str, int]:
         """Computes and keeps the reference; returns the fewest bytes and operations that the kernel moves and makes."""
-        operands, known = operands_of(kernel, source, folder), KERNELS[kernel]
+        known = KERNELS[kernel]
         result = known.reference(operands)
         magnitudes = {name: absolute(value) for name, value in operands.items()}
         expected, scale = plain(result), plain((known.scale or known.reference)(magnitudes))

@@ -78,6 +78,15 @@ class Row:
             return "gains little"
         return "ok"
 
+    @property
+    def details(self) -> str:
+        """Returns the median and the least of each library, a line each, then who did not take part and why."""
+        times = (
+            f"    {name:<36}{amount(median, self.unit):>10}{amount(self.minima[name], self.unit):>10}"
+            for name, median in self.medians.items()
+        )
+        return "\n" + "\n".join([*times, *(f"    {name}: {reason}" for name, reason in self.absent.items())])
+
     def __str__(self) -> str:
         ours = amount(next(iter(self.medians.values())), self.unit)
         if not self.ratios:
