@@ -7,6 +7,7 @@ same form. End of input ends the process.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import resource
@@ -56,6 +57,7 @@ def main(memory_limit: int) -> None:
     for dialect in ("arith", "memref", "scf", "vector"):
         bindings().module(f"dialects.{dialect}")
     run_here(_SMALLEST, "builtin.module()", functions=("f",))  # nor do LLVM's tables, 20 ms
+    gc.freeze()  # what was imported is not looked through again, which takes as long as a compilation
     while isinstance(request := read_message(sys.stdin.buffer), Request):
         write_message(answers, _answer(request))
 
