@@ -106,6 +106,8 @@ class Match:
     def play(self, kernel: str, source: str, seconds: float) -> Outcome:
         """Prepares a kernel on an input and samples in turn for some seconds, five rounds at the least.
 
+        Where rounds take long three are enough.
+
         Raises:
             RuntimeError: where there is no result of ours.
         """
@@ -120,8 +122,8 @@ class Match:
 
     def _rounds(self, entrants: list[Entrant], seconds: float) -> dict[Entrant, list[float]]:
         samples: dict[Entrant, list[float]] = {entrant: [] for entrant in entrants}
-        stop, rounds = time.perf_counter() + seconds, 0
-        while rounds < 5 or time.perf_counter() < stop:
+        start, rounds = time.perf_counter(), 0
+        while not _enough(rounds, time.perf_counter() - start, seconds):
             for entrant in entrants:
                 if not _far_behind(entrant, samples):
                     samples[entrant].append(self._sample(entrant))
@@ -140,6 +142,11 @@ class Match:
         for worker in (*self._workers.values(), self._referee):
             worker.stop()
         self._expected.cleanup()
+
+
+def _enough(rounds: int, taken: float, seconds: float) -> bool:
+    """Returns whether there have been five rounds and as much time as asked for, or four times that and three."""
+    return taken >= seconds if rounds >= 5 else rounds >= _FEW and taken >= 4 * seconds
 
 
 def _far_behind(entrant: Entrant, samples: Mapping[Entrant, Sequence[float]]) -> bool:

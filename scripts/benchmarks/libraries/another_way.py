@@ -7,7 +7,8 @@ from typing import Any
 
 import mlir_sparse as ms
 from benchmarks.libraries import Call, Prepare
-from benchmarks.libraries.own import PRODUCT, plain, set_threads, stored_as
+from benchmarks.libraries.own import CALLS as OWN
+from benchmarks.libraries.own import PRODUCT, plain, set_threads
 
 __all__ = ["CALLS", "plain", "set_threads"]
 
@@ -30,5 +31,5 @@ def _product_first(operands: Mapping[str, Any]) -> Call:
 CALLS: Mapping[str, Prepare] = {
     "spmv-coo-way": _through_csr,
     "masked-spgemm": _product_first,
-    "spgemm-values": stored_as(PRODUCT, "CSR"),
+    "spgemm-values": OWN["spgemm"],
 }

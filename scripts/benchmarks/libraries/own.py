@@ -14,8 +14,9 @@ from benchmarks.canonical import Entries
 from benchmarks.entries import Coordinates, Ell, Fibers
 from benchmarks.libraries import IN_PLACE, NEW, Call, Calls, Prepare
 
-__all__ = ["CALLS", "plain", "set_threads", "stored_as", "taken"]
+__all__ = ["CALLS", "TEXTS", "plain", "set_threads", "taken"]
 
+DENSE = "dense"
 PRODUCT, MASKED = "C(i,j) = A(i,k) * B(k,j)", "C(i,j) = L(i,j) * (L(i,k) * L(k,j))"
 
 
@@ -69,31 +70,16 @@ def _compiled(text: str, operands: Mapping[str, Any], out: str) -> tuple[Any, li
     return ms.compile(text, tensors=dict(zip(operands, arguments, strict=True)), out=out), arguments
 
 
-def _dense(text: str) -> Prepare:
-    """Returns what compiles a kernel with a dense result, and calls it by position both in place and not."""
+def _called(text: str, out: str) -> Prepare:
+    """Returns what compiles a kernel and calls it by position, and in place too where its result is an array."""
 
     def prepare(operands: Mapping[str, Any]) -> Calls:
-        kernel, arguments = _compiled(text, operands, "dense")
-        result = kernel(*arguments).copy()
-        return {IN_PLACE: lambda: kernel(*arguments, out=result), NEW: lambda: kernel(*arguments)}
-
-    return prepare
-
-
-def stored_as(text: str, out: str) -> Prepare:
-    """Returns what compiles a kernel with a sparse result."""
-
-    def prepare(operands: Mapping[str, Any]) -> Call:
         kernel, arguments = _compiled(text, operands, out)
-        return lambda: kernel(*arguments)
-
-    return prepare
-
-
-def _number(text: str) -> Prepare:
-    def prepare(operands: Mapping[str, Any]) -> Call:
-        kernel, arguments = _compiled(text, operands, "dense")
-        return lambda: kernel(*arguments)
+        result = kernel(*arguments)
+        if out != DENSE or not result.ndim:
+            return lambda: kernel(*arguments)
+        kept = result.copy()
+        return {IN_PLACE: lambda: kernel(*arguments, out=kept), NEW: lambda: kernel(*arguments)}
 
     return prepare
 
@@ -126,31 +112,33 @@ def _converted(encoding: str, source: str | None = None) -> Prepare:
     return prepare
 
 
-_SPMV = _dense("y(i) = A(i,j) * x(j)")
-_MATTRANSMUL = _dense("y(j) = alpha * A(i,j) * x(i) + beta * z(j)")
-_TTV = stored_as("A(i,j) = T(i,j,k) * v(k)", "DCSR")
-_TTM = stored_as("A(i,j,l) = T(i,j,k) * M(k,l)", "CompressedCompressedDense")
-_MTTKRP = _dense("A(i,r) = T(i,j,k) * B(j,r) * C(k,r)")
+_TENSOR_PRODUCTS = {
+    "ttv": ("A(i,j) = T(i,j,k) * v(k)", "DCSR"),
+    "ttm": ("A(i,j,l) = T(i,j,k) * M(k,l)", "CompressedCompressedDense"),
+    "mttkrp": ("A(i,r) = T(i,j,k) * B(j,r) * C(k,r)", DENSE),
+}
+
+# What kernels compute, and in what storage, by what they are known as.
+TEXTS: Mapping[str, tuple[str, str]] = {
+    **{f"spmv-{storage}": ("y(i) = A(i,j) * x(j)", DENSE) for storage in ("csr", "coo", "bsr", "ell", "dia")},
+    "spmv-coo-way": ("y(i) = A(i,j) * x(j)", DENSE),
+    "residual": ("y(i) = b(i) - A(i,j) * x(j)", DENSE),
+    **dict.fromkeys(("mattransmul-csr", "mattransmul-csc"), ("y(j) = alpha * A(i,j) * x(i) + beta * z(j)", DENSE)),
+    "spmm": ("Y(i,k) = A(i,j) * X(j,k)", DENSE),
+    "sddmm": ("C(i,j) = S(i,j) * X(i,k) * Y(j,k)", "CSR"),
+    "spgemm": (PRODUCT, "CSR"),
+    "masked-spgemm": (MASKED, "CSR"),
+    "add": ("C(i,j) = A(i,j) + B(i,j)", "CSR"),
+    "add-three": ("D(i,j) = A(i,j) + B(i,j) + C(i,j)", "CSR"),
+    **{f"{name}-{storage}": what for name, what in _TENSOR_PRODUCTS.items() for storage in ("csf", "coo")},
+    "innerprod": ("a = T(i,j,k) * U(i,j,k)", DENSE),
+    "plus2": ("A(i,j,k) = T(i,j,k) + U(i,j,k)", "CSF"),
+    "plus3": ("A(i,j,k) = T(i,j,k) + U(i,j,k) + V(i,j,k)", "CSF"),
+}
 
 CALLS: Mapping[str, Prepare] = {
-    **{f"spmv-{storage}": _SPMV for storage in ("csr", "coo", "bsr", "ell", "dia")},
-    "spmv-coo-way": _SPMV,
-    "residual": _dense("y(i) = b(i) - A(i,j) * x(j)"),
-    "mattransmul-csr": _MATTRANSMUL,
-    "mattransmul-csc": _MATTRANSMUL,
-    "spmm": _dense("Y(i,k) = A(i,j) * X(j,k)"),
-    "sddmm": stored_as("C(i,j) = S(i,j) * X(i,k) * Y(j,k)", "CSR"),
-    "spgemm": stored_as(PRODUCT, "CSR"),
+    **{name: _called(text, out) for name, (text, out) in TEXTS.items()},
     "spgemm-values": _computed,
-    "masked-spgemm": stored_as(MASKED, "CSR"),
-    "add": stored_as("C(i,j) = A(i,j) + B(i,j)", "CSR"),
-    "add-three": stored_as("D(i,j) = A(i,j) + B(i,j) + C(i,j)", "CSR"),
-    **{f"ttv-{storage}": _TTV for storage in ("csf", "coo")},
-    **{f"ttm-{storage}": _TTM for storage in ("csf", "coo")},
-    **{f"mttkrp-{storage}": _MTTKRP for storage in ("csf", "coo")},
-    "innerprod": _number("a = T(i,j,k) * U(i,j,k)"),
-    "plus2": stored_as("A(i,j,k) = T(i,j,k) + U(i,j,k)", "CSF"),
-    "plus3": stored_as("A(i,j,k) = T(i,j,k) + U(i,j,k) + V(i,j,k)", "CSF"),
     "pack": _packed("CSR"),
     "pack-csc": _packed("CSC"),
     "pack-sorted": _packed("CSR"),
