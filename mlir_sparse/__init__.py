@@ -64,6 +64,7 @@ from mlir_sparse.notation import (
     where,
 )
 from mlir_sparse.operations import einsum, einsum_path
+from mlir_sparse.runtime import get_num_threads, set_num_threads
 from mlir_sparse.schedule import Schedule
 from mlir_sparse.tensor import DeviceTensor, LevelStorage, SparseTensor, read, tensor, to_device, write
 from mlir_sparse.tuning import Tuning, tune
@@ -127,6 +128,7 @@ __all__ = [
     "einsum_path",
     "encoding",
     "evaluate",
+    "get_num_threads",
     "indices",
     "load",
     "monoid",
@@ -134,6 +136,7 @@ __all__ = [
     "parse",
     "read",
     "semiring",
+    "set_num_threads",
     "tensor",
     "tensors",
     "to_device",

@@ -7,7 +7,7 @@ import os
 import pickle
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, overload
 
 import numpy as np
@@ -126,6 +126,8 @@ def compile(
     semiring: str | Semiring | None = None,
     target: str = "cpu",
     schedule: Schedule | str | None = None,
+    threads: int | None = None,
+    deterministic: bool = False,
     **named: Any,
 ) -> Any:
     """Compiles an assignment, or a comprehension of several, for tensors of given types.
@@ -140,6 +142,9 @@ def compile(
         schedule: the order of the loops, vector lanes and tiles, or their text such as `"order=i,k,j lanes=8"`, for
             one statement without ranges; what it leaves out, and all when absent, is chosen by the plan. "tuned" is
             what `tune` found for this kernel on operands of like extents, or found last where only types are given.
+        threads: how many threads a call may take; as many as the process may (`get_num_threads`) when absent.
+        deterministic: whether results are to be the same, bit for bit, for any number of threads. Without it only
+            sums over what threads divide among them differ, and by rounding alone.
         named: for each tensor read, data or a type such as `"f64[?,?] CSR"`; operators and monoids that the text calls.
             What a comprehension declares the type of is dense where nothing is given.
 
@@ -157,7 +162,9 @@ def compile(
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
         _refuse_schedule(schedule, comprehension)
-        return comprehend.compile_comprehension(comprehension, declared, out, target, _compiled)
+        return comprehend.compile_comprehension(
+            comprehension, declared, out, target, partial(_within, threads, deterministic)
+        )
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     target_name = assignment.target.tensor
     asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
@@ -165,7 +172,13 @@ def compile(
     types = tuple((name, _type_of(name, declared[name])) for name in assignment.inputs)
     output = _output(assignment, dict(types), out, asked)
     chosen = _tuned(assignment, types, output, declared) if schedule == TUNED else Schedule.of(schedule)
-    return _compiled(assignment, types, output, target, chosen)
+    return _within(threads, deterministic, assignment, types, output, target, chosen)
+
+
+def _within(threads: int | None, deterministic: bool, *compiled: Any) -> Kernel:
+    """Returns what `_compiled` does, within limits."""
+    made = _compiled(*compiled)
+    return made if threads is None and not deterministic else made.within(threads, deterministic)
 
 
 def _tuned(
@@ -258,6 +271,8 @@ def evaluate(
     semiring: str | Semiring | None = None,
     target: str = "cpu",
     schedule: Schedule | str | None = None,
+    threads: int | None = None,
+    deterministic: bool = False,
     **named: Any,
 ) -> Any:
     """Computes an assignment on data; kernels are compiled once for each combination of types.
@@ -270,6 +285,8 @@ def evaluate(
         semiring: what `+` and `*` mean (as for `compile`).
         target: where to run.
         schedule: as for `compile`.
+        threads: how many threads it may take (as for `compile`).
+        deterministic: whether the result is to be the same, bit for bit, for any number of threads.
         named: the data of each tensor read: arrays, SparseTensors, SciPy sparse arrays, numbers; operators and
             monoids that the text calls.
 
@@ -284,10 +301,19 @@ def evaluate(
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
         _refuse_schedule(schedule, comprehension)
-        return comprehend.evaluate_comprehension(comprehension, given, out, target, _compiled)
+        within = partial(_within, threads, deterministic)
+        return comprehend.evaluate_comprehension(comprehension, given, out, target, within)
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     values = {name: arguments.value_of(name, value) for name, value in given.items()}
     kernel.check_names(assignment, tuple(values))
-    if isinstance(out, np.ndarray):
-        return compile(assignment, out="dense", tensors=values, target=target, schedule=schedule)._call(values, out)
-    return compile(assignment, out=out, tensors=values, target=target, schedule=schedule)._call(values, None)
+    storage = "dense" if isinstance(out, np.ndarray) else out
+    made = compile(
+        assignment,
+        out=storage,
+        tensors=values,
+        target=target,
+        schedule=schedule,
+        threads=threads,
+        deterministic=deterministic,
+    )
+    return made._call(values, out if isinstance(out, np.ndarray) else None)

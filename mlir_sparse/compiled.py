@@ -44,14 +44,41 @@ class Kernel:
     Calls may come from several threads at once.
     """
 
-    def __init__(self, spec: KernelSpec, schedule: Schedule = STATIC) -> None:
+    def __init__(
+        self,
+        spec: KernelSpec,
+        schedule: Schedule = STATIC,
+        threads: int | None = None,
+        deterministic: bool = False,
+    ) -> None:
         self.spec = spec
         self.schedule = schedule
+        self.threads = threads
+        self.deterministic = deterministic
         self.parameters = spec.assignment.inputs
         self._builds: dict[_Types, Build] = {}
         self._lock = threading.Lock()
         # The function called last, tried first: it returns None for arguments not its own.
-        self._last: _native.Launcher | runtime.SparseCall | None = None
+        self._last: _native.Launcher | runtime.SparseCall | _Within | None = None
+
+    def within(self, threads: int | None, deterministic: bool) -> Kernel:
+        """Returns the kernel with limits for its calls; what it has compiled, both share.
+
+        Args:
+            threads: how many threads a call takes at most; None for as many as the process may.
+            deterministic: whether results are to be the same, bit for bit, for any number of threads.
+
+        Raises:
+            ScheduleError: for a number of threads below 1.
+        """
+        runtime.within(threads, deterministic)
+        other = Kernel(self.spec, self.schedule, threads, deterministic)
+        other._builds, other._lock = self._builds, self._lock
+        return other
+
+    @property
+    def _limits(self) -> _native.Limits:
+        return runtime.within(self.threads, self.deterministic)
 
     def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
         """Computes the result.
@@ -89,10 +116,16 @@ class Kernel:
         return bound
 
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Value:
+        with self._limits:
+            return self._computed(bound, out, given)
+
+    def _computed(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None) -> Value:
         target = None if out is None else arguments.as_output(out, self.spec.output)
         values, extents, build = self._ready(bound, None if target is None else target.shape, given)
         if given is None and all(size is None for _, kind in self.spec.inputs for size in kind.shape):
-            self._last = build.executable.direct(self.parameters)
+            direct = build.executable.direct(self.parameters)
+            limited = self.threads is not None or self.deterministic
+            self._last = _Within(direct, self._limits) if limited and direct is not None else direct
         if target is None:
             return build.executable.run(values, extents, None)
         room = target if _is_ready(target, values, self.spec.output.dtype) else None
@@ -131,7 +164,8 @@ class Kernel:
         (2, array([6., 6.]))
         """
         values, extents, build = self._ready(self._bind(operands, named), None)
-        return runtime.assemble(build.executable, build.identity, values, extents)
+        with self._limits:
+            return runtime.assemble(build.executable, build.identity, values, extents)
 
     def compute(self, *operands: Any, out: Any, **named: Any) -> Value:
         """Computes the values of a result whose structure is there: nothing is sorted, no result is allocated.
@@ -160,7 +194,8 @@ class Kernel:
         arguments.check_structure(target, build.recipe.type)
         with self._lock:
             computing = build.computing  # compiled once, when first wanted
-        runtime.compute(build.executable, computing, build.identity, values, extents, target)
+        with self._limits:
+            runtime.compute(build.executable, computing, build.identity, values, extents, target)
         return target
 
     def _check_static(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -215,7 +250,11 @@ class Kernel:
         build = self._declared
         lanes = f"{build.lanes} lanes a vector" if build.lanes else "scalar loops"
         asked = f"\nschedule: {self.schedule}" if self.schedule != STATIC else ""
-        return f"{plan.explain(build.program)}\n\nruns on: cpu, 1 thread, {lanes}{asked}"
+        cut = any(isinstance(step, runtime.Loops) and step.cut is not None for step in build.recipe.steps)
+        threads = (self.threads or runtime.get_num_threads()) if cut else 1
+        many = f"up to {threads} threads" if threads > 1 else "1 thread"
+        kept = ", the same results for any number of them" if self.deterministic else ""
+        return f"{plan.explain(build.program)}\n\nruns on: cpu, {many}{kept}, {lanes}{asked}"
 
     @property
     def output(self) -> TensorType:
@@ -264,10 +303,23 @@ class Kernel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Machine code stays here: the other process compiles, or finds it in the cache on disk.
-        return Kernel, (self.spec, self.schedule)
+        return Kernel, (self.spec, self.schedule, self.threads, self.deterministic)
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec})"
+
+
+class _Within:
+    """A function as what a user calls, within limits."""
+
+    def __init__(self, function: _native.Launcher | runtime.SparseCall, limits: _native.Limits) -> None:
+        self._function = function
+        self._limits = limits
+
+    def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
+        """Returns the result; None where something is not as it must be."""
+        with self._limits:
+            return self._function.direct(operands, out)
 
 
 def _has_operators(spec: KernelSpec) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mlir_sparse import kernel, lower, notation, plan, runtime
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import IndexVar
@@ -75,7 +77,58 @@ def _loops(function: lower.Function, program: plan.Program) -> runtime.Loops:
         entries=runtime.Entries(
             plan.entry_tree(step.payload), tuple(index.name for index in step.target.indices), bool(step.reductions)
         ),
+        cut=_cut(function, program),
     )
+
+
+def _cut(function: lower.Function, program: plan.Program) -> runtime.Cut | None:
+    """Returns how a function is called in pieces; None where it is not."""
+    step = function.step
+    found = plan.partition(step, dict(program.types))
+    if isinstance(found, str):
+        return None
+    output = program.type_of(step.result)
+    arguments = (*function.operands, *((step.target,) if output.encoding is None else ()))
+    arrays = [(n, access) for n, access in enumerate(arguments) if program.type_of(access.tensor).encoding is None]
+    return runtime.Cut(
+        variable=step.loops.index(found.variable),
+        unit=found.unit,
+        listed=found.listed,
+        outcome=found.outcome.value,
+        factors=tuple(map(step.loops.index, found.factors)),
+        stored=tuple(
+            runtime.StoredCut(
+                function.operands.index(p.access), p.listed, p.block, p.steps, p.shifts, p.stride, p.sorted
+            )
+            for p in found.stored
+        ),
+        axes=tuple(axis for n, access in arrays for axis in _axes(n, access, found.variable)),
+        fills=step.meeting is plan.Meeting.START,
+        identity=_identity(step, output),
+        combine=f"{plan.combining_name(step.combine)} {output.dtype.numpy.name}",
+    )
+
+
+def _axes(number: int, access: notation.Access, variable: IndexVar) -> list[tuple[int, int, int, bool]]:
+    """Returns along which of its axes an array is cut."""
+    found = []
+    for dim, subscript in enumerate(access.subscripts):
+        match subscript:
+            case IndexVar():
+                terms: tuple[tuple[int, IndexVar], ...] = ((1, subscript),)
+            case notation.AffineSubscript(terms, _):
+                pass
+            case _:
+                raise AssertionError("gathered elements are picked before the loops")
+        found += [(number, dim, factor, subscript == variable) for factor, other in terms if other == variable]
+    return found
+
+
+def _identity(step: plan.Generic, output: TensorType) -> str:
+    """Returns the bytes of what an accumulation starts from, as hexadecimal digits."""
+    if output.encoding is not None or step.meeting is plan.Meeting.REPLACE:
+        return ""
+    return np.array(lower.identity_of(step, output.dtype), output.dtype.numpy).tobytes().hex()
 
 
 def _axis(subscript: notation.Subscript, step: plan.Generic) -> str | None:

@@ -1,6 +1,6 @@
 """A program to a verified `ir.Module`: `linalg.generic` on encoded tensors."""
 
 from mlir_sparse.lower.fold import cancels_operands
-from mlir_sparse.lower.module import Function, LoweredProgram, functions_of, lower
+from mlir_sparse.lower.module import Function, LoweredProgram, functions_of, identity_of, lower
 
-__all__ = ["Function", "LoweredProgram", "cancels_operands", "functions_of", "lower"]
+__all__ = ["Function", "LoweredProgram", "cancels_operands", "functions_of", "identity_of", "lower"]

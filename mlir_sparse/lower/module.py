@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context
+from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CompileError
 from mlir_sparse.kernel import extreme_or
@@ -17,7 +18,7 @@ from mlir_sparse.lower.types import element_type, indexing_map, iterator_types, 
 from mlir_sparse.notation import Access, Apply, Monoid, ReduceOp, Subscript, walk
 from mlir_sparse.plan import Generic, Meeting, Program, scattered
 
-__all__ = ["Function", "LoweredProgram", "functions_of", "lower"]
+__all__ = ["Function", "LoweredProgram", "functions_of", "identity_of", "lower"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +116,18 @@ def _outs(function: Function, output: TensorType, arguments: list[Any]) -> Any:
 
 def _identity(step: Generic, output: TensorType) -> Any:
     """Emits the value that an accumulation starts from."""
-    dtype = output.dtype
+    return scalars.constant(identity_of(step, output.dtype), output.dtype)
+
+
+def identity_of(step: Generic, dtype: DType) -> complex:
+    """Returns the number that an accumulation starts from.
+
+    Raises:
+        UnsupportedError: for the greatest or least of complex numbers, which have no order.
+    """
     if isinstance(step.combine, Monoid):
-        return scalars.constant(extreme_or(step.combine.identity, dtype), dtype)
-    return scalars.constant(scalars.identity(step.combine, dtype), dtype)
+        return extreme_or(step.combine.identity, dtype)
+    return scalars.identity(step.combine, dtype)
 
 
 def _empty(function: Function, output: TensorType, arguments: list[Any]) -> Any:

@@ -9,7 +9,10 @@
 // value, a memref's value being a pointer to its descriptor, and the result's storage first.
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,82 +20,16 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include "combine.hpp"
 #include "module.hpp"
+#include "operand.hpp"
+#include "pieces.hpp"
+#include "threads.hpp"
 
 namespace py = pybind11;
 
 namespace mlir_sparse {
 namespace {
-
-using Packed = void (*)(void **);
-
-// The bytes an array covers, for overlap checks; contiguous arrays only.
-struct Range {
-  const char *begin;
-  const char *end;
-  bool overlaps(const Range &other) const { return begin < other.end && other.begin < end; }
-};
-
-Range range_of(const py::array &array) {
-  const char *data = static_cast<const char *>(array.data());
-  return {data, data + array.nbytes()};
-}
-
-// {allocated, aligned, offset, size, stride} of a memref of rank 1.
-struct Descriptor1 {
-  void *allocated;
-  void *aligned;
-  std::int64_t offset;
-  std::int64_t size;
-  std::int64_t stride;
-};
-
-// The level storage of one tensor in the form that compiled code takes: built once a tensor, shared by all calls.
-class Operand {
- public:
-  Operand(std::int64_t type_id, std::vector<std::int64_t> shape, std::vector<std::int64_t> level_sizes,
-          std::vector<py::array> buffers, bool padded)
-      : type_id_(type_id),
-        padded_(padded),
-        shape_(std::move(shape)),
-        specifier_(std::move(level_sizes)),
-        buffers_(std::move(buffers)) {
-    descriptors_.reserve(buffers_.size());
-    for (const py::array &buffer : buffers_) {
-      if (buffer.ndim() != 1 || !(buffer.flags() & py::array::c_style))
-        throw py::value_error("expected contiguous buffers of rank 1");
-      void *data = const_cast<void *>(buffer.data());
-      const std::int64_t size = buffer.shape(0);
-      descriptors_.push_back({data, data, 0, size, 1});
-      specifier_.push_back(size);
-      ranges_.push_back(range_of(buffer));
-    }
-    for (Descriptor1 &descriptor : descriptors_) pointers_.push_back(&descriptor);
-  }
-  Operand(const Operand &) = delete;
-  Operand &operator=(const Operand &) = delete;
-
-  std::int64_t type_id() const { return type_id_; }
-  // Whether the shape is that of whole blocks, and the tensor's own is smaller.
-  bool padded() const { return padded_; }
-  const std::vector<std::int64_t> &shape() const { return shape_; }
-  const std::vector<Range> &ranges() const { return ranges_; }
-
-  void append_to(std::vector<void *> &packed) {
-    for (Descriptor1 *&pointer : pointers_) packed.push_back(&pointer);
-    packed.push_back(specifier_.data());
-  }
-
- private:
-  std::int64_t type_id_;
-  bool padded_;
-  std::vector<std::int64_t> shape_;
-  std::vector<std::int64_t> specifier_;  // level sizes, then the used length of every buffer
-  std::vector<py::array> buffers_;
-  std::vector<Descriptor1> descriptors_;
-  std::vector<Descriptor1 *> pointers_;
-  std::vector<Range> ranges_;
-};
 
 // How one dimension of a tensor follows from index variables: sum of coefficient * variable, plus a constant.
 struct Subscript {
@@ -115,13 +52,30 @@ struct Result {
 
 constexpr std::int64_t kUnknown = -1;
 
+// Lets Ctrl-C stop a call between its pieces; asks for the GIL only now and then.
+class Interrupts {
+ public:
+  void check() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - asked_ < std::chrono::milliseconds(50)) return;
+    asked_ = now;
+    py::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
+};
+
 class Launcher {
  public:
-  Launcher(std::uintptr_t address, std::vector<Parameter> parameters, Result result, int variables)
-      : function_(reinterpret_cast<Packed>(address)),
+  Launcher(std::uintptr_t address, std::vector<Parameter> parameters, Result result, int variables,
+           std::optional<Partition> partition)
+      : function_(reinterpret_cast<Function>(address)),
         parameters_(std::move(parameters)),
         result_(std::move(result)),
-        variables_(variables) {
+        variables_(variables),
+        partition_(std::move(partition)) {
     for (const Parameter &parameter : parameters_)
       words_ += parameter.sparse ? 0 : 4 + 2 * parameter.subscripts.size();
     if (!result_.sparse && (parameters_.empty() || parameters_.back().sparse))
@@ -326,7 +280,49 @@ class Launcher {
     }
   }
 
+  // How many entries a call meets, about.
+  std::int64_t work_of(const Bound &bound) const {
+    __int128 work = partition_->stored.empty() ? bound.extents[partition_->variable] : 0;
+    for (const StoredPart &part : partition_->stored) work += bound.operands[part.parameter]->entries();
+    for (const int variable : partition_->factors) work = std::min<__int128>(work * bound.extents[variable], INT64_MAX);
+    return static_cast<std::int64_t>(work);
+  }
+
+  std::vector<Argument> arguments_of(const Bound &bound) const {
+    std::vector<Argument> found(parameters_.size());
+    for (std::size_t p = 0; p < parameters_.size(); ++p) {
+      if (bound.operands[p]) {
+        found[p].storage = bound.operands[p]->storage();
+        continue;
+      }
+      const py::array &array = bound.arrays[p];
+      Array &view = found[p].array;
+      view.data = static_cast<char *>(const_cast<void *>(array.data()));
+      view.item = array.itemsize();
+      view.shape.assign(array.shape(), array.shape() + array.ndim());
+      view.strides.assign(view.shape.size(), 1);
+      for (std::size_t d = view.shape.size(); d-- > 1;) view.strides[d - 1] = view.strides[d] * view.shape[d];
+    }
+    return found;
+  }
+
+  // Calls in pieces where that is worth it; returns whether it did.
+  bool cut_dense(const Bound &bound) const {
+    if (!partition_) return false;
+    const std::int64_t work = work_of(bound);
+    if (work < 2 * static_cast<std::int64_t>(piece_work())) return false;
+    const std::size_t pieces = pieces_of(*partition_, work, bound.arrays.back().size());
+    if (pieces < 2) return false;
+    const std::vector<Argument> arguments = arguments_of(bound);
+    Interrupts interrupts;
+    py::gil_scoped_release release;
+    call_in_pieces(function_, *partition_, arguments, bound.extents[partition_->variable], pieces,
+                   [&] { interrupts.check(); });
+    return true;
+  }
+
   py::object call_dense(const Bound &bound, py::object out) const {
+    if (cut_dense(bound)) return out;
     std::vector<std::int64_t> words;
     std::vector<void *> pointers, packed;
     // The function returns the descriptor of `out` once more; nobody needs it.
@@ -341,16 +337,19 @@ class Launcher {
     return out;
   }
 
-  Packed function_;
+  Function function_;
   std::vector<Parameter> parameters_;
   Result result_;
   int variables_;
+  std::optional<Partition> partition_;
   std::size_t words_ = 0;
 };
 
 }  // namespace
 
 void register_launch(py::module_ &module) {
+  register_partition(module);
+  register_threads(module);
   py::class_<Operand>(module, "Operand", "The level storage of one tensor as compiled code takes it.")
       .def(py::init<std::int64_t, std::vector<std::int64_t>, std::vector<std::int64_t>, std::vector<py::array>, bool>(),
            py::arg("type_id"), py::arg("shape"), py::arg("level_sizes"), py::arg("buffers"), py::arg("padded") = false)
@@ -388,8 +387,9 @@ void register_launch(py::module_ &module) {
           py::arg("buffers"));
 
   py::class_<Launcher>(module, "Launcher", "A compiled kernel at an address, and what its arguments must be.")
-      .def(py::init<std::uintptr_t, std::vector<Parameter>, Result, int>(), py::arg("address"), py::arg("parameters"),
-           py::arg("result"), py::arg("variables"))
+      .def(py::init<std::uintptr_t, std::vector<Parameter>, Result, int, std::optional<Partition>>(),
+           py::arg("address"), py::arg("parameters"), py::arg("result"), py::arg("variables"),
+           py::arg("partition") = py::none())
       .def("__call__", &Launcher::operator(), py::arg("arguments"), py::arg("out") = py::none())
       .def("direct", &Launcher::direct, py::arg("arguments"), py::arg("out") = py::none())
       .def("fill", &Launcher::fill, py::arg("arguments"), py::arg("buffers"));

@@ -14,7 +14,7 @@
 
 namespace mlir_sparse {
 
-// The number of threads for so many entries: MLIR_SPARSE_NUM_THREADS, or as many as there are processors, but one
+// The number of threads for so many entries: as many as work may be spread over (`threads.hpp`), but one
 // where starting another would take longer than the work.
 size_t thread_count(size_t entries);
 

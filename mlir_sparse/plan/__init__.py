@@ -2,6 +2,7 @@
 
 from mlir_sparse.plan.bound import entry_tree
 from mlir_sparse.plan.explain import explain
+from mlir_sparse.plan.partition import Outcome, Partition, partition
 from mlir_sparse.plan.planner import plan
 from mlir_sparse.plan.program import (
     Conversion,
@@ -14,6 +15,7 @@ from mlir_sparse.plan.program import (
     Position,
     Program,
     Step,
+    combining_name,
 )
 from mlir_sparse.plan.regions import Regions, is_native, regions_of
 from mlir_sparse.plan.scatter import scattered
@@ -25,14 +27,18 @@ __all__ = [
     "Generic",
     "LevelView",
     "Meeting",
+    "Outcome",
+    "Partition",
     "Pick",
     "Position",
     "Program",
     "Regions",
     "Step",
+    "combining_name",
     "entry_tree",
     "explain",
     "is_native",
+    "partition",
     "plan",
     "regions_of",
     "scattered",

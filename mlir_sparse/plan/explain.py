@@ -10,6 +10,7 @@ from mlir_sparse.notation import Apply, Extreme, Fold, Monoid, ReduceOp, walk
 from mlir_sparse.plan.asymptotic import asymptotic_cost
 from mlir_sparse.plan.coiteration import how_walked, iteration_graph, lattice, products
 from mlir_sparse.plan.cost import nest_cost
+from mlir_sparse.plan.partition import partition
 from mlir_sparse.plan.program import (
     Conversion,
     Extent,
@@ -112,6 +113,8 @@ def _nest(step: Generic, program: Program) -> list[str]:
         lines.append(
             f"  scattered: the entries of {row} along {row.subscripts[-1]}, once; each of the others looks there"
         )
+    pieces = partition(step, types)
+    lines.append(f"  in one piece: {pieces}" if isinstance(pieces, str) else f"  in pieces: {pieces}")
     return [*lines, f"  into {step.result}: {_named(program.type_of(step.result))}{_gathered(step, program)}"]
 
 

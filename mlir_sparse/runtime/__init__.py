@@ -5,6 +5,7 @@ from mlir_sparse.runtime.ahead import machine_of, read_archive, write_archive
 from mlir_sparse.runtime.cache import cache_folder, cache_state, fetch, store, user_folder
 from mlir_sparse.runtime.calls import Call, SparseCall
 from mlir_sparse.runtime.codec import read_recipe, write_recipe
+from mlir_sparse.runtime.cut import Cut, StoredCut
 from mlir_sparse.runtime.entries import Entries
 from mlir_sparse.runtime.executable import Convert, Executable, Extent, Pick, Position, Stage, View
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
@@ -12,6 +13,7 @@ from mlir_sparse.runtime.machine import LoadedLibrary, LoadedObject, Machine
 from mlir_sparse.runtime.recipe import Argument, Loops, Recipe, Step
 from mlir_sparse.runtime.recompute import assemble, compute
 from mlir_sparse.runtime.results import Buffers
+from mlir_sparse.runtime.threads import get_num_threads, set_num_threads, within
 
 __all__ = [
     "Argument",
@@ -19,6 +21,7 @@ __all__ = [
     "Call",
     "CompiledModule",
     "Convert",
+    "Cut",
     "Entries",
     "Executable",
     "Extent",
@@ -32,6 +35,7 @@ __all__ = [
     "SparseCall",
     "Stage",
     "Step",
+    "StoredCut",
     "View",
     "assemble",
     "assembly",
@@ -39,14 +43,17 @@ __all__ = [
     "cache_state",
     "compute",
     "fetch",
+    "get_num_threads",
     "llvm_ir",
     "machine_of",
     "operand_of",
     "read_archive",
     "read_recipe",
+    "set_num_threads",
     "store",
     "type_id",
     "user_folder",
+    "within",
     "write_archive",
     "write_recipe",
 ]

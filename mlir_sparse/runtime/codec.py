@@ -15,6 +15,7 @@ from typing import Any
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import SparseError
+from mlir_sparse.runtime.cut import Cut, StoredCut
 from mlir_sparse.runtime.entries import Entries
 from mlir_sparse.runtime.executable import Convert, Extent, Pick, Position, View
 from mlir_sparse.runtime.recipe import Argument, Loops, Recipe
@@ -24,7 +25,10 @@ __all__ = ["read_recipe", "write_recipe"]
 
 _CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (Argument, Convert, Entries, Extent, Gathered, Loops, Pick, Position, Recipe, Sum, TensorType, View)
+    for kind in (
+        *(Argument, Convert, Cut, Entries, Extent, Gathered, Loops, Pick, Position, Recipe),
+        *(StoredCut, Sum, TensorType, View),
+    )
 }
 _FIELDS = {name: tuple(field.name for field in fields(kind)) for name, kind in _CLASSES.items()}
 

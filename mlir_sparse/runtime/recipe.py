@@ -14,6 +14,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.runtime.abi import type_id
 from mlir_sparse.runtime.calls import Call
+from mlir_sparse.runtime.cut import Cut
 from mlir_sparse.runtime.entries import Entries
 from mlir_sparse.runtime.executable import Convert, Executable, Extent, Pick, Position, View
 from mlir_sparse.runtime.machine import Machine
@@ -56,6 +57,7 @@ class Loops:
         gathers: whether rows of a sparse result are gathered in a workspace.
         scatters: whether a row of an operand is scattered.
         entries: the bounds on the entries of a sparse result.
+        cut: how the call is cut in pieces; None where it stays whole.
     """
 
     function: str
@@ -72,6 +74,7 @@ class Loops:
     gathers: bool
     scatters: bool
     entries: Entries
+    cut: Cut | None = None
 
     def linked(self, address: int) -> Call:
         """Returns the call of the function at an address."""
@@ -81,7 +84,7 @@ class Loops:
             result = _native.Result.sparse(buffers.arguments)
         parameters = [_parameter(argument) for argument in self.arguments]
         return Call(
-            _native.Launcher(address, parameters, result, self.depth),
+            _native.Launcher(address, parameters, result, self.depth, None if self.cut is None else self.cut.linked()),
             self.operands,
             self.axes,
             self.frames,

@@ -1,0 +1,245 @@
+"""Calls in pieces: the same results for any number of threads, whatever is cut by whatever."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from mlir_sparse import _native
+
+Array = np.ndarray[Any, Any]
+
+ROWS, COLUMNS = 61, 47
+THREADS = (1, 2, 3, 8)
+STORAGE = ("CSR", "CSC", "DCSR", "DCSC", "COO", "BSR(4, 4)", "DIA", "ELL", "CSB(8, 8)", "BCOO")
+
+
+@pytest.fixture(autouse=True)
+def whatever_can_be_cut() -> Iterator[None]:
+    _native.set_piece_work(1)
+    yield
+    _native.set_piece_work(0)
+    ms.set_num_threads(None)
+
+
+def power_law() -> Array:
+    """Rows of very different length, many of them empty; whole numbers, whose sums are exact."""
+    random = np.random.default_rng(0)
+    dense = np.zeros((ROWS, COLUMNS))
+    for row in range(ROWS):
+        dense[row, random.permutation(COLUMNS)[: int(COLUMNS / (row % 20 + 1)) * (row % 3)]] = random.integers(1, 9)
+    return dense
+
+
+def one_row() -> Array:
+    dense = np.zeros((ROWS, COLUMNS))
+    dense[17] = np.arange(1, COLUMNS + 1)
+    return dense
+
+
+MATRICES = {
+    "power law": power_law(),
+    "one huge row": one_row(),
+    "empty": np.zeros((ROWS, COLUMNS)),
+    "tiny": np.array([[0.0, 2.0], [3.0, 0.0]]),
+    "no rows": np.zeros((0, 3)),
+}
+
+
+def numpy_of(result: Any) -> Array:
+    return result.to_numpy() if isinstance(result, ms.SparseTensor) else np.asarray(result)
+
+
+def check(text: str, wanted: Array, out: str | None = None, **operands: Any) -> None:
+    kernel = ms.compile(text, out=out, **operands)
+    for threads in THREADS:
+        ms.set_num_threads(threads)
+        found = kernel(**operands)
+        np.testing.assert_array_equal(numpy_of(found), wanted, f"{text} on {threads} threads")
+        if isinstance(found, ms.SparseTensor):
+            found.validate()
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("name", MATRICES)
+def test_matrices(storage: str, name: str) -> None:
+    dense = MATRICES[name]
+    rows, columns = dense.shape
+    A, x, z = ms.tensor(dense, storage), np.arange(1.0, columns + 1), np.arange(1.0, rows + 1)
+    B = np.arange(1.0, columns * 3 + 1).reshape(columns, 3)
+    check("y(i) = A(i,j) * x(j)", dense @ x, A=A, x=x)
+    check("y(j) = A(i,j) * z(i)", dense.T @ z, A=A, z=z)
+    check("y(i) = z(i) - A(i,j) * x(j)", z - dense @ x, A=A, x=x, z=z)
+    check("C(i,k) = A(i,j) * B(j,k)", dense @ B, A=A, B=B)
+    check("C(k,i) = A(i,j) * B(j,k)", (dense @ B).T, A=A, B=B)
+    check("s = A(i,j) * A(i,j)", np.sum(dense * dense), A=A)
+
+
+def test_arrays_under_sums_of_variables() -> None:
+    x, w = np.arange(50.0), np.array([1.0, 2.0, 3.0])
+    wanted = np.array([sum(x[2 * i + k] * w[k] for k in range(3)) for i in range(20)])
+    check("y(i) = x(2*i + k) * w(k) + 0 * n(i)", wanted, x=x, w=w, n=np.zeros(20))
+
+
+@pytest.mark.parametrize("storage", ["CSF", "COO", "(i, j, k) -> (k : compressed, i : dense, j : compressed)"])
+def test_tensors(storage: str) -> None:
+    random = np.random.default_rng(1)
+    dense = np.where(random.random((9, 11, 7)) < 0.2, random.integers(1, 9, (9, 11, 7)), 0).astype(float)
+    T, B, C, v = (
+        ms.tensor(dense, storage),
+        np.arange(22.0).reshape(11, 2),
+        np.arange(14.0).reshape(7, 2),
+        np.arange(7.0),
+    )
+    check("D(i,r) = T(i,j,k) * B(j,r) * C(k,r)", np.einsum("ijk,jr,kr->ir", dense, B, C), T=T, B=B, C=C)
+    check("D(i,j) = T(i,j,k) * v(k)", dense @ v, out="dense", T=T, v=v)
+    check("s = T(i,j,k)", np.sum(dense), T=T)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "text"),
+    [
+        ("f4", "y(j) = A(i,j)"),
+        ("i1", "y(j) = A(i,j)"),
+        ("i8", "y(j) = max(i : A(i,j))"),
+        ("c8", "y(j) = A(i,j)"),
+        ("c16", "s = A(i,j)"),
+        ("f8", "s = max(i, j : A(i,j))"),
+        ("i4", "s = min(i, j : A(i,j))"),
+        ("f2", "y(j) = A(i,j)"),
+    ],
+)
+def test_combined_results(dtype: str, text: str) -> None:
+    dense = MATRICES["power law"].astype(dtype)
+    read = ms.tensor(dense, "CSR")
+    wanted = ms.evaluate(text, A=read, threads=1)
+    for threads in THREADS:
+        np.testing.assert_array_equal(ms.evaluate(text, A=read, threads=threads), wanted)
+    assert np.array_equal(wanted, dense.sum(0) if text == "y(j) = A(i,j)" else wanted)
+
+
+def test_unordered_coordinates() -> None:
+    dense = MATRICES["power law"]
+    rows, columns = np.nonzero(dense)
+    order = np.random.default_rng(2).permutation(len(rows))
+    coordinates = np.stack([rows[order], columns[order]])
+    x = np.arange(1.0, COLUMNS + 1)
+    encoding = "(i, j) -> (i : compressed(nonunique, nonordered), j : singleton(nonordered))"
+    positions = np.array([0, len(order)])
+    A = ms.SparseTensor.from_levels(
+        ms.encoding(encoding),
+        dense.shape,
+        positions=[positions, None],
+        coordinates=[*coordinates],
+        values=dense[rows, columns][order],
+    )
+    assert (
+        "in one piece: the coordinates of A are in no order" in ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x).explain()
+    )
+    check("y(i) = A(i,j) * x(j)", dense @ x, A=A, x=x)
+
+
+def test_results_are_the_same_bit_for_bit_where_asked() -> None:
+    random = np.random.default_rng(3)
+    A, x = ms.tensor(random.standard_normal((200, 50)), "CSR"), random.standard_normal(200)
+    for text in ("y(j) = A(i,j) * x(i)", "s = A(i,j) * x(i)"):
+        results = [ms.evaluate(text, A=A, x=x, threads=t, deterministic=True) for t in THREADS]
+        assert len({result.tobytes() for result in results}) == 1
+        np.testing.assert_allclose(ms.evaluate(text, A=A, x=x, threads=8), results[0], rtol=1e-12, atol=1e-12)
+
+
+def test_limits() -> None:
+    ms.set_num_threads(3)
+    assert ms.get_num_threads() == 3
+    with _native.Limits(2):
+        assert ms.get_num_threads() == 2
+        with _native.Limits(0, True):
+            assert ms.get_num_threads() == 2
+    assert ms.get_num_threads() == 3
+    A, x = np.eye(3), np.ones(3)
+    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=ms.tensor(A), x=x, threads=2)
+    assert "up to 2 threads" in kernel.explain()
+    assert kernel(ms.tensor(A), x).tolist() == kernel(ms.tensor(A), x).tolist() == [1, 1, 1]
+    with pytest.raises(ms.ScheduleError, match="expected at least 1 thread, but got 0"):
+        ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x, threads=0)
+    with pytest.raises(ms.ScheduleError, match=r"expected at least 1 thread, but got 1\.5"):
+        ms.set_num_threads(1.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("variables", "wanted"),
+    [({"MLIR_SPARSE_NUM_THREADS": "5"}, "5"), ({"OMP_NUM_THREADS": "1"}, "1")],
+)
+def test_environment(variables: dict[str, str], wanted: str) -> None:
+    program = "import mlir_sparse as ms; print(ms.get_num_threads())"
+    kept = {k: v for k, v in os.environ.items() if k not in ("MLIR_SPARSE_NUM_THREADS", "OMP_NUM_THREADS")}
+    run = subprocess.run([sys.executable, "-c", program], env={**kept, **variables}, capture_output=True, text=True)
+    assert run.stdout.strip() == wanted, run.stderr
+
+
+def test_callers_at_the_same_time() -> None:
+    dense, x = MATRICES["power law"], np.arange(1.0, COLUMNS + 1)
+    A, wanted = ms.tensor(dense, "CSR"), MATRICES["power law"] @ x
+    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x, threads=3)
+    kernel(A, x)
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(200):
+                np.testing.assert_array_equal(kernel(A, x), wanted)
+        except BaseException as error:
+            errors.append(error)
+
+    callers = [threading.Thread(target=work) for _ in range(6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not errors
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_children_of_a_fork_have_threads_of_their_own() -> None:
+    dense, x = MATRICES["power law"], np.arange(1.0, COLUMNS + 1)
+    A = ms.tensor(dense, "CSR")
+    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x, threads=3)
+    kernel(A, x)
+    assert _native.pool_size() >= 2
+    child = os.fork()
+    if child == 0:
+        before = _native.pool_size()
+        right = np.array_equal(kernel(A, x), dense @ x)
+        os._exit(0 if before == 0 and right and _native.pool_size() == 2 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert np.array_equal(kernel(A, x), dense @ x)
+
+
+def test_interrupts_arrive_and_leave_the_process_sound() -> None:
+    n = 1200
+    A, B = ms.tensor(np.ones((n, n)), "CSR"), np.ones((n, 400))
+    kernel = ms.compile("C(i,k) = A(i,j) * B(j,k)", A=A, B=B)
+    small = kernel(A, np.ones((n, 1)))
+    timer = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT))
+
+    def go_on() -> None:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            kernel(A, B)
+
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        go_on()
+    timer.join()
+    np.testing.assert_array_equal(kernel(A, np.ones((n, 1))), small)

@@ -1,0 +1,310 @@
+#include "partition.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace mlir_sparse {
+namespace {
+
+std::int64_t read_unsigned(const void *data, std::int64_t item, std::int64_t place) {
+  switch (item) {
+    case 1:
+      return static_cast<const std::uint8_t *>(data)[place];
+    case 2:
+      return static_cast<const std::uint16_t *>(data)[place];
+    case 4:
+      return static_cast<std::int64_t>(static_cast<const std::uint32_t *>(data)[place]);
+    default:
+      return static_cast<const std::int64_t *>(data)[place];
+  }
+}
+
+void write_unsigned(void *data, std::int64_t item, std::int64_t place, std::int64_t value) {
+  switch (item) {
+    case 1:
+      static_cast<std::uint8_t *>(data)[place] = static_cast<std::uint8_t>(value);
+      break;
+    case 2:
+      static_cast<std::uint16_t *>(data)[place] = static_cast<std::uint16_t>(value);
+      break;
+    case 4:
+      static_cast<std::uint32_t *>(data)[place] = static_cast<std::uint32_t>(value);
+      break;
+    default:
+      static_cast<std::int64_t *>(data)[place] = value;
+  }
+}
+
+// Follows positions downwards: how many lie before one of `total` positions of the first level.
+std::int64_t before(const StoredPart &part, const Storage &storage, std::int64_t position, std::int64_t total,
+                    int steps) {
+  for (int s = 0; s < steps; ++s) {
+    const Step &step = part.steps[static_cast<std::size_t>(s)];
+    const int buffer = static_cast<int>(step.value);
+    switch (step.kind) {
+      case Step::kLevel:
+      case Step::kTimes: {
+        const std::int64_t times =
+            step.kind == Step::kTimes ? step.value : (*storage.specifier)[static_cast<std::size_t>(step.value)];
+        position *= times;
+        total *= times;
+        break;
+      }
+      case Step::kPositions:
+        position = storage.at(buffer, position);
+        total = storage.at(buffer, total);
+        break;
+      case Step::kSegments: {
+        const std::int64_t end = total > 0 ? storage.at(buffer, 2 * total - 1) : 0;
+        position = position < total ? storage.at(buffer, 2 * position) : end;
+        total = end;
+        break;
+      }
+    }
+  }
+  return position;
+}
+
+std::int64_t entries_before(const StoredPart &part, const Storage &storage, std::int64_t position,
+                            std::int64_t total) {
+  return before(part, storage, position, total, static_cast<int>(part.steps.size()));
+}
+
+std::int64_t rows_of(const StoredPart &part, std::int64_t coordinate) {
+  return (coordinate + part.block - 1) / part.block;
+}
+
+// A cut by counted coordinates: what lies before one is found in the positions below.
+std::int64_t weight_before(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent,
+                           std::int64_t coordinate) {
+  std::int64_t weight = coordinate;  // a row costs about as much as an entry, its result included
+  for (const StoredPart &part : partition.stored) {
+    const Storage &storage = arguments[static_cast<std::size_t>(part.parameter)].storage;
+    weight += entries_before(part, storage, rows_of(part, coordinate), rows_of(part, extent));
+  }
+  return weight;
+}
+
+Cuts cut_counted(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent,
+                 std::size_t pieces) {
+  Cuts cuts;
+  cuts.positions.resize(partition.stored.size());
+  cuts.coordinates.push_back(0);
+  const std::int64_t total = weight_before(partition, arguments, extent, extent);
+  const std::int64_t units = (extent + partition.unit - 1) / partition.unit;
+  std::int64_t low = 0;
+  for (std::size_t piece = 1; piece < pieces; ++piece) {
+    const auto target = static_cast<std::int64_t>(static_cast<__int128>(total) * static_cast<std::int64_t>(piece) /
+                                                  static_cast<std::int64_t>(pieces));
+    std::int64_t high = units;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      const std::int64_t coordinate = std::min(middle * partition.unit, extent);
+      if (weight_before(partition, arguments, extent, coordinate) < target)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    const std::int64_t coordinate = std::min(low * partition.unit, extent);
+    if (coordinate > cuts.coordinates.back() && coordinate < extent) cuts.coordinates.push_back(coordinate);
+  }
+  if (extent > 0) cuts.coordinates.push_back(extent);
+  return cuts;
+}
+
+// A level with stored coordinates: from where to where, and what they are.
+struct Listed {
+  const StoredPart &part;
+  const Storage &storage;
+  std::int64_t begin, end;
+
+  Listed(const StoredPart &stored, const Storage &held)
+      : part(stored), storage(held), begin(held.at(0, 0)), end(held.at(0, 1)) {}
+
+  std::int64_t coordinate(std::int64_t position) const { return storage.at(1, position * part.stride); }
+
+  // The first position with a coordinate that is not less, of ascending ones.
+  std::int64_t find(std::int64_t wanted) const {
+    std::int64_t low = begin, high = end;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (coordinate(middle) < wanted)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+
+  std::int64_t weight(std::int64_t position) const {
+    return position + entries_before(part, storage, position, end);
+  }
+
+  // The first position with so much before it.
+  std::int64_t place_of(std::int64_t target) const {
+    std::int64_t low = begin, high = end;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (weight(middle) < target)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+};
+
+Cuts cut_listed(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent,
+                std::size_t pieces) {
+  Cuts cuts;
+  cuts.positions.resize(partition.stored.size());
+  std::vector<Listed> levels;
+  std::size_t longest = 0;
+  for (const StoredPart &part : partition.stored) {
+    levels.emplace_back(part, arguments[static_cast<std::size_t>(part.parameter)].storage);
+    if (levels.back().end - levels.back().begin > levels[longest].end - levels[longest].begin)
+      longest = levels.size() - 1;
+  }
+  const Listed &guide = levels[longest];
+  if (guide.begin >= guide.end) return Cuts{};
+  const bool sorted = guide.part.sorted;
+  cuts.coordinates.push_back(0);
+  for (std::size_t n = 0; n < levels.size(); ++n) cuts.positions[n].push_back(levels[n].begin);
+  const std::int64_t first = guide.weight(guide.begin), total = guide.weight(guide.end) - first;
+  for (std::size_t piece = 1; piece < pieces; ++piece) {
+    const auto share = static_cast<std::int64_t>(static_cast<__int128>(total) * static_cast<std::int64_t>(piece) /
+                                                 static_cast<std::int64_t>(pieces));
+    const std::int64_t place = guide.place_of(first + share);
+    if (place <= guide.begin || place >= guide.end) continue;
+    if (!sorted) {  // one operand alone, each of whose coordinates stands once
+      if (place <= cuts.positions[longest].back()) continue;
+      cuts.coordinates.push_back(0);
+      cuts.positions[longest].push_back(place);
+      continue;
+    }
+    const std::int64_t coordinate = guide.coordinate(place);
+    if (coordinate <= cuts.coordinates.back()) continue;
+    cuts.coordinates.push_back(coordinate);
+    for (std::size_t n = 0; n < levels.size(); ++n) cuts.positions[n].push_back(levels[n].find(coordinate));
+  }
+  cuts.coordinates.push_back(extent);
+  for (std::size_t n = 0; n < levels.size(); ++n) cuts.positions[n].push_back(levels[n].end);
+  return cuts;
+}
+
+}  // namespace
+
+std::int64_t Storage::at(int buffer, std::int64_t place) const {
+  const auto n = static_cast<std::size_t>(buffer);
+  return read_unsigned((*buffers)[n].aligned, (*items)[n], place);
+}
+
+std::int64_t Array::size() const {
+  std::int64_t product = 1;
+  for (const std::int64_t extent : shape) product *= extent;
+  return product;
+}
+
+Cuts cut(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent,
+         std::size_t pieces) {
+  const auto choice = partition.listed ? cut_listed : cut_counted;
+  return choice(partition, arguments, extent, pieces);
+}
+
+void Packed::add_returned(std::size_t rank) {
+  returns_ = true;
+  words_.emplace_back(3 + 2 * rank);
+}
+
+void Packed::add(const Storage &storage) {
+  order_.emplace_back(kStorage, descriptors_.size());
+  descriptors_.push_back(*storage.buffers);
+  specifiers_.push_back(*storage.specifier);
+}
+
+void Packed::add(const Array &array) {
+  std::vector<std::int64_t> words;
+  words.reserve(3 + 2 * array.shape.size());
+  const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(array.data));
+  words.insert(words.end(), {address, address, 0});
+  words.insert(words.end(), array.shape.begin(), array.shape.end());
+  words.insert(words.end(), array.strides.begin(), array.strides.end());
+  order_.emplace_back(kWords, words_.size());
+  words_.push_back(std::move(words));
+}
+
+void Packed::add_buffer(void *data, std::int64_t size) {
+  add(Array{static_cast<char *>(data), 1, {size}, {1}});
+}
+
+void **Packed::arguments() {
+  std::size_t count = 2;
+  for (const std::vector<Descriptor1> &buffers : descriptors_) count += buffers.size();
+  pointers_.reserve(count + words_.size());  // addresses of its items are taken
+  packed_.clear();
+  const auto add_pointer = [&](void *descriptor) {
+    pointers_.push_back(descriptor);
+    packed_.push_back(&pointers_.back());
+  };
+  if (returns_) add_pointer(words_.front().data());
+  for (const auto &[kind, n] : order_) {
+    if (kind == kWords) {
+      add_pointer(words_[n].data());
+      continue;
+    }
+    for (Descriptor1 &descriptor : descriptors_[n]) add_pointer(&descriptor);
+    packed_.push_back(specifiers_[n].data());
+  }
+  return packed_.data();
+}
+
+Piece::Piece(const Partition &partition, const std::vector<Argument> &arguments, const Cuts &cuts, std::size_t number)
+    : partition_(partition),
+      arguments_(arguments),
+      cuts_(cuts),
+      number_(number),
+      begin_(cuts.coordinates[number]),
+      end_(cuts.coordinates[number + 1]),
+      roots_(2 * partition.stored.size()) {}
+
+Array Piece::array(std::size_t parameter) const {
+  Array array = arguments_[parameter].array;
+  if (partition_.listed) return array;
+  for (const Axis &axis : partition_.axes) {
+    if (static_cast<std::size_t>(axis.parameter) != parameter) continue;
+    const auto dim = static_cast<std::size_t>(axis.dim);
+    array.data += begin_ * axis.coefficient * array.strides[dim] * array.item;
+    if (axis.plain) array.shape[dim] = end_ - begin_;
+  }
+  return array;
+}
+
+void Piece::add_storage(Packed &packed, std::size_t parameter, std::size_t number) {
+  const Storage &storage = arguments_[parameter].storage;
+  packed.add(storage);
+  for (std::size_t n = 0; n < partition_.stored.size(); ++n) {
+    const StoredPart &part = partition_.stored[n];
+    if (static_cast<std::size_t>(part.parameter) != parameter) continue;
+    std::vector<Descriptor1> &buffers = packed.buffers(number);
+    const auto replace = [&](std::size_t buffer, void *data) {
+      buffers[buffer].allocated = buffers[buffer].aligned = data;
+    };
+    if (part.listed) {
+      void *root = &roots_[2 * n];
+      write_unsigned(root, (*storage.items)[0], 0, cuts_.positions[n][number_]);
+      write_unsigned(root, (*storage.items)[0], 1, cuts_.positions[n][number_ + 1]);
+      replace(0, root);
+      continue;
+    }
+    const std::int64_t first = begin_ / part.block, last = rows_of(part, end_);
+    for (const Shift &shift : part.shifts) {
+      const auto buffer = static_cast<std::size_t>(shift.buffer);
+      const std::int64_t places = before(part, storage, first, last, shift.steps) * shift.times;
+      replace(buffer, static_cast<char *>(buffers[buffer].aligned) + places * (*storage.items)[buffer]);
+    }
+    packed.specifier(number)[0] = last - first;
+  }
+}
+
+}  // namespace mlir_sparse

@@ -1,0 +1,161 @@
+// Which parts of a call's operands and result its pieces take, and where the cuts are. Nothing here knows of Python.
+//
+// A piece is a call of the same function on parts of the arguments. Along an index variable, a dense array is cut by
+// its address and its extent; storage with a dense level on top by where the rows begin in the buffers below; storage
+// with a compressed one by the two positions that say where the level begins and ends. So no code is compiled for
+// pieces, and what a piece computes is what the function computes of such operands.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mlir_sparse {
+
+// {allocated, aligned, offset, size, stride} of a memref of rank 1.
+struct Descriptor1 {
+  void *allocated;
+  void *aligned;
+  std::int64_t offset;
+  std::int64_t size;
+  std::int64_t stride;
+};
+
+// The storage of an operand: level sizes first in the specifier, and the bytes of an item of each buffer.
+struct Storage {
+  const std::vector<Descriptor1> *buffers;
+  const std::vector<std::int64_t> *specifier;
+  const std::vector<std::int64_t> *items;
+
+  std::int64_t at(int buffer, std::int64_t place) const;
+};
+
+// A dense array in C order; strides count elements.
+struct Array {
+  char *data;
+  std::int64_t item;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+
+  std::int64_t size() const;
+};
+
+// One argument of a call: an operand in level storage or, where `storage.buffers` is null, an array.
+struct Argument {
+  Storage storage{nullptr, nullptr, nullptr};
+  Array array;
+};
+
+// How the number of positions of a level follows from that of the level above.
+struct Step {
+  enum Kind { kLevel, kTimes, kPositions, kSegments };  // size of a level, a constant, positions, begins and ends
+  Kind kind;
+  std::int64_t value;  // the level, the constant, the buffer
+};
+
+// A buffer that begins further on in a piece: by the number of positions after so many steps, times a constant.
+struct Shift {
+  int buffer;
+  int steps;
+  std::int64_t times;
+};
+
+// An operand in level storage that is cut, at its first level.
+struct StoredPart {
+  int parameter;
+  bool listed;         // compressed, its positions the first buffer, its coordinates the second
+  std::int64_t block;  // elements of the variable to a coordinate of the level
+  std::vector<Step> steps;
+  std::vector<Shift> shifts;
+  std::int64_t stride;  // from one coordinate of a listed level to the next
+  bool sorted;          // whether those ascend
+};
+
+// An axis of an array along which it is cut.
+struct Axis {
+  int parameter;
+  int dim;
+  std::int64_t coefficient;  // of the variable in the subscript
+  bool plain;                // whether the variable is all of the subscript: the extent is then the piece's
+};
+
+struct Partition {
+  enum Outcome { kApart, kAdded, kJoined };
+  int variable;
+  std::int64_t unit;          // cuts are at multiples of it
+  bool listed;                // by stored coordinates; else by counted ones
+  Outcome outcome;            // each piece has a part of the result to itself, or all of it, or makes a part
+  std::vector<int> factors;   // the variables that each entry met is met for
+  std::vector<StoredPart> stored;
+  std::vector<Axis> axes;
+  bool fills = false;         // whether the function fills its result first
+  std::string identity;       // what with: the bytes of an element
+  std::string combine;        // how results of all pieces become one
+};
+
+// Where pieces begin and end: along the variable, and in each listed operand.
+struct Cuts {
+  std::vector<std::int64_t> coordinates;
+  std::vector<std::vector<std::int64_t>> positions;  // for each of `stored`, empty where it is not listed
+
+  std::size_t pieces() const { return coordinates.empty() ? 0 : coordinates.size() - 1; }
+};
+
+// Returns cuts into at most so many pieces with about as many stored entries each.
+Cuts cut(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent, std::size_t pieces);
+
+// The arguments of one piece, in the form that compiled code takes them.
+class Packed {
+ public:
+  Packed() = default;
+  Packed(const Packed &) = delete;
+  Packed &operator=(const Packed &) = delete;
+
+  // Adds arguments; `result` comes first where the function returns a memref.
+  void add_returned(std::size_t rank);
+  void add(const Storage &storage);
+  void add(const Array &array);
+  void add_buffer(void *data, std::int64_t size);
+
+  // The level sizes and descriptors of the storage added n-th, to be changed before the call.
+  std::vector<std::int64_t> &specifier(std::size_t n) { return specifiers_[n]; }
+  std::vector<Descriptor1> &buffers(std::size_t n) { return descriptors_[n]; }
+
+  // Returns the arguments; nothing may be added after it.
+  void **arguments();
+
+ private:
+  enum Kind { kStorage, kWords };
+  std::vector<std::pair<Kind, std::size_t>> order_;
+  std::vector<std::vector<std::int64_t>> words_;
+  std::vector<std::vector<std::int64_t>> specifiers_;
+  std::vector<std::vector<Descriptor1>> descriptors_;
+  std::vector<void *> pointers_;
+  std::vector<void *> packed_;
+  bool returns_ = false;
+};
+
+// The parts that a piece takes of arguments: `arguments` packed, with room for what the cut itself stores.
+class Piece {
+ public:
+  Piece(const Partition &partition, const std::vector<Argument> &arguments, const Cuts &cuts, std::size_t number);
+
+  std::int64_t begin() const { return begin_; }
+  std::int64_t end() const { return end_; }
+  // The array of a parameter, cut.
+  Array array(std::size_t parameter) const;
+  // Adds the storage of a parameter, cut, to a call.
+  void add_storage(Packed &packed, std::size_t parameter, std::size_t number);
+
+ private:
+  const Partition &partition_;
+  const std::vector<Argument> &arguments_;
+  const Cuts &cuts_;
+  std::size_t number_;
+  std::int64_t begin_, end_;
+  std::vector<std::int64_t> roots_;  // begin and end of each listed level, in items of its positions' width
+};
+
+}  // namespace mlir_sparse

@@ -1,0 +1,118 @@
+#include "pieces.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "combine.hpp"
+#include "threads.hpp"
+
+namespace mlir_sparse {
+namespace {
+
+// Pieces take unequal times: threads that are done early find others to take.
+constexpr std::size_t kPiecesPerThread = 4;
+// Where results of pieces are combined, their number decides about rounding, and must not follow from the threads.
+constexpr std::size_t kFixedPieces = 8;
+// A result of its own costs a piece a pass to fill it and one to combine it: worth that much work for each element.
+constexpr std::int64_t kWorkPerElement = 4;
+// Elements that a thread fills or combines at a time.
+constexpr std::size_t kStretch = std::size_t{1} << 16;
+
+void over_elements(std::size_t count, const std::function<void(std::size_t, std::size_t)> &work) {
+  const std::size_t stretches = (count + kStretch - 1) / kStretch;
+  run_pieces(stretches, thread_limit(), [&](std::size_t stretch) {
+    work(stretch * kStretch, std::min(count, (stretch + 1) * kStretch));
+  });
+}
+
+// The call of one piece into a result of its own or a part of the whole one.
+void call_piece(Function function, const Partition &partition, const std::vector<Argument> &arguments,
+                const Cuts &cuts, std::size_t number, const Array *own) {
+  Piece piece(partition, arguments, cuts, number);
+  Packed packed;
+  const std::size_t last = arguments.size() - 1;
+  packed.add_returned(arguments[last].array.shape.size());
+  std::size_t stored = 0;
+  for (std::size_t p = 0; p < last; ++p) {
+    if (arguments[p].storage.buffers)
+      piece.add_storage(packed, p, stored++);
+    else
+      packed.add(piece.array(p));
+  }
+  Array result = own ? *own : piece.array(last);
+  if (partition.listed && partition.outcome == Partition::kApart) {
+    // It is filled already. Without extent the function fills nothing; where it writes, coordinates say.
+    for (const Axis &axis : partition.axes)
+      if (static_cast<std::size_t>(axis.parameter) == last) result.shape[static_cast<std::size_t>(axis.dim)] = 0;
+  }
+  packed.add(result);
+  function(packed.arguments());
+}
+
+void call_apart(Function function, const Partition &partition, const std::vector<Argument> &arguments,
+                const Cuts &cuts, const std::function<void()> &goes_on) {
+  const Array &result = arguments.back().array;
+  if (partition.listed && partition.fills)
+    over_elements(static_cast<std::size_t>(result.size()), [&](std::size_t begin, std::size_t end) {
+      fill_with(result.data, partition.identity, begin, end);
+    });
+  run_pieces(
+      cuts.pieces(), thread_limit(),
+      [&](std::size_t piece) { call_piece(function, partition, arguments, cuts, piece, nullptr); }, goes_on);
+}
+
+// The first piece works on the result itself; those of the others are combined with it in their order.
+void call_added(Function function, const Partition &partition, const std::vector<Argument> &arguments,
+                const Cuts &cuts, const std::function<void()> &goes_on) {
+  const Array &result = arguments.back().array;
+  const auto elements = static_cast<std::size_t>(result.size());
+  const auto bytes = std::max<std::size_t>(1, elements * static_cast<std::size_t>(result.item));
+  std::vector<std::unique_ptr<char, void (*)(void *)>> owned;
+  for (std::size_t piece = 1; piece < cuts.pieces(); ++piece) {
+    owned.emplace_back(static_cast<char *>(std::malloc(bytes)), std::free);
+    if (!owned.back()) throw std::bad_alloc();
+  }
+  run_pieces(
+      cuts.pieces(), thread_limit(),
+      [&](std::size_t piece) {
+        Array own = result;
+        if (piece > 0) own.data = owned[piece - 1].get();
+        if (piece > 0 && !partition.fills) fill_with(own.data, partition.identity, 0, elements);
+        call_piece(function, partition, arguments, cuts, piece, &own);
+      },
+      goes_on);
+  const Combine combine = combine_of(partition.combine);
+  over_elements(elements, [&](std::size_t begin, std::size_t end) {
+    for (const auto &own : owned) combine(result.data, own.get(), begin, end);
+  });
+}
+
+}  // namespace
+
+std::size_t pieces_of(const Partition &partition, std::int64_t work, std::int64_t elements) {
+  const std::size_t worth = static_cast<std::size_t>(work) / piece_work();
+  const bool fixed = partition.outcome == Partition::kAdded && limits().deterministic;
+  if (worth < 2) return 1;
+  const std::size_t threads = thread_limit();
+  if (partition.outcome != Partition::kAdded) return threads < 2 ? 1 : std::min(worth, kPiecesPerThread * threads);
+  const std::size_t most = std::min(worth, fixed ? kFixedPieces : threads);
+  if (piece_work() == 1) return most;  // whatever can be cut
+  const std::int64_t paying = 1 + work / (kWorkPerElement * std::max<std::int64_t>(elements, 1));
+  return std::min(most, static_cast<std::size_t>(paying));
+}
+
+void call_in_pieces(Function function, const Partition &partition, const std::vector<Argument> &arguments,
+                    std::int64_t extent, std::size_t pieces, const std::function<void()> &goes_on) {
+  const Cuts cuts = cut(partition, arguments, extent, pieces);
+  if (cuts.pieces() == 0) {  // nothing is stored: only the result is to be filled
+    if (partition.fills) fill_with(arguments.back().array.data, partition.identity, 0,
+                                   static_cast<std::size_t>(arguments.back().array.size()));
+    return;
+  }
+  const auto call = partition.outcome == Partition::kAdded ? call_added : call_apart;
+  call(function, partition, arguments, cuts, goes_on);
+}
+
+}  // namespace mlir_sparse

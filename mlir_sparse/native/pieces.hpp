@@ -1,0 +1,24 @@
+// Calls of compiled functions in pieces.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "partition.hpp"
+
+namespace mlir_sparse {
+
+// MLIR's C interface in packed form: a pointer to each argument's value.
+using Function = void (*)(void **);
+
+// In how many pieces so much work is worth cutting, whose dense result has so many elements; 1 leaves it whole.
+std::size_t pieces_of(const Partition &partition, std::int64_t work, std::int64_t elements);
+
+// Calls a function with a dense result, the last argument, in at most so many pieces at the same time.
+void call_in_pieces(Function function, const Partition &partition, const std::vector<Argument> &arguments,
+                    std::int64_t extent, std::size_t pieces, const std::function<void()> &goes_on);
+
+}  // namespace mlir_sparse

@@ -1,0 +1,252 @@
+"""Which loop nests may run in pieces at the same time, by what they are cut, and why others may not.
+
+A piece computes what the loop nest computes of a part of the operands: of all that have the
+outermost index variable, the part along a range of it. Where that variable counts (dense arrays, levels
+that are dense) those are slices; where it is listed (compressed levels) the operands' entries with
+coordinates in the range, and it must be iterated by lists alone: then no loop goes where a piece has
+no entries. What the pieces compute makes up the whole: each has the rows of the result in its range to itself,
+or, where the result has no such variable, their results are combined by the operator of the reduction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding.level_functions import Children
+from mlir_sparse.notation import Access, AffineSubscript, IndexVar, ReduceOp
+from mlir_sparse.plan.coiteration import products, walks
+from mlir_sparse.plan.program import Generic, Meeting
+from mlir_sparse.plan.storage import is_sparse, level_variables
+from mlir_sparse.plan.terms import accesses_of
+from mlir_sparse.plan.wording import listed
+
+__all__ = ["Outcome", "Partition", "StoredPart", "partition"]
+
+Types = Mapping[str, TensorType]
+
+# What results of pieces can be combined by, and the element types; complex numbers have no order.
+_COMBINED = (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN)
+_ELEMENTS = ("f32", "f64", "i8", "i16", "i32", "i64")
+_ONLY_SUMMED = ("c64", "c128")
+
+
+class Outcome(Enum):
+    """What the result of a piece is of the whole."""
+
+    APART = "apart"
+    """A part that no other piece writes to."""
+    ADDED = "added"
+    """As large as the whole; all are combined."""
+    JOINED = "joined"
+    """Entries that follow those of the piece before."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPart:
+    """An operand in level storage that is cut at its first level.
+
+    Args:
+        access: the operand.
+        listed: whether that level stores its coordinates.
+        block: elements of the variable to a coordinate of the level.
+        steps: (kind, number) from the positions of the first level to the entries: `level` for the size of a level,
+            `times` for a constant, `positions` and `segments` for a buffer of one number or two for each parent.
+        shifts: (buffer, steps, factor): by how much buffers begin further on, in positions after so many steps.
+        stride: from one stored coordinate of the first level to the next.
+        sorted: whether those ascend.
+    """
+
+    access: Access
+    listed: bool
+    block: int
+    steps: tuple[tuple[str, int], ...]
+    shifts: tuple[tuple[int, int, int], ...]
+    stride: int
+    sorted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """How a loop nest is cut.
+
+    Args:
+        variable: the index variable along which it is.
+        listed: whether at coordinates that operands store, rather than at any.
+        outcome: what the result of a piece is.
+        stored: the operands in level storage that are cut; all arrays are that have the variable.
+        factors: the index variables that each entry is met once for.
+    """
+
+    variable: IndexVar
+    listed: bool
+    outcome: Outcome
+    stored: tuple[StoredPart, ...]
+    factors: tuple[IndexVar, ...]
+
+    @property
+    def unit(self) -> int:
+        """Returns of what the cuts are multiples."""
+        return math.lcm(*(part.block for part in self.stored))
+
+    def __str__(self) -> str:
+        names = listed(dict.fromkeys(part.access.tensor for part in self.stored)) if self.stored else ""
+        by = f"by the {'coordinates' if self.listed else 'rows'} of {names}, " if names else ""
+        match self.outcome:
+            case Outcome.APART:
+                result = "each with a part of the result to itself"
+            case Outcome.ADDED:
+                result = "each with a result of its own, combined in their order"
+            case Outcome.JOINED:
+                result = "their entries joined in their order"
+        return f"along {self.variable}, {by}{result}"
+
+
+def partition(step: Generic, types: Types) -> Partition | str:
+    """Returns how a loop nest is cut in pieces, or why it is not.
+
+    Args:
+        step: the loop nest.
+        types: the types of the values.
+    """
+    if not step.loops:
+        return "there are no loops"
+    variable = step.loops[0]
+    stored = _stored(step, variable, types)
+    if isinstance(stored, str):
+        return stored
+    by_lists = any(part.listed for part in stored)
+    if by_lists:
+        refused = _refused_lists(step, variable, stored, types)
+        if refused:
+            return refused
+        # Entries of operands with rows meet those of a list, or nothing.
+        stored = tuple(part for part in stored if part.listed)
+    outcome = _outcome(step, variable, by_lists, types)
+    if isinstance(outcome, str):
+        return outcome
+    met = {index for a in accesses_of(step.payload) if is_sparse(types[a.tensor]) for index in a.indices}
+    factors = tuple(other for other in step.loops if other != variable and other not in met)
+    return Partition(variable, by_lists, outcome, stored, factors)
+
+
+def _stored(step: Generic, variable: IndexVar, types: Types) -> tuple[StoredPart, ...] | str:
+    found = []
+    for access in dict.fromkeys((*accesses_of(step.payload), *step.extents)):
+        encoding = types[access.tensor].encoding
+        if encoding is None or variable not in access.indices:
+            continue
+        part = _part(access, encoding, variable)
+        if isinstance(part, str):
+            return part
+        found.append(part)
+    return tuple(found)
+
+
+def _part(access: Access, encoding: Encoding, variable: IndexVar) -> StoredPart | str:
+    """Returns how an operand is cut, or why it cannot be."""
+    dims = [dim for dim, subscript in enumerate(access.subscripts) if _has(subscript, variable)]
+    levels = encoding.levels
+    naming = [level for level, spec in enumerate(levels) if dims[0] in spec.expr.dims()]
+    alone = len(dims) == 1 and access.subscripts[dims[0]] == variable
+    if not alone or naming[0] != 0 or tuple(levels[0].expr.dims()) != (dims[0],):
+        return f"the first level of {access.tensor} is not one of {variable}"
+    block = encoding.block_of(dims[0])
+    if (len(naming) > 1) != (block > 1):
+        return f"{access.tensor} has several levels of {variable}"
+    kind = levels[0].type
+    by_list = kind.has_positions and kind.has_coordinates
+    if by_list and block > 1:
+        return f"{access.tensor} lists blocks"
+    if not by_list and (not kind.functions.is_counted or kind.interval is not None):
+        return f"the first level of {access.tensor} is {kind}"
+    return _walked(access, encoding, block, by_list)
+
+
+def _walked(access: Access, encoding: Encoding, block: int, by_list: bool) -> StoredPart | str:
+    steps: list[tuple[str, int]] = []
+    shifts: list[tuple[int, int, int]] = []
+    buffer, begins, aos = 0, by_list, encoding.aos_levels
+    for level, kind in enumerate(encoding.level_types):
+        positions, coordinates = kind.has_positions, kind.has_coordinates and level not in aos[1:]
+        if level and positions:
+            factor = 2 if kind.functions.has_room else 1
+            if not begins:
+                shifts.append((buffer, len(steps), factor))
+            begins = True  # what lies below is found by positions
+            steps.append(("segments" if factor == 2 else "positions", buffer))
+        elif level:
+            match kind.functions.children:
+                case Children.PRODUCT if kind.interval is None:
+                    steps.append(("level", level))
+                case Children.KEPT:
+                    steps.append(("times", kind.n or 1))
+                    if not begins:
+                        shifts.append((buffer, len(steps), 1))
+                case Children.PARENTS if begins:
+                    pass
+                case _:
+                    return f"a level of {access.tensor} is {kind}"
+        buffer += positions + coordinates
+    if not begins:
+        shifts.append((buffer, len(steps), 1))
+    stride = len(aos) if 0 in aos else 1
+    first = encoding.level_types[0]
+    return StoredPart(access, by_list, block, tuple(steps), tuple(shifts), stride, first.ordered)
+
+
+def _refused_lists(step: Generic, variable: IndexVar, stored: tuple[StoredPart, ...], types: Types) -> str:
+    """Returns why loops by lists cannot be cut at stored coordinates; empty where they can."""
+    for product in products(step.payload, types):
+        if not walks(product, variable, step.loops, types):
+            return f"{variable} is counted, with lists alongside"
+    lists = [part for part in stored if part.listed]
+    for part in lists:
+        first = _encoding(part.access, types).level_types[0]
+        if not first.ordered and (len(lists) > 1 or not first.unique):
+            return f"the coordinates of {part.access.tensor} are in no order"
+    return (
+        f"what {variable} does not reach is given a value"
+        if step.meeting is Meeting.REPLACE and _is_dense(step, types)
+        else ""
+    )
+
+
+def _outcome(step: Generic, variable: IndexVar, by_lists: bool, types: Types) -> Outcome | str:
+    output = types[step.result]
+    if output.encoding is not None:
+        # Rows that lists leave out would have to be closed by some piece.
+        if level_variables(step.target, output.encoding)[:1] != (variable,):
+            return f"the first level of {step.result} is not one of {variable}"
+        return "entries of pieces are not joined"
+    if variable in step.target.subscripts:
+        return Outcome.APART
+    if step.combine not in _COMBINED or step.meeting is Meeting.REPLACE:
+        return f"results of pieces are not combined by {getattr(step.combine, 'name', step.combine)}"
+    name = output.dtype.name
+    if name not in _ELEMENTS and not (name in _ONLY_SUMMED and step.combine is ReduceOp.SUM):
+        return f"results of pieces in {name} are not combined"
+    return Outcome.ADDED
+
+
+def _is_dense(step: Generic, types: Types) -> bool:
+    return types[step.result].encoding is None
+
+
+def _encoding(access: Access, types: Types) -> Encoding:
+    encoding = types[access.tensor].encoding
+    assert encoding is not None
+    return encoding
+
+
+def _has(subscript: object, variable: IndexVar) -> bool:
+    match subscript:
+        case IndexVar():
+            return subscript == variable
+        case AffineSubscript(terms):
+            return any(other == variable for _, other in terms)
+        case _:
+            return False

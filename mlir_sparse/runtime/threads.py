@@ -1,0 +1,55 @@
+"""How many threads calls take: for the process, for a kernel, for one call."""
+
+from __future__ import annotations
+
+from mlir_sparse import _native
+from mlir_sparse.errors import ScheduleError
+
+__all__ = ["check_threads", "get_num_threads", "set_num_threads", "within"]
+
+
+def set_num_threads(threads: int | None) -> None:
+    """Sets how many threads kernels and conversions of this process may take, the calling one included.
+
+    Args:
+        threads: the number; None leaves it to the environment again.
+
+    Raises:
+        ScheduleError: for a number below 1.
+
+    >>> set_num_threads(2)
+    >>> get_num_threads()
+    2
+    >>> set_num_threads(None)
+    """
+    check_threads(threads)
+    _native.set_thread_limit(threads or 0)
+
+
+def get_num_threads() -> int:
+    """Returns how many threads a call may take.
+
+    What `set_num_threads` was given; else `MLIR_SPARSE_NUM_THREADS`; else the processors that the process may run on,
+    by its affinity and control group, or `OMP_NUM_THREADS` where that is less.
+    """
+    return _native.thread_limit()
+
+
+def check_threads(threads: int | None) -> None:
+    """Raises ScheduleError for what is no number of threads."""
+    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
+        raise ScheduleError(f"expected at least 1 thread, but got {threads!r}: leave it out for all processors")
+
+
+def within(threads: int | None, deterministic: bool) -> _native.Limits:
+    """Returns what calls of this thread may take in a `with` statement; inner ones override outer ones.
+
+    Args:
+        threads: how many threads; None for as many as without.
+        deterministic: whether results are to be the same, bit for bit, for any number of threads.
+
+    Raises:
+        ScheduleError: for a number of threads below 1.
+    """
+    check_threads(threads)
+    return _native.Limits(threads or 0, deterministic)
