@@ -33,7 +33,7 @@ Store = Callable[[Value, Encoding | None], Value]
 _GAIN = 0.03
 # The parts of the budget after which the search for storage ends, for what is inside the loops, for the order of the
 # loops, and again for what is inside them.
-_ENDS = (0.4, 0.65, 0.85, 0.95)
+_ENDS = (0.4, 0.65, 0.8, 0.9)
 
 
 def kernel_of(base: Kernel, candidate: Candidate) -> Kernel:
@@ -200,7 +200,7 @@ class Search:
             return Row(str(candidate), note=one.note)
         convert = sum(self._seconds[key] for key in candidate.encodings) if candidate.encodings else None
         gain = as_given - seconds
-        after = ceil(convert / gain) if convert is not None and gain > _GAIN * as_given else None
+        after = ceil(convert / gain - 1e-6) if convert is not None and gain > _GAIN * as_given else None
         rate = self._bytes[candidate] / seconds / 1e9 if seconds > 0 else None
         return Row(str(candidate), seconds, rate, one.timed, convert, after, one.note)
 
