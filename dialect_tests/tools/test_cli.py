@@ -210,7 +210,7 @@ def test_formats_prints_every_preset() -> None:
 
 def test_doctor_finds_what_the_tests_use() -> None:
     text = run("doctor").stdout
-    for line in ("mlir_sparse", "Python", "native module", "numpy", "MLIR bindings", "kernel cache", "filecheck"):
+    for line in ("mlir_sparse", "Python", "native module", "numpy", "MLIR bindings", "kernel cache", "CUDA driver"):
         assert line in text
 
 
