@@ -7,6 +7,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import assemble_sparse_results
+from mlir_sparse.pipeline.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
 from mlir_sparse.pipeline.tiling import register_tile
 
 __all__ = ["OWN_PASSES", "run_passes"]
@@ -14,7 +15,11 @@ __all__ = ["OWN_PASSES", "run_passes"]
 # What each does to a module, given its options.
 OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
     "assemble-sparse-results": assemble_sparse_results,
+    "gpu-to-ptx": assemble_kernels,
+    "map-loops-to-gpu": map_loops,
+    "pass-gpu-addresses": pass_addresses,
     "register-tile": register_tile,
+    "share-structure": share_structure,
 }
 _ANCHOR = "builtin.module("
 

@@ -16,16 +16,20 @@ class Pass:
         reason: what would go wrong without it.
         options: (name, value) pairs; booleans and numbers print as MLIR reads them.
         on_functions: whether it runs on each `func.func` rather than on the module.
+        on_kernels: whether it runs on each `gpu.module`.
     """
 
     name: str
     reason: str
     options: tuple[tuple[str, bool | int | str], ...] = ()
     on_functions: bool = False
+    on_kernels: bool = False
 
     def __str__(self) -> str:
         options = " ".join(f"{key}={_option(value)}" for key, value in self.options)
         text = f"{self.name}{{{options}}}" if options else self.name
+        if self.on_kernels:
+            return f"gpu.module({text})"
         return f"func.func({text})" if self.on_functions else text
 
 

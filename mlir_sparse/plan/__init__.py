@@ -2,6 +2,7 @@
 
 from mlir_sparse.plan.bound import entry_tree
 from mlir_sparse.plan.explain import explain
+from mlir_sparse.plan.mapping import Case, Mapped, Quantity, Test, explain_mapping, map_loops, shared_structure
 from mlir_sparse.plan.partition import Outcome, Partition, partition
 from mlir_sparse.plan.planner import plan
 from mlir_sparse.plan.program import (
@@ -21,25 +22,32 @@ from mlir_sparse.plan.regions import Regions, is_native, regions_of
 from mlir_sparse.plan.scatter import scattered
 
 __all__ = [
+    "Case",
     "Conversion",
     "Extent",
     "Frame",
     "Generic",
     "LevelView",
+    "Mapped",
     "Meeting",
     "Outcome",
     "Partition",
     "Pick",
     "Position",
     "Program",
+    "Quantity",
     "Regions",
     "Step",
+    "Test",
     "combining_name",
     "entry_tree",
     "explain",
+    "explain_mapping",
     "is_native",
+    "map_loops",
     "partition",
     "plan",
     "regions_of",
     "scattered",
+    "shared_structure",
 ]

@@ -29,6 +29,8 @@ __all__ = [
     "MakeArray",
     "MakeShared",
     "Parameter",
+    "Positions",
+    "Start",
     "Stored",
     "Within",
     "Work",
@@ -56,7 +58,15 @@ class AxisSize:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """How many coordinates a level of a sparse tensor stores: the length of its coordinates (structs, where interleaved)."""
+    """How many coordinates a level of a sparse tensor stores; interleaved ones count once for all their levels."""
+
+    tensor: str
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """How many positions a level of a sparse tensor stores: `len(A.storage.positions[level])`."""
 
     tensor: str
     level: int
@@ -81,13 +91,24 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """The least value of a dimension of a sparse tensor in its level space, where that is below 0; else 0.
+
+    Diagonals reach beyond the edges of a matrix: `A.encoding.level_space().dim_bounds[dim]` says how far.
+    """
+
+    tensor: str
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fixed:
     """A number that is known when the kernel is compiled."""
 
     value: int
 
 
-Count = LevelSize | AxisSize | Stored | Longest | Extent | Fixed
+Count = LevelSize | AxisSize | Stored | Positions | Longest | Extent | Start | Fixed
 
 
 @dataclass(frozen=True, slots=True)

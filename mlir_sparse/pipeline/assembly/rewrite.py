@@ -14,7 +14,7 @@ from mlir_sparse.pipeline.assembly.scatter import scatter_rows
 from mlir_sparse.pipeline.assembly.workspace import Workspace
 from mlir_sparse.pipeline.assembly.writer import Computing, Laying, Writer
 
-__all__ = ["MODES", "assemble_sparse_results"]
+__all__ = ["MODES", "assemble_sparse_results", "own_buffers"]
 
 # What a function does with its result: lays it out, or computes values into a structure that is given.
 # Says of a function that it has room to scatter a row of an operand.
@@ -36,12 +36,12 @@ def assemble_sparse_results(module: Any, options: Mapping[str, str]) -> None:
         if op.operation.name != "func.func":
             continue
         if find_chain(op.operation) is None:
-            _own_buffers(op.operation)
+            own_buffers(op.operation)
         else:
             _rewrite(op.operation, MODES[options["mode"]])
 
 
-def _own_buffers(function: Any) -> None:
+def own_buffers(function: Any) -> None:
     """Says of the tensors that the sparsifier read back from buffers that nothing else shares them.
 
     It wrote to the buffers of arguments, which the caller keeps apart; the passes that turn tensors

@@ -1,0 +1,148 @@
+"""Launch programs run on the CPU: what a driver would do with them, by the emulator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dialect_tests.gpu.emulator import Emulated
+from mlir_sparse import kernel, plan
+from mlir_sparse.gpu_build import GpuBuild
+from mlir_sparse.runtime import launches as data
+from mlir_sparse.tensor import LevelStorage, SparseTensor, level_view
+
+__all__ = ["run_cases"]
+
+Array = np.ndarray[Any, Any]
+Value = Array | SparseTensor
+
+
+def run_cases(
+    build: GpuBuild, values: Mapping[str, Value], *, out: Array | None = None, most: int = 3
+) -> dict[int, Value]:
+    """Runs a kernel in every way that a call could choose.
+
+    Args:
+        build: the kernel.
+        values: the operands.
+        out: what the result holds before, where the assignment adds to it.
+        most: blocks along each axis: few, so that all loops stride.
+
+    Returns:
+        the results by the number of the case; that of the case which a call would choose by 0 as well.
+    """
+    emulated, program = _emulated(build), build.emulated
+    cases = max((len(step.cases) for step in program.steps if isinstance(step, data.Choice)), default=1)
+    return {number: _Call(build, program, emulated, values, out, most).run(number) for number in range(-1, cases)}
+
+
+@lru_cache(maxsize=8)
+def _emulated(build: GpuBuild) -> Emulated:
+    return Emulated(build.llvm_ir)
+
+
+def _junk(count: int, dtype: np.dtype[Any]) -> Array:
+    """Returns new memory: nothing may be taken for granted of it."""
+    return np.frombuffer(bytearray(b"\x5a" * (count * dtype.itemsize)), dtype)
+
+
+class _Call:
+    def __init__(
+        self,
+        build: GpuBuild,
+        program: data.LaunchProgram,
+        emulated: Emulated,
+        values: Mapping[str, Value],
+        out: Array | None,
+        most: int,
+    ) -> None:
+        self.program, self.emulated, self.most = program, emulated, most
+        self.values = dict(values)
+        shapes = {name: value.shape for name, value in values.items()}
+        found = kernel.infer_extents(build.spec.assignment, shapes, None if out is None else out.shape, None)
+        self.extents = {variable.name: extent for variable, extent in found.items()}
+        for step in build.program.steps:
+            if isinstance(step, plan.LevelView):
+                viewed = self.values[step.operand]
+                assert isinstance(viewed, SparseTensor)
+                self.values[step.result] = level_view(viewed)
+        for make in program.makes:
+            self.values[make.name] = self._made(make, out)
+
+    def _made(self, make: data.MakeArray | data.MakeShared, out: Array | None) -> Value:
+        if isinstance(make, data.MakeArray):
+            if out is not None and make.name == self.program.result:
+                return out.copy()
+            shape = tuple(self.value_of(size) for size in make.shape)
+            return _junk(math.prod(shape), make.dtype.numpy).reshape(shape)
+        operand = self.values[make.operand]
+        assert isinstance(operand, SparseTensor)
+        *structure, old = operand.storage.buffers()
+        values = _junk(len(old), make.dtype.numpy)
+        storage = LevelStorage.from_buffers(operand.encoding, operand.storage.level_sizes, (*structure, values))
+        return SparseTensor._trusted(operand.encoding, operand.shape, storage)
+
+    def value_of(self, count: data.Count) -> int:
+        """Returns a number as a driver reads it off the operands."""
+        match count:
+            case data.Fixed(value):
+                return value
+            case data.Extent(variable):
+                return self.extents[variable]
+            case data.AxisSize(name, axis):
+                return self.values[name].shape[axis]
+        value = self.values[count.tensor]
+        assert isinstance(value, SparseTensor)
+        storage = value.storage
+        match count:
+            case data.Start(_, dim):
+                low, _ = value.encoding.level_space().dim_bounds[dim]
+                return min(0, int(low.evaluate((), value.shape)))
+            case data.LevelSize(_, level):
+                return storage.level_sizes[level]
+            case data.Stored(_, level):
+                coordinates = storage.coordinates[level]
+                return len(storage.values) if coordinates is None else len(coordinates)
+            case data.Positions(_, level):
+                positions = storage.positions[level]
+                assert positions is not None
+                return len(positions)
+            case data.Longest(_, level):
+                positions = storage.positions[level]
+                assert positions is not None
+                return int(np.diff(positions.astype(np.int64)).max(initial=0))
+
+    def _address(self, parameter: data.Parameter) -> int:
+        match parameter:
+            case data.Array(name):
+                array = self.values[name]
+                assert isinstance(array, np.ndarray)
+                return int(array.ctypes.data)
+            case data.LevelBuffer(name, number):
+                tensor = self.values[name]
+                assert isinstance(tensor, SparseTensor)
+                return int(tensor.storage.buffers()[number].ctypes.data)
+            case _:
+                return self.value_of(parameter)
+
+    def run(self, number: int) -> Value:
+        for step in self.program.steps:
+            if isinstance(step, data.Launch):
+                launches: tuple[data.Launch, ...] = (step,)
+            elif number < 0:
+                launches = step.chosen(self.value_of)
+            else:
+                launches = step.cases[min(number, len(step.cases) - 1)][1]
+            for launch in launches:
+                self._launch(launch)
+        return self.values[self.program.result]
+
+    def _launch(self, launch: data.Launch) -> None:
+        blocks = tuple(min(count, self.most) for count in launch.blocks(self.value_of))
+        if all(blocks):
+            parameters = [self._address(parameter) for parameter in launch.parameters]
+            self.emulated.launch(launch.kernel, blocks, launch.block, parameters)

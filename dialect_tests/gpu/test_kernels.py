@@ -1,0 +1,274 @@
+"""The kernels of the GPU path, run on the CPU by the emulator, against the oracle: every way that a call may choose."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from dialect_tests import oracle
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.gpu_build import GpuBuild
+from mlir_sparse.runtime import arguments
+from mlir_sparse.runtime import launches as data
+
+pytest.importorskip("llvmlite", reason="the package llvmlite writes PTX, and runs what is emulated")
+from dialect_tests.gpu.emulator import Emulated
+from dialect_tests.gpu.host import run_cases
+
+if (sys.platform, platform.machine()) not in (("linux", "x86_64"), ("linux", "aarch64")):
+    pytest.skip("threads are emulated by contexts of Linux's C library", allow_module_level=True)
+
+EXTENTS = {"i": 21, "j": 13, "k": 9, "l": 6, "r": 5}
+SPMV = "y(i) = A(i,j) * x(j)"
+SPMM = "C(i,k) = A(i,j) * B(j,k)"
+SDDMM = "C(i,j) = A(i,j) * B(i,k) * D(k,j)"
+TTV = "C(i,j) = A(i,j,k) * b(k)"
+TTM = "C(i,j,l) = A(i,j,k) * B(k,l)"
+MTTKRP = "C(i,r) = A(i,j,k) * B(j,r) * D(k,r)"
+MATRICES = ("CSR", "CSC", "COO", "DCSR", "SoA-COO", "ELL", "SlotELL", "DIA", "BSR(2,2)", "BSR(4,4)")
+CUBES = ("CSF", "COO", "CSF(2,1,0)", "(i, j, k) -> (i : dense, j : compressed, k : compressed)")
+CASES = [
+    *((text, name, "dense") for text in (SPMV, SPMM) for name in MATRICES),
+    *((SDDMM, name, "dense") for name in ("CSR", "CSC", "COO", "ELL", "BSR(2,2)")),
+    *((SDDMM, name, name) for name in ("CSR", "COO", "CSC")),
+    *((text, name, "dense") for text in (TTV, TTM, MTTKRP) for name in CUBES),
+    ("C(i,j,k) = 3 * A(i,j,k)", "CSF", "CSF"),
+    ("C(i,j) = A(i,j) * B(i,j)", "CSR", "dense"),
+    ("C(i,j) = A(i,j) + B(i,j)", "CSR", "dense"),
+    ("C(i,j) = A(i,j) * B(i,j)", "COO", "COO"),
+    ("a = A(i,j) * B(i,j)", "CSR", "dense"),
+    ("a = A(i,j) * B(i,j)", "COO", "dense"),
+    ("y(i) = sum(j : A(i,j))", "CSR", "dense"),
+    ("y(j) = A(i,j) * x(i)", "CSR", "dense"),
+    ("y(i) = b(i) - A(i,j) * x(j)", "CSR", "dense"),
+    ("C(i,k) = B(i,j) * D(j,k)", None, "dense"),
+    ("C(i,j,k) = B(i,j) * D(j,k) + 1", None, "dense"),
+]
+
+
+def operands(text: str, name: str | None, dtype: np.dtype | type = np.float64, *, density: float = 0.3, **extents: int):
+    """Returns operands by name as they are passed, and as arrays; A is stored as named."""
+    rng, sizes = np.random.default_rng(7), EXTENTS | extents
+    passed, plain = {}, {}
+    assignment = ms.parse(text)
+    shapes = {a.tensor: [sizes[str(s)] for s in a.subscripts] for a in ms.notation.reads(assignment.value)}
+    for tensor in shapes:
+        array = rng.integers(1, 4, shapes[tensor]).astype(dtype)
+        if tensor == "A":
+            array = np.where(rng.random(shapes[tensor]) < density, array, np.zeros(1, dtype)).astype(dtype)
+        plain[tensor] = array
+        passed[tensor] = ms.tensor(array, name) if tensor == "A" and name else array
+    return passed, plain
+
+
+def built(text: str, values: dict, out: str, chip: str = "sm_90") -> GpuBuild:
+    return _built(text, tuple((name, arguments.type_of(value)) for name, value in values.items()), out, chip)
+
+
+@cache
+def _built(text: str, types: tuple[tuple[str, TensorType], ...], out: str, chip: str) -> GpuBuild:
+    kernel = ms.compile(text, tensors=dict(types), out=out)
+    return GpuBuild(kernel.spec.with_open_blocks().with_output_widths(), chip)
+
+
+def check(text: str, name: str | None, out: str = "dense", dtype: np.dtype | type = np.float64, **options) -> None:
+    passed, plain = operands(text, name, dtype, **options)
+    expected = oracle.evaluate(text, plain)
+    for number, result in run_cases(built(text, passed, out), passed).items():
+        found = result.to_numpy() if isinstance(result, ms.SparseTensor) else result
+        # Entries of the structure are there whatever their values.
+        assert not isinstance(result, ms.SparseTensor) or result.nse == passed["A"].nse
+        try:
+            oracle.assert_close(found, expected, terms=40)
+        except AssertionError as error:
+            raise AssertionError(f"case {number}: {error}") from error
+
+
+@pytest.mark.parametrize(("text", "name", "out"), CASES)
+def test_numbers(text: str, name: str | None, out: str) -> None:
+    check(text, name, out)
+
+
+DTYPES = [np.dtype(d) for d in ("i1", "i2", "i4", "i8", "f2", "f4", "c8", "c16")] + [np.dtype(ml_dtypes.bfloat16)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_element_types_in_shuffles_and_atomics(dtype: np.dtype) -> None:
+    check(SPMV, "CSR", dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_element_types_of_matrices(dtype: np.dtype) -> None:
+    check(SPMM, "CSC", dtype=dtype)
+
+
+@pytest.mark.parametrize("operator", ["max", "min", "prod", "or"])
+def test_other_reductions(operator: str) -> None:
+    name = "A" if operator == "or" else "B"
+    text = f"y(i) = {operator}(j : {name}(i,j) * x(j))"
+    passed, plain = operands(text, "CSR")
+    for result in run_cases(built(text, passed, "dense"), passed).values():
+        oracle.assert_close(result, oracle.evaluate(text, plain), terms=40)
+
+
+@pytest.mark.parametrize("ring", ["min_plus", "max_times"])
+def test_semirings(ring: str) -> None:
+    passed, plain = operands(SPMV, "CSR")
+    types = {name: arguments.type_of(value) for name, value in passed.items()}
+    build = GpuBuild(ms.compile(SPMV, tensors=types, semiring=ring).spec.with_output_widths(), "sm_80")
+    terms = plain["A"] + plain["x"] if ring == "min_plus" else plain["A"] * plain["x"]
+    lost, best = (np.inf, np.min) if ring == "min_plus" else (0.0, np.max)
+    expected = best(np.where(plain["A"] != 0, terms, lost), axis=1)
+    for result in run_cases(build, passed).values():
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("text", [SPMV, SPMM, SDDMM])
+@pytest.mark.parametrize("name", ["CSR", "COO", "BSR(2,2)"])
+def test_empty_and_one_entry(text: str, name: str) -> None:
+    check(text, name, density=0.0)
+    check(text, name, density=1.0, i=1, j=1, k=1)
+
+
+@pytest.mark.parametrize("extents", [{"i": 0}, {"j": 0}, {"k": 0}])
+def test_no_extent(extents: dict[str, int]) -> None:
+    check(SPMM, "CSR", **extents)
+
+
+@pytest.mark.parametrize("name", ["CSR", "CSC", "COO", "DCSR"])
+def test_long_rows_among_short_ones(name: str) -> None:
+    """Rows of more entries than a warp has lanes, and than a thread takes at a time."""
+    rng = np.random.default_rng(3)
+    A = np.where(rng.random((30, 300)) < 0.02, 1.0, 0.0)
+    A[[4, 17]] = rng.integers(1, 5, (2, 300))
+    A[20:25] = 0
+    x = rng.integers(1, 5, 300).astype(float)
+    passed = {"A": ms.tensor(A, name), "x": x}
+    for result in run_cases(built(SPMV, passed, "dense"), passed).values():
+        np.testing.assert_array_equal(result, A @ x)
+
+
+def test_narrow_widths() -> None:
+    passed, plain = operands(SPMV, "CSR")
+    passed["A"] = passed["A"].convert(passed["A"].encoding.with_widths(8, 16))
+    for result in run_cases(built(SPMV, passed, "dense"), passed).values():
+        oracle.assert_close(result, oracle.evaluate(SPMV, plain), terms=40)
+
+
+def test_added_to_what_is_there() -> None:
+    text = "y(i) += A(i,j) * x(j)"
+    passed, plain = operands(text, "CSR")
+    y = np.arange(21.0)
+    types = {name: arguments.type_of(value) for name, value in passed.items()}
+    build = GpuBuild(ms.compile(text, tensors={**types, "y": arguments.type_of(y)}).spec.with_output_widths(), "sm_90")
+    for result in run_cases(build, {**passed, "y": y}, out=y).values():
+        oracle.assert_close(result, oracle.evaluate(text, plain, target=y), terms=40)
+
+
+# -- which of them a call takes ------------------------------------------------------------------------------------
+
+
+def chosen(rows: int, entries: int, longest: int) -> str:
+    passed, _ = operands(SPMV, "CSR")
+    program = built(SPMV, passed, "dense").emulated
+    known = {data.LevelSize: rows, data.Stored: entries, data.Longest: longest}
+    launches = program.launches(lambda count: count.value if isinstance(count, data.Fixed) else known[type(count)])
+    return launches[-1].kernel
+
+
+def test_a_call_takes_lanes_by_the_mean_and_entries_by_the_longest_row() -> None:
+    assert chosen(1000, 2500, 10) == "kernel_thread"
+    assert chosen(1000, 9000, 30) == "kernel_4_lanes"
+    assert chosen(1000, 60000, 200) == "kernel_warp"
+    assert chosen(1000, 2500, 2000) == "kernel_warp"
+    assert chosen(1000, 9000, 5000) == "kernel_entries"
+
+
+# -- PTX -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
+def test_ptx_has_an_entry_for_each_kernel(chip: str, tmp_path: Path) -> None:
+    passed, _ = operands(SPMV, "CSR")
+    build = built(SPMV, passed, "dense", chip)
+    text = build.text("ptx")
+    assert f".target {chip}" in text
+    kernels = {launch.kernel for step in build.launches.steps for _, some in step.cases for launch in some}
+    assert all(f".entry {kernel}(" in text for kernel in kernels)
+    if shutil.which("ptxas") is None:
+        pytest.skip("no ptxas to take the PTX")
+    Path(tmp_path, "kernel.ptx").write_text(text)
+    command = ["ptxas", "-arch", chip, "-v", str(tmp_path / "kernel.ptx"), "-o", "/dev/null"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    assert said.count("0 bytes spill stores, 0 bytes spill loads") == len(kernels)
+
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+
+def refused(text: str, out: str, **formats: str) -> str:
+    types = {name: f"f64[{','.join('?' * (len(kind) and rank))}] {kind}" for name, (kind, rank) in formats.items()}
+    with pytest.raises(ms.UnsupportedError) as caught:
+        GpuBuild(ms.compile(text, tensors=types, out=out).spec.with_output_widths(), "sm_90").mapped  # noqa: B018
+    return str(caught.value)
+
+
+def test_refusals_say_what_to_do() -> None:
+    union = refused("C(i,j) = A(i,j) + B(i,j)", "CSR", A=("CSR", 2), B=("CSR", 2))
+    assert union.startswith("expected a sparse result with the entries and the storage of one operand")
+    assert union.endswith("ask for out='dense', or use target='cpu'")
+    merged = refused("C(i,j) = A(i,j) * B(i,j)", "dense", A=("DCSR", 2), B=("DCSR", 2))
+    assert merged.startswith("expected one operand that says which i there are, for a GPU, but got A(i,j) and B(i,j)")
+    converted = refused("y(i) = A(i,j) * B(j,i)", "dense", A=("CSR", 2), B=("CSR", 2))
+    assert "convert it before, or use target='cpu'" in converted
+
+
+def test_unknown_chips_are_refused() -> None:
+    passed, _ = operands(SPMV, "CSR")
+    with pytest.raises(ms.UnsupportedError, match=r"expected a GPU of sm_80, .*, but got 'sm_10'"):
+        built(SPMV, passed, "dense", "sm_10").text("ptx")
+
+
+def test_explain_tells_the_mapping() -> None:
+    passed, _ = operands(SPMV, "CSC")
+    assert built(SPMV, passed, "dense").explain() == (
+        "y(i) on threads: atomic, because j is summed and outermost in A(i,j)\n"
+        "  thread: blocks of 1 x 256 threads\n"
+        "    j, i: entries as one loop, to rows of threads\n"
+        "    results are added atomically, in an order that varies"
+    )
+
+
+# -- the emulator itself -------------------------------------------------------------------------------------------
+
+DIVERGENT = """
+define ptx_kernel void @lost(ptr %y) {
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %odd = and i32 %t, 1
+  %is = icmp eq i32 %odd, 1
+  br i1 %is, label %alone, label %end
+alone:
+  %v = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %t, i32 1, i32 31)
+  store i32 %v, ptr %y
+  br label %end
+end:
+  ret void
+}
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
+"""
+
+
+def test_threads_that_do_not_come_to_an_exchange_are_found() -> None:
+    place = np.zeros(1, np.int32)
+    with pytest.raises(AssertionError, match="a thread did not come"):
+        Emulated(DIVERGENT).launch("lost", (1, 1, 1), (32, 1, 1), [place.ctypes.data])

@@ -1,0 +1,304 @@
+"""KernelSpec to launches on a GPU: where plan, lowering, pipeline and runtime are joined for target="cuda"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from mlir_sparse import lower, pipeline, plan
+from mlir_sparse.build import Build
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.kernel import KernelSpec
+from mlir_sparse.pipeline.gpu.passes import gpu, nvvm, ptx
+from mlir_sparse.pipeline.gpu.read import HostLaunch, llvm_ir_of, read_launches, read_ptx
+from mlir_sparse.runtime.launches import (
+    Array,
+    AxisSize,
+    Choice,
+    Count,
+    Extent,
+    Fixed,
+    Launch,
+    LaunchProgram,
+    LevelBuffer,
+    LevelSize,
+    Longest,
+    MakeArray,
+    MakeShared,
+    Parameter,
+    Positions,
+    Start,
+    Stored,
+    Within,
+    Work,
+)
+from mlir_sparse.schedule import STATIC, Schedule
+
+__all__ = ["GPU_STAGES", "GpuBuild", "GpuStage"]
+
+GpuStage = Literal["gpu", "nvvm", "ptx"]
+GPU_STAGES: tuple[GpuStage, ...] = ("gpu", "nvvm", "ptx")
+
+
+@dataclass(frozen=True)
+class GpuBuild:
+    """A kernel for a GPU: the stages, each made when first asked for.
+
+    Args:
+        spec: the kernel.
+        chip: the architecture, such as sm_90.
+        schedule: the order of loops asked for, if any.
+    """
+
+    spec: KernelSpec
+    chip: str
+    schedule: Schedule = STATIC
+
+    @cached_property
+    def base(self) -> Build:
+        """Returns the kernel as it is planned for all targets, of any shape."""
+        inputs = tuple((name, replace(kind, shape=(None,) * kind.rank)) for name, kind in self.spec.inputs)
+        output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
+        return Build.of(KernelSpec(self.spec.assignment, inputs, output), self.schedule)
+
+    @cached_property
+    def mapped(self) -> tuple[plan.Mapped, ...]:
+        """Returns how the loops of each nest are given to threads.
+
+        Raises:
+            UnsupportedError: for a step that no kernel of a GPU does.
+        """
+        program = self.base.program
+        types = dict(program.types)
+        found = []
+        for step in program.steps:
+            match step:
+                case plan.Generic():
+                    found.append(plan.map_loops(step, types))
+                case plan.Extent() | plan.LevelView():
+                    pass
+                case plan.Conversion():
+                    raise UnsupportedError(
+                        f"expected operands stored as a GPU's loops walk them, but got {step.operand}, which has to be "
+                        f"converted to {types[step.result]} ({step.reason}): convert it before, or use target='cpu'"
+                    )
+                case _:
+                    raise UnsupportedError(
+                        f"expected loop nests only, for a GPU, but got {step} ({step.reason}): use target='cpu'"
+                    )
+        return tuple(found)
+
+    @cached_property
+    def program(self) -> plan.Program:
+        """Returns the steps, their loops in the order that suits threads."""
+        nests = iter(self.mapped)
+        base = self.base.program
+        steps = tuple(next(nests).step if isinstance(step, plan.Generic) else step for step in base.steps)
+        return replace(base, steps=steps)
+
+    @cached_property
+    def lowered(self) -> lower.LoweredProgram:
+        """Returns the steps as `linalg.generic`, each function with its mapping."""
+        return lower.with_mappings(lower.lower(self.program), self.mapped, dict(self.program.types))
+
+    @property
+    def kernels(self) -> pipeline.Pipeline:
+        """Returns the passes down to kernels in the gpu dialect."""
+        generics = (step for step in self.program.steps if isinstance(step, plan.Generic))
+        return gpu(in_place=any(self.program.type_of(step.result).encoding is not None for step in generics))
+
+    def passes(self, stage: GpuStage) -> pipeline.Pipeline:
+        """Returns the passes down to a stage."""
+        match stage:
+            case "gpu":
+                return self.kernels
+            case "nvvm":
+                return self.kernels.then(nvvm())
+            case "ptx":
+                return self.kernels.then(nvvm()).then(ptx(self.chip))
+
+    def compile(self, stage: GpuStage, *, as_text: bool = False) -> bytes:
+        """Returns the module at a stage.
+
+        Raises:
+            CompileError, CompilerCrash: when MLIR or LLVM fails, with a reproducer.
+        """
+        kernel = str(self.spec.assignment)
+        return pipeline.compile_module(self.lowered.bytecode, self.passes(stage), kernel=kernel, as_text=as_text)
+
+    @cached_property
+    def _assembled(self) -> bytes:
+        return self.compile("ptx")
+
+    def text(self, stage: str) -> str:
+        """Returns the kernel at `linalg`, `gpu`, `nvvm` or `ptx`, or at a stage before.
+
+        Raises:
+            UnsupportedError: for a stage of other targets.
+        """
+        match stage:
+            case "notation":
+                return self.base.text(stage)
+            case "plan":
+                return str(self.program)
+            case "linalg":
+                return self.lowered.text
+            case "gpu" | "nvvm":
+                return self.compile(stage, as_text=True).decode()
+            case "ptx":
+                return read_ptx(self._assembled)
+            case _:
+                stages = ", ".join(("notation", "plan", "linalg", *GPU_STAGES))
+                raise UnsupportedError(f"expected a stage of {stages} for target='cuda', but got {stage!r}")
+
+    @cached_property
+    def _nvvm(self) -> bytes:
+        return self.compile("nvvm")
+
+    @property
+    def llvm_ir(self) -> str:
+        """Returns the kernels as LLVM IR: what PTX is made of, and what emulations run."""
+        return llvm_ir_of(self._nvvm)
+
+    def explain(self) -> str:
+        """Returns how loops are given to threads, and why."""
+        return "\n\n".join(plan.explain_mapping(one) for one in self.mapped)
+
+    # -- launches ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def launches(self) -> LaunchProgram:
+        """Returns the program as launches of kernels in PTX."""
+        found = read_launches(self._assembled)
+        return self._launches(read_ptx(self._assembled), found)
+
+    @property
+    def emulated(self) -> LaunchProgram:
+        """Returns the same launches without the PTX, which need no backend for GPUs."""
+        return self._launches("", read_launches(self._nvvm))
+
+    def _launches(self, text: str, found: Mapping[str, tuple[HostLaunch, ...]]) -> LaunchProgram:
+        steps: list[Launch | Choice] = []
+        for function, mapped in zip(self.lowered.functions, self.mapped, strict=True):
+            arguments = _Arguments(self.program, function)
+            cases = []
+            for case in mapped.cases:
+                launches = tuple(arguments.launch(one) for one in found[f"{function.name}_{case.name}"])
+                cases.append((tuple(_within(test) for test in case.tests), launches))
+            steps += cases[0][1] if len(cases) == 1 else [Choice(tuple(cases))]
+        return LaunchProgram(text, self.chip, tuple(self._made()), tuple(steps), self.program.result)
+
+    def _made(self) -> list[MakeArray | MakeShared]:
+        """Returns what is made: the result and temporaries, each by the first nest that writes it."""
+        made: dict[str, MakeArray | MakeShared] = {}
+        for mapped in self.mapped:
+            step = mapped.step
+            kind = self.program.type_of(step.result)
+            if kind.encoding is not None:
+                shared = plan.shared_structure(step, dict(self.program.types))
+                made.setdefault(step.result, MakeShared(step.result, kind.dtype, shared.tensor))
+            else:
+                shape = tuple(Extent(str(subscript)) for subscript in step.target.subscripts)
+                made.setdefault(step.result, MakeArray(step.result, kind.dtype, shape))
+        return list(made.values())
+
+
+class _Arguments:
+    """What the arguments of a lowered function are: buffers of level storage and arrays."""
+
+    def __init__(self, program: plan.Program, function: lower.Function) -> None:
+        self._extents = {step.result: step.variable.name for step in program.steps if isinstance(step, plan.Extent)}
+        self._buffers: list[LevelBuffer | Array | str] = []
+        self._starts = {
+            (guard.argument, guard.axis): Start(guard.frame.operand, guard.frame.dim)
+            for guard in lower.guards_of(function, dict(program.types))
+            if guard.frame is not None
+        }
+        self._levels: dict[int, tuple[str, int]] = {}
+        for access in function.operands:
+            self._add(access.tensor, program.type_of(access.tensor).encoding)
+        result = program.type_of(function.step.result)
+        if result.encoding is None:
+            self._buffers.append(Array(function.step.result))
+        else:
+            count = len(lower.level_buffers(result.encoding))
+            self._buffers.append(LevelBuffer(function.step.result, count))
+
+    def _add(self, name: str, encoding: Encoding | None) -> None:
+        if encoding is None:
+            self._buffers.append(Array(name))
+            return
+        buffers = lower.level_buffers(encoding)
+        for number, (level, kind) in enumerate(buffers):
+            if kind == "positions":
+                self._levels[len(self._buffers)] = (name, level)
+            self._buffers.append(LevelBuffer(name, number))
+        self._buffers.append(LevelBuffer(name, len(buffers)))
+        self._buffers.append(name)  # the sizes of its levels
+
+    def launch(self, launch: HostLaunch) -> Launch:
+        """Returns a launch in terms of tensors."""
+        x, y, z = (self._work(size, block) for size, block in launch.grid)
+        parameters = tuple(self._parameter(text) for text in launch.parameters)
+        return Launch(launch.kernel, (x, y, z), launch.threads, parameters)
+
+    def _work(self, size: str, block: int) -> Work:
+        kind, *numbers = size.split()
+        if size == "fixed 1":
+            return Work()
+        if kind == "chunks":
+            return Work((self._count(f"stored {numbers[0]} {numbers[1]}"),), block * int(numbers[2]))
+        return Work((self._count(size),), block)
+
+    def _parameter(self, text: str) -> Parameter:
+        kind, *numbers = text.split()
+        if kind in ("buffer", "parts"):
+            found = self._buffers[int(numbers[0])]
+            assert not isinstance(found, str)
+            return found
+        return self._count(text)
+
+    def _count(self, text: str) -> Count:
+        kind, *rest = text.split()
+        numbers = [int(number) for number in rest]
+        match kind:
+            case "fixed":
+                return Fixed(numbers[0])
+            case "stored":
+                return Stored(*self._levels[numbers[0]])
+            case "positions":
+                return Positions(*self._levels[numbers[0]])
+            case "start":
+                return self._starts[numbers[0], numbers[1]]
+            case "size":
+                name = self._buffers[numbers[0]]
+                assert isinstance(name, str)
+                return LevelSize(name, numbers[1])
+            case "dim":
+                array = self._buffers[numbers[0]]
+                assert isinstance(array, Array)
+                variable = self._extents.get(array.tensor)
+                return AxisSize(array.tensor, numbers[1]) if variable is None else Extent(variable)
+            case _:
+                raise AssertionError(f"a size that kernels do not ask for: {text}")
+
+
+def _within(test: plan.Test) -> Within:
+    return Within(_quantity(test.left), test.factor, _quantity(test.right))
+
+
+def _quantity(quantity: plan.Quantity) -> Count:
+    match quantity.kind:
+        case "fixed":
+            return Fixed(quantity.number)
+        case "extent":
+            return Extent(quantity.name)
+        case "stored":
+            return Stored(quantity.name, quantity.number)
+        case "level":
+            return LevelSize(quantity.name, quantity.number)
+        case _:
+            return Longest(quantity.name, quantity.number)

@@ -1,0 +1,110 @@
+"""What the passes to a GPU must know of the plan, as attributes of the functions."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings, mlir_context, parse_module
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.lower.module import Function, LoweredProgram
+from mlir_sparse.notation import AffineSubscript, IndexVar, Subscript
+from mlir_sparse.plan import Case, Frame, Mapped
+
+__all__ = ["Guard", "guards_of", "level_buffers", "with_mappings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """An axis of an array that loops reach beyond the edges of.
+
+    Args:
+        argument: the array's number among the arguments of the sparsified function.
+        axis: which of its axes.
+        frame: where the variable runs that is a sum of levels; None for one that runs to whole blocks.
+    """
+
+    argument: int
+    axis: int
+    frame: Frame | None
+
+
+def level_buffers(encoding: Encoding) -> tuple[tuple[int, str], ...]:
+    """Returns (level, `positions` or `coordinates`) of each buffer of a sparse tensor, in order; values follow."""
+    found: list[tuple[int, str]] = []
+    for level, kind in enumerate(encoding.level_types):
+        if kind.has_positions:
+            found.append((level, "positions"))
+        if kind.has_coordinates and level not in encoding.aos_levels[1:]:
+            found.append((level, "coordinates"))
+    return tuple(found)
+
+
+def guards_of(function: Function, types: Mapping[str, TensorType]) -> tuple[Guard, ...]:
+    """Returns the axes of arrays that the loops of a function reach beyond: those over blocks and over diagonals."""
+    blocked: set[Subscript] = set()
+    for access in function.operands:
+        encoding = types[access.tensor].encoding
+        if encoding is not None:
+            pairs = enumerate(access.subscripts)
+            blocked |= {s for dim, s in pairs if isinstance(s, IndexVar) and encoding.block_of(dim) > 1}
+    frames = {frame.subscript: frame for frame in function.step.frames}
+    found: list[Guard] = []
+    number = 0
+    for access in (*function.operands, function.step.target):
+        encoding = types[access.tensor].encoding
+        if encoding is not None:
+            number += len(level_buffers(encoding)) + 2  # values, and the sizes of levels
+            continue
+        for axis, subscript in enumerate(access.subscripts):
+            if subscript in blocked:
+                found.append(Guard(number, axis, None))
+            elif isinstance(subscript, AffineSubscript) and subscript in frames:
+                found.append(Guard(number, axis, frames[subscript]))
+        number += 1
+    return tuple(found)
+
+
+def with_mappings(
+    lowered: LoweredProgram, mappings: Sequence[Mapped], types: Mapping[str, TensorType]
+) -> LoweredProgram:
+    """Returns a lowered program whose functions say how their loops are given to threads.
+
+    Args:
+        lowered: the program.
+        mappings: one for each of its functions, in order.
+        types: the types of all values.
+    """
+    ir = bindings().ir
+    with mlir_context():
+        module = parse_module(lowered.bytecode)
+        functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+        for function, known, mapped in zip(functions, lowered.functions, mappings, strict=True):
+            guards = [(g.argument, g.axis, g.frame is not None) for g in guards_of(known, types)]
+            if guards:
+                function.attributes["guards"] = ir.ArrayAttr.get(
+                    [ir.DenseI64ArrayAttr.get(list(map(int, guard))) for guard in guards]
+                )
+            cases = [_attribute(case, mapped.combine or "sum") for case in mapped.cases]
+            function.attributes["mappings"] = ir.ArrayAttr.get(cases)
+        buffer = io.BytesIO()
+        module.operation.write_bytecode(buffer)
+        return LoweredProgram(buffer.getvalue(), str(module), lowered.functions)
+
+
+def _attribute(case: Case, combine: str) -> Any:
+    ir = bindings().ir
+    word = ir.IntegerType.get_signless(64)
+    return ir.DictAttr.get(
+        {
+            "atomic": ir.BoolAttr.get(case.atomic),
+            "chunk": ir.IntegerAttr.get(word, case.chunk),
+            "combine": ir.StringAttr.get(combine),
+            "lanes": ir.IntegerAttr.get(word, case.lanes),
+            "name": ir.StringAttr.get(case.name),
+            "roles": ir.ArrayAttr.get([ir.StringAttr.get(role) for role in case.roles]),
+            "threads": ir.DenseI64ArrayAttr.get(list(case.threads)),
+        }
+    )

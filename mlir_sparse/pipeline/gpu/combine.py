@@ -1,0 +1,136 @@
+"""How partial results meet: between the lanes of a warp, and in memory that several threads write."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.assembly import code
+
+__all__ = ["OPERATORS", "atomically", "combined", "identity", "over_lanes"]
+
+# By the operator of an accumulation: the operation on floats, integers and complex numbers, and what it starts from.
+_OPERATIONS: dict[str, tuple[str, str, str, float]] = {
+    "sum": ("arith.addf", "arith.addi", "complex.add", 0),
+    "prod": ("arith.mulf", "arith.muli", "complex.mul", 1),
+    "max": ("arith.maximumf", "arith.maxsi", "", -math.inf),
+    "min": ("arith.minimumf", "arith.minsi", "", math.inf),
+    "or": ("", "arith.ori", "", 0),
+    "and": ("", "arith.andi", "", 1),
+}
+OPERATORS = tuple(_OPERATIONS)
+# The bindings' names of what memory does by itself; the rest is a loop that compares and swaps.
+_ATOMIC = {
+    "arith.addf": "addf",
+    "arith.addi": "addi",
+    "arith.mulf": "mulf",
+    "arith.muli": "muli",
+    "arith.maximumf": "maximumf",
+    "arith.maxsi": "maxs",
+    "arith.minimumf": "minimumf",
+    "arith.minsi": "mins",
+    "arith.ori": "ori",
+    "arith.andi": "andi",
+}
+_WORD = 32
+
+
+def _operation(combine: str, kind: Any) -> str:
+    ir = bindings().ir
+    floats, integers, complexes, _ = _OPERATIONS[combine]
+    name = integers if isinstance(kind, ir.IntegerType) else complexes if _is_complex(kind) else floats
+    if not name:
+        raise ValueError(f"expected an operator of {kind}, but got {combine}")
+    return name
+
+
+def _is_complex(kind: Any) -> bool:
+    return isinstance(kind, bindings().ir.ComplexType)
+
+
+def combined(combine: str, left: Any, right: Any) -> Any:
+    """Returns two values combined."""
+    return code.operation(_operation(combine, left.type), left.type, left, right)
+
+
+def identity(combine: str, kind: Any) -> Any:
+    """Returns the value that an operator leaves everything unchanged with."""
+    ir = bindings().ir
+    start = _OPERATIONS[combine][3]
+    if _is_complex(kind):
+        element = ir.ComplexType(kind).element_type
+        parts = [ir.FloatAttr.get(element, start), ir.FloatAttr.get(element, 0.0)]
+        return code.operation("complex.constant", kind, value=ir.ArrayAttr.get(parts))
+    if isinstance(kind, ir.IntegerType):
+        most = (1 << (kind.width - 1)) - 1
+        return code.integer(int(min(max(start, -most - 1), most)), kind)
+    return code.operation("arith.constant", kind, value=ir.FloatAttr.get(kind, start))
+
+
+# -- lanes ---------------------------------------------------------------------------------------------------------
+
+
+def over_lanes(combine: str, value: Any, offsets: Sequence[int]) -> Any:
+    """Returns a value combined over lanes whose numbers differ in some bits; every lane gets it.
+
+    Args:
+        combine: the operator.
+        value: the value of each lane.
+        offsets: the bits, as numbers.
+    """
+    for offset in offsets:
+        value = combined(combine, value, _exchanged(value, offset))
+    return value
+
+
+def _exchanged(value: Any, offset: int) -> Any:
+    """Returns the value of the lane whose number differs in one bit, piece by piece of 32 bits."""
+    ir = bindings().ir
+    kind = value.type
+    if _is_complex(kind):
+        element = ir.ComplexType(kind).element_type
+        parts = [_exchanged(code.operation(f"complex.{part}", element, value), offset) for part in ("re", "im")]
+        return code.operation("complex.create", kind, *parts)
+    if not isinstance(kind, ir.IntegerType):
+        bits = ir.IntegerType.get_signless(_width(kind))
+        moved = _exchanged(code.operation("arith.bitcast", bits, value), offset)
+        return code.operation("arith.bitcast", kind, moved)
+    word = ir.IntegerType.get_signless(_WORD)
+    if kind.width < _WORD:
+        moved = _exchanged(code.operation("arith.extui", word, value), offset)
+        return code.operation("arith.trunci", kind, moved)
+    if kind.width > _WORD:
+        half = code.integer(_WORD, kind)
+        low = _exchanged(code.operation("arith.trunci", word, value), offset)
+        high = _exchanged(code.operation("arith.trunci", word, code.bits_of("shrui", value, half)), offset)
+        wide = [code.operation("arith.extui", kind, part) for part in (low, high)]
+        return code.bits_of("ori", wide[0], code.bits_of("shli", wide[1], half))
+    mode = ir.Attribute.parse("#gpu<shuffle_mode xor>")
+    truth = ir.IntegerType.get_signless(1)
+    operands = [value, code.integer(offset, word), code.integer(_WORD, word)]
+    made = ir.Operation.create("gpu.shuffle", results=[word, truth], operands=operands, attributes={"mode": mode})
+    return made.results[0]
+
+
+def _width(kind: Any) -> int:
+    width: int = bindings().ir.FloatType(kind).width
+    return width
+
+
+# -- memory --------------------------------------------------------------------------------------------------------
+
+
+def atomically(combine: str, value: Any, memref: Any, indices: Sequence[Any]) -> None:
+    """Combines a value with an element of memory that other threads combine theirs with at the same time."""
+    ir = bindings().ir
+    name = _ATOMIC[_operation(combine, value.type)]
+    kind = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _kinds()[name])
+    code.operation("memref.atomic_rmw", value.type, value, memref, *indices, kind=kind)
+
+
+def _kinds() -> dict[str, int]:
+    """Returns the numbers that this version of MLIR gives the operations on memory."""
+    kinds = bindings().module("dialects.arith").AtomicRMWKind
+    return {kind.name: int(kind) for kind in kinds}

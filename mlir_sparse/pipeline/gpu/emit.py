@@ -1,0 +1,335 @@
+"""Loops of the function written into a kernel, each by its part in the mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.gpu import combine
+from mlir_sparse.pipeline.gpu.kernel import WARP, Kernel, copied
+from mlir_sparse.pipeline.gpu.source import constant_of, depends, inside
+
+__all__ = ["ROLES", "Emitter", "Mapping", "strided"]
+
+# What becomes of a loop: turns go to rows of threads, to threads along x, to blocks along z, to the lanes that
+# share a sum, to lanes that share nothing; or one thread makes them all. `entries` are loops taken as one.
+ROLES = ("entries", "rows", "columns", "layers", "lanes", "spread", "run")
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """How the loops of a function are given to threads.
+
+    Args:
+        name: what tells it from other mappings of the function.
+        roles: a role for each loop, the outermost first.
+        lanes: threads along x of a block that share a row or an entry.
+        chunk: entries that a row of threads takes one after another, where loops are taken as one.
+        atomic: whether several threads write to one element.
+        combine: the operator of the accumulation.
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    lanes: int
+    chunk: int
+    atomic: bool
+    combine: str
+
+    def role(self, depth: int) -> str:
+        """Returns the role of a loop."""
+        return self.roles[depth] if depth < len(self.roles) else "run"
+
+    @property
+    def shares(self) -> bool:
+        """Returns whether lanes exchange values, so that those of a warp must stay together."""
+        return self.lanes > 1 and "lanes" in self.roles
+
+
+class Emitter:
+    """Writes the loops of a function into a kernel.
+
+    Args:
+        kernel: the kernel.
+        mapping: what becomes of each loop.
+        fresh: whether each element of the result is computed once, from what an accumulation starts from.
+    """
+
+    def __init__(self, kernel: Kernel, mapping: Mapping, *, fresh: bool) -> None:
+        self.kernel = kernel
+        self.mapping = mapping
+        self._fresh = fresh
+        self._values: dict[Any, Any] = {}
+        # What must hold for a thread to store.
+        self._guards: list[Any] = []
+
+    # -- values --------------------------------------------------------------------------------------------------
+
+    def value(self, old: Any) -> Any:
+        """Returns a value of the function as it is in the kernel."""
+        if old in self._values:
+            return self._values[old]
+        op = old.owner
+        if getattr(op, "name", "") == "memref.load" and self._is_output(op.operands[0]):
+            return self._present(op)
+        return self.kernel.outer(old)
+
+    def bind(self, old: Any, new: Any) -> None:
+        """Says what stands for a value of the function."""
+        self._values[old] = new
+
+    def _is_output(self, memref: Any) -> bool:
+        alias = self.kernel.source.alias_of(memref)
+        return alias is not None and alias.argument == self.kernel.source.output
+
+    def _present(self, op: Any) -> Any:
+        """Returns what the result holds before: the identity where other threads add to it, or nothing did."""
+        if self._fresh or self.mapping.atomic:
+            return combine.identity(self.mapping.combine, op.results[0].type)
+        return self.kernel.load(op, [self.value(index) for index in list(op.operands)[1:]])
+
+    # -- operations ----------------------------------------------------------------------------------------------
+
+    def block(self, ops: Sequence[Any], depth: int) -> list[Any]:
+        """Writes operations; returns the operands of the terminator."""
+        guards = len(self._guards)
+        yielded: list[Any] = []
+        for op in ops:
+            if op.name in ("scf.yield", "scf.condition"):
+                yielded = [self.value(operand) for operand in op.operands]
+            else:
+                self.one(op, depth)
+        del self._guards[guards:]
+        return yielded
+
+    def one(self, op: Any, depth: int) -> None:
+        """Writes an operation."""
+        if self.kernel.source.is_spine(op):
+            self._loop(op, depth)
+        elif op.name == "memref.store":
+            self.store(op)
+        elif op.name == "memref.load":
+            loaded = self._present(op) if self._is_output(op.operands[0]) else self._load(op)
+            self.bind(op.results[0], loaded)
+        elif len(op.regions):
+            self._rebuilt(op, depth)
+        else:
+            self._copied(op)
+
+    def _load(self, op: Any) -> Any:
+        return self.kernel.load(op, [self.value(index) for index in list(op.operands)[1:]])
+
+    def _copied(self, op: Any) -> None:
+        for old, new in zip(op.results, copied(op, self.value), strict=True):
+            self.bind(old, new)
+
+    def _rebuilt(self, op: Any, depth: int) -> None:
+        """Writes an operation with regions again."""
+        ir = bindings().ir
+        kinds = [result.type for result in op.results]
+        operands = [self.value(operand) for operand in op.operands]
+        copy = ir.Operation.create(op.name, results=kinds, operands=operands, regions=len(op.regions))
+        for before, after in zip(op.regions, copy.regions, strict=True):
+            for block in before.blocks:
+                kinds = [argument.type for argument in block.arguments]
+                made = after.blocks.append(*kinds, arg_locs=[ir.Location.unknown()] * len(kinds))
+                for old, new in zip(block.arguments, made.arguments, strict=True):
+                    self.bind(old, new)
+                inner = [one.operation for one in block.operations]
+                with ir.InsertionPoint(made):
+                    ir.Operation.create(inner[-1].name, operands=self.block(inner, depth))
+        for old, new in zip(op.results, copy.results, strict=True):
+            self.bind(old, new)
+
+    # -- stores --------------------------------------------------------------------------------------------------
+
+    def store(self, op: Any, value: Any | None = None, indices: Sequence[Any] | None = None) -> None:
+        """Writes a store, of another value at other indices where these are given."""
+        old, memref, *at = op.operands
+        value = self.value(old) if value is None else value
+        indices = [self.value(index) for index in at] if indices is None else indices
+        at, truth = self.kernel.inside(self.kernel.source.output, indices)
+        if truth is None:
+            self.guarded(lambda: self._stored(value, memref, at))
+        else:
+            self.within(truth, lambda: self.guarded(lambda: self._stored(value, memref, at)))
+
+    def guarded(self, write: Callable[[], None]) -> None:
+        """Writes what only threads do that pass all guards."""
+        if self._guards:
+            code.branch(code.conjunction(self._guards), write)
+        else:
+            write()
+
+    def guard(self, condition: Any) -> None:
+        """Says what must hold for a thread to store, in the rest of the block."""
+        self._guards.append(condition)
+
+    def within(self, condition: Any, write: Callable[[], object]) -> None:
+        """Writes what only stores where a condition holds."""
+        self._guards.append(condition)
+        write()
+        self._guards.pop()
+
+    def _stored(self, value: Any, memref: Any, indices: Sequence[Any]) -> None:
+        ir = bindings().ir
+        if not self.mapping.atomic:
+            place, at = self.kernel.place(memref, indices)
+            ir.Operation.create("memref.store", operands=[value, place, *at])
+        elif isinstance(value.type, ir.ComplexType):
+            self._add_parts(value, indices)
+        else:
+            place, at = self.kernel.place(memref, indices)
+            combine.atomically(self.mapping.combine, value, place, at)
+
+    def _add_parts(self, value: Any, indices: Sequence[Any]) -> None:
+        """Adds a complex number by its parts: no memory takes it whole."""
+        if self.mapping.combine != "sum":
+            raise ValueError(f"expected a sum of complex numbers, but got {self.mapping.combine}")
+        ir, number = bindings().ir, self.kernel.source.output
+        element = ir.ComplexType(value.type).element_type
+        parts = self.kernel.parameter(f"parts {number}", ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element))
+        at = code.constant(0)
+        for axis, index in enumerate(indices):
+            at = code.add(code.multiply(at, self.kernel.extent(number, axis)), index) if axis else index
+        at = code.multiply(at, code.constant(2))
+        for shift, part in enumerate(("re", "im")):
+            place = code.add(at, code.constant(shift))
+            combine.atomically("sum", code.operation(f"complex.{part}", element, value), parts, [place])
+
+    # -- loops ---------------------------------------------------------------------------------------------------
+
+    def _loop(self, op: Any, depth: int) -> None:
+        role = self.mapping.role(depth)
+        if role == "run" or (role == "lanes" and self.mapping.lanes == 1):
+            self._rebuilt(op, depth + 1)
+            return
+        if op.name != "scf.for" or constant_of(op.operands[2]) != 1:
+            raise ValueError(f"expected a loop that counts, to be mapped to {role}, but got {op.name}")
+        self._check_apart(op, role)
+        match role:
+            case "rows":
+                results = self._rows(op, depth)
+            case "lanes":
+                results = self._lanes(op, depth)
+            case "columns" | "layers" | "spread":
+                results = self._apart(op, depth, role)
+            case _:
+                raise ValueError(f"expected a role of {', '.join(ROLES)}, but got {role}")
+        for old, new in zip(op.results, results, strict=True):
+            self.bind(old, new)
+
+    def turn(self, op: Any, index: Any, carried: Sequence[Any], depth: int) -> list[Any]:
+        """Writes a turn of a loop; returns what it hands on."""
+        block = op.regions[0].blocks[0]
+        for old, new in zip(block.arguments, [index, *carried], strict=True):
+            self.bind(old, new)
+        return self.block([one.operation for one in block.operations], depth + 1)
+
+    def _check_apart(self, op: Any, role: str) -> None:
+        """Refuses to divide turns that store to one element, where nothing makes that safe."""
+        if self.mapping.atomic or role == "lanes":
+            return
+        for store in (inner for inner in inside(op) if inner.name == "memref.store"):
+            if not any(depends(index, _index(op)) for index in list(store.operands)[2:]):
+                raise ValueError(f"expected turns that store to elements of their own, for {role}")
+
+    def _apart(self, op: Any, depth: int, role: str) -> list[Any]:
+        """Writes a loop each of whose turns is one thread's, or one block's."""
+        if len(op.results):
+            raise ValueError(f"expected turns that hand nothing on, for {role}")
+        kernel = self.kernel
+        lower, upper = self.value(op.operands[0]), self.value(op.operands[1])
+        if role == "layers":
+            first, step = kernel.identity("block_id", "z"), kernel.identity("grid_dim", "z")
+        elif role == "spread":
+            first, step = kernel.identity("thread_id", "x"), code.constant(self.mapping.lanes)
+        else:
+            width = kernel.identity("block_dim", "x")
+            first = code.add(code.multiply(kernel.identity("block_id", "y"), width), kernel.identity("thread_id", "x"))
+            step = code.multiply(kernel.identity("grid_dim", "y"), width)
+        strided(code.add(lower, first), upper, step, (), lambda at: self.turn(op, at, (), depth))
+        return []
+
+    def _lanes(self, op: Any, depth: int) -> list[Any]:
+        """Writes a sum whose terms the lanes of a group share; each of them has the whole sum then."""
+        lanes, lane = self.mapping.lanes, self.kernel.identity("thread_id", "x")
+        lower, upper, start = self._bounds(op)
+        own = [combine.identity(self.mapping.combine, start.type)]
+        (part,) = strided(
+            code.add(lower, lane), upper, code.constant(lanes), own, lambda at, one: self.turn(op, at, [one], depth)
+        )
+        whole = combine.over_lanes(self.mapping.combine, part, _halves(lanes // 2, 1))
+        self.guard(code.compare("eq", lane, code.constant(0)))
+        return [combine.combined(self.mapping.combine, start, whole)]
+
+    def _bounds(self, op: Any) -> tuple[Any, Any, Any]:
+        """Returns the bounds of a loop that sums up, and what it starts from."""
+        if len(op.results) != 1:
+            raise ValueError(f"expected a loop that hands on one value, but got {len(op.results)}")
+        lower, upper, _, start = op.operands
+        return self.value(lower), self.value(upper), self.value(start)
+
+    def _rows(self, op: Any, depth: int) -> list[Any]:
+        """Writes a loop whose turns go to rows of threads, in steps of the whole grid."""
+        kernel = self.kernel
+        height = kernel.identity("block_dim", "y")
+        begin = code.multiply(kernel.identity("block_id", "x"), height)
+        step = code.multiply(kernel.identity("grid_dim", "x"), height)
+        lower, upper = self.value(op.operands[0]), self.value(op.operands[1])
+        carried = [combine.identity(self.mapping.combine, result.type) for result in op.results]
+
+        def apart(at: Any, *held: Any) -> list[Any]:
+            return self.turn(op, at, held, depth)
+
+        def together(base: Any, *held: Any) -> list[Any]:
+            at = code.add(base, kernel.identity("thread_id", "y"))
+            inside_ = code.compare("ult", at, upper)
+            last = code.operation("arith.subi", upper.type, upper, code.constant(1))
+            made: list[Any] = []
+            self.within(inside_, lambda: made.extend(self.turn(op, code.minimum(at, last), held, depth)))
+            return [code.operation("arith.select", m.type, inside_, m, h) for m, h in zip(made, held, strict=True)]
+
+        if self.mapping.shares:
+            sums = strided(code.add(lower, begin), upper, step, carried, together)
+        else:
+            first = code.add(begin, kernel.identity("thread_id", "y"))
+            sums = strided(code.add(lower, first), upper, step, carried, apart)
+        return self._summed(op, sums)
+
+    def _summed(self, op: Any, sums: Sequence[Any]) -> list[Any]:
+        """Combines what the threads of a warp hold, each of its own rows; one of them stores."""
+        if not sums:
+            return []
+        (_, _, start), (part,) = self._bounds(op), sums
+        lowest = self.mapping.lanes if self.mapping.shares else 1
+        whole = combine.over_lanes(self.mapping.combine, part, _halves(WARP // 2, lowest))
+        self.guard(code.compare("eq", self.kernel.lane(), code.constant(0)))
+        return [combine.combined(self.mapping.combine, start, whole)]
+
+
+def strided(lower: Any, upper: Any, step: Any, start: Sequence[Any], body: Callable[..., Sequence[Any]]) -> list[Any]:
+    """Writes an `scf.for` with a step; the body takes the index and the carried values, and returns those."""
+    ir = bindings().ir
+    kinds = [value.type for value in start]
+    op = ir.Operation.create("scf.for", results=kinds, operands=[lower, upper, step, *start], regions=1)
+    block = op.regions[0].blocks.append(code.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1))
+    with ir.InsertionPoint(block):
+        ir.Operation.create("scf.yield", operands=list(body(*block.arguments)))
+    return list(op.results)
+
+
+def _index(loop: Any) -> Any:
+    return loop.regions[0].blocks[0].arguments[0]
+
+
+def _halves(first: int, last: int) -> tuple[int, ...]:
+    """Returns powers of two from the first down to the last."""
+    found: list[int] = []
+    while first >= last:
+        found.append(first)
+        first //= 2
+    return tuple(found)

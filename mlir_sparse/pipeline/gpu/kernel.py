@@ -1,0 +1,239 @@
+"""A kernel while it is written: its parameters, what it computes once at its start, and where its threads are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.gpu.combine import identity
+from mlir_sparse.pipeline.gpu.source import Source, constant_of
+
+__all__ = ["WARP", "Kernel", "copied"]
+
+WARP = 32
+# What is read on the host and handed over as a number.
+_SIZES = ("llvm.extractvalue", "memref.dim")
+
+
+class Kernel:
+    """A `gpu.func` that is being written, at the end of a `gpu.module`.
+
+    Buffers come as memrefs of one dimension and sizes as `index`, so that a launch hands over addresses and
+    numbers only; arrays of more dimensions are views of those.
+
+    Args:
+        source: the function whose loops it takes.
+        name: its symbol.
+    """
+
+    def __init__(self, source: Source, name: str) -> None:
+        ir = bindings().ir
+        self.source = source
+        self.name = name
+        self.parameters: list[str] = []
+        self._values: dict[str, Any] = {}
+        self._copies: dict[Any, Any] = {}
+        self.operation = ir.Operation.create(
+            "gpu.func",
+            regions=1,
+            attributes={
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get([], [])),
+                "gpu.kernel": ir.UnitAttr.get(),
+                "sym_name": ir.StringAttr.get(name),
+                "workgroup_attributions": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0),
+            },
+        )
+        self.block = self.operation.regions[0].blocks.append()
+        with ir.InsertionPoint(self.block):
+            # Everything at the start is written before it.
+            self._start = code.constant(0).owner
+            self._end = ir.Operation.create("gpu.return")
+
+    @property
+    def body(self) -> Any:
+        """Returns the insertion point of what threads do."""
+        return bindings().ir.InsertionPoint(self._end)
+
+    def finish(self) -> None:
+        """Gives the function the type of its parameters."""
+        ir = bindings().ir
+        kinds = [argument.type for argument in self.block.arguments]
+        self.operation.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
+        self.operation.attributes["arg_attrs"] = ir.ArrayAttr.get([self._attributes(spec) for spec in self.parameters])
+
+    def _attributes(self, spec: str) -> Any:
+        """Returns what LLVM may know of a parameter: buffers lie apart from that which is written."""
+        ir = bindings().ir
+        kind, *number = spec.split()
+        if kind not in ("buffer", "parts"):
+            return ir.DictAttr.get({})
+        known = {"llvm.noalias": ir.UnitAttr.get()}
+        if int(number[0]) != self.source.output:
+            known["llvm.readonly"] = ir.UnitAttr.get()
+        return ir.DictAttr.get(known)
+
+    # -- parameters ----------------------------------------------------------------------------------------------
+
+    def parameter(self, spec: str, kind: Any) -> Any:
+        """Returns a parameter, which is added where it is new.
+
+        Args:
+            spec: what the host passes: `buffer N`, `parts N`, `size N L`, `dim N A`, `stored N S`, `positions N`
+                or `start N A`,
+                of argument N of the function.
+            kind: its type.
+
+        """
+        if spec not in self._values:
+            self.parameters.append(spec)
+            self._values[spec] = self.block.add_argument(kind, bindings().ir.Location.unknown())
+        return self._values[spec]
+
+    def size(self, spec: str) -> Any:
+        """Returns a parameter that is a number."""
+        return self.parameter(spec, code.index_type())
+
+    def buffer(self, number: int) -> Any:
+        """Returns an argument that is a memref; of one dimension as a parameter, of more as a view of one."""
+        ir = bindings().ir
+        kind = ir.MemRefType(self.source.arguments[number].type)
+        flat = kind if kind.rank < 2 else ir.MemRefType.get([_any()], kind.element_type)
+        parameter = self.parameter(f"buffer {number}", flat)
+        if kind.rank < 2:
+            return parameter
+        name = f"view {number}"
+        if name not in self._values:
+            with ir.InsertionPoint(self._start):
+                self._values[name] = self._view(parameter, number, kind)
+        return self._values[name]
+
+    def _view(self, flat: Any, number: int, kind: Any) -> Any:
+        ir = bindings().ir
+        sizes = [self.extent(number, axis) for axis in range(kind.rank)]
+        strides = [code.constant(1)]
+        for size in reversed(sizes[1:]):
+            strides.insert(0, code.multiply(strides[0], size))
+        unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+        layout = ir.StridedLayoutAttr.get(0, [unknown] * (kind.rank - 1) + [1])
+        result = ir.MemRefType.get([_any()] * kind.rank, kind.element_type, layout=layout)
+        groups = ir.DenseI32ArrayAttr.get([1, 0, kind.rank, kind.rank - 1])
+        return code.operation(
+            "memref.reinterpret_cast",
+            result,
+            flat,
+            *sizes,
+            *strides[:-1],
+            static_offsets=ir.DenseI64ArrayAttr.get([0]),
+            static_sizes=ir.DenseI64ArrayAttr.get([_any()] * kind.rank),
+            static_strides=ir.DenseI64ArrayAttr.get([unknown] * (kind.rank - 1) + [1]),
+            operandSegmentSizes=groups,
+        )
+
+    def extent(self, number: int, axis: int) -> Any:
+        """Returns an extent of an array, at the insertion point."""
+        ir = bindings().ir
+        kind = ir.MemRefType(self.source.arguments[number].type)
+        if kind.is_dynamic_dim(axis):
+            return self.size(f"dim {number} {axis}")
+        return code.constant(kind.get_dim_size(axis))
+
+    def outer(self, value: Any) -> Any:
+        """Returns a value that the function computes before its loops, as it is in the kernel."""
+        if value not in self._copies:
+            with bindings().ir.InsertionPoint(self._start):
+                self._copies[value] = self._outer(value)
+        return self._copies[value]
+
+    def _outer(self, value: Any) -> Any:
+        alias = self.source.alias_of(value)
+        if alias is not None:
+            return self.buffer(alias.argument)
+        op = value.owner
+        if op.name == "memref.dim":
+            axis = constant_of(op.operands[1])
+            alias = self.source.alias_of(op.operands[0])
+            if axis is None or alias is None:
+                raise ValueError(f"expected an extent of an argument, but got {op}")
+            return self.extent(alias.argument, axis)
+        if op.name == "llvm.extractvalue":
+            field, level = bindings().ir.DenseI64ArrayAttr(op.attributes["position"])
+            if field != 0:
+                raise ValueError(f"expected the size of a level, but got {op}")
+            return self.size(f"size {self.source.arguments.index(op.operands[0])} {level}")
+        if op.name == "arith.index_cast" and op.operands[0].owner.name == "llvm.extractvalue":
+            return self.outer(op.operands[0])
+        if op.name == "memref.load":
+            return self.load(op, [self.outer(index) for index in list(op.operands)[1:]])
+        return copied(op, self.outer)[list(op.results).index(value)]
+
+    def inside(self, number: int, indices: Sequence[Any]) -> tuple[list[Any], Any | None]:
+        """Returns indices that are in an array, and whether those asked for are; None where they always are.
+
+        Loops over blocks and over diagonals reach beyond the edges of arrays, where there are zeros, if anything.
+        """
+        found, truth = list(indices), None
+        for axis, shifted in self.source.guards.get(number, ()):
+            at = code.add(found[axis], self.size(f"start {number} {axis}")) if shifted else found[axis]
+            there = code.compare("ult", at, self.extent(number, axis))
+            found[axis] = code.operation("arith.select", at.type, there, at, code.constant(0))
+            truth = there if truth is None else code.bits_of("andi", truth, there)
+        return found, truth
+
+    def place(self, memref: Any, indices: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """Returns the memref and the indices of an access in the kernel."""
+        alias = self.source.alias_of(memref)
+        if alias is None:
+            raise ValueError(f"expected accesses to arguments, but got one to {memref}")
+        at = list(indices)
+        if (alias.offset, alias.stride) != (0, 1):
+            scaled = code.multiply(at[0], code.constant(alias.stride))
+            at = [code.add(scaled, code.constant(alias.offset)) if alias.offset else scaled]
+        return self.buffer(alias.argument), at
+
+    def load(self, op: Any, indices: Sequence[Any]) -> Any:
+        """Returns what a load of the function reads, at other indices."""
+        alias = self.source.alias_of(op.operands[0])
+        kind = op.results[0].type
+        indices, truth = self.inside(alias.argument, indices) if alias is not None else (list(indices), None)
+        memref, at = self.place(op.operands[0], indices)
+        loaded = code.operation("memref.load", kind, memref, *at)
+        return loaded if truth is None else code.operation("arith.select", kind, truth, loaded, identity("sum", kind))
+
+    # -- threads -------------------------------------------------------------------------------------------------
+
+    def identity(self, what: str, axis: str) -> Any:
+        """Returns `thread_id`, `block_id`, `block_dim` or `grid_dim` along an axis, as an `index`."""
+        name = f"{what} {axis}"
+        if name not in self._values:
+            ir = bindings().ir
+            attribute = ir.Attribute.parse(f"#gpu<dim {axis}>")
+            with ir.InsertionPoint(self._start):
+                self._values[name] = code.operation(f"gpu.{what}", code.index_type(), dimension=attribute)
+        return self._values[name]
+
+    def lane(self) -> Any:
+        """Returns the thread's number in its warp, of a block whose threads along x divide a warp."""
+        if "lane" not in self._values:
+            x, y, width = (self.identity(*of) for of in (("thread_id", "x"), ("thread_id", "y"), ("block_dim", "x")))
+            with bindings().ir.InsertionPoint(self._start):
+                number = code.add(code.multiply(y, width), x)
+                self._values["lane"] = code.bits_of("andi", number, code.constant(WARP - 1))
+        return self._values["lane"]
+
+
+def copied(op: Any, value_of: Any) -> list[Any]:
+    """Writes an operation without regions once more, on other operands; returns its results."""
+    if len(op.regions):
+        raise ValueError(f"expected no {op.name} before the loops")
+    operands = [value_of(operand) for operand in op.operands]
+    copy = op.clone()
+    for at, operand in enumerate(operands):
+        copy.operands[at] = operand
+    return list(copy.results)
+
+
+def _any() -> int:
+    size: int = bindings().ir.ShapedType.get_dynamic_size()
+    return size

@@ -1,0 +1,165 @@
+"""The pass over a module: loops become kernels, and functions of the host that launch them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Options
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.gpu.collapse import Entries
+from mlir_sparse.pipeline.gpu.emit import Emitter, Mapping
+from mlir_sparse.pipeline.gpu.host import KERNELS, Launch, write_case
+from mlir_sparse.pipeline.gpu.kernel import Kernel
+from mlir_sparse.pipeline.gpu.source import Source, constant_of, inside, read_source
+
+__all__ = ["MAPPINGS", "map_loops"]
+
+MAPPINGS = "mappings"  # the attribute of a function: a dictionary for each way to give its loops to threads
+_NO_WORK = "fixed 1"
+_FILL_THREADS = (256, (32, 8))  # a block of a vector's fill, and of a matrix's
+
+
+def map_loops(module: Any, options: Options[str, str]) -> None:
+    """Rewrites a module of functions over buffers: a `gpu.module`, and for each mapping a function that launches.
+
+    Args:
+        module: the module, in place; each function says how its loops are mapped in an attribute.
+        options: none.
+
+    Raises:
+        ValueError: for loops that cannot be mapped so.
+    """
+    ir = bindings().ir
+    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
+    with ir.InsertionPoint.at_block_begin(module.body):
+        holder = ir.Operation.create("gpu.module", regions=1, attributes={"sym_name": ir.StringAttr.get(KERNELS)})
+    kernels = holder.regions[0].blocks.append()
+    for function in functions:
+        _map(function, kernels)
+        function.erase()
+
+
+def _map(function: Any, kernels: Any) -> None:
+    ir = bindings().ir
+    source = read_source(function)
+    written: dict[tuple[object, ...], Launch] = {}
+    for attribute in ir.ArrayAttr(function.attributes[MAPPINGS]):
+        fields = ir.DictAttr(attribute)
+        mapping, threads = _mapping(fields), tuple(ir.DenseI64ArrayAttr(fields["threads"]))
+        fresh = source.fill is not None and _is_fresh(source, mapping)
+        launches = []
+        if source.fill is not None and not fresh:
+            launches.append(written.setdefault(("fill",), _fill(source, kernels, written)))
+        key = (mapping.roles, mapping.lanes, mapping.chunk, mapping.atomic)
+        if key not in written:
+            written[key] = _kernel(source, kernels, mapping, fresh, (threads[0], threads[1]))
+        launches.append(_resized(written[key], (threads[0], threads[1])))
+        with ir.InsertionPoint(function):
+            write_case(source, f"{source.name}_{mapping.name}", launches)
+
+
+def _mapping(fields: Any) -> Mapping:
+    ir = bindings().ir
+
+    def text(name: str) -> str:
+        value: str = ir.StringAttr(fields[name]).value
+        return value
+
+    roles = tuple(ir.StringAttr(role).value for role in ir.ArrayAttr(fields["roles"]))
+    lanes, chunk = (ir.IntegerAttr(fields[name]).value for name in ("lanes", "chunk"))
+    return Mapping(text("name"), roles, lanes, chunk, ir.BoolAttr(fields["atomic"]).value, text("combine"))
+
+
+def _is_fresh(source: Source, mapping: Mapping) -> bool:
+    """Returns whether each element is stored once: at the index of every loop around, all of which run from 0."""
+    if mapping.atomic or "entries" in mapping.roles:
+        return False
+    stores = [inner for op in source.main for inner in inside(op) if inner.name == "memref.store"]
+    return all(_covers(source, store) for store in stores)
+
+
+def _covers(source: Source, store: Any) -> bool:
+    indices, op = set(list(store.operands)[2:]), store.parent
+    while op.name != "func.func":
+        if op.name != "scf.for" or not source.is_spine(op) or constant_of(op.operands[0]) != 0:
+            return False
+        index = op.regions[0].blocks[0].arguments[0]
+        if index not in indices or _is_inside(op.operands[1], source):
+            return False
+        indices.discard(index)
+        op = op.parent.operation if hasattr(op.parent, "operation") else op.parent
+    return not indices
+
+
+def _is_inside(value: Any, source: Source) -> bool:
+    """Returns whether a value is computed in the loops."""
+    return any(value in list(op.results) for outer in source.main for op in inside(outer))
+
+
+def _resized(launch: Launch, threads: tuple[int, int]) -> Launch:
+    """Returns a launch of the same kernel in blocks of another shape."""
+    (rows, _), (columns, _), layers = launch.grid
+    grid = ((rows, threads[1] if rows != _NO_WORK else 1), (columns, threads[0] if columns != _NO_WORK else 1), layers)
+    return Launch(launch.kernel, grid, (*threads, 1), launch.parameters)
+
+
+def _fill(source: Source, kernels: Any, written: Options[tuple[object, ...], Launch]) -> Launch:
+    """Writes the kernel that sets the result to what an accumulation starts from."""
+    if ("fill",) in written:
+        return written["fill",]
+    depth = sum(1 for op in inside(source.fill) if op.name == "scf.for")
+    roles = ("rows", "columns")[:depth] if depth < 3 else ("rows", *["layers"], *["run"] * (depth - 3), "columns")
+    mapping = Mapping("fill", roles, 1, 1, atomic=False, combine="sum")
+    threads = (1, _FILL_THREADS[0]) if depth < 2 else _FILL_THREADS[1]
+    filling = Source(
+        source.function,
+        source.name,
+        source.arguments,
+        None,
+        (source.fill,),
+        marked=False,
+        output=source.output,
+        guards={},
+    )
+    return _kernel(filling, kernels, mapping, False, threads if depth else (1, 1))
+
+
+def _kernel(source: Source, kernels: Any, mapping: Mapping, fresh: bool, threads: tuple[int, int]) -> Launch:
+    """Writes a kernel; returns its launch."""
+    ir = bindings().ir
+    with ir.InsertionPoint(kernels):
+        kernel = Kernel(source, f"{source.name}_{mapping.name}")
+    with kernel.body:
+        emitter = Emitter(kernel, mapping, fresh=fresh)
+        if mapping.role(0) == "entries":
+            rows = Entries(emitter).write()
+        else:
+            emitter.block(source.main, 0)
+            rows = _work(source, mapping, "rows")
+    kernel.finish()
+    grid = (
+        (rows, 1),
+        (_work(source, mapping, "columns"), 1),
+        (_work(source, mapping, "layers"), 1),
+    )
+    return _resized(Launch(kernel.name, grid, (*threads, 1), tuple(kernel.parameters)), threads)
+
+
+def _work(source: Source, mapping: Mapping, role: str) -> str:
+    """Returns how many turns the loop of a role has, as the host says it."""
+    if role not in mapping.roles:
+        return _NO_WORK
+    depth = mapping.roles.index(role)
+    loop = _loop_at(source, depth)
+    return source.size_of(loop.operands[1])
+
+
+def _loop_at(source: Source, depth: int) -> Any:
+    ops = list(source.main)
+    for _ in range(depth + 1):
+        loops = [op for op in ops if source.is_spine(op)]
+        if not loops:
+            raise ValueError(f"expected {depth + 1} loops, one in another, but got fewer")
+        ops = [op.operation for op in loops[0].regions[-1].blocks[0].operations]
+    return loops[0]

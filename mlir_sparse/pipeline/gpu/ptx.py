@@ -1,0 +1,81 @@
+"""The pass from NVVM to PTX, by LLVM's backend for NVIDIA's GPUs, which the bindings do not have and llvmlite has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.gpu.literals import with_bits
+
+__all__ = ["assemble_kernels", "kernels_ir", "ptx_of", "to_ptx"]
+
+_TRIPLE = "nvptx64-nvidia-cuda"
+
+
+def assemble_kernels(module: Any, options: Mapping[str, str]) -> None:
+    """Replaces the kernels of a module by PTX in a `gpu.binary`, as MLIR's `gpu-module-to-binary` would.
+
+    Args:
+        module: the module, in place; its `gpu.module` holds functions of the LLVM dialect.
+        options: `chip`, such as sm_90, and `features`, such as +ptx80.
+
+    Raises:
+        ValueError: where llvmlite is not installed, or has no such chip.
+    """
+    ir = bindings().ir
+    text = to_ptx(kernels_ir(module), options["chip"], options["features"])
+    held = "".join(f"\\{byte:02X}" if byte < 32 or byte in b'"\\' else chr(byte) for byte in text.encode())
+    made = ir.Attribute.parse(f'#gpu.object<#nvvm.target<chip = "{options["chip"]}">, assembly = "{held}">')
+    for holder in list(module.body.operations):
+        if holder.operation.name == "gpu.module":
+            with ir.InsertionPoint(holder):
+                fields = {"sym_name": holder.operation.attributes["sym_name"], "objects": ir.ArrayAttr.get([made])}
+                ir.Operation.create("gpu.binary", attributes=fields)
+            holder.operation.erase()
+
+
+def ptx_of(module: Any) -> str:
+    """Returns the PTX of a module whose kernels were assembled."""
+    ir, gpu = bindings().ir, bindings().module("dialects.gpu")
+    for holder in module.body.operations:
+        if holder.operation.name == "gpu.binary":
+            (made,) = ir.ArrayAttr(holder.operation.attributes["objects"])
+            text: bytes = gpu.ObjectAttr(made).object
+            return text.decode()
+    raise ValueError("expected a module with PTX, but got one without")
+
+
+def kernels_ir(module: Any) -> str:
+    """Returns the kernels of a module as LLVM IR."""
+    ir = bindings().ir
+    apart = ir.Module.create()
+    with ir.InsertionPoint(apart.body):
+        for holder in module.body.operations:
+            if holder.operation.name == "gpu.module":
+                for kernel in holder.operation.regions[0].blocks[0].operations:
+                    kernel.operation.clone()
+    return with_bits(str(bindings().module("dialects.llvm").translate_module_to_llvmir(apart.operation)))
+
+
+def to_ptx(text: str, chip: str, features: str) -> str:
+    """Returns LLVM IR as PTX.
+
+    Args:
+        text: the IR.
+        chip: the GPU's architecture.
+        features: the version of PTX, as LLVM names it.
+    """
+    try:
+        import llvmlite.binding as llvm
+    except ImportError as error:
+        raise ValueError("expected the package llvmlite to write PTX with: pip install 'mlir-sparse[gpu]'") from error
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    module = llvm.parse_assembly(text)
+    module.triple = _TRIPLE
+    machine = llvm.Target.from_triple(_TRIPLE).create_target_machine(cpu=chip, features=features, opt=3)
+    module.data_layout = str(machine.target_data)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+    builder.getModulePassManager().run(module, builder)
+    return str(machine.emit_assembly(module))
