@@ -24,7 +24,7 @@ from mlir_sparse.kernel import KernelSpec, Semiring
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, TensorVar
 from mlir_sparse.runtime import arguments
 from mlir_sparse.schedule import STATIC, Schedule
-from mlir_sparse.tuned import tuned_schedule
+from mlir_sparse.tuned import Found, tuned
 
 __all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "load", "parse"]
 
@@ -171,7 +171,11 @@ def compile(
     kernel.check_names(assignment, tuple(declared))
     types = tuple((name, _type_of(name, declared[name])) for name in assignment.inputs)
     output = _output(assignment, dict(types), out, asked)
-    chosen = _tuned(assignment, types, output, declared) if schedule == TUNED else Schedule.of(schedule)
+    if schedule == TUNED:
+        found = _tuned(assignment, types, output, declared)
+        chosen, threads = found.schedule, threads or found.threads
+    else:
+        chosen = Schedule.of(schedule)
     return _within(threads, deterministic, assignment, types, output, target, chosen)
 
 
@@ -183,12 +187,12 @@ def _within(threads: int | None, deterministic: bool, *compiled: Any) -> Kernel:
 
 def _tuned(
     assignment: Assignment, types: tuple[tuple[str, TensorType], ...], output: TensorType, given: Mapping[str, Any]
-) -> Schedule:
+) -> Found:
     spec = KernelSpec(assignment, types, output)
     kernel.check_spec(spec)
     data = all(not isinstance(one, TensorType | str) for one in given.values())
     values = {name: arguments.value_of(name, given[name]) for name, _ in types} if data else None
-    return tuned_schedule(spec.with_static_extents(), values)
+    return tuned(spec.with_static_extents(), values)
 
 
 def _refuse_schedule(schedule: Schedule | str | None, comprehension: Comprehension) -> None:

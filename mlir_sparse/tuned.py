@@ -21,10 +21,10 @@ from mlir_sparse.notation import Apply, Fold, walk
 from mlir_sparse.schedule import Schedule
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["Found", "Problem", "tuned_schedule"]
+__all__ = ["Found", "Problem", "tuned"]
 
 # What is written below changes its meaning with this number.
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,13 @@ class Found:
 
     Args:
         schedule: how to compile the kernel.
+        threads: how many threads a call should take at most; None for as many as the process may.
         encodings: how to store operands that are better stored otherwise than they were; "dense" for an array.
         rows: what was tried, for the table.
     """
 
     schedule: Schedule
+    threads: int | None
     encodings: Mapping[str, str]
     rows: tuple[Mapping[str, Any], ...]
 
@@ -94,6 +96,7 @@ class Problem:
                 "data": self.data,
                 "asked": self.asked,
                 "schedule": str(found.schedule),
+                "threads": found.threads,
                 "encodings": dict(found.encodings),
                 "rows": list(found.rows),
             },
@@ -110,7 +113,10 @@ class Problem:
             asked = read["version"], read["kernel"], read["asked"]
             if asked != (_VERSION, self.kernel, self.asked) or (self.data and read["data"] != self.data):
                 return None
-            return Found(Schedule.parse(read["schedule"]), dict(read["encodings"]), tuple(map(dict, read["rows"])))
+            schedule, threads = Schedule.parse(read["schedule"]), read["threads"]
+            if threads is not None and (type(threads) is not int or threads < 1):
+                return None
+            return Found(schedule, threads, dict(read["encodings"]), tuple(map(dict, read["rows"])))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -123,8 +129,8 @@ class Problem:
         return f"{self._stem}-{hashlib.sha256(self.data.encode()).hexdigest()[:12]}.json"
 
 
-def tuned_schedule(spec: KernelSpec, values: Mapping[str, Any] | None) -> Schedule:
-    """Returns the schedule that tuning found for a kernel.
+def tuned(spec: KernelSpec, values: Mapping[str, Any] | None) -> Found:
+    """Returns what tuning found for a kernel.
 
     Args:
         spec: the kernel.
@@ -141,7 +147,7 @@ def tuned_schedule(spec: KernelSpec, values: Mapping[str, Any] | None) -> Schedu
             f"expected a kernel that was tuned for schedule='tuned', but got {spec} with no record on this machine: "
             f"call ms.tune with the notation and its operands, or leave the schedule out"
         )
-    return found.schedule
+    return found
 
 
 def _folder() -> Path | None:

@@ -238,6 +238,28 @@ def test_kernels_are_tuned_as_notation_is(clock: Clock) -> None:
     assert any("expected a loop order that can insert into a sparse result" in note for note in notes)
 
 
+def test_fewer_threads_are_taken_where_that_is_faster(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    A, T, _ = operands()
+    x = np.ones(12)
+    ms.set_num_threads(8)
+    monkeypatch.setattr(candidates, "_LANES", {})
+    try:
+        clock.cost = lambda kernel: 0.001 if kernel.threads == 4 else 0.002
+        found = tune(SPMV, T, x, clock=clock, budget=100.0)
+        assert found.threads == found.kernel.threads == 4
+        np.testing.assert_allclose(found.kernel(T, x), A @ x, rtol=1e-13)
+        assert found.table[0].candidate == "static; threads=4"
+        assert "fastest: schedule static on 4 threads; " in str(found)
+        assert tune(SPMV, T, x, clock=clock).threads == 4
+        assert ms.compile(SPMV, A=T, x=x, schedule="tuned").threads == 4
+        assert ms.compile(SPMV, A=T, x=x, schedule="tuned", threads=2).threads == 2
+        limited = tune(ms.compile(SPMV, A=T, x=x, threads=3), T, x, clock=clock, fresh=True)
+        assert limited.threads is None
+        assert limited.kernel.threads == 3
+    finally:
+        ms.set_num_threads(None)
+
+
 def test_the_budget_is_kept(clock: Clock) -> None:
     _, T, B = operands()
     clock.cost = lambda kernel: 1.0

@@ -16,7 +16,7 @@ from mlir_sparse.plan.cost import conversion_cost, nest_cost
 from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.schedule import STATIC, Schedule
 
-__all__ = ["Candidate", "Variants", "inner_schedules", "order_schedules"]
+__all__ = ["Candidate", "Variants", "inner_schedules", "order_schedules", "thread_numbers"]
 
 # Five variables have 120 orders.
 _MOST_PLANNED = 120
@@ -34,14 +34,17 @@ class Candidate:
     Args:
         schedule: how it is compiled.
         encodings: (operand, encoding) of each operand that is stored otherwise than given, None for a dense array.
+        threads: how many threads a call takes at most; None for as many as the process may.
     """
 
     schedule: Schedule = STATIC
     encodings: tuple[tuple[str, Encoding | None], ...] = ()
+    threads: int | None = None
 
     def __str__(self) -> str:
         stored = [f"{name}: {storage_name(encoding)}" for name, encoding in self.encodings]
-        return "; ".join([*stored, str(self.schedule)])
+        threads = [] if self.threads is None else [f"threads={self.threads}"]
+        return "; ".join([*stored, str(self.schedule), *threads])
 
 
 def storage_name(encoding: Encoding | None) -> str:
@@ -140,6 +143,14 @@ def inner_schedules(variants: Variants, schedule: Schedule) -> Iterator[Schedule
     tiles = _TILES if _has_dense_rows(variants.build(schedule)) else ()
     every = [replace(schedule, tile=tile) for tile in tiles] + [replace(schedule, lanes=number) for number in lanes]
     yield from filter(variants.new, every)
+
+
+def thread_numbers(limit: int) -> Iterator[int]:
+    """Yields the numbers of threads worth trying beside the most: 1, 2, 4 and so on."""
+    number = 1
+    while number < limit:
+        yield number
+        number *= 2
 
 
 def _has_dense_rows(build: Build | None) -> bool:

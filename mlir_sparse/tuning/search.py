@@ -15,10 +15,10 @@ from mlir_sparse.compiled import Kernel
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import SparseError
 from mlir_sparse.kernel import KernelSpec, infer_extents
-from mlir_sparse.runtime import arguments
+from mlir_sparse.runtime import Loops, arguments, get_num_threads
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tuning.agree import agree
-from mlir_sparse.tuning.candidates import Candidate, Variants, inner_schedules, order_schedules
+from mlir_sparse.tuning.candidates import Candidate, Variants, inner_schedules, order_schedules, thread_numbers
 from mlir_sparse.tuning.formats import Asked, combinations
 from mlir_sparse.tuning.race import LATE, Contestant, Prepared, Watch, race
 from mlir_sparse.tuning.table import Row
@@ -31,16 +31,23 @@ Store = Callable[[Value, Encoding | None], Value]
 
 # What one is faster by that is taken; less is how measurements vary.
 _GAIN = 0.03
-# The parts of the budget after which the search for storage ends, for what is inside the loops, for the order of the
-# loops, and again for what is inside them.
-_ENDS = (0.4, 0.65, 0.8, 0.9)
+# The parts of the budget after which the search ends for storage, for what is inside the loops, for their order, again
+# for what is inside them, and for threads.
+_ENDS = (0.4, 0.6, 0.75, 0.8, 0.9)
 
 
 def kernel_of(base: Kernel, candidate: Candidate) -> Kernel:
     """Returns a kernel compiled as a candidate says: its result is stored as that of the kernel given."""
     stored = dict(candidate.encodings)
     types = {name: replace(kind, encoding=stored[name]) if name in stored else kind for name, kind in base.spec.inputs}
-    kernel = compile_kernel(base.spec.assignment, tensors=types, out=base.spec.output, schedule=candidate.schedule)
+    kernel = compile_kernel(
+        base.spec.assignment,
+        tensors=types,
+        out=base.spec.output,
+        schedule=candidate.schedule,
+        threads=candidate.threads or base.threads,
+        deterministic=base.deterministic,
+    )
     assert isinstance(kernel, Kernel), "what a kernel was compiled from compiles to one"
     return kernel
 
@@ -72,7 +79,7 @@ class Search:
         self._seconds: dict[tuple[str, Encoding | None], float] = {}
         self._bytes: dict[Candidate, int] = {}
         self._reference: Value | None = None
-        self._known: dict[tuple[str, bytes], Candidate] = {}
+        self._known: dict[tuple[str, bytes, int | None], Candidate] = {}
         self._room: Array | None = None
         self._contestants: list[Contestant] = []
         self._first = self._contestant(Candidate())
@@ -84,7 +91,7 @@ class Search:
         first = self._first
         first.begin(self._watch)
         self._watch.start()
-        to_formats, to_inner, to_orders, to_end = _ENDS
+        to_formats, to_inner, to_orders, to_again, to_end = _ENDS
         best = self._stage(first, (Candidate(encodings=e) for e in combinations(self._values, formats)), to_formats)
         self._forget(best.what)
         best = self._inside(best, to_inner)
@@ -96,7 +103,10 @@ class Search:
         best = self._stage(best, [replace(best.what, schedule=one) for one in orders], to_orders)
         self._refused |= {replace(best.what, schedule=one): why for one, why in variants.refused.items()}
         if best is not order:
-            best = self._inside(best, to_end)
+            best = self._inside(best, to_again)
+        if self._base.threads is None and self._is_cut(best.what):
+            numbers = thread_numbers(get_num_threads())
+            best = self._stage(best, [replace(best.what, threads=number) for number in numbers], to_end)
         if best is not first:
             best = self._stage(best, [], 1.0)
         return best
@@ -162,7 +172,7 @@ class Search:
         values = self.values(candidate)
         kernel, operands = kernel_of(self._base, candidate), tuple(values.values())
         _, _, build = kernel._ready(values, None)  # compiled before the clock runs
-        code = build.identity, build.executable.module.object_file()
+        code = build.identity, build.executable.module.object_file(), candidate.threads
         if self._known.setdefault(code, candidate) is not candidate:
             raise _NoCandidateError(f"compiles to the machine code of {self._known[code]}")
         results: list[Value] = []
@@ -178,6 +188,11 @@ class Search:
                 self._room = np.empty_like(result)
             return Prepared(partial(kernel, *operands, out=self._room), seconds)
         return Prepared(partial(kernel, *operands), seconds)
+
+    def _is_cut(self, candidate: Candidate) -> bool:
+        """Returns whether calls may be cut in pieces for threads."""
+        _, _, build = kernel_of(self._base, candidate)._ready(self.values(candidate), None)
+        return any(isinstance(step, Loops) and step.cut is not None for step in build.recipe.steps)
 
     # -- storage -------------------------------------------------------------------------------------------------
 

@@ -43,6 +43,7 @@ class Tuning:
         kernel: the kernel compiled as was fastest; it takes operands as `encodings` says.
         schedule: its schedule.
         encodings: how it takes each operand, None for a dense array.
+        threads: how many threads its calls take at most; None for as many as the process may.
         table: what was measured.
         remembered: whether all this was found earlier, and read from the record.
     """
@@ -50,6 +51,7 @@ class Tuning:
     kernel: Kernel
     schedule: Schedule
     encodings: Mapping[str, Encoding | None]
+    threads: int | None
     table: Table
     remembered: bool
 
@@ -68,7 +70,8 @@ class Tuning:
     def __str__(self) -> str:
         stored = [f"{name} as {storage_name(encoding)}" for name, encoding in self.encodings.items()]
         source = ", from the record of an earlier tuning" if self.remembered else ""
-        return f"{self.table}\n\nfastest: schedule {self.schedule}; {', '.join(stored)}{source}"
+        threads = "" if self.threads is None else f" on {self.threads} thread{'s' * (self.threads > 1)}"
+        return f"{self.table}\n\nfastest: schedule {self.schedule}{threads}; {', '.join(stored)}{source}"
 
 
 def stored_as(value: Value, encoding: Encoding | None) -> Value:
@@ -93,9 +96,9 @@ def tune(
 ) -> Tuning:
     """Returns the fastest of several ways to compute a kernel on given tensors.
 
-    Loop orders, vector lanes and tiles are tried, and where asked other storage of the operands; each on the tensors
-    themselves, in turns, until all but one are clearly slower or the budget is spent. The plan's own choice is always
-    among them, and stays where nothing is faster by more than the measurements vary. A candidate whose result is not
+    Loop orders, vector lanes, tiles and fewer threads are tried, and where asked other storage of the operands; each
+    on the tensors themselves, in turns, until all but one are clearly slower or the budget is spent. The plan's own
+    choice is always among them, and stays where nothing is faster by more than the measurements vary. A candidate whose result is not
     that of the plan's choice, but for rounding, is never taken. What was found is kept on disk: tuning the same
     kernel for tensors of like extents returns at once, and so does `compile(..., schedule="tuned")`.
 
@@ -179,13 +182,15 @@ def _remembered(base: Kernel, found: Found) -> Tuning:
         (name, None if text == "dense" else as_encoding(text, rank=ranks[name]))
         for name, text in found.encodings.items()
     )
-    return _tuning(base, Candidate(found.schedule, changed), Table(map(Row.read, found.rows)), remembered=True)
+    return _tuning(
+        base, Candidate(found.schedule, changed, found.threads), Table(map(Row.read, found.rows)), remembered=True
+    )
 
 
 def _tuning(base: Kernel, best: Candidate, table: Table, *, remembered: bool) -> Tuning:
     kernel = kernel_of(base, best)
     encodings = {name: kind.encoding for name, kind in kernel.spec.inputs}
-    return Tuning(kernel, best.schedule, encodings, table, remembered)
+    return Tuning(kernel, best.schedule, encodings, best.threads, table, remembered)
 
 
 def _kept(base: Kernel, problem: Problem, best: Candidate, values: Mapping[str, Value], rows: Iterable[Row]) -> Tuning:
@@ -193,9 +198,10 @@ def _kept(base: Kernel, problem: Problem, best: Candidate, values: Mapping[str, 
     table = Table(rows)
     tuning = _tuning(base, best, table, remembered=False)
     kept = tuple(row.kept() for row in table)
-    problem.keep(Found(best.schedule, {name: _text(encoding) for name, encoding in best.encodings}, kept))
+    stored = {name: _text(encoding) for name, encoding in best.encodings}
+    problem.keep(Found(best.schedule, best.threads, stored, kept))
     if problem.asked:
-        Problem.of(tuning.kernel.spec, values).keep(Found(best.schedule, {}, kept))
+        Problem.of(tuning.kernel.spec, values).keep(Found(best.schedule, best.threads, {}, kept))
     return tuning
 
 
