@@ -16,9 +16,9 @@ from benchmarks.entries import fibers, mixed, moved, skewed, slots
 from benchmarks.inputs import INPUTS, load
 from benchmarks.kernels import KERNELS
 from benchmarks.libraries import IN_PLACE, NEW, OURS
-from benchmarks.match import Entrant, Match, Outcome
+from benchmarks.match import Entrant, Match, NoResultError, Outcome
 from benchmarks.plot import plot
-from benchmarks.report import Row, row_of
+from benchmarks.report import Row, missing_row, row_of
 from benchmarks.roofline import Roofline
 from benchmarks.standing import markdown, standings
 
@@ -69,6 +69,19 @@ def test_a_library_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytes
     finally:
         made.stop()
     assert said["PyTorch"] == {"reason": "not installed: no torch here"}
+
+
+def test_a_contest_without_our_result_is_a_row_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Match(["NumPy"], tmp_path, [1])
+    monkeypatch.setitem(made._workers, OURS, made._workers.pop("NumPy"))
+    try:
+        with pytest.raises(NoResultError, match="has no such kernel"):
+            made.play("SpMV CSR", "tiny", 0.0)
+    finally:
+        made.stop()
+    row = missing_row("SpMV", Contest("SpMV CSR", "tiny", "SpMV CSR", 1.25), "refused: out of luck")
+    assert (row.verdict, str(row).split()) == ("NO RESULT", ["SpMV", "NO", "RESULT:", "refused:", "out", "of", "luck"])
+    assert standings([row, _row([1.0], [8.0])])[0].failures == ["1 without a right result"]
 
 
 def test_contests_name_what_there_is() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,9 +14,10 @@ from benchmarks.contestant import CLOCKS
 from benchmarks.contests import CONTESTS
 from benchmarks.figures import FIGURES
 from benchmarks.libraries import LIBRARIES, OURS
-from benchmarks.match import Match, roofline
+from benchmarks.match import Match, NoResultError, roofline
 from benchmarks.plot import plot
-from benchmarks.report import Row, figure_row, header, row_of, save
+from benchmarks.report import Row, figure_row, header, missing_row, row_of, save
+from benchmarks.roofline import Roofline
 from benchmarks.standing import markdown, standings
 
 _PEERS = [name for name in LIBRARIES if name != OURS]
@@ -73,9 +74,7 @@ def main(
         )
         try:
             for name in contests:
-                contest = CONTESTS[name]
-                outcome = match.play(contest.kernel, contest.source, _QUICK if quick else seconds)
-                rows.append(row_of(name, contest, outcome, rooflines))
+                rows.append(_contest(match, name, _QUICK if quick else seconds, rooflines))
                 click.echo(str(rows[-1]) + (rows[-1].details if each else ""))
         finally:
             match.stop()
@@ -88,6 +87,15 @@ def main(
         plot(standing, path.with_suffix(".svg"))
         click.echo(str(path))
     sys.exit(any(row.verdict not in ("", "ok") for row in rows) or any(found.failures for found in standing))
+
+
+def _contest(match: Match, name: str, seconds: float, rooflines: Mapping[int, Roofline]) -> Row:
+    contest = CONTESTS[name]
+    try:
+        outcome = match.play(contest.kernel, contest.source, seconds)
+    except NoResultError as error:
+        return missing_row(name, contest, str(error))
+    return row_of(name, contest, outcome, rooflines)
 
 
 def _chosen(name: str, words: Sequence[str]) -> bool:

@@ -17,7 +17,7 @@ from benchmarks.contestant import REFEREE, ROOFLINE
 from benchmarks.libraries import IN_PLACE, NEW, OURS
 from benchmarks.roofline import Roofline
 
-__all__ = ["Entrant", "Match", "Outcome", "roofline"]
+__all__ = ["Entrant", "Match", "NoResultError", "Outcome", "roofline"]
 
 _TIMEOUT = 600.0
 _PAUSE = 0.004  # seconds for other libraries' threads to stop waiting for work in a loop
@@ -80,6 +80,10 @@ class Outcome:
         return next(e for v in (IN_PLACE, NEW) if (e := Entrant(OURS, v, threads)) in self.samples)
 
 
+class NoResultError(Exception):
+    """A contest that we have no result of."""
+
+
 class Match:
     """The processes of a run.
 
@@ -109,12 +113,12 @@ class Match:
         Where rounds take long three are enough.
 
         Raises:
-            RuntimeError: where there is no result of ours.
+            NoResultError: where we are not among those who can.
         """
         work, said = self.prepare(kernel, source)
         absent = {name: answer["reason"] for name, answer in said.items() if "reason" in answer}
         if OURS in absent:
-            raise RuntimeError(f"expected a result for {kernel} on {source}, but {absent[OURS]}")
+            raise NoResultError(absent[OURS])
         taking_part = {name: answer for name, answer in said.items() if name not in absent}
         samples = self._rounds(list(_entrants(taking_part)), seconds)
         error = max(answer["error"] for answer in taking_part.values())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from benchmarks.contests import Contest
 from benchmarks.libraries import ASIDE, OURS
@@ -15,7 +17,7 @@ from benchmarks.machine import commit, machine, versions
 from benchmarks.match import Outcome
 from benchmarks.roofline import Roofline
 
-__all__ = ["Row", "amount", "figure_row", "header", "row_of", "save"]
+__all__ = ["Row", "amount", "figure_row", "header", "missing_row", "row_of", "save"]
 
 _RESULTS = Path(__file__).parent / "results"
 
@@ -67,7 +69,9 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """Returns `ok`, `over`, `gains little` (by more threads) or `WRONG`, or nothing where there is no bound."""
+        """Returns `ok`, `over`, `gains little` (by more threads), `WRONG` or `NO RESULT`; nothing where none is due."""
+        if OURS in self.absent:
+            return "NO RESULT"
         if self.error is not None and not self.error < 1e-13:
             return "WRONG"
         if self.bound is None:
@@ -88,6 +92,8 @@ class Row:
         return "\n" + "\n".join([*times, *(f"    {name}: {reason}" for name, reason in self.absent.items())])
 
     def __str__(self) -> str:
+        if OURS in self.absent:
+            return f"{self.name:<44}  {self.verdict}: {self.absent[OURS]}"
         ours = amount(next(iter(self.medians.values())), self.unit)
         if not self.ratios:
             bound = "" if self.bound is None else amount(self.bound, self.unit)
@@ -160,6 +166,11 @@ def row_of(name: str, contest: Contest, outcome: Outcome, rooflines: Mapping[int
     )
 
 
+def missing_row(name: str, contest: Contest, reason: str) -> Row:
+    """Returns a row of a contest that we have no result of."""
+    return Row(name, "s", {}, {}, 0.0, contest.bound, 0, contest.group, contest.source, absent={OURS: reason})
+
+
 def save(rows: Sequence[Row], rooflines: Mapping[int, Roofline], standing: Sequence[object]) -> Path:
     """Writes the results beside the machine they were measured on."""
     now, name = datetime.now(UTC), commit()
@@ -174,5 +185,17 @@ def save(rows: Sequence[Row], rooflines: Mapping[int, Roofline], standing: Seque
     }
     _RESULTS.mkdir(exist_ok=True)
     path = _RESULTS / f"{now:%Y-%m-%d}-{name}.json"
-    path.write_text(json.dumps(record, indent=2) + "\n")
+    path.write_text(json.dumps(_finite(record), indent=2, allow_nan=False) + "\n")
     return path
+
+
+def _finite(value: Any) -> Any:
+    """Returns a value for JSON, which has no infinity: errors of wrong results."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case dict():
+            return {key: _finite(found) for key, found in value.items()}
+        case list() | tuple():
+            return [_finite(found) for found in value]
+    return value

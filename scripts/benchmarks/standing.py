@@ -41,7 +41,7 @@ class Standing:
         roofline: the geometric mean of our time by the machine's least.
         gain: the least gain by these threads on an input that must have one; None where there is none.
         needed: what it must reach.
-        wrong: on how many inputs a result was wrong.
+        wrong: on how many inputs the result was wrong, or there was none.
     """
 
     kernel: str
@@ -61,7 +61,7 @@ class Standing:
     @property
     def failures(self) -> list[str]:
         """Returns what is not reached, and by how much; nothing where all is."""
-        found = [f"{self.wrong} wrong"] if self.wrong else []
+        found = [f"{self.wrong} without a right result"] if self.wrong else []
         if self.bound is not None and self.mean > self.bound:
             found.append(f"mean {self.mean:.2f} > {self.bound:.2f}")
         if self.bound is not None and self.worst > WORST:
@@ -78,8 +78,10 @@ def standings(rows: Sequence[Row]) -> list[Standing]:
     """Returns one for each kernel and number of threads that there are rows of."""
     found = []
     for kernel in GROUPS:
-        of_kernel = [row for row in rows if row.group == kernel and row.ratios]
-        found += [_standing(kernel, threads, of_kernel) for threads in _threads(of_kernel)]
+        of_kernel = [row for row in rows if row.group == kernel]
+        compared = [row for row in of_kernel if row.ratios]
+        wrong = sum(row.verdict in ("WRONG", "NO RESULT") for row in of_kernel)
+        found += [_standing(kernel, threads, compared, wrong) for threads in _threads(compared)]
     return found
 
 
@@ -87,7 +89,7 @@ def _threads(rows: Iterable[Row]) -> list[int]:
     return sorted({threads for row in rows for threads in row.ratios})
 
 
-def _standing(kernel: str, threads: int, rows: Sequence[Row]) -> Standing:
+def _standing(kernel: str, threads: int, rows: Sequence[Row], wrong: int) -> Standing:
     group, worst = GROUPS[kernel], max(rows, key=lambda row: row.ratios[threads])
     gained = [row for row in rows if row.gain is not None and threads in row.speedups]
     peers: dict[str, list[float]] = {}
@@ -107,7 +109,7 @@ def _standing(kernel: str, threads: int, rows: Sequence[Row]) -> Standing:
         statistics.geometric_mean(row.roofline[threads] for row in rows),
         min((row.speedups[threads] for row in gained), default=None),
         gained[0].gain if gained else None,
-        sum(row.verdict == "WRONG" for row in rows),
+        wrong,
     )
 
 

@@ -39,46 +39,65 @@ def ttm_csf(crd0, pos1, crd1, pos2, crd2, values, M):
 
 
 @numba.njit(cache=True)
-def _structure(coords):
-    """Returns the levels of the pairs (i, j), and which pair each entry has."""
-    which = np.empty(coords.shape[0], np.int32)
-    crd0, pos1 = np.empty(coords.shape[0], np.int32), np.empty(coords.shape[0] + 1, np.int32)
-    crd1, roots, lines = np.empty(coords.shape[0], np.int32), 0, 0
-    for p in range(coords.shape[0]):
-        i, j = coords[p, 0], coords[p, 1]
-        new = p == 0 or i != coords[p - 1, 0]
-        if new:
-            crd0[roots], pos1[roots] = i, lines
-            roots += 1
-        if new or j != coords[p - 1, 1]:
-            crd1[lines] = j
-            lines += 1
-        which[p] = lines - 1
-    pos1[roots] = lines
-    return crd0[:roots].copy(), pos1[: roots + 1].copy(), crd1[:lines].copy(), which
+def _count(coords, start, end):
+    """Counts the different i and the different (i, j)."""
+    roots, lines = 0, 0
+    for p in range(start, end):
+        new = p == start or coords[p, 0] != coords[p - 1, 0]
+        roots += new
+        lines += new or coords[p, 1] != coords[p - 1, 1]
+    return roots, lines
 
 
 def ttv_coo(coords, values, v, pieces):
-    crd0, pos1, crd1, which = _structure(coords)
-    lines = np.zeros(crd1.size)
-    cuts = cut(which, pieces)
+    cuts = cut(coords[:, 0], pieces)
+    roots, lines = np.zeros(pieces + 1, np.int64), np.zeros(pieces + 1, np.int64)
     for n in prange(pieces):
+        roots[n + 1], lines[n + 1] = _count(coords, cuts[n], cuts[n + 1])
+    roots, lines = roots.cumsum(), lines.cumsum()
+    crd0, pos1 = np.empty(roots[-1], np.int32), np.empty(roots[-1] + 1, np.int32)
+    crd1, sums = np.empty(lines[-1], np.int32), np.empty(lines[-1])
+    pos1[-1] = lines[-1]
+    for n in prange(pieces):
+        a, b = roots[n] - 1, lines[n] - 1
         for p in range(cuts[n], cuts[n + 1]):
-            lines[which[p]] += values[p] * v[coords[p, 2]]
-    return crd0, pos1, crd1, lines
+            i, j = coords[p, 0], coords[p, 1]
+            new = p == cuts[n] or i != coords[p - 1, 0]
+            if new:
+                a += 1
+                crd0[a], pos1[a] = i, b + 1
+            if new or j != coords[p - 1, 1]:
+                b += 1
+                crd1[b], sums[b] = j, 0.0
+            sums[b] += values[p] * v[coords[p, 2]]
+    return crd0, pos1, crd1, sums
 
 
 def ttm_coo(coords, values, M, pieces):
-    crd0, pos1, crd1, which = _structure(coords)
-    rank = M.shape[1]
-    lines = np.zeros((crd1.size, rank))
-    cuts = cut(which, pieces)
+    cuts, rank = cut(coords[:, 0], pieces), M.shape[1]
+    roots, lines = np.zeros(pieces + 1, np.int64), np.zeros(pieces + 1, np.int64)
     for n in prange(pieces):
+        roots[n + 1], lines[n + 1] = _count(coords, cuts[n], cuts[n + 1])
+    roots, lines = roots.cumsum(), lines.cumsum()
+    crd0, pos1 = np.empty(roots[-1], np.int32), np.empty(roots[-1] + 1, np.int32)
+    crd1, sums = np.empty(lines[-1], np.int32), np.empty((lines[-1], rank))
+    pos1[-1] = lines[-1]
+    for n in prange(pieces):
+        a, b = roots[n] - 1, lines[n] - 1
         for p in range(cuts[n], cuts[n + 1]):
-            line, k, value = which[p], coords[p, 2], values[p]
+            i, j, value = coords[p, 0], coords[p, 1], values[p]
+            new = p == cuts[n] or i != coords[p - 1, 0]
+            if new:
+                a += 1
+                crd0[a], pos1[a] = i, b + 1
+            if new or j != coords[p - 1, 1]:
+                b += 1
+                crd1[b] = j
+                for r in range(rank):
+                    sums[b, r] = 0.0
             for r in range(rank):
-                lines[line, r] += value * M[k, r]
-    return crd0, pos1, crd1, lines
+                sums[b, r] += value * M[coords[p, 2], r]
+    return crd0, pos1, crd1, sums
 
 
 def innerprod(t0, tp1, t1, tp2, t2, tv, u0, up1, u1, up2, u2, uv):
