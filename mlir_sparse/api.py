@@ -23,6 +23,7 @@ from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
 from mlir_sparse.kernel import KernelSpec, Semiring
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, TensorVar
 from mlir_sparse.runtime import arguments
+from mlir_sparse.runtime.device_arguments import device_type_of, is_on_device
 from mlir_sparse.schedule import STATIC, Schedule
 from mlir_sparse.tuned import Found, tuned
 
@@ -125,6 +126,7 @@ def compile(
     tensors: Mapping[str, Any] | None = None,
     semiring: str | Semiring | None = None,
     target: str = "cpu",
+    via: str = "auto",
     schedule: Schedule | str | None = None,
     threads: int | None = None,
     deterministic: bool = False,
@@ -138,7 +140,9 @@ def compile(
             outputs, a mapping by name.
         tensors: data or types by name, for names that clash with these arguments.
         semiring: what `+` and `*` mean, anything that `semiring` takes; missing entries are its zero.
-        target: where to run: "cpu".
+        target: where to run: "cpu", "cuda", or "cuda:sm_90" for another machine's chip.
+        via: how on a GPU: "codegen" for kernels of our own, "library" for those of cuSPARSE and cuSPARSELt, "auto" for
+            either.
         schedule: the order of the loops, vector lanes and tiles, or their text such as `"order=i,k,j lanes=8"`, for
             one statement without ranges; what it leaves out, and all when absent, is chosen by the plan. "tuned" is
             what `tune` found for this kernel on operands of like extents, or found last where only types are given.
@@ -149,7 +153,8 @@ def compile(
             What a comprehension declares the type of is dense where nothing is given.
 
     Returns:
-        a Kernel; for a comprehension and for a statement with ranges a ComprehensionKernel, which is used alike.
+        a Kernel; for a comprehension and for a statement with ranges a ComprehensionKernel, and for a GPU a GpuKernel,
+        which are used alike.
 
     Raises:
         SparseError: one of its kinds, for every mistake in text, types or data.
@@ -162,6 +167,7 @@ def compile(
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
         _refuse_schedule(schedule, comprehension)
+        _refuse_target(target, comprehension)
         return comprehend.compile_comprehension(
             comprehension, declared, out, target, partial(_within, threads, deterministic)
         )
@@ -176,13 +182,22 @@ def compile(
         chosen, threads = found.schedule, threads or found.threads
     else:
         chosen = Schedule.of(schedule)
-    return _within(threads, deterministic, assignment, types, output, target, chosen)
+    return _within(threads, deterministic, assignment, types, output, target, chosen, via)
 
 
-def _within(threads: int | None, deterministic: bool, *compiled: Any) -> Kernel:
+def _within(threads: int | None, deterministic: bool, *compiled: Any) -> Any:
     """Returns what `_compiled` does, within limits."""
     made = _compiled(*compiled)
     return made if threads is None and not deterministic else made.within(threads, deterministic)
+
+
+def _refuse_target(target: str, comprehension: Comprehension) -> None:
+    """Refuses GPUs where kernels hand over results in host memory."""
+    if target != "cpu":
+        raise UnsupportedError(
+            f"expected one statement without ranges for a GPU, but got target={target!r} for "
+            f"{len(comprehension.statements)} in a comprehension: compile the statement apart, or use target='cpu'"
+        )
 
 
 def _tuned(
@@ -228,6 +243,8 @@ def _type_of(name: str, given: Any) -> TensorType:
         return given
     if isinstance(given, str):
         return TensorType.parse(given)
+    if is_on_device(given):
+        return device_type_of(given)
     return arguments.type_of(arguments.value_of(name, given))
 
 
@@ -256,11 +273,16 @@ def _compiled(
     output: TensorType,
     target: str,
     schedule: Schedule = STATIC,
-) -> Kernel:
-    if target != "cpu":
-        raise UnsupportedError(f"expected target='cpu', but got {target!r}: kernels run on the CPU only so far")
+    via: str = "auto",
+) -> Any:
     spec = KernelSpec(assignment, types, output)
     kernel.check_spec(spec)
+    if target != "cpu":
+        from mlir_sparse.gpu_kernel import GpuKernel, chip_of_target  # what compiles for GPUs is loaded for them only
+
+        return GpuKernel(spec, chip_of_target(target), via, schedule)
+    if via != "auto":
+        raise UnsupportedError(f"expected via= for target='cuda' only, but got via={via!r} with target='cpu'")
     made = Kernel(spec.with_static_extents(), schedule)
     if schedule != STATIC:
         made.check_schedule()
@@ -274,6 +296,7 @@ def evaluate(
     tensors: Mapping[str, Any] | None = None,
     semiring: str | Semiring | None = None,
     target: str = "cpu",
+    via: str = "auto",
     schedule: Schedule | str | None = None,
     threads: int | None = None,
     deterministic: bool = False,
@@ -287,7 +310,8 @@ def evaluate(
             outputs, a mapping by name.
         tensors: data by name, for names that clash with these arguments.
         semiring: what `+` and `*` mean (as for `compile`).
-        target: where to run.
+        target: where to run; on a GPU the operands lie there, and so does the result.
+        via: as for `compile`.
         schedule: as for `compile`.
         threads: how many threads it may take (as for `compile`).
         deterministic: whether the result is to be the same, bit for bit, for any number of threads.
@@ -305,9 +329,16 @@ def evaluate(
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
         _refuse_schedule(schedule, comprehension)
+        _refuse_target(target, comprehension)
         within = partial(_within, threads, deterministic)
         return comprehend.evaluate_comprehension(comprehension, given, out, target, within)
     assert isinstance(assignment, Assignment), "all else is a comprehension"
+    if target != "cpu":
+        asked, target_array = ("dense", out) if is_on_device(out) else (out, None)
+        if isinstance(asked, np.ndarray):
+            raise OperandError("expected an array on the device for out, but got ndarray in host memory: leave it out")
+        made = compile(assignment, out=asked, tensors=given, target=target, via=via, schedule=schedule)
+        return made._call(given, target_array)
     values = {name: arguments.value_of(name, value) for name, value in given.items()}
     kernel.check_names(assignment, tuple(values))
     storage = "dense" if isinstance(out, np.ndarray) else out

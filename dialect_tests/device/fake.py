@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse import _cuda
+from mlir_sparse.api import _compiled
+from mlir_sparse.runtime.ptx import _function
 
 FAKES = Path(__file__).parent / "fakes"
 OUT_OF_MEMORY = 2
@@ -85,7 +87,9 @@ class Gpu:
         self.driver.loaded.fake_reset()
 
     def close(self) -> None:
-        """Checks that nothing is left on the devices."""
+        """Checks that nothing is left on the devices but what the process keeps, which is given back."""
+        _compiled.cache_clear()
+        _function.cache_clear()
         if _cuda.live_allocations():
             gc.collect()
         self.driver.fail("", 0)

@@ -111,6 +111,17 @@ class DeviceArray:
         )
         return made
 
+    def copy_into(self, target: DeviceArray) -> None:
+        """Copies the elements to an array of the same shape and type."""
+        _cuda.copy_across(
+            target.device.number,
+            target.use(writes=True),
+            self.device.number,
+            self.use(),
+            self.nbytes,
+            current_stream(),
+        )
+
     def use(self, *, writes: bool = False) -> int:
         """Returns the address for work on the current stream, which waits for what was launched on another."""
         stream = current_stream()

@@ -38,7 +38,8 @@ def load_driver() -> None:
     Raises:
         DeviceError: without one, or when it does not start.
     """
-    _cuda.load_driver(list(DRIVER))
+    if not _cuda.has_driver():
+        _cuda.load_driver(list(DRIVER))
 
 
 def load_sparse() -> None:
@@ -48,7 +49,8 @@ def load_sparse() -> None:
         DeviceError: without it.
     """
     load_driver()
-    _cuda.load_sparse(candidates(SPARSE))
+    if not _cuda.has_sparse():
+        _cuda.load_sparse(candidates(SPARSE))
 
 
 def load_structured() -> None:
@@ -58,4 +60,5 @@ def load_structured() -> None:
         DeviceError: without it.
     """
     load_driver()
-    _cuda.load_structured(candidates(STRUCTURED))
+    if not _cuda.has_structured():
+        _cuda.load_structured(candidates(STRUCTURED))

@@ -15,7 +15,7 @@ from mlir_sparse.errors import DTypeError, OperandError, RankError
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.host import as_host, is_sparse_source
 
-__all__ = ["as_argument", "as_output", "as_structure", "check_structure", "type_of", "value_of"]
+__all__ = ["as_argument", "as_output", "as_structure", "check_storage", "check_structure", "type_of", "value_of"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -84,7 +84,7 @@ def as_argument(name: str, source: object, kind: TensorType) -> Value:
             f"expected {wanted} for {name}, but got {got.dtype}: pass {name}.astype({wanted.numpy.name!r}), "
             f"or compile for {got.dtype}"
         )
-    _check_storage(name, got, kind)
+    check_storage(name, got, kind)
     return value
 
 
@@ -92,7 +92,8 @@ def _is_weak(source: object) -> bool:
     return isinstance(source, (numbers.Number, list, tuple)) and not isinstance(source, np.generic)
 
 
-def _check_storage(name: str, got: TensorType, kind: TensorType) -> None:
+def check_storage(name: str, got: TensorType, kind: TensorType) -> None:
+    """Raises OperandError for an operand in other storage than a kernel's."""
     if kind.encoding is None and got.encoding is None:
         return
     if kind.encoding is None:

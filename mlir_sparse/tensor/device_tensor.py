@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +18,15 @@ from mlir_sparse.errors import OperandError, StorageError, UnsupportedError
 from mlir_sparse.tensor.create import tensor
 from mlir_sparse.tensor.host import as_host, is_sparse_source
 from mlir_sparse.tensor.layout import check_shape
+from mlir_sparse.tensor.levels import level_view
 from mlir_sparse.tensor.memory import in_units
 from mlir_sparse.tensor.plain import is_plain
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import LevelStorage
 
-__all__ = ["DeviceStorage", "DeviceTensor", "to_device"]
+__all__ = ["DeviceStorage", "DeviceTensor", "level_view_of", "one_device", "structure_of", "to_device"]
+
+_tokens = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +45,11 @@ class DeviceStorage:
 
     def buffers(self) -> tuple[DeviceArray, ...]:
         """Returns the arrays in the order of compiled code's arguments; what is written to them, the tensor has."""
-        for array in self.arrays:
-            array.share()
         return self.arrays
 
     @property
     def values(self) -> DeviceArray:
         """Returns the stored values, explicit zeros and padding included."""
-        self.arrays[-1].share()
         return self.arrays[-1]
 
 
@@ -59,7 +60,18 @@ class DeviceTensor:
     itself: NumPy, SciPy and CPU kernels are refused.
     """
 
-    __slots__ = ("__weakref__", "_arrays", "_dtype", "_kept", "_level_sizes", "_nse", "_shape", "encoding")
+    __slots__ = (
+        "__weakref__",
+        "_arrays",
+        "_dtype",
+        "_kept",
+        "_lent",
+        "_level_sizes",
+        "_nse",
+        "_shape",
+        "_token",
+        "encoding",
+    )
 
     encoding: Encoding
     _shape: tuple[int, ...]
@@ -69,6 +81,10 @@ class DeviceTensor:
     _nse: int
     # What the runtime found out about the buffers, or made of them, for later calls.
     _kept: dict[Any, Any]
+    # Whether others may write to the values.
+    _lent: bool
+    # A number that no other tensor has, by which the runtime knows one that it checked before.
+    _token: int
 
     def __init__(self) -> None:
         raise TypeError('expected A.to("cuda") or DeviceTensor.from_levels(...) to make a DeviceTensor')
@@ -85,7 +101,8 @@ class DeviceTensor:
         """Returns a tensor of buffers that are as they must be; nothing is checked."""
         self = object.__new__(cls)
         self.encoding, self._shape, self._level_sizes = encoding, tuple(shape), tuple(level_sizes)
-        self._arrays, self._nse, self._kept = tuple(arrays), nse, {}
+        self._arrays, self._nse, self._kept, self._lent = tuple(arrays), nse, {}, False
+        self._token = next(_tokens)
         self._dtype = DType.of(arrays[-1].dtype)
         return self
 
@@ -128,9 +145,14 @@ class DeviceTensor:
         kind = _with_widths(kind, taken[0], taken[1])
         flat = tuple(a.reshape(a.size) if a.ndim != 1 else a for a in arrays)
         made = cls._made(kind, extents, kind.level_sizes(extents), flat, flat[-1].size)
+        made._lent = True
         if check:
             made._nse = _checked(made).nse
         return made
+
+    def _with_values(self, values: DeviceArray) -> DeviceTensor:
+        """Returns a tensor of the same structure, shared, with other values."""
+        return self._made(self.encoding, self._shape, self._level_sizes, (*self._arrays[:-1], values), self._nse)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -170,6 +192,7 @@ class DeviceTensor:
     @property
     def storage(self) -> DeviceStorage:
         """Returns the buffers, shared with whoever takes them."""
+        self._lent = True
         return DeviceStorage(self.encoding, self._level_sizes, self._arrays)
 
     def to(self, where: str | Device) -> DeviceTensor | SparseTensor:
@@ -320,13 +343,30 @@ def _check_presence(
                 raise StorageError(f"expected {rule} for level {level} of {kind.map_text()}, but got {got}")
 
 
-def _checked(tensor: DeviceTensor) -> SparseTensor:
-    """Returns the tensor in host memory, checked; its values are left behind."""
+def structure_of(tensor: DeviceTensor) -> SparseTensor:
+    """Returns a copy in host memory with zeros for values, which are left behind."""
     *structure, values = tensor._arrays
     blank = np.zeros(values.size, tensor.dtype)
     storage = LevelStorage.from_buffers(
         tensor.encoding, tensor._level_sizes, (*(array.to_numpy() for array in structure), blank)
     )
+    return SparseTensor._trusted(tensor.encoding, tensor.shape, storage)
+
+
+def level_view_of(tensor: DeviceTensor) -> DeviceTensor:
+    """Returns the plain tensor over a tensor's levels; what its structure lacks is made on the host, once a tensor."""
+    kept = tensor._kept.get("view")
+    if not isinstance(kept, DeviceTensor):
+        view, values = level_view(structure_of(tensor)), tensor._arrays[-1]
+        arrays = [*(from_host(buffer, values.device) for buffer in view.storage.buffers()[:-1]), values]
+        kept = DeviceTensor._made(view.encoding, view.shape, view.storage.level_sizes, arrays, view.nse)
+        tensor._kept["view"] = kept
+    return kept
+
+
+def _checked(tensor: DeviceTensor) -> SparseTensor:
+    """Returns the tensor in host memory, checked; its values are left behind."""
+    storage = structure_of(tensor).storage
     return SparseTensor.from_levels(
         tensor.encoding, tensor.shape, storage.positions, storage.coordinates, storage.values
     )

@@ -83,6 +83,8 @@ void load_driver(const std::vector<std::string> &candidates) {
   if (!loaded) loaded = std::make_unique<Driver>(candidates);
 }
 
+bool has_driver() { return loaded != nullptr; }
+
 void forget_driver() { loaded.reset(); }
 
 Current::Current(int device) {

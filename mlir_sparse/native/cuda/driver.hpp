@@ -140,6 +140,7 @@ class Driver {
 // The driver in use. Throws where none was found when it was loaded.
 Driver &driver();
 void load_driver(const std::vector<std::string> &candidates);
+bool has_driver();
 void forget_driver();
 
 // Makes the context of a device current for as long as it lives; leaves the thread as it was.

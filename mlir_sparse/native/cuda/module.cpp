@@ -212,6 +212,11 @@ void register_driver(py::module_ &module) {
         forget_driver();
       },
       "Forgets all libraries; nothing of them may be in use.");
+  module.def("has_driver", &has_driver, "Returns whether the driver is open.");
+  module.def("has_sparse", &has_sparse, "Returns whether cuSPARSE is open.");
+  module.def("has_structured", &has_structured, "Returns whether cuSPARSELt is open.");
+  module.def("sparse_path", [] { return sparse().path(); });
+  module.def("structured_path", [] { return structured().path(); });
   module.def("driver_path", [] { return driver().path(); });
   module.def("driver_version", [] { return driver().version(); });
   module.def("sparse_version", [](int device) { return sparse().version(device); }, py::arg("device"));

@@ -184,6 +184,8 @@ void load_sparse(const std::vector<std::string> &candidates) {
   if (!loaded) loaded = std::make_unique<Sparse>(candidates);
 }
 
+bool has_sparse() { return loaded != nullptr; }
+
 void forget_sparse() { loaded.reset(); }
 
 void spmv(int device, CUstream stream, const Matrix &a, const Dense &x, const Dense &y) {

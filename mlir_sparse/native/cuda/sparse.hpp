@@ -114,6 +114,7 @@ class Lease {
 
 Sparse &sparse();
 void load_sparse(const std::vector<std::string> &candidates);
+bool has_sparse();
 void forget_sparse();
 
 enum class Format { csr, csc, coo, bsr };

@@ -69,6 +69,8 @@ void load_structured(const std::vector<std::string> &candidates) {
   if (!loaded) loaded = std::make_unique<Structured>(candidates);
 }
 
+bool has_structured() { return loaded != nullptr; }
+
 void forget_structured() { loaded.reset(); }
 
 // Descriptors and plan of a product with as many columns; each is destroyed if it was made.

@@ -62,6 +62,7 @@ class Structured {
 
 Structured &structured();
 void load_structured(const std::vector<std::string> &candidates);
+bool has_structured();
 void forget_structured();
 
 // A matrix in the library's own storage, and the products planned for it.

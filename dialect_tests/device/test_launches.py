@@ -1,0 +1,290 @@
+"""Launches on a device: what is passed to the driver, what is kept between calls, mistakes, numbers by emulation."""
+
+from __future__ import annotations
+
+import timeit
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu, view
+from mlir_sparse import device
+from mlir_sparse.device import Device, from_host
+from mlir_sparse.dtypes import DType
+from mlir_sparse.gpu_kernel import GpuKernel
+from mlir_sparse.runtime.device import DeviceProgram
+from mlir_sparse.runtime.launches import (
+    Array,
+    AxisSize,
+    Choice,
+    Extent,
+    Fixed,
+    Launch,
+    LaunchProgram,
+    LevelBuffer,
+    LevelSize,
+    Longest,
+    MakeArray,
+    MakeShared,
+    Positions,
+    Stored,
+    Within,
+    Work,
+)
+
+PTX = ".version 8.0\n.target sm_80\n.visible .entry double_it()\n.visible .entry long_rows()\n"
+BUFFERS = tuple(LevelBuffer("A", number) for number in range(3))
+COUNTS = (
+    LevelSize("A", 0),
+    Stored("A", 1),
+    Positions("A", 1),
+    Longest("A", 1),
+    AxisSize("x", 0),
+    Extent("i"),
+    Fixed(7),
+)
+A_ROWS = np.array([[1.0, 2, 3], [0, 0, 0], [4, 0, 0]])
+
+
+def program(
+    *steps: Launch | Choice, makes: Any = None, result: str = "y", ptx: str = PTX, chip: str = "sm_80"
+) -> DeviceProgram:
+    made = makes or (MakeArray("y", DType("f64"), (Extent("i"),)),)
+    return DeviceProgram(LaunchProgram(ptx, chip, made, steps, result), ("A", "x"), {}, "y(i) = A(i,j) * x(j)")
+
+
+def launch(kernel: str = "double_it", *, parameters: Any = ()) -> Launch:
+    return Launch(kernel, (Work((Extent("i"),), 2), Work(), Work()), (64, 1, 1), tuple(parameters))
+
+
+def operands(where: int = 0) -> dict[str, Any]:
+    return {"A": ms.tensor(A_ROWS).to(f"cuda:{where}"), "x": from_host(np.ones(3), Device(where))}
+
+
+def run(made: DeviceProgram, values: dict[str, Any], where: int = 0) -> Any:
+    return made.prepare(values, {"i": 3, "j": 3}, Device(where)).run(tuple(values.values()), None)
+
+
+def test_parameters_come_in_order(gpu: Gpu) -> None:
+    seen: list[Any] = []
+    gpu.kernel("double_it", lambda grid, block, slots: seen.append((grid, block, list(slots))), 12)
+    values = operands()
+    y = run(program(launch(parameters=(*BUFFERS, Array("x"), Array("y"), *COUNTS))), values)
+    A, x = values["A"], values["x"]
+    addresses = [array.pointer for array in A.storage.arrays]
+    assert seen == [((2, 1, 1), (64, 1, 1), [*addresses, x.pointer, y.pointer, 3, 4, 4, 3, 3, 3, 7])]
+    assert y.shape == (3,)
+
+
+def test_a_module_is_loaded_once_a_device_and_unloaded_with_the_program(gpu: Gpu) -> None:
+    gpu.kernel("double_it", lambda grid, block, slots: None, 0)
+    made = program(launch())
+    for where in (0, 0, 1):
+        run(made, operands(where), where)
+    assert gpu.driver.names().count("cuModuleLoadDataEx") == 2
+    assert gpu.driver.loaded.fake_alive(3) == 2
+    del made
+    assert gpu.driver.loaded.fake_alive(3) == 0
+
+
+def test_the_choice_goes_by_the_longest_row_which_is_read_once(gpu: Gpu) -> None:
+    for name in ("double_it", "long_rows"):
+        gpu.kernel(name, lambda grid, block, slots: None, 0)
+    made = program(Choice((((Within(Longest("A", 1), 2),), (launch(),)), ((), (launch("long_rows"),)))))
+    values = operands()
+    gpu.driver.clear()
+    run(made, values)
+    run(made, values)
+    launched = [call.split()[1] for call in gpu.driver.calls if call.startswith("cuLaunchKernel")]
+    assert launched == ["long_rows", "long_rows"]
+    assert gpu.driver.names().count("cuMemcpyDtoHAsync") == 1
+
+
+def test_numbers_over_the_structure_of_an_operand(gpu: Gpu) -> None:
+    def run_kernel(grid: Any, block: Any, slots: Any) -> None:
+        view(slots[1], (4,), np.float64)[:] = 2 * view(slots[0], (4,), np.float64)
+
+    gpu.kernel("double_it", run_kernel, 2)
+    made = program(
+        launch(parameters=(BUFFERS[2], LevelBuffer("C", 2))), makes=(MakeShared("C", DType("f64"), "A"),), result="C"
+    )
+    values = operands()
+    C = run(made, values)
+    assert np.array_equal(C.to_numpy(), 2 * A_ROWS)
+    assert C.storage.arrays[1].pointer == values["A"].storage.arrays[1].pointer
+
+
+def test_nothing_is_launched_for_nothing(gpu: Gpu) -> None:
+    gpu.kernel("double_it", lambda grid, block, slots: None, 0)
+    values = operands()
+    gpu.driver.clear()
+    program(launch()).prepare(values, {"i": 0, "j": 3}, Device(0)).run(tuple(values.values()), None)
+    assert "cuLaunchKernel" not in gpu.driver.names()
+
+
+def test_another_chip_is_refused(gpu: Gpu) -> None:
+    gpu.configure(capability=80)
+    rule = r'expected a device of sm_90 or newer, but got sm_80 \(cuda:0\): compile for target="cuda:sm_80"'
+    with pytest.raises(ms.UnsupportedError, match=rule):
+        run(program(launch(), chip="sm_90"), operands())
+    with pytest.raises(ms.UnsupportedError, match="expected a device of sm_90a, but got sm_80"):
+        run(program(launch(), chip="sm_90a"), operands())
+
+
+def test_ptx_that_the_driver_refuses_is_an_error_with_its_log_and_the_device_stays_usable(gpu: Gpu) -> None:
+    gpu.kernel("double_it", lambda grid, block, slots: None, 0)
+    with pytest.raises(ms.DeviceError, match=r"cuModuleLoadDataEx of y\(i\) .* CUDA_ERROR_INVALID_PTX") as raised:
+        run(program(launch(), ptx=PTX + "INVALID"), operands())
+    assert "ptxas application ptx input, line 1; fatal: Parsing error" in str(raised.value)
+    with pytest.raises(ms.UnsupportedError, match=r"expected PTX that sm_90 and CUDA 13.0 take"):
+        run(program(launch(), ptx=PTX.replace("sm_80", "sm_120")), operands())
+    assert run(program(launch()), operands()).shape == (3,)
+
+
+def test_failures_of_launches_are_named_with_their_grid(gpu: Gpu) -> None:
+    gpu.kernel("double_it", lambda grid, block, slots: None, 0)
+    values, made = operands(), program(launch())
+    gpu.driver.fail("cuLaunchKernel", ILLEGAL_ADDRESS)
+    with pytest.raises(
+        ms.DeviceError, match=r"cuLaunchKernel of double_it on a grid \(2, 1, 1\) of blocks \(64, 1, 1\) failed"
+    ):
+        run(made, values)
+    assert run(made, values).shape == (3,)
+    gpu.driver.fail("cuStreamSynchronize", ILLEGAL_ADDRESS)
+    with pytest.raises(ms.DeviceError, match="cuStreamSynchronize failed: CUDA_ERROR_ILLEGAL_ADDRESS"):
+        device.synchronize()
+
+
+# What kernels compute: those compiled for a device, their code run by the stand-in through the emulation.
+
+
+@pytest.fixture
+def emulate(gpu: Gpu) -> Any:
+    pytest.importorskip("llvmlite", reason="expected llvmlite for PTX (extra gpu)")
+    from dialect_tests.gpu.emulator import Emulated
+
+    def compiled(text: str, **given: Any) -> GpuKernel:
+        made: GpuKernel = ms.compile(text, target="cuda", via="codegen", **given)
+        build = made._declared
+        emulated = Emulated(build.llvm_ir)
+        for one in _launches(build.launches):
+            gpu.kernel(
+                one.kernel,
+                lambda grid, block, slots, name=one.kernel: emulated.launch(name, grid, block, slots),
+                len(one.parameters),
+            )
+        return made
+
+    return compiled
+
+
+def _launches(made: LaunchProgram) -> list[Launch]:
+    steps = [step.cases if isinstance(step, Choice) else (((), (step,)),) for step in made.steps]
+    return [one for cases in steps for _, found in cases for one in found]
+
+
+def on(array: np.ndarray[Any, Any], number: int = 0) -> ms.DeviceArray:
+    return from_host(array, Device(number))
+
+
+def dense(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(sum(shape)).integers(-4, 5, shape).astype(np.float64)
+
+
+@pytest.mark.parametrize("preset", ["CSR", "CSC", "COO", "BSR(2, 3)", "DIA"])
+def test_spmv(gpu: Gpu, emulate: Any, preset: str) -> None:
+    M, x = np.where(dense(7, 9) > 2, dense(7, 9), 0), dense(9)
+    A = ms.tensor(M, preset).to("cuda")
+    spmv = emulate("y(i) = A(i,j) * x(j)", A=A, x=on(x))
+    for _ in range(2):
+        assert np.array_equal(spmv(A, on(x)).to_numpy(), M @ x)
+    assert gpu.driver.names().count("cuModuleLoadDataEx") == 1
+
+
+def test_the_same_kernel_takes_other_shapes_and_outputs(gpu: Gpu, emulate: Any) -> None:
+    A, B = ms.tensor(np.eye(3)).to("cuda"), ms.tensor(2 * np.eye(40)).to("cuda")
+    spmv = emulate("y(i) = A(i,j) * x(j)", A=A, x=on(dense(3)))
+    assert np.array_equal(spmv(A, on(dense(3))).to_numpy(), dense(3))
+    y = on(np.full(40, np.nan))
+    assert spmv(B, on(dense(40)), out=y) is y
+    assert np.array_equal(y.to_numpy(), 2 * dense(40))
+    assert np.array_equal(spmv(x=on(dense(40)), A=B).to_numpy(), 2 * dense(40))
+    x = on(dense(40))
+    assert spmv(B, x, out=x) is x
+    assert np.array_equal(x.to_numpy(), 2 * dense(40))
+
+
+def test_adding_to_a_result(gpu: Gpu, emulate: Any) -> None:
+    A, x, y = ms.tensor(A_ROWS).to("cuda"), on(np.ones(3)), on(np.array([10.0, 20, 30]))
+    add = emulate("y(i) += A(i,j) * x(j)", A=A, x=x, y=y)
+    assert add(y, A, x).to_numpy().tolist() == [16, 20, 34]
+    assert y.to_numpy().tolist() == [10, 20, 30]
+    assert add(y, A, x, out=y) is y
+    assert y.to_numpy().tolist() == [16, 20, 34]
+
+
+def test_sddmm_shares_the_structure(gpu: Gpu, emulate: Any) -> None:
+    S = ms.tensor(A_ROWS).to("cuda")
+    sample = emulate("C(i,j) = S(i,j) * B(i,k) * D(k,j)", S=S, B=on(dense(3, 5)), D=on(dense(5, 3)))
+    C = sample(S, on(dense(3, 5)), on(dense(5, 3)))
+    assert np.array_equal(C.to_numpy(), A_ROWS * (dense(3, 5) @ dense(5, 3)))
+    assert C.storage.arrays[0].pointer == S.storage.arrays[0].pointer
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (3, 3)])
+def test_empty_tensors(gpu: Gpu, emulate: Any, shape: tuple[int, int]) -> None:
+    A = ms.tensor(np.zeros(shape)).to("cuda")
+    spmm = emulate("C(i,j) = A(i,k) * B(k,j)", A=A, B=on(dense(shape[1], 4)))
+    for columns in (4, 0):
+        assert np.array_equal(spmm(A, on(dense(shape[1], columns))).to_numpy(), np.zeros((shape[0], columns)))
+
+
+def test_operands_must_lie_on_one_device(gpu: Gpu, emulate: Any) -> None:
+    A, x = ms.tensor(A_ROWS).to("cuda"), on(np.ones(3))
+    spmv = emulate("y(i) = A(i,j) * x(j)", A=A, x=x)
+    for given, rule in (
+        ((A, np.ones(3)), "expected x on a device, but got ndarray in host memory: pass ms.to_device"),
+        ((A.to("cpu"), x), r"expected A on a device, but got SparseTensor in host memory: pass A.to\('cuda'\)"),
+        ((A, on(np.ones(3), 1)), "expected all operands on one device, but got A on cuda:0 and x on cuda:1"),
+        ((ms.tensor(A_ROWS, "CSC").to("cuda"), x), "expected A stored as"),
+        ((A, on(np.ones((3, 1)))), "expected x of 1 dimensions, but got 2"),
+        ((A, on(np.ones(3, np.float32))), "expected f64 for x, but got f32"),
+        ((A, on(np.ones(4))), "expected index j to range over one extent, but got 3"),
+        ((A,), "expected"),
+    ):
+        with pytest.raises(ms.SparseError, match=rule):
+            spmv(*given)
+    with pytest.raises(ms.OperandError, match="expected out on a device, but got ndarray"):
+        spmv(A, x, out=np.ones(3))
+    with pytest.raises(
+        ms.OperandError, match="expected all operands on one device, but got A on cuda:0 and out on cuda:1"
+    ):
+        spmv(A, x, out=on(np.ones(3), 1))
+    assert spmv(A, x).to_numpy().tolist() == [6, 0, 4]
+
+
+def test_a_warm_call_takes_microseconds_beside_the_driver(gpu: Gpu, emulate: Any) -> None:
+    A, x = ms.tensor(A_ROWS).to("cuda"), on(np.ones(3))
+    spmv = emulate("y(i) = A(i,j) * x(j)", A=A, x=x)
+    spmv(A, x)
+    for one in _launches(spmv._declared.launches):
+        gpu.driver.loaded.fake_kernel(one.kernel.encode(), None)
+    times = min(timeit.repeat(lambda: spmv(A, x), number=200, repeat=5)) / 200
+    assert times < 100e-6  # the bound on a quiet machine is 10; this one catches what is done anew
+
+
+def test_without_a_driver_kernels_show_their_code_and_refuse_to_run() -> None:
+    if device.available():
+        pytest.skip("this machine has a driver")
+    spmv = ms.compile("y(i) = A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]", target="cuda:sm_90", via="library")
+    with pytest.raises(ms.DeviceError, match=r"no CUDA driver \(libcuda.so.1\) found"):
+        spmv(ms.tensor(A_ROWS), np.ones(3))
+    assert spmv.ir("plan") == "cuSPARSE: y = spmv(A as CSR, x)\n"
+    with pytest.raises(
+        ms.UnsupportedError, match="expected target='cpu', 'cuda' or a chip such as 'cuda:sm_90', but got 'rocm'"
+    ):
+        ms.compile("y(i) = A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]", target="rocm")
+    with pytest.raises(ms.UnsupportedError, match="expected via= one of auto, codegen, library, but got 'magic'"):
+        ms.compile("y(i) = A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]", target="cuda", via="magic")

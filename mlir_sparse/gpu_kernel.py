@@ -1,0 +1,274 @@
+"""A kernel for a GPU: what users call with tensors that lie there, and look into anywhere."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Protocol
+
+from mlir_sparse import device, kernel, plan
+from mlir_sparse.device import Device, DeviceArray
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import OperandError, UnsupportedError
+from mlir_sparse.gpu_build import GpuBuild
+from mlir_sparse.kernel import KernelSpec
+from mlir_sparse.plan.library import LibraryProduct, library_product
+from mlir_sparse.runtime.device import DeviceProgram
+from mlir_sparse.runtime.device_arguments import (
+    as_device_argument,
+    as_device_output,
+    device_of,
+    device_type_of,
+    overlaps,
+)
+from mlir_sparse.runtime.library import DeviceValue, Product, run_product
+from mlir_sparse.schedule import STATIC, Schedule
+from mlir_sparse.tensor import DeviceTensor
+
+__all__ = ["VIAS", "GpuKernel", "chip_of_target"]
+
+VIAS = ("auto", "codegen", "library")
+# What every chip that this package compiles for runs.
+_OLDEST = "sm_80"
+_TARGET = re.compile(r"cuda(?::(sm_\d{2,3}[a-z]?))?", re.ASCII)
+# Calls that are kept prepared, each for its shapes and structures.
+_MOST_PREPARED = 64
+
+
+def chip_of_target(target: str) -> str:
+    """Returns the chip that a target names: `cuda:sm_90`'s is sm_90, `cuda`'s that of this machine's first device.
+
+    Raises:
+        UnsupportedError: for any other target.
+    """
+    match = _TARGET.fullmatch(target)
+    if match is None:
+        raise UnsupportedError(
+            f"expected target='cpu', 'cuda' or a chip such as 'cuda:sm_90', but got {target!r}: "
+            "which of several devices runs a kernel is where its operands lie"
+        )
+    if match[1]:
+        return match[1]
+    return device.chip_of(Device(0)) if device.available() else _OLDEST
+
+
+class _Call(Protocol):
+    @property
+    def where(self) -> Device: ...
+
+    def run(self, operands: Sequence[DeviceValue], out: DeviceArray | None) -> DeviceValue: ...
+
+
+class _LibraryCall:
+    """A call of a library, for operands of known shapes."""
+
+    def __init__(self, product: Product, names: Sequence[str], shape: tuple[int, ...], where: Device) -> None:
+        self._product, self._names, self._shape, self.where = product, tuple(names), shape, where
+
+    def run(self, operands: Sequence[DeviceValue], out: DeviceArray | None) -> DeviceValue:
+        values = dict(zip(self._names, operands, strict=True))
+        return run_product(self._product, values, self._shape, out, self.where)
+
+
+class GpuKernel:
+    """A compiled assignment for tensors on a device, of any shape of the types it was compiled for.
+
+    Call it as a Kernel, with `A.to("cuda")` and arrays of this package, CuPy or PyTorch on the same device. Results lie
+    there too, and calls return before they are computed; `to_numpy()` waits.
+
+    Args:
+        spec: the kernel.
+        chip: the architecture to compile for.
+        via: `codegen` for kernels of our own, `library` for NVIDIA's, `auto` for what is known to be faster.
+        schedule: the order of loops asked for, if any.
+    """
+
+    def __init__(self, spec: KernelSpec, chip: str, via: str = "auto", schedule: Schedule = STATIC) -> None:
+        if via not in VIAS:
+            raise UnsupportedError(f"expected via= one of {', '.join(VIAS)}, but got {via!r}")
+        self.spec, self.chip, self.via, self.schedule = spec, chip, via, schedule
+        self.parameters = spec.assignment.inputs
+        self._product = library_product(spec) if via == "library" else None
+        self._programs: dict[tuple[TensorType, ...], DeviceProgram] = {}
+        self._prepared: dict[tuple[Any, ...], _Call] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
+        """Computes the result on the device of the operands, on the current stream.
+
+        Args:
+            operands: the operands, by position.
+            out: an array on the device for a dense result, of its shape and dtype.
+            named: the operands, by name.
+
+        Returns:
+            `out` if given; else a DeviceArray for a dense result, a DeviceTensor for a sparse one.
+
+        Raises:
+            DeviceError: without a driver, or when it fails.
+            UnknownTensorError, OperandError, DTypeError, RankError: for operands that are not the kernel's, or that do
+                not lie on one device.
+            ExtentError: for shapes that do not fit together.
+        """
+        if not named:
+            call = self._prepared.get(_key(operands, out))
+            if call is not None and (out is None or self._takes(call, operands, out)):
+                return call.run(operands, out)
+        return self._call(self._bind(operands, named), out)
+
+    def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        if len(operands) > len(self.parameters):
+            raise OperandError(
+                f"expected {len(self.parameters)} operands ({', '.join(self.parameters)}), but got {len(operands)}"
+            )
+        bound = dict(zip(self.parameters, operands, strict=False))
+        for name, value in named.items():
+            if name in bound:
+                raise OperandError(f"expected {name} once, but got it by position and by name")
+            bound[name] = value
+        kernel.check_names(self.spec.assignment, tuple(bound))
+        return bound
+
+    def _call(self, bound: Mapping[str, Any], out: Any) -> Any:
+        device.count()  # without a driver that is what to say
+        types = dict(self.spec.inputs)
+        values = {name: as_device_argument(name, bound[name], types[name]) for name in self.parameters}
+        target = None if out is None else as_device_output(out, self.spec.output)
+        where = device_of(values if target is None else {**values, "out": target})
+        operands = tuple(values.values())
+        key = _key(operands, target)
+        call = self._prepared.get(key)
+        if call is None:
+            shapes = {name: value.shape for name, value in values.items()}
+            shape = None if target is None else target.shape
+            extents = kernel.infer_extents(self.spec.assignment, shapes, shape)
+            call = self._prepare(values, {variable.name: size for variable, size in extents.items()}, where)
+            self._keep(key, call)
+        # A statement that adds to its target may do so where it lies.
+        added = self.spec.assignment.target.tensor if self.spec.assignment.op.reads_target else None
+        apart = [value for name, value in values.items() if name != added or not _same(value, target)]
+        if target is None or not any(overlaps(target, value) for value in apart):
+            result = call.run(operands, target)
+            return result if target is None else out
+        made = call.run(operands, None)
+        assert isinstance(made, DeviceArray)
+        made.copy_into(target)
+        return out
+
+    def _takes(self, call: _Call, operands: Sequence[DeviceValue], out: Any) -> bool:
+        """Returns whether a prepared call can write to an array at once."""
+        return (
+            type(out) is DeviceArray
+            and out.dtype == self.spec.output.dtype.numpy
+            and out.device == call.where
+            and not out.read_only
+            and not self.spec.assignment.op.reads_target
+            and not any(overlaps(out, operand) for operand in operands)
+        )
+
+    def _keep(self, key: tuple[Any, ...], call: _Call) -> None:
+        with self._lock:
+            if len(self._prepared) >= _MOST_PREPARED:
+                self._prepared.clear()
+            self._prepared[key] = call
+
+    def _prepare(self, values: Mapping[str, DeviceValue], extents: Mapping[str, int], where: Device) -> _Call:
+        if self._product is not None:
+            shape = tuple(extents[str(subscript)] for subscript in self.spec.assignment.target.subscripts)
+            return _LibraryCall(_plain(self._product, self.spec), self.parameters, shape, where)
+        types = tuple(device_type_of(value) for value in values.values())
+        with self._lock:
+            program = self._programs.get(types)
+            if program is None:
+                program = self._programs[types] = self._program(types)
+        return program.prepare(values, extents, where)
+
+    def _program(self, types: tuple[TensorType, ...]) -> DeviceProgram:
+        inputs = tuple(zip(self.parameters, types, strict=True))
+        build = self._build(replace(self.spec, inputs=inputs))
+        views = {step.result: step.operand for step in build.program.steps if isinstance(step, plan.LevelView)}
+        return DeviceProgram(build.launches, self.parameters, views, str(self.spec.assignment))
+
+    @cached_property
+    def _declared(self) -> GpuBuild:
+        return self._build(self.spec)
+
+    def _build(self, spec: KernelSpec) -> GpuBuild:
+        return GpuBuild(spec.with_open_blocks().with_output_widths(), self.chip, self.schedule)
+
+    def ir(self, stage: str = "gpu") -> str:
+        """Returns the kernel's text at a stage: `notation`, `plan`, `linalg`, `gpu`, `nvvm` or `ptx`; needs no device.
+
+        Raises:
+            UnsupportedError: for an unknown stage, and for one that a library's kernel does not have.
+        """
+        if self._product is None:
+            return self._declared.text(stage)
+        match stage:
+            case "notation":
+                return f"{self.spec.explicit}\n"
+            case "plan":
+                return f"{self._product}\n"
+            case _:
+                raise UnsupportedError(
+                    f"expected a stage of notation, plan for via='library', but got {stage!r}: the kernel is NVIDIA's"
+                )
+
+    def explain(self) -> str:
+        """Returns what the kernel does, how its loops are given to threads, and why."""
+        if self._product is not None:
+            return f"{self._product}\n\nruns on: cuda, via library"
+        return f"{self._declared.explain()}\n\nruns on: cuda:{self.chip}, via codegen"
+
+    def within(self, threads: int | None, deterministic: bool) -> GpuKernel:
+        """Refuses limits that kernels for a GPU do not keep.
+
+        Raises:
+            UnsupportedError: always.
+        """
+        asked = "deterministic=True" if deterministic else f"threads={threads}"
+        raise UnsupportedError(f"expected {asked.partition('=')[0]}= for target='cpu' only, but got {asked} for a GPU")
+
+    @property
+    def output(self) -> TensorType:
+        """Returns the type of the result: asked for, or inferred."""
+        return self.spec.output
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GpuKernel, (self.spec, self.chip, self.via, self.schedule)
+
+    def __repr__(self) -> str:
+        return f"GpuKernel({self.spec}, {self.chip}, via {self.via})"
+
+
+def _same(value: DeviceValue, target: DeviceArray | None) -> bool:
+    return isinstance(value, DeviceArray) and target is not None and value.pointer == target.pointer
+
+
+def _key(operands: Sequence[Any], out: Any) -> tuple[Any, ...]:
+    """Returns what a prepared call is found by; operands of other libraries have none, and no call is found."""
+    return (
+        None if out is None else getattr(out, "shape", None),
+        *[
+            one._token
+            if type(one) is DeviceTensor
+            else (one.shape, one.dtype, one.device.number)
+            if type(one) is DeviceArray
+            else None
+            for one in operands
+        ],
+    )
+
+
+def _plain(product: LibraryProduct, spec: KernelSpec) -> Product:
+    return Product(
+        product.kind,
+        tuple((use.name, use.format, use.transposed) for use in product.sparse),
+        tuple((use.name, use.by_column) for use in product.dense),
+        product.by_column,
+        spec.output.dtype,
+        spec.output.encoding,
+    )
