@@ -3,8 +3,8 @@
 Substitutions: `mlir-sparse` is the command line of this checkout, `FileCheck`
 is LLVM's where one is installed and PyPI's filecheck otherwise,
 `filecheck-py` is always PyPI's, `%python` the interpreter. Features:
-`filecheck-llvm`, `mlir` (bindings are installed), `scipy`, `cuda` (a driver is
-loaded) and the machine (`x86_64`, `aarch64`).
+`filecheck-llvm`, `mlir` (bindings are installed), `llvmlite`, `scipy`, `cuda` (a driver
+is loaded) and the machine (`x86_64`, `aarch64`).
 """
 
 import importlib.util
@@ -53,6 +53,8 @@ if file_check:
     config.available_features.add("filecheck-llvm")
 if any(importlib.util.find_spec(name) for name in ("mlir", "torch_mlir", "mlir_finch")):
     config.available_features.add("mlir")
+if importlib.util.find_spec("llvmlite"):
+    config.available_features.add("llvmlite")
 if importlib.util.find_spec("scipy"):
     config.available_features.add("scipy")
 if Path("/proc/driver/nvidia/version").exists():

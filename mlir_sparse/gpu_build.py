@@ -12,6 +12,9 @@ from mlir_sparse.build import Build
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import KernelSpec
+from mlir_sparse.notation import AffineSubscript
+from mlir_sparse.pipeline.gpu.libdevice import ENVIRONMENT as LIBDEVICE_ENVIRONMENT
+from mlir_sparse.pipeline.gpu.libdevice import find_library, functions_wanted
 from mlir_sparse.pipeline.gpu.passes import gpu, nvvm, ptx
 from mlir_sparse.pipeline.gpu.read import HostLaunch, llvm_ir_of, read_launches, read_ptx
 from mlir_sparse.runtime.launches import (
@@ -131,6 +134,12 @@ class GpuBuild:
 
     @cached_property
     def _assembled(self) -> bytes:
+        wanted = functions_wanted(self.llvm_ir)
+        if wanted and find_library() is None:
+            raise UnsupportedError(
+                f"expected CUDA's libdevice.10.bc for {', '.join(wanted)} on a GPU, but found none: "
+                f"set {LIBDEVICE_ENVIRONMENT} to its path, or use target='cpu'"
+            )
         return self.compile("ptx")
 
     def text(self, stage: str) -> str:
@@ -162,6 +171,11 @@ class GpuBuild:
     def llvm_ir(self) -> str:
         """Returns the kernels as LLVM IR: what PTX is made of, and what emulations run."""
         return llvm_ir_of(self._nvvm)
+
+    def trace(self) -> pipeline.Trace:
+        """Returns the module after each pass down to PTX."""
+        passes = self.passes("ptx")
+        return pipeline.trace_module(self.lowered.bytecode, self.lowered.text, passes, kernel=str(self.spec.assignment))
 
     def explain(self) -> str:
         """Returns how loops are given to threads, and why."""
@@ -201,7 +215,9 @@ class GpuBuild:
                 shared = plan.shared_structure(step, dict(self.program.types))
                 made.setdefault(step.result, MakeShared(step.result, kind.dtype, shared.tensor))
             else:
-                shape = tuple(Extent(str(subscript)) for subscript in step.target.subscripts)
+                frames = {frame.subscript: frame.variable for frame in step.frames}
+                names = [frames[s] if isinstance(s, AffineSubscript) else s for s in step.target.subscripts]
+                shape = tuple(Extent(str(name)) for name in names)
                 made.setdefault(step.result, MakeArray(step.result, kind.dtype, shape))
         return list(made.values())
 

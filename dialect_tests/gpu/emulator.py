@@ -220,6 +220,7 @@ class Emulated:
         body = re.sub(r"^declare .*@llvm\.nvvm\..*$", "", text, flags=re.MULTILINE)
         body = body.replace("define ptx_kernel void", "define void").replace("@llvm.nvvm.read.ptx.sreg.", "@emu.sreg.")
         body = body.replace("@llvm.nvvm.shfl.sync.bfly.i32(", "@emu_shuffle(")
+        body = body.replace("@__nv_", "@")  # CUDA's names of functions are those of the C library, but for this
         assert "llvm.nvvm" not in body, "a part of NVVM that is not emulated"
         parts = [body, _DRIVER]
         parts += [_register(name, axis, 3 * at + axis) for at, name in enumerate(_REGISTERS[1:]) for axis in range(3)]

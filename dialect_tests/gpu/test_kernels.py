@@ -51,6 +51,12 @@ CASES = [
     ("y(j) = A(i,j) * x(i)", "CSR", "dense"),
     ("y(i) = b(i) - A(i,j) * x(j)", "CSR", "dense"),
     ("C(i,k) = B(i,j) * D(j,k)", None, "dense"),
+    ("C(i,j) = sqrt(A(i,j)) * b(j)", "CSR", "CSR"),
+    ("C(i,j) = exp(B(i,j)) + floor(B(i,j)) / 3", None, "dense"),
+    (SPMV, "RowBlocked(4)", "dense"),
+    ("y(j) = A(i,j) * x(i)", "DIA", "dense"),
+    ("y(j) = A(i,j) * x(i)", "BCOO", "dense"),
+    ("C(i,l) = A(i,j) * B(j,k) * D(k,l)", "CSR", "dense"),
     ("C(i,j,k) = B(i,j) * D(j,k) + 1", None, "dense"),
 ]
 
@@ -155,6 +161,17 @@ def test_long_rows_among_short_ones(name: str) -> None:
     passed = {"A": ms.tensor(A, name), "x": x}
     for result in run_cases(built(SPMV, passed, "dense"), passed).values():
         np.testing.assert_array_equal(result, A @ x)
+
+
+def test_two_sparse_operands() -> None:
+    """Rows are those of both, and what is below is merged by a thread."""
+    rng = np.random.default_rng(5)
+    A, B = (np.where(rng.random((21, 21)) < 0.2, rng.integers(1, 4, (21, 21)), 0).astype(float) for _ in "AB")
+    passed = {"A": ms.tensor(A, "CSR"), "B": ms.tensor(B, "CSR")}
+    texts = {"C(i,j) = A(i,j) + B(i,j)": A + B, "C(i,j) = A(i,j) * B(i,j)": A * B, "C(i,j) = A(i,k) * B(k,j)": A @ B}
+    for text, expected in texts.items():
+        for result in run_cases(built(text, passed, "dense"), passed).values():
+            np.testing.assert_array_equal(result, expected)
 
 
 def test_narrow_widths() -> None:

@@ -102,6 +102,7 @@ def _attribute(case: Case, combine: str) -> Any:
             "atomic": ir.BoolAttr.get(case.atomic),
             "chunk": ir.IntegerAttr.get(word, case.chunk),
             "combine": ir.StringAttr.get(combine),
+            "kernel": ir.StringAttr.get(case.kernel or case.name),
             "lanes": ir.IntegerAttr.get(word, case.lanes),
             "name": ir.StringAttr.get(case.name),
             "roles": ir.ArrayAttr.get([ir.StringAttr.get(role) for role in case.roles]),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from mlir_sparse.encoding import Encoding, LevelFormat, TensorType
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, IndexVar, Monoid
+from mlir_sparse.notation import Access, IndexVar, Monoid, Subscript
 from mlir_sparse.plan.coiteration import products
 from mlir_sparse.plan.program import Generic, combining_name
 from mlir_sparse.plan.storage import is_sparse
@@ -96,6 +96,7 @@ class Case:
         chunk: entries that a row of threads takes one after another.
         atomic: whether several threads write to one element.
         tests: when it is taken; the last case of a nest is taken without.
+        kernel: what the kernel is called, where cases share one that only differ in the shape of blocks.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Case:
     chunk: int = 1
     atomic: bool = False
     tests: tuple[Test, ...] = ()
+    kernel: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +207,23 @@ def _parts(loops: Sequence[IndexVar], case: Case) -> list[str]:
 class _Nest:
     def __init__(self, step: Generic, types: Types, combine: str) -> None:
         self.step, self.types, self.combine = step, types, combine
-        self.parallel = tuple(s for s in step.target.subscripts if isinstance(s, IndexVar))
+        self.parallel = tuple(v for s in step.target.subscripts for v in self._owners(s))
         reads = accesses_of(step.payload)
         self.sparse = [access for access in dict.fromkeys(reads) if is_sparse(types[access.tensor])]
+
+    def _owners(self, subscript: Subscript) -> tuple[IndexVar, ...]:
+        """Returns the loops whose turns have elements of their own along an axis of the result.
+
+        Of a sum of levels these are blocks and places in a block; diagonals meet in one element.
+        """
+        if isinstance(subscript, IndexVar):
+            return (subscript,)
+        frame = next((frame for frame in self.step.frames if frame.subscript == subscript), None)
+        encoding = None if frame is None else self.types[frame.operand].encoding
+        if frame is None or encoding is None or encoding.block_of(frame.dim) == 1:
+            return ()
+        whole = {coefficient for coefficient, _ in frame.subscript.terms} == {encoding.block_of(frame.dim), 1}
+        return tuple(variable for _, variable in frame.subscript.terms) if whole else ()
 
     def mapped(self) -> Mapped:
         """Returns the mapping."""
@@ -238,10 +254,15 @@ class _Nest:
         return found
 
     def _free(self, taken: Sequence[IndexVar]) -> tuple[tuple[IndexVar, ...], tuple[IndexVar, ...]]:
-        """Returns the other variables: those of the result, and those that are summed."""
+        """Returns the other variables: those of the result that no sparse operand has, and the rest."""
         others = [variable for variable in self.step.loops if variable not in taken]
-        kept = [variable for variable in self.parallel if variable in others]
+        walked = {index for access in self.sparse for index in access.indices}
+        kept = [variable for variable in self.parallel if variable in others and variable not in walked]
         return tuple(kept), tuple(variable for variable in others if variable not in kept)
+
+    def _sums(self, lead: Access, rest: Sequence[IndexVar]) -> bool:
+        """Returns whether loops make one sum, whose terms lanes can share."""
+        return bool(rest and self.combine and self._alone(lead, rest[0])) and set(rest).isdisjoint(self.parallel)
 
     def _ordered(self, loops: Sequence[IndexVar], why: str, cases: Sequence[Case]) -> Mapped:
         """Returns the mapping of a nest in another order, which all its operands must allow."""
@@ -286,13 +307,13 @@ class _Nest:
         roles = ("rows", *(["layers"] if len(kept) > 2 else []), *["run"] * (len(kept) - 3), "columns")
         return self._ordered((*kept, *summed), "a thread an element", self._wide(roles, kept[-1]))
 
-    def _wide(self, roles: tuple[str, ...], column: IndexVar, **options: bool | int) -> list[Case]:
+    def _wide(self, roles: tuple[str, ...], column: IndexVar, *, atomic: bool = False) -> list[Case]:
         """Returns cases for blocks as wide as there are columns."""
         names = [f"{width}_columns" for width in _WIDTHS]
         extent = Quantity("extent", column.name)
         tests = [(Test(extent, width),) for width in _WIDTHS[:-1]]
         return [
-            Case(name, roles, (width, _THREADS // width), tests=test, **options)  # type: ignore[arg-type]
+            Case(name, roles, (width, _THREADS // width), tests=test, atomic=atomic, kernel="columns")
             for name, width, test in zip(names, _WIDTHS, [*tests, ()], strict=True)
         ]
 
@@ -347,7 +368,7 @@ class _Nest:
             cases = self._shared(("rows", "spread"), lead, 1, level=levels[1], parent=levels[0])
             return self._ordered(loops, f"lanes of a row of threads each {own[1]} of {own[0]}", cases)
         rest = loops[ahead:]
-        if not rest or not self.combine or not self._alone(lead, rest[0]):
+        if not self._sums(lead, rest):
             return self._ordered(loops, f"a thread each {own[0]}", [Case("thread", ("rows", *inner), (1, _THREADS))])
         roles = ("rows", *inner, "lanes")
         cases = self._shared(
@@ -393,8 +414,7 @@ class _Nest:
             roles = (*entries, *["run"] * (len(kept) - 1), "columns")
             return self._ordered(loops, f"a row of threads each {what} of {lead}", self._wide(roles, kept[-1]))
         rest = loops[depth:]
-        ahead = all(level.parallel for level in levels[depth : depth + 1])
-        if not rest or not self.combine or not self._alone(lead, rest[0]) or (depth < len(levels) and ahead):
+        if not self._sums(lead, rest):
             return self._ordered(loops, f"a thread each {what} of {lead}", [Case("thread", entries, (1, _THREADS))])
         below = levels[depth] if depth < len(levels) else None
         cases = self._shared((*entries, "lanes"), lead, depth, below, levels[depth - 1], rest)
@@ -417,7 +437,8 @@ class _Nest:
         """Maps a nest whose outermost loop is a sum: its terms to threads, which add to the result atomically."""
         own = [level.variable for level in levels]
         owned = next((n for n, level in enumerate(levels) if level.parallel and level.dense), None)
-        if owned is not None and self._alone(lead, own[owned]):
+        alone = owned is not None and not any(level.parallel for level in levels[:owned])
+        if owned is not None and alone and self._alone(lead, own[owned]):
             loops = (*own[: owned + 1], *kept, *own[owned + 1 :], *summed)
             roles = (*["run"] * owned, "rows", *["run"] * (len(kept) - 1), *["columns"] * bool(kept))
             why = f"threads each {own[owned]}, which run over {listed(own[:owned])} together"
@@ -434,7 +455,7 @@ class _Nest:
             roles = (*leading, *["run"] * (len(kept) - 1), "columns")
             return self._ordered(loops, why, self._wide(roles, kept[-1], atomic=True))
         rest = loops[len(leading) :]
-        sums_alone = not self.parallel and rest and self._alone(lead, rest[0])
+        sums_alone = not self.step.target.subscripts and rest and self._alone(lead, rest[0])
         if sums_alone and len(leading) == 1 and not levels[min(1, len(levels) - 1)].dense and len(levels) > 1:
             cases = [
                 replace(case, atomic=True)

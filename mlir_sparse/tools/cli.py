@@ -10,6 +10,7 @@ import click
 
 import mlir_sparse as ms
 from mlir_sparse.dtypes import DType
+from mlir_sparse.gpu_build import GPU_STAGES
 from mlir_sparse.tools.doctor import examine
 from mlir_sparse.tools.execute import Job, execute
 from mlir_sparse.tools.formats import describe_formats
@@ -104,7 +105,7 @@ def _request(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, semi
 
 
 # Stages of the kernel, the passes between them with their reasons, and the account of the plan.
-_TEXTS = (*ms.STAGES, "passes", "explain")
+_TEXTS = (*ms.STAGES, *GPU_STAGES, "passes", "explain")
 
 
 @main.command()
@@ -128,6 +129,7 @@ def emit(
     \b
     mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage linalg
     mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --diff sparsification
+    mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage ptx --target cuda:sm_90
     """  # noqa: D301 - click reads the character, not its escape
     request = _request(notation, encodings, dtypes, shapes, semiring)
     types = {name: request.type_of(name) for name in request.assignment.inputs}

@@ -25,6 +25,7 @@ class Mapping:
 
     Args:
         name: what tells it from other mappings of the function.
+        kernel: what the kernel is called; mappings that only differ in the shape of blocks share one.
         roles: a role for each loop, the outermost first.
         lanes: threads along x of a block that share a row or an entry.
         chunk: entries that a row of threads takes one after another, where loops are taken as one.
@@ -33,6 +34,7 @@ class Mapping:
     """
 
     name: str
+    kernel: str
     roles: tuple[str, ...]
     lanes: int
     chunk: int

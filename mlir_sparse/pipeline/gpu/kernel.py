@@ -40,7 +40,7 @@ class Kernel:
             regions=1,
             attributes={
                 "function_type": ir.TypeAttr.get(ir.FunctionType.get([], [])),
-                "gpu.kernel": ir.UnitAttr.get(),
+                "kernel": ir.UnitAttr.get(),
                 "sym_name": ir.StringAttr.get(name),
                 "workgroup_attributions": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0),
             },

@@ -68,7 +68,9 @@ def _mapping(fields: Any) -> Mapping:
 
     roles = tuple(ir.StringAttr(role).value for role in ir.ArrayAttr(fields["roles"]))
     lanes, chunk = (ir.IntegerAttr(fields[name]).value for name in ("lanes", "chunk"))
-    return Mapping(text("name"), roles, lanes, chunk, ir.BoolAttr(fields["atomic"]).value, text("combine"))
+    return Mapping(
+        text("name"), text("kernel"), roles, lanes, chunk, ir.BoolAttr(fields["atomic"]).value, text("combine")
+    )
 
 
 def _is_fresh(source: Source, mapping: Mapping) -> bool:
@@ -110,7 +112,7 @@ def _fill(source: Source, kernels: Any, written: Options[tuple[object, ...], Lau
         return written["fill",]
     depth = sum(1 for op in inside(source.fill) if op.name == "scf.for")
     roles = ("rows", "columns")[:depth] if depth < 3 else ("rows", *["layers"], *["run"] * (depth - 3), "columns")
-    mapping = Mapping("fill", roles, 1, 1, atomic=False, combine="sum")
+    mapping = Mapping("fill", "fill", roles, 1, 1, atomic=False, combine="sum")
     threads = (1, _FILL_THREADS[0]) if depth < 2 else _FILL_THREADS[1]
     filling = Source(
         source.function,
@@ -129,7 +131,7 @@ def _kernel(source: Source, kernels: Any, mapping: Mapping, fresh: bool, threads
     """Writes a kernel; returns its launch."""
     ir = bindings().ir
     with ir.InsertionPoint(kernels):
-        kernel = Kernel(source, f"{source.name}_{mapping.name}")
+        kernel = Kernel(source, f"{source.name}_{mapping.kernel}")
     with kernel.body:
         emitter = Emitter(kernel, mapping, fresh=fresh)
         if mapping.role(0) == "entries":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.gpu.libdevice import find_library, functions_wanted, link_library, with_instructions
 from mlir_sparse.pipeline.gpu.literals import with_bits
 
 __all__ = ["assemble_kernels", "kernels_ir", "ptx_of", "to_ptx"]
@@ -55,7 +57,13 @@ def kernels_ir(module: Any) -> str:
             if holder.operation.name == "gpu.module":
                 for kernel in holder.operation.regions[0].blocks[0].operations:
                     kernel.operation.clone()
-    return with_bits(str(bindings().module("dialects.llvm").translate_module_to_llvmir(apart.operation)))
+    text = str(bindings().module("dialects.llvm").translate_module_to_llvmir(apart.operation))
+    return _unordered(with_instructions(with_bits(text)))
+
+
+def _unordered(text: str) -> str:
+    """Returns LLVM IR whose atomic operations order nothing else: sums are read when the kernel has ended."""
+    return re.sub(r"(= atomicrmw [^\n]*) acq_rel,", r'\1 syncscope("device") monotonic,', text)
 
 
 def to_ptx(text: str, chip: str, features: str) -> str:
@@ -76,6 +84,11 @@ def to_ptx(text: str, chip: str, features: str) -> str:
     module.triple = _TRIPLE
     machine = llvm.Target.from_triple(_TRIPLE).create_target_machine(cpu=chip, features=features, opt=3)
     module.data_layout = str(machine.target_data)
+    if wanted := functions_wanted(text):
+        library = find_library()
+        if library is None:
+            raise ValueError(f"expected CUDA's libdevice.10.bc for {', '.join(wanted)}, but found none")
+        link_library(module, library)
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
     builder.getModulePassManager().run(module, builder)
     return str(machine.emit_assembly(module))

@@ -1,0 +1,17 @@
+// RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSC --stage gpu --target cuda:sm_90 | FileCheck %s --check-prefix=COLUMNS
+// RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:DIA --stage gpu --target cuda:sm_90 | FileCheck %s --check-prefix=OWNED
+// RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:BSR --stage gpu --target cuda:sm_90 | FileCheck %s --check-prefix=OWNED
+// RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSC --stage explain --target cuda:sm_90 | FileCheck %s --check-prefix=WHY
+
+// Only where threads meet: in the sums over the columns of CSC, for which the result is set to 0 before. Rows of DIA and
+// of blocks are one thread's, whatever is outside them.
+
+// COLUMNS-LABEL: gpu.func @kernel_fill(
+// COLUMNS-LABEL: gpu.func @kernel_thread(
+// COLUMNS: memref.atomic_rmw addf
+// OWNED: gpu.func
+// OWNED-NOT: atomic_rmw
+// OWNED: gpu.return
+
+// WHY: y(i) on threads: atomic, because j is summed and outermost in A(i,j)
+// WHY: results are added atomically, in an order that varies
