@@ -98,9 +98,9 @@ def tune(
 
     Loop orders, vector lanes, tiles and fewer threads are tried, and where asked other storage of the operands; each
     on the tensors themselves, in turns, until all but one are clearly slower or the budget is spent. The plan's own
-    choice is always among them, and stays where nothing is faster by more than the measurements vary. A candidate whose result is not
-    that of the plan's choice, but for rounding, is never taken. What was found is kept on disk: tuning the same
-    kernel for tensors of like extents returns at once, and so does `compile(..., schedule="tuned")`.
+    choice is always among them, and stays where nothing is faster by more than the measurements vary. A candidate
+    whose result is not that of the plan's choice, but for rounding, is never taken. What was found is kept on disk:
+    tuning the same kernel for tensors of like extents returns at once, and so does `compile(..., schedule="tuned")`.
 
     Args:
         kernel: a kernel, or index notation.
