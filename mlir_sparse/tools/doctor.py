@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import glob
 import importlib.metadata
 import os
@@ -14,10 +13,12 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mlir_sparse import _native
+from mlir_sparse import _cuda, _native
 from mlir_sparse._mlir import bindings
-from mlir_sparse.errors import BindingsError
+from mlir_sparse.device import Device, chip_of, libraries, memory_info
+from mlir_sparse.errors import BindingsError, DeviceError, UnsupportedError
 from mlir_sparse.runtime import cache_state
+from mlir_sparse.tensor.memory import in_units
 
 __all__ = ["Finding", "examine", "find_program"]
 
@@ -52,7 +53,7 @@ def examine() -> Iterator[Finding]:
     yield _program("filecheck", "lit tests, where FileCheck is absent")
     yield _program("ptxas", "checking PTX ahead of a run")
     yield _distribution("llvmlite", 'PTX for target="cuda"')
-    yield _driver()
+    yield from _devices()
 
 
 def _version(distribution: str) -> str:
@@ -102,21 +103,35 @@ def _reported_version(path: str) -> str:
     return match[0] if match else "version unknown"
 
 
-def _driver() -> Finding:
-    """Asks the CUDA driver itself, which every program finds by this name."""
+def _devices() -> Iterator[Finding]:
+    """Asks the driver for its devices, and looks for the libraries that go with them."""
+    use = 'running with target="cuda"'
     try:
-        cuda = ctypes.CDLL("libcuda.so.1")
-        version, devices = ctypes.c_int(), ctypes.c_int()
-        calls: list[Callable[[], int]] = [
-            lambda: int(cuda.cuInit(0)),
-            lambda: int(cuda.cuDriverGetVersion(ctypes.byref(version))),
-            lambda: int(cuda.cuDeviceGetCount(ctypes.byref(devices))),
-        ]
-        status = next((code for code in (call() for call in calls) if code), 0)
-    except OSError:
-        return Finding("CUDA driver", "not found", 'running with target="cuda"')
-    if status:
-        return Finding("CUDA driver", f"present, but answers with error {status}", 'running with target="cuda"')
-    return Finding(
-        "CUDA driver", f"CUDA {version.value // 1000}.{version.value % 1000 // 10}, {devices.value} device(s)"
-    )
+        libraries.load_driver()
+    except DeviceError as error:
+        yield Finding("CUDA driver", str(error), use)
+    else:
+        version, count = _cuda.driver_version(), _cuda.device_count()
+        yield Finding(
+            "CUDA driver", f"CUDA {version // 1000}.{version % 1000 // 10}, {count} device(s), {_cuda.driver_path()}"
+        )
+        yield from (_device(Device(number)) for number in range(count))
+    yield _library("cuSPARSE", libraries.load_sparse, _cuda.sparse_version, _cuda.sparse_path)
+    yield _library("cuSPARSELt", libraries.load_structured, _cuda.structured_version, _cuda.structured_path)
+
+
+def _library(name: str, load: Callable[[], None], version: Callable[[int], int], path: Callable[[], str]) -> Finding:
+    try:
+        load()
+        return Finding(name, f"{version(0)}, {path()}")
+    except (DeviceError, UnsupportedError) as error:
+        return Finding(name, str(error), 'via="library"')
+
+
+def _device(where: Device) -> Finding:
+    try:
+        free, total = memory_info(where)
+        held = f"{in_units(free)} free of {in_units(total)}"
+    except DeviceError as error:
+        return Finding(str(where), str(error), f"tensors on {where}")
+    return Finding(str(where), f"{_cuda.device_name(where.number)}, {chip_of(where)}, {held}")
