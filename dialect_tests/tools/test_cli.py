@@ -80,7 +80,7 @@ def test_emit_lists_the_passes_and_explains() -> None:
     kernel = ms.compile(SPMV, A="f64[?,?] CSR", x="f64[?]", out="dense")
     assert run("emit", SPMV, "-f", "A:CSR", "--stage", "passes").stdout == f"{kernel.passes()}\n"
     assert run("emit", SPMV, "-f", "A:CSR", "--stage", "explain").stdout == f"{kernel.explain()}\n"
-    assert "'asm', 'passes', 'explain'" in refused("emit", SPMV, "--stage", "object")
+    assert "'asm', 'gpu', 'nvvm', 'ptx', 'passes', 'explain'" in refused("emit", SPMV, "--stage", "object")
 
 
 def test_emit_takes_maps_types_and_shapes() -> None:
@@ -231,7 +231,7 @@ def test_doctor_finds_what_the_tests_use() -> None:
         (("emit", SPMV, "-f", "A"), "expected NAME:ENCODING, but got 'A'"),
         (("emit", SPMV, "-f", "A:CSR", "-f", "A:CSC"), "once for each tensor"),
         (("emit", SPMV, "-s", "A=3x4", "-s", "x=5"), "4"),
-        (("emit", SPMV, "--stage", "ptx"), "Invalid value for '--stage'"),
+        (("emit", SPMV, "--stage", "ptx"), "llvmir, asm, but got 'ptx'"),
         (("emit", SPMV, "--target", "tpu"), "target"),
         (("run", SPMV, "-g", "x=ones"), "expected -i A=FILE or -g A=random, but got neither"),
         (("run", SPMV, "-g", "A=ones", "-g", "x=ones"), "expected an extent for index i of 'A', but got none"),

@@ -2,7 +2,7 @@
 
 from mlir_sparse.plan.bound import entry_tree
 from mlir_sparse.plan.explain import explain
-from mlir_sparse.plan.mapping import Case, Mapped, Quantity, Test, explain_mapping, map_loops, shared_structure
+from mlir_sparse.plan.mapping import Case, Mapped, Quantity, Test, explain_mapping, shared_structure
 from mlir_sparse.plan.partition import Outcome, Partition, partition
 from mlir_sparse.plan.planner import plan
 from mlir_sparse.plan.program import (
@@ -20,6 +20,7 @@ from mlir_sparse.plan.program import (
 )
 from mlir_sparse.plan.regions import Regions, is_native, regions_of
 from mlir_sparse.plan.scatter import scattered
+from mlir_sparse.plan.threads import map_loops
 
 __all__ = [
     "Case",

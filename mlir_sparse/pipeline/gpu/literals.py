@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-import ml_dtypes
 import numpy as np
 
 __all__ = ["with_bits"]
@@ -50,7 +49,9 @@ def _bits(number: str, kind: str) -> str:
         case "half":
             return f"0xH{int(np.float16(value).view(np.uint16)):04X}"
         case "bfloat":
-            return f"0xR{int(value.astype(ml_dtypes.bfloat16).view(np.uint16)):04X}"
+            bits = int(np.float32(value).view(np.uint32))
+            half = 0 if np.isnan(value) else 0x7FFF + (bits >> 16 & 1)  # to the nearest, and to even
+            return f"0xR{bits + half >> 16:04X}"
         case "float":
             value = np.float64(np.float32(value))
     return f"0x{int(value.view(np.uint64)):016X}"
