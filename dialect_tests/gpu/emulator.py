@@ -217,7 +217,8 @@ class Emulated:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         kernels = re.findall(r"define ptx_kernel void @([\w$.]+)\((.*?)\)", text)
-        body = re.sub(r"^declare .*@llvm\.nvvm\..*$", "", text, flags=re.MULTILINE)
+        body = re.sub(r"^target datalayout.*$", "", text, flags=re.MULTILINE)
+        body = re.sub(r"^declare .*@llvm\.nvvm\..*$", "", body, flags=re.MULTILINE)
         body = body.replace("define ptx_kernel void", "define void").replace("@llvm.nvvm.read.ptx.sreg.", "@emu.sreg.")
         body = body.replace("@llvm.nvvm.shfl.sync.bfly.i32(", "@emu_shuffle(")
         body = body.replace("@__nv_", "@")  # CUDA's names of functions are those of the C library, but for this

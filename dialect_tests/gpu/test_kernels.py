@@ -174,6 +174,12 @@ def test_two_sparse_operands() -> None:
             np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize(("text", "name"), [(SPMM, "CSR"), (MTTKRP, "CSF")])
+@pytest.mark.parametrize("columns", [70, 129])
+def test_several_columns_a_thread(text: str, name: str, columns: int) -> None:
+    check(text, name, **{"k" if text == SPMM else "r": columns})
+
+
 def test_narrow_widths() -> None:
     passed, plain = operands(SPMV, "CSR")
     passed["A"] = passed["A"].convert(passed["A"].encoding.with_widths(8, 16))

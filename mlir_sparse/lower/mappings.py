@@ -106,6 +106,7 @@ def _attribute(case: Case, combine: str) -> Any:
             "lanes": ir.IntegerAttr.get(word, case.lanes),
             "name": ir.StringAttr.get(case.name),
             "roles": ir.ArrayAttr.get([ir.StringAttr.get(role) for role in case.roles]),
+            "tile": ir.IntegerAttr.get(word, case.tile),
             "threads": ir.DenseI64ArrayAttr.get(list(case.threads)),
         }
     )

@@ -72,6 +72,7 @@ class Case:
         chunk: entries that a row of threads takes one after another.
         atomic: whether several threads write to one element.
         tests: when it is taken; the last case of a nest is taken without.
+        tile: columns that a thread takes together.
         kernel: what the kernel is called, where cases share one that only differ in the shape of blocks.
     """
 
@@ -83,6 +84,7 @@ class Case:
     atomic: bool = False
     tests: tuple[Test, ...] = ()
     kernel: str = ""
+    tile: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def _parts(loops: Sequence[IndexVar], case: Case) -> list[str]:
         found.append(f"{', '.join(joined)}: entries as one loop, {some}to rows of threads")
     words = {
         "rows": "to rows of threads, in steps of the grid",
-        "columns": "to threads along x and blocks along y",
+        "columns": "to threads along x and blocks along y" + (f", {case.tile} a thread" if case.tile > 1 else ""),
         "layers": "to blocks along z",
         "lanes": f"shared by {case.lanes} lanes, which exchange their sums" if case.lanes > 1 else "one thread's",
         "spread": f"to {case.lanes} lanes" if case.lanes > 1 else "one thread's",

@@ -34,6 +34,8 @@ _MOST_TURNS = 64
 _CHUNK = 8
 # Threads across columns, of which there are up to so many.
 _WIDTHS = (4, 16, 32)
+# Columns that a thread takes together, where there are more: entries are then read once for all of them.
+_TILES = (2, 4)
 _OPERATORS = {
     **{name: name for name in ("sum", "prod", "max", "min", "or", "and")},
     "plus": "sum",
@@ -169,15 +171,23 @@ class _Nest:
         roles = ("rows", *(["layers"] if len(kept) > 2 else []), *["run"] * (len(kept) - 3), "columns")
         return self._ordered((*kept, *summed), "a thread an element", self._wide(roles, kept[-1]))
 
-    def _wide(self, roles: tuple[str, ...], column: IndexVar, *, atomic: bool = False) -> list[Case]:
-        """Returns cases for blocks as wide as there are columns."""
-        names = [f"{width}_columns" for width in _WIDTHS]
+    def _wide(
+        self, roles: tuple[str, ...], column: IndexVar, rest: Sequence[IndexVar] = (), *, atomic: bool = False
+    ) -> list[Case]:
+        """Returns cases for blocks as wide as there are columns; threads take several where loops below sum up."""
         extent = Quantity("extent", column.name)
-        tests = [(Test(extent, width),) for width in _WIDTHS[:-1]]
-        return [
-            Case(name, roles, (width, _THREADS // width), tests=test, atomic=atomic, kernel="columns")
-            for name, width, test in zip(names, _WIDTHS, [*tests, ()], strict=True)
-        ]
+        shapes = [(width, 1) for width in _WIDTHS]
+        lead = self.sparse[0] if self.sparse else None
+        if lead and rest and set(rest).isdisjoint(self.parallel) and all(self._alone(lead, v) for v in rest):
+            shapes += [(_WIDTHS[-1], tile) for tile in _TILES]
+        cases = []
+        for width, tile in shapes:
+            tests = (Test(extent, width * tile),) if (width, tile) != shapes[-1] else ()
+            kernel = "columns" if tile == 1 else f"columns_by_{tile}"
+            threads = (width, _THREADS // width)
+            name = f"{width * tile}_columns"
+            cases.append(Case(name, roles, threads, atomic=atomic, tests=tests, kernel=kernel, tile=tile))
+        return cases
 
     def _tree(self, lead: Access, levels: list[_Level]) -> Mapped:
         """Maps a nest whose operand is a tree of levels: rows, fibres or entries to threads."""
@@ -224,7 +234,9 @@ class _Nest:
         if kept:
             roles = ("rows", *inner, *["run"] * (len(kept) - 1), "columns")
             return self._ordered(
-                loops, f"a row of threads each {own[0]}, a thread each {kept[-1]}", self._wide(roles, kept[-1])
+                loops,
+                f"a row of threads each {own[0]}, a thread each {kept[-1]}",
+                self._wide(roles, kept[-1], (*own[ahead:], *summed)),
             )
         if ahead > 1 and not levels[1].dense and self._alone(lead, own[1]) and len(own) == 2:
             cases = self._shared(("rows", "spread"), lead, 1, level=levels[1], parent=levels[0])
@@ -274,7 +286,9 @@ class _Nest:
         entries = ("entries",) * depth
         if kept:
             roles = (*entries, *["run"] * (len(kept) - 1), "columns")
-            return self._ordered(loops, f"a row of threads each {what} of {lead}", self._wide(roles, kept[-1]))
+            return self._ordered(
+                loops, f"a row of threads each {what} of {lead}", self._wide(roles, kept[-1], (*own[depth:], *summed))
+            )
         rest = loops[depth:]
         if not self._sums(lead, rest):
             return self._ordered(loops, f"a thread each {what} of {lead}", [Case("thread", entries, (1, _THREADS))])
@@ -291,7 +305,7 @@ class _Nest:
         roles = (*["entries"] * depth, *["run"] * (len(kept) - 1), "columns")
         between = [level.variable for level in levels[:depth] if not level.parallel]
         why = f"a row of threads each fibre; atomic, because fibres of one element differ in {listed(between)}"
-        return self._ordered(loops, why, self._wide(roles, kept[-1], atomic=True))
+        return self._ordered(loops, why, self._wide(roles, kept[-1], (*own[depth:], *summed), atomic=True))
 
     def _scattering(
         self, lead: Access, levels: list[_Level], kept: Sequence[IndexVar], summed: Sequence[IndexVar]

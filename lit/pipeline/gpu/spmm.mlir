@@ -9,8 +9,23 @@
 // CHECK: %[[SUM:.+]] = scf.for %[[ENTRY:.+]] = %{{.+}} to %{{.+}} step %c1 iter_args(%{{.+}} = %cst) -> (f64) {
 // CHECK: memref.load %{{.+}}[%{{.+}}, %[[COLUMN]]]
 // CHECK: memref.store %[[SUM]], %{{.+}}[%[[ROW]], %[[COLUMN]]]
-// CHECK-NOT: gpu.func
+
+// Of many columns a thread takes four: an entry is read once for their sums.
+
+// CHECK-LABEL: gpu.func @kernel_columns_by_4(
+// CHECK: %[[SUMS:.+]]:4 = scf.for %[[AT:.+]] = %{{.+}} to %{{.+}} step %c1 iter_args
+// CHECK: memref.load %{{.+}}[%[[AT]]] : memref<?xindex>
+// CHECK: memref.load %{{.+}}[%[[AT]]] : memref<?xf64>
+// CHECK-NOT: [%[[AT]]]
+// CHECK: scf.yield %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} : f64, f64, f64, f64
+// CHECK: memref.store %[[SUMS]]#0
+// CHECK: scf.if
+// CHECK-NEXT: memref.store %[[SUMS]]#1
+
 // CHECK-LABEL: func.func @kernel_4_columns(
 // CHECK: gpu.launch_func  @kernels::@kernel_columns blocks in ({{.+}}) threads in (%c4, %c64, %c1)
 // CHECK-LABEL: func.func @kernel_32_columns(
 // CHECK: gpu.launch_func  @kernels::@kernel_columns blocks in ({{.+}}) threads in (%c32, %c8, %c1)
+// CHECK-LABEL: func.func @kernel_128_columns(
+// CHECK-SAME: "dim 4 1 / 128"
+// CHECK: gpu.launch_func  @kernels::@kernel_columns_by_4 blocks in ({{.+}}) threads in (%c32, %c8, %c1)

@@ -14,8 +14,9 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu import combine
-from mlir_sparse.pipeline.gpu.emit import Emitter, strided
+from mlir_sparse.pipeline.gpu.emit import Emitter
 from mlir_sparse.pipeline.gpu.source import constant_of
+from mlir_sparse.pipeline.gpu.steps import strided
 
 __all__ = ["Entries"]
 

@@ -9,13 +9,16 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu import combine
+from mlir_sparse.pipeline.gpu.columns import write_columns
 from mlir_sparse.pipeline.gpu.kernel import WARP, Kernel, copied
 from mlir_sparse.pipeline.gpu.source import constant_of, depends, inside
+from mlir_sparse.pipeline.gpu.steps import strided
 
-__all__ = ["ROLES", "Emitter", "Mapping", "strided"]
+__all__ = ["ROLES", "Emitter", "Mapping"]
 
 # What becomes of a loop: turns go to rows of threads, to threads along x, to blocks along z, to the lanes that
 # share a sum, to lanes that share nothing; or one thread makes them all. `entries` are loops taken as one.
+_CONTRACTED = ("arith.addf", "arith.mulf", "arith.subf")
 ROLES = ("entries", "rows", "columns", "layers", "lanes", "spread", "run")
 
 
@@ -29,6 +32,7 @@ class Mapping:
         roles: a role for each loop, the outermost first.
         lanes: threads along x of a block that share a row or an entry.
         chunk: entries that a row of threads takes one after another, where loops are taken as one.
+        tile: columns that a thread takes together, whose sums it makes in one loop.
         atomic: whether several threads write to one element.
         combine: the operator of the accumulation.
     """
@@ -38,6 +42,7 @@ class Mapping:
     roles: tuple[str, ...]
     lanes: int
     chunk: int
+    tile: int
     atomic: bool
     combine: str
 
@@ -65,6 +70,8 @@ class Emitter:
         self.mapping = mapping
         self._fresh = fresh
         self._values: dict[Any, Any] = {}
+        # Of the column that is written, where a thread takes several together.
+        self._own = self._values
         # What must hold for a thread to store.
         self._guards: list[Any] = []
 
@@ -72,16 +79,21 @@ class Emitter:
 
     def value(self, old: Any) -> Any:
         """Returns a value of the function as it is in the kernel."""
-        if old in self._values:
-            return self._values[old]
+        for known in (self._own, self._values):
+            if old in known:
+                return known[old]
         op = old.owner
         if getattr(op, "name", "") == "memref.load" and self._is_output(op.operands[0]):
             return self._present(op)
         return self.kernel.outer(old)
 
+    def turn_to(self, own: dict[Any, Any] | None) -> None:
+        """Says which column is written from now on, by what stands for values in it; None where there is but one."""
+        self._own = self._values if own is None else own
+
     def bind(self, old: Any, new: Any) -> None:
-        """Says what stands for a value of the function."""
-        self._values[old] = new
+        """Says what stands for a value of the function; while several columns are written, for one of them."""
+        self._own[old] = new
 
     def _is_output(self, memref: Any) -> bool:
         alias = self.kernel.source.alias_of(memref)
@@ -127,6 +139,9 @@ class Emitter:
     def _copied(self, op: Any) -> None:
         for old, new in zip(op.results, copied(op, self.value), strict=True):
             self.bind(old, new)
+            if op.name in _CONTRACTED:
+                # A product and a sum are one instruction, which rounds once.
+                new.owner.attributes["fastmath"] = bindings().ir.Attribute.parse("#arith.fastmath<contract>")
 
     def _rebuilt(self, op: Any, depth: int) -> None:
         """Writes an operation with regions again."""
@@ -251,6 +266,9 @@ class Emitter:
             first, step = kernel.identity("thread_id", "x"), code.constant(self.mapping.lanes)
         else:
             width = kernel.identity("block_dim", "x")
+            if self.mapping.tile > 1:
+                write_columns(self, op, depth, (lower, upper))
+                return []
             first = code.add(code.multiply(kernel.identity("block_id", "y"), width), kernel.identity("thread_id", "x"))
             step = code.multiply(kernel.identity("grid_dim", "y"), width)
         strided(code.add(lower, first), upper, step, (), lambda at: self.turn(op, at, (), depth))
@@ -311,17 +329,6 @@ class Emitter:
         whole = combine.over_lanes(self.mapping.combine, part, _halves(WARP // 2, lowest))
         self.guard(code.compare("eq", self.kernel.lane(), code.constant(0)))
         return [combine.combined(self.mapping.combine, start, whole)]
-
-
-def strided(lower: Any, upper: Any, step: Any, start: Sequence[Any], body: Callable[..., Sequence[Any]]) -> list[Any]:
-    """Writes an `scf.for` with a step; the body takes the index and the carried values, and returns those."""
-    ir = bindings().ir
-    kinds = [value.type for value in start]
-    op = ir.Operation.create("scf.for", results=kinds, operands=[lower, upper, step, *start], regions=1)
-    block = op.regions[0].blocks.append(code.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1))
-    with ir.InsertionPoint(block):
-        ir.Operation.create("scf.yield", operands=list(body(*block.arguments)))
-    return list(op.results)
 
 
 def _index(loop: Any) -> Any:

@@ -51,10 +51,10 @@ def _map(function: Any, kernels: Any) -> None:
         launches = []
         if source.fill is not None and not fresh:
             launches.append(written.setdefault(("fill",), _fill(source, kernels, written)))
-        key = (mapping.roles, mapping.lanes, mapping.chunk, mapping.atomic)
+        key = (mapping.roles, mapping.lanes, mapping.chunk, mapping.tile, mapping.atomic)
         if key not in written:
             written[key] = _kernel(source, kernels, mapping, fresh, (threads[0], threads[1]))
-        launches.append(_resized(written[key], (threads[0], threads[1])))
+        launches.append(_resized(written[key], (threads[0], threads[1]), mapping.tile))
         with ir.InsertionPoint(function):
             write_case(source, f"{source.name}_{mapping.name}", launches)
 
@@ -67,10 +67,9 @@ def _mapping(fields: Any) -> Mapping:
         return value
 
     roles = tuple(ir.StringAttr(role).value for role in ir.ArrayAttr(fields["roles"]))
-    lanes, chunk = (ir.IntegerAttr(fields[name]).value for name in ("lanes", "chunk"))
-    return Mapping(
-        text("name"), text("kernel"), roles, lanes, chunk, ir.BoolAttr(fields["atomic"]).value, text("combine")
-    )
+    lanes, chunk, tile = (ir.IntegerAttr(fields[name]).value for name in ("lanes", "chunk", "tile"))
+    atomic = ir.BoolAttr(fields["atomic"]).value
+    return Mapping(text("name"), text("kernel"), roles, lanes, chunk, tile, atomic, text("combine"))
 
 
 def _is_fresh(source: Source, mapping: Mapping) -> bool:
@@ -99,10 +98,11 @@ def _is_inside(value: Any, source: Source) -> bool:
     return any(value in list(op.results) for outer in source.main for op in inside(outer))
 
 
-def _resized(launch: Launch, threads: tuple[int, int]) -> Launch:
+def _resized(launch: Launch, threads: tuple[int, int], tile: int) -> Launch:
     """Returns a launch of the same kernel in blocks of another shape."""
     (rows, _), (columns, _), layers = launch.grid
-    grid = ((rows, threads[1] if rows != _NO_WORK else 1), (columns, threads[0] if columns != _NO_WORK else 1), layers)
+    across = threads[0] * tile if columns != _NO_WORK else 1
+    grid = ((rows, threads[1] if rows != _NO_WORK else 1), (columns, across), layers)
     return Launch(launch.kernel, grid, (*threads, 1), launch.parameters)
 
 
@@ -112,7 +112,7 @@ def _fill(source: Source, kernels: Any, written: Options[tuple[object, ...], Lau
         return written["fill",]
     depth = sum(1 for op in inside(source.fill) if op.name == "scf.for")
     roles = ("rows", "columns")[:depth] if depth < 3 else ("rows", *["layers"], *["run"] * (depth - 3), "columns")
-    mapping = Mapping("fill", "fill", roles, 1, 1, atomic=False, combine="sum")
+    mapping = Mapping("fill", "fill", roles, 1, 1, 1, atomic=False, combine="sum")
     threads = (1, _FILL_THREADS[0]) if depth < 2 else _FILL_THREADS[1]
     filling = Source(
         source.function,
@@ -145,7 +145,7 @@ def _kernel(source: Source, kernels: Any, mapping: Mapping, fresh: bool, threads
         (_work(source, mapping, "columns"), 1),
         (_work(source, mapping, "layers"), 1),
     )
-    return _resized(Launch(kernel.name, grid, (*threads, 1), tuple(kernel.parameters)), threads)
+    return _resized(Launch(kernel.name, grid, (*threads, 1), tuple(kernel.parameters)), threads, mapping.tile)
 
 
 def _work(source: Source, mapping: Mapping, role: str) -> str:

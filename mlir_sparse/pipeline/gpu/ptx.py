@@ -13,6 +13,8 @@ from mlir_sparse.pipeline.gpu.literals import with_bits
 __all__ = ["assemble_kernels", "kernels_ir", "ptx_of", "to_ptx"]
 
 _TRIPLE = "nvptx64-nvidia-cuda"
+# Without it 64-bit integers would be aligned to 4 bytes, and read in halves.
+_LAYOUT = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 
 
 def assemble_kernels(module: Any, options: Mapping[str, str]) -> None:
@@ -57,6 +59,7 @@ def kernels_ir(module: Any) -> str:
             if holder.operation.name == "gpu.module":
                 for kernel in holder.operation.regions[0].blocks[0].operations:
                     kernel.operation.clone()
+    apart.operation.attributes["llvm.data_layout"] = ir.StringAttr.get(_LAYOUT)
     text = str(bindings().module("dialects.llvm").translate_module_to_llvmir(apart.operation))
     return _unordered(with_instructions(with_bits(text)))
 
