@@ -26,6 +26,7 @@ __all__ = ["CLOCKS", "REFEREE", "ROOFLINE", "Contestant", "serve"]
 CLOCKS: Mapping[str, Callable[[], float]] = {"wall": time.perf_counter, "processor": time.process_time}
 REFEREE, ROOFLINE = "referee", "roofline"  # processes that measure no library
 _SAMPLE = 2e-3  # seconds; a sample repeats its call until it takes this long
+_TIMES = 3  # in a sample: between two of them other libraries have had the caches, and other processes the processor
 _COLD = 0.25  # a call that takes longer fills the caches by itself
 
 
@@ -81,7 +82,10 @@ class Contestant:
             self._threads = number
 
     def sample(self, variant: str, threads: int, clock: str) -> float:
-        """Returns the seconds a call takes by a clock, after one that fills the caches where calls are short."""
+        """Returns the seconds a call takes by a clock: the least of some after one that fills the caches.
+
+        Calls that take long fill them by themselves, and once is enough.
+        """
         self._on(threads)
         call, key = self._calls[variant], (variant, threads)
         if key not in self._repeats:
@@ -89,9 +93,10 @@ class Contestant:
         repeats = self._repeats[key]
         gc.disable()
         try:
-            if repeats:
-                call()
-            return _time(call, max(repeats, 1), CLOCKS[clock])
+            if not repeats:
+                return _time(call, 1, CLOCKS[clock])
+            call()
+            return min(_time(call, repeats, CLOCKS[clock]) for _ in range(_TIMES))
         finally:
             gc.enable()
 
