@@ -19,24 +19,38 @@ def execution_engine(module: Any, functions: Sequence[str], opt_level: int = 3) 
     """Returns an engine with the machine code of a module of the current Context, and the addresses of functions.
 
     Args:
-        module: a module in the LLVM dialect; its functions are marked as not to be inlined.
+        module: a module in the LLVM dialect; functions become parts of those with `llvm.emit_c_interface`.
         functions: the functions to look up, each with `llvm.emit_c_interface`.
         opt_level: LLVM's optimisation level.
 
     Raises:
         CompileError: where a function, or one that it calls, is not there.
     """
-    ir = bindings().ir
-    for operation in module.body.operations:
-        # The engine wraps each function in two more: LLVM would compile the loops for each of these once more.
-        if operation.operation.name == "llvm.func":
-            operation.attributes["no_inline"] = ir.UnitAttr.get()
+    _merge_into_interfaces(module)
     engine = bindings().module("execution_engine").ExecutionEngine(module, opt_level=opt_level)
     addresses = {name: int(engine.raw_lookup(f"{_INTERFACE}{name}")) for name in functions}
     for name, address in addresses.items():
         if not address:
             raise CompileError(f"expected machine code of {name}, but got none: it, or what it calls, is not there")
     return engine, addresses
+
+
+def _merge_into_interfaces(module: Any) -> None:
+    """Leaves the C interfaces alone, each with all that it calls.
+
+    The engine wraps each function in one more, into which LLVM would inline it: loops that are there twice are compiled
+    four times, and their dozens of arguments take longer to pass through instruction selection than some loops.
+    """
+    ir = bindings().ir
+    for operation in module.body.operations:
+        if operation.operation.name != "llvm.func" or not operation.regions[0].blocks:
+            continue
+        if _INTERFACE in ir.StringAttr(operation.attributes["sym_name"]).value:
+            operation.attributes["no_inline"] = ir.UnitAttr.get()
+        else:
+            operation.attributes["sym_visibility"] = ir.StringAttr.get("private")
+    passes = bindings().module("passmanager").PassManager.parse("builtin.module(inline{default-pipeline=})")
+    passes.run(module.operation)
 
 
 def object_code(engine: Any) -> bytes:
