@@ -16,12 +16,14 @@ from mlir_sparse.errors import OperandError, UnsupportedError
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.plan.library import LibraryProduct, library_product
+from mlir_sparse.runtime.arguments import type_of, value_of
 from mlir_sparse.runtime.device import DeviceProgram
 from mlir_sparse.runtime.device_arguments import (
     as_device_argument,
     as_device_output,
     device_of,
     device_type_of,
+    is_on_device,
     overlaps,
 )
 from mlir_sparse.runtime.library import DeviceValue, Product, run_product
@@ -237,11 +239,49 @@ class GpuKernel:
         """Returns the type of the result: asked for, or inferred."""
         return self.spec.output
 
+    def compile_for(self, *operands: Any) -> GpuKernel:
+        """Compiles for operands stored as these, without a device, and returns the kernel.
+
+        A kernel that was pickled then runs where neither MLIR nor LLVM is.
+
+        Args:
+            operands: tensors and arrays in host memory or on a device, or types such as `"f32[?,?] CSR"`.
+
+        >>> import mlir_sparse as ms
+        >>> ms.compile("y(i) = A(i,j) * x(j)", A="f32[?,?] CSR", x="f32[?]", target="cuda:sm_90", via="library").chip
+        'sm_90'
+        """
+        if self._product is None:
+            types = tuple(_type_of(one) for one in operands)
+            with self._lock:
+                self._programs[types] = self._program(types)
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return GpuKernel, (self.spec, self.chip, self.via, self.schedule)
+        return _unpickled, (self.spec, self.chip, self.via, self.schedule, self._programs)
 
     def __repr__(self) -> str:
         return f"GpuKernel({self.spec}, {self.chip}, via {self.via})"
+
+
+def _unpickled(
+    spec: KernelSpec, chip: str, via: str, schedule: Schedule, programs: dict[tuple[TensorType, ...], DeviceProgram]
+) -> GpuKernel:
+    made = GpuKernel(spec, chip, via, schedule)
+    made._programs = dict(programs)
+    return made
+
+
+def _type_of(one: Any) -> TensorType:
+    if isinstance(one, TensorType):
+        return one
+    if isinstance(one, str):
+        kind = TensorType.parse(one)
+        if kind.encoding is None:
+            return kind
+        widths = kind.encoding.pos_width or 32, kind.encoding.crd_width or 32
+        return replace(kind, encoding=kind.encoding.with_widths(*widths))
+    return device_type_of(one) if is_on_device(one) else type_of(value_of("it", one))
 
 
 def _same(value: DeviceValue, target: DeviceArray | None) -> bool:

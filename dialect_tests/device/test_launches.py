@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import timeit
 from typing import Any
 
@@ -263,6 +264,24 @@ def test_operands_must_lie_on_one_device(gpu: Gpu, emulate: Any) -> None:
     ):
         spmv(A, x, out=on(np.ones(3), 1))
     assert spmv(A, x).to_numpy().tolist() == [6, 0, 4]
+
+
+def test_a_pickled_kernel_runs_without_the_compiler(gpu: Gpu, emulate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    A, x = ms.tensor(A_ROWS), np.ones(3)
+    spmv = emulate("y(i) = A(i,j) * x(j)", A=A, x=x).compile_for(A, x)
+    copied = pickle.loads(pickle.dumps(spmv))
+    monkeypatch.setattr(GpuKernel, "_build", None)
+    assert copied(A.to("cuda"), on(x)).to_numpy().tolist() == [6, 0, 4]
+
+
+def test_limits_of_other_targets_are_refused() -> None:
+    given = {"A": "f64[?,?] CSR", "x": "f64[?]", "target": "cuda:sm_90", "via": "library"}
+    with pytest.raises(
+        ms.UnsupportedError, match=r"expected threads= for target='cpu' only, but got threads=2 for a GPU"
+    ):
+        ms.compile("y(i) = A(i,j) * x(j)", threads=2, **given)
+    with pytest.raises(ms.UnsupportedError, match=r"expected via= for target='cuda' only, but got via='library'"):
+        ms.compile("y(i) = A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]", via="library")
 
 
 def test_a_warm_call_takes_microseconds_beside_the_driver(gpu: Gpu, emulate: Any) -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -76,6 +76,10 @@ class DeviceProgram:
     ) -> None:
         self.program, self.operands, self.views = program, tuple(operands), dict(views)
         self._label = label
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What the driver made of it stays here: another process loads the PTX anew.
+        return DeviceProgram, (self.program, self.operands, self.views, self._label)
 
     @cached_property
     def _module(self) -> _cuda.Module:
