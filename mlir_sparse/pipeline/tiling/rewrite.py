@@ -63,7 +63,8 @@ class _Tiler:
         end = code.operation(
             "arith.subi", at.type, upper, code.operation("arith.remui", at.type, left, code.constant(size))
         )
-        strided(at, end, size, (), lambda start: self._tile(Tile(start, size, None, self.target.fuses)))
+        ahead = self.target.ahead(size, self.nest.lines[0].bits)
+        strided(at, end, size, (), lambda start: self._tile(Tile(start, size, None, self.target.fuses, ahead)))
         return end
 
     def _rest(self, at: Any, upper: Any, lanes: int) -> None:

@@ -91,11 +91,15 @@ class _Sum:
             if self.target.masks:
                 held = self._masked(ends[1], upper, held)
             total = code.operation("arith.addf", first.type, first, _added(held))
-            if self.target.masks:
-                self._replace(total)
-            else:
+            values = self._after(total)
+            if not self.target.masks:
                 loop.operands[0] = ends[1]
-                loop.operands[3 + self.place] = total
+                for place, value in enumerate(values):
+                    loop.operands[3 + place] = value
+                return
+            for result, value in zip(loop.results, values, strict=True):
+                result.replace_all_uses_with(value)
+            loop.erase()
 
     def _end(self, lower: Any, upper: Any, size: int) -> Any:
         """Returns where the last whole vector ends."""
@@ -105,7 +109,9 @@ class _Sum:
 
     def _loop(self, lower: Any, upper: Any, size: int, held: Any) -> Any:
         def body(start: Any, so_far: Any) -> list[Any]:
-            return [self._turn(Tile(start, size, None, self.target.fuses), so_far)]
+            # A sum has its registers for little else: rows are asked for at each of its turns.
+            ahead = self.target.ahead(2 * size, self.line.bits)
+            return [self._turn(Tile(start, size, None, self.target.fuses, ahead), so_far)]
 
         return strided(lower, upper, size, [held], body)[0]
 
@@ -143,17 +149,14 @@ class _Sum:
             parts = [code.operation("arith.addf", kind, *parts[at : at + 2]) for at in range(0, len(parts), 2)]
         return parts[0]
 
-    def _replace(self, total: Any) -> None:
-        loop = self.line.loop
-        inits, (_, ends) = list(loop.operands)[3:], _carried(self.line)
+    def _after(self, total: Any) -> list[Any]:
+        """Returns the sum, and for all other results what they are once there was a turn."""
+        inits, (_, ends) = list(self.line.loop.operands)[3:], _carried(self.line)
         ran = code.compare("ult", *self.line.bounds)
-        for at, result in enumerate(loop.results):
-            if at == self.place:
-                result.replace_all_uses_with(total)
-            else:
-                chosen = code.operation("arith.select", result.type, ran, ends[at], inits[at])
-                result.replace_all_uses_with(chosen)
-        loop.erase()
+        return [
+            total if at == self.place else code.operation("arith.select", init.type, ran, end, init)
+            for at, (init, end) in enumerate(zip(inits, ends, strict=True))
+        ]
 
 
 def _slice(vector: Any, kind: Any, offset: int, size: int) -> Any:

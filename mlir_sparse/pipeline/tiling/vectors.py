@@ -8,6 +8,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.tiling.ahead import prefetch_ahead
 from mlir_sparse.pipeline.tiling.lines import Line, body_of, maker
 
 __all__ = ["Lanes", "Tile", "load_vector", "mask_of", "splat_number", "store_vector", "strided"]
@@ -22,12 +23,14 @@ class Tile:
         size: how many.
         mask: which of them there are; None for all.
         fuses: whether products are added without rounding in between.
+        ahead: how many entries before their turn rows are asked for; 0 for not at all.
     """
 
     start: Any
     size: int
     mask: Any | None
     fuses: bool
+    ahead: int = 0
 
     def of(self, element: Any) -> Any:
         """Returns the type of a vector of elements."""
@@ -108,6 +111,8 @@ class Lanes:
                 buffer, *at = op.operands
                 with bindings().ir.InsertionPoint(place(op)):
                     self.vectors[op.results[0]] = load_vector(tile, buffer, at)
+                    if tile.ahead:
+                        prefetch_ahead(buffer, at, tile.size, tile.ahead)
             elif op.results[0] not in line.varying:
                 op.move_before(line.loop)
 

@@ -1,0 +1,19 @@
+// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)" -f B:CSF --stage sparsified > %t.mlir
+// RUN: echo "// pipeline: builtin.module(register-tile{bits=256 tile=4},func.func(canonicalize,cse))" >> %t.mlir
+// RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s
+
+// A row of A goes through the loops over k and l, a row of C is read once for all l; without masks the loops as they were
+// do what is less than a vector.
+
+// CHECK: scf.for %[[AT:[a-z0-9_]+]] = %c0 to %{{[a-z0-9_]+}} step %c4
+// CHECK-NEXT: vector.load %[[A:[a-z0-9_]+]][
+// CHECK: scf.for {{.+}} -> (vector<4xf64>)
+// CHECK: vector.load {{.+}}, vector<4xf64>
+// CHECK: scf.for {{.+}} -> (vector<4xf64>)
+// CHECK: vector.load {{.+}}, vector<4xf64>
+// CHECK-COUNT-2: arith.mulf {{.+}} : vector<4xf64>
+// CHECK: arith.addf {{.+}} : vector<4xf64>
+// CHECK: vector.store {{.+}}, %[[A]][
+// CHECK: scf.if
+// CHECK-NOT: vector.
+// CHECK: memref.store {{.+}}, %[[A]][
