@@ -225,7 +225,9 @@ def _native_steps(program: plan.Program) -> str:
     )
 
 
-def _doing(step: plan.Conversion | plan.LevelView | plan.Pick | plan.Position) -> str:
+def _doing(
+    step: plan.Conversion | plan.LevelView | plan.FibreView | plan.Rows | plan.Pick | plan.Position,
+) -> str:
     match step:
         case plan.Conversion():
             return "natively converted"
@@ -233,5 +235,9 @@ def _doing(step: plan.Conversion | plan.LevelView | plan.Pick | plan.Position) -
             return f"elements {access} of"
         case plan.Position():
             return "positions in"
+        case plan.FibreView():
+            return "fibres of"
+        case plan.Rows(structure=structure, depth=depth):
+            return f"below {depth} levels of {structure}"
         case _:
             return "levels of"

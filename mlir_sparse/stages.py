@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mlir_sparse import kernel, lower, notation, plan, runtime
-from mlir_sparse.encoding import TensorType
+from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.tensor.pick import Gathered, Place, Sum
 
@@ -28,8 +28,9 @@ def recipe_of(program: plan.Program, densified: bool) -> runtime.Recipe:
 
 
 def _native_step(
-    step: plan.Conversion | plan.LevelView | plan.Extent | plan.Pick | plan.Position, program: plan.Program
-) -> runtime.Convert | runtime.View | runtime.Extent | runtime.Pick | runtime.Position:
+    step: plan.Conversion | plan.LevelView | plan.FibreView | plan.Rows | plan.Extent | plan.Pick | plan.Position,
+    program: plan.Program,
+) -> runtime.Step:
     if isinstance(step, plan.Pick):
         encoding = program.type_of(step.result).encoding
         return runtime.Pick(step.result, step.operand, tuple(map(_place, step.access.subscripts)), encoding)
@@ -39,10 +40,22 @@ def _native_step(
         return runtime.Extent(step.result, step.variable.name, program.type_of(step.result).dtype)
     if isinstance(step, plan.LevelView):
         return runtime.View(step.result, step.operand)
+    if isinstance(step, plan.FibreView):
+        return runtime.Fibres(step.result, step.operand, step.depth, _encoding(step.result, program))
+    if isinstance(step, plan.Rows):
+        variables = tuple(variable.name for variable in step.variables)
+        encoding = _encoding(step.result, program)
+        return runtime.Rows(step.result, step.operand, step.structure, step.depth, variables, encoding)
     kind = program.type_of(step.result)
     return runtime.Convert(
         step.result, step.operand, kind, step.drop_zeros, kernel.extreme_or(step.missing, kind.dtype)
     )
+
+
+def _encoding(name: str, program: plan.Program) -> Encoding:
+    encoding = program.type_of(name).encoding
+    assert encoding is not None
+    return encoding
 
 
 def _place(subscript: notation.Subscript) -> Place:

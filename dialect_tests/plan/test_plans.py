@@ -52,7 +52,7 @@ KERNELS: tuple[tuple[str, dict[str, str], str | None, list[str], list[str], bool
     ("C(i,j) = B(i,k,l) * D(k,j) * E(l,j)", {"B": CSF, "D": MATRIX, "E": MATRIX}, None, ["i k l j"], [], False),
     # A product of matrices with a vector is two products with vectors.
     ("y(i) = A(i,j) * (B(j,k) * x(k))", {"A": CSR, "B": CSR, "x": VECTOR}, None, ["j k", "i j"], [], False),
-    # The addend is no operand of the sum: it fills the output first.
+    ("C(i,j) = T(i,j,k) * x(k)", {"T": CSF, "x": VECTOR}, "CSR", ["p k"], [], True),
     ("y(i) = b(i) - A(i,j) * x(j)", {"b": VECTOR, "A": CSR, "x": VECTOR}, None, ["i", "i j"], [], False),
     (
         "y(i) = a * A(j,i) * x(j) + b * z(i)",

@@ -8,6 +8,7 @@ from mlir_sparse.plan.planner import plan
 from mlir_sparse.plan.program import (
     Conversion,
     Extent,
+    FibreView,
     Frame,
     Generic,
     LevelView,
@@ -15,6 +16,7 @@ from mlir_sparse.plan.program import (
     Pick,
     Position,
     Program,
+    Rows,
     Step,
     combining_name,
 )
@@ -26,6 +28,7 @@ __all__ = [
     "Case",
     "Conversion",
     "Extent",
+    "FibreView",
     "Frame",
     "Generic",
     "LevelView",
@@ -38,6 +41,7 @@ __all__ = [
     "Program",
     "Quantity",
     "Regions",
+    "Rows",
     "Step",
     "Test",
     "combining_name",

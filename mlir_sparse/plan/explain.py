@@ -14,12 +14,14 @@ from mlir_sparse.plan.partition import partition
 from mlir_sparse.plan.program import (
     Conversion,
     Extent,
+    FibreView,
     Generic,
     LevelView,
     Meeting,
     Pick,
     Position,
     Program,
+    Rows,
     Step,
     combining_name,
     values_read,
@@ -72,6 +74,10 @@ def _step(number: int, step: Step, program: Program) -> list[str]:
     match step:
         case LevelView():
             lines = [f"{step.result} is {step.operand} over its levels"]
+        case FibreView():
+            lines = [f"{step.result} is {step.operand} as its fibres below {step.depth} levels"]
+        case Rows():
+            lines = [f"{step.result} has {step.operand} below the first {step.depth} levels of {step.structure}"]
         case Extent():
             lines = [f"{step.result} is as long as {step.variable} runs"]
         case Pick():

@@ -24,6 +24,7 @@ from mlir_sparse.notation import (
     free_indices,
 )
 from mlir_sparse.plan.admit import Admission
+from mlir_sparse.plan.fibres import compute_by_fibres, find_fibres
 from mlir_sparse.plan.level_space import level_nest, space_of
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.picking import Picking
@@ -233,6 +234,12 @@ class _Planner:
         body = self.admission.payload(term.signed, sums=True)
         if not self._skips(body, variables):
             return self._by_way_of_dense(result, variables, (replace(term, body=body, negative=False),), encoding)
+        if encoding is not None and self.values.order is None:
+            summed = replace(term, body=body, negative=False)
+            fibres = find_fibres(variables, summed, self.values)
+            if fibres is not None:
+                compute_by_fibres(result, variables, summed, encoding, fibres, self.values, self._accumulate)
+                return result
         choice = self._choice(Nest(variables, term.indices, body, encoding, True))
         body = self.values.converted(body, choice)
         assert choice.storage is not None

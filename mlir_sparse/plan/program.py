@@ -13,6 +13,7 @@ from mlir_sparse.notation.operator import Extreme, Number
 __all__ = [
     "Conversion",
     "Extent",
+    "FibreView",
     "Frame",
     "Generic",
     "LevelView",
@@ -20,6 +21,7 @@ __all__ = [
     "Pick",
     "Position",
     "Program",
+    "Rows",
     "Step",
     "combining_name",
     "values_read",
@@ -155,6 +157,50 @@ class LevelView:
 
 
 @dataclass(frozen=True, slots=True)
+class FibreView:
+    """A tensor read as its stored fibres, one after another: a dimension counts them, the rest is that of a fibre.
+
+    Args:
+        result: the name of the view.
+        operand: the tensor.
+        depth: how many levels are above the fibres.
+        reason: why the plan has this step.
+    """
+
+    result: str
+    operand: str
+    depth: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.result} = fibres of {self.operand} below {self.depth} levels  # {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A tensor with the levels of another above its fibres, and a computed row for each fibre.
+
+    Args:
+        result: the name of the tensor.
+        operand: the rows, dense.
+        structure: whose levels it has.
+        depth: how many of them.
+        variables: the index variable of each dimension of the result.
+        reason: why the plan has this step.
+    """
+
+    result: str
+    operand: str
+    structure: str
+    depth: int
+    variables: tuple[IndexVar, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.result} = {self.operand} below {self.depth} levels of {self.structure}  # {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class Extent:
     """A vector as long as an index variable runs, whose elements nobody reads.
 
@@ -215,7 +261,7 @@ class Position:
         return f"{self.result} = arg{'max' if self.greatest else 'min'} {self.operand}  # {self.reason}"
 
 
-Step = Generic | Conversion | LevelView | Extent | Pick | Position
+Step = Generic | Conversion | LevelView | FibreView | Rows | Extent | Pick | Position
 
 
 def values_read(step: Step) -> tuple[str, ...]:
@@ -227,6 +273,8 @@ def values_read(step: Step) -> tuple[str, ...]:
             return ()
         case Pick():
             return tuple(access.tensor for access in reads(step.access))
+        case Rows():
+            return step.operand, step.structure
         case _:
             return (step.operand,)
 

@@ -7,7 +7,7 @@ from mlir_sparse.runtime.calls import Call, SparseCall
 from mlir_sparse.runtime.codec import read_recipe, write_recipe
 from mlir_sparse.runtime.cut import Cut, StoredCut
 from mlir_sparse.runtime.entries import Entries
-from mlir_sparse.runtime.executable import Convert, Executable, Extent, Pick, Position, Stage, View
+from mlir_sparse.runtime.executable import Convert, Executable, Extent, Fibres, Pick, Position, Rows, Stage, View
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
 from mlir_sparse.runtime.machine import LoadedLibrary, LoadedObject, Machine
 from mlir_sparse.runtime.recipe import Argument, Loops, Recipe, Step
@@ -25,6 +25,7 @@ __all__ = [
     "Entries",
     "Executable",
     "Extent",
+    "Fibres",
     "LoadedLibrary",
     "LoadedObject",
     "Loops",
@@ -32,6 +33,7 @@ __all__ = [
     "Pick",
     "Position",
     "Recipe",
+    "Rows",
     "SparseCall",
     "Stage",
     "Step",

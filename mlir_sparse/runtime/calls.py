@@ -69,6 +69,7 @@ def run_call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int
             coordinates can.
     """
     arguments = [values[name] for name in stage.operands]
+    extents = _with_fibres(stage, arguments, extents)
     frames = _frames(stage, arguments, values, extents)
     ready = tuple(
         argument if isinstance(argument, SparseTensor) else _padded(argument, axes, extents, frames)
@@ -80,6 +81,18 @@ def run_call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int
     if made is None:
         raise _refused(stage)
     return made
+
+
+def _with_fibres(stage: Call, arguments: Sequence[Value], extents: Mapping[str, int]) -> Mapping[str, int]:
+    """Returns the extents with those of variables that count fibres, of which only the tensors know how many."""
+    unknown = [variable for variable in stage.variables if variable not in extents]
+    if not unknown:
+        return extents
+    found = dict(extents)
+    for value, axes in zip(arguments, stage.axes, strict=True):
+        named = zip(axes, value.shape, strict=True)
+        found.update((axis, size) for axis, size in named if axis is not None and axis in unknown)
+    return found
 
 
 def lay_out(stage: Call, arguments: tuple[Value, ...], extents: Mapping[str, int]) -> SparseTensor | None:

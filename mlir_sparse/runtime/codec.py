@@ -17,7 +17,7 @@ from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import SparseError
 from mlir_sparse.runtime.cut import Cut, StoredCut
 from mlir_sparse.runtime.entries import Entries
-from mlir_sparse.runtime.executable import Convert, Extent, Pick, Position, View
+from mlir_sparse.runtime.executable import Convert, Extent, Fibres, Pick, Position, Rows, View
 from mlir_sparse.runtime.recipe import Argument, Loops, Recipe
 from mlir_sparse.tensor.pick import Gathered, Sum
 
@@ -26,8 +26,8 @@ __all__ = ["read_recipe", "write_recipe"]
 _CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        *(Argument, Convert, Cut, Entries, Extent, Gathered, Loops, Pick, Position, Recipe),
-        *(StoredCut, Sum, TensorType, View),
+        *(Argument, Convert, Cut, Entries, Extent, Fibres, Gathered, Loops, Pick, Position, Recipe),
+        *(Rows, StoredCut, Sum, TensorType, View),
     )
 }
 _FIELDS = {name: tuple(field.name for field in fields(kind)) for name, kind in _CLASSES.items()}

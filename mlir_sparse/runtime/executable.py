@@ -14,10 +14,23 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.runtime.calls import Call, SparseCall, Value, empty, run_call
 from mlir_sparse.runtime.machine import Machine
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
+from mlir_sparse.tensor.fibres import fibres_of, of_rows
 from mlir_sparse.tensor.pick import Gathered, Place, pick
 from mlir_sparse.tensor.position import position
 
-__all__ = ["Call", "Convert", "Executable", "Extent", "Pick", "Position", "Stage", "View", "run_stage"]
+__all__ = [
+    "Call",
+    "Convert",
+    "Executable",
+    "Extent",
+    "Fibres",
+    "Pick",
+    "Position",
+    "Rows",
+    "Stage",
+    "View",
+    "run_stage",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -47,6 +60,37 @@ class View:
 
     result: str
     operand: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fibres:
+    """A tensor as its stored fibres; nothing is copied."""
+
+    result: str
+    operand: str
+    depth: int
+    encoding: Encoding
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Computed rows below the first levels of a tensor, which are shared.
+
+    Args:
+        result: the name of the tensor it makes.
+        operand: the rows.
+        structure: whose levels.
+        depth: how many.
+        variables: the index variable of each dimension.
+        encoding: the storage of the result.
+    """
+
+    result: str
+    operand: str
+    structure: str
+    depth: int
+    variables: tuple[str, ...]
+    encoding: Encoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +128,7 @@ class Position:
     greatest: bool
 
 
-Stage = Call | Convert | View | Extent | Pick | Position
+Stage = Call | Convert | View | Fibres | Rows | Extent | Pick | Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +183,10 @@ def run_stage(stage: Stage, values: Mapping[str, Value], extents: Mapping[str, i
             return _convert(values[operand], stage)
         case View(operand=operand):
             return _view(values[operand])
+        case Fibres():
+            return _fibres(values[stage.operand], stage)
+        case Rows():
+            return _rows(stage, values, extents)
         case Extent(variable=variable, dtype=dtype):
             return empty((extents[variable],), dtype)
         case Pick():
@@ -180,3 +228,16 @@ def _convert(value: Value, stage: Convert) -> Value:
 def _view(value: Value) -> SparseTensor:
     assert isinstance(value, SparseTensor)
     return level_view(value)
+
+
+def _fibres(value: Value, stage: Fibres) -> SparseTensor:
+    assert isinstance(value, SparseTensor)
+    return fibres_of(value, stage.depth, stage.encoding)
+
+
+def _rows(stage: Rows, values: Mapping[str, Value], extents: Mapping[str, int]) -> SparseTensor:
+    rows, structure = values[stage.operand], values[stage.structure]
+    assert isinstance(structure, SparseTensor)
+    assert not isinstance(rows, SparseTensor)
+    shape = tuple(extents[variable] for variable in stage.variables)
+    return of_rows(rows, structure, stage.depth, stage.encoding, shape)

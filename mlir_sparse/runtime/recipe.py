@@ -16,7 +16,7 @@ from mlir_sparse.runtime.abi import type_id
 from mlir_sparse.runtime.calls import Call
 from mlir_sparse.runtime.cut import Cut
 from mlir_sparse.runtime.entries import Entries
-from mlir_sparse.runtime.executable import Convert, Executable, Extent, Pick, Position, View
+from mlir_sparse.runtime.executable import Convert, Executable, Extent, Fibres, Pick, Position, Rows, View
 from mlir_sparse.runtime.machine import Machine
 from mlir_sparse.runtime.results import Buffers
 
@@ -98,7 +98,7 @@ class Loops:
         )
 
 
-Step = Loops | Convert | View | Extent | Pick | Position
+Step = Loops | Convert | View | Fibres | Rows | Extent | Pick | Position
 
 
 @dataclass(frozen=True, slots=True)
