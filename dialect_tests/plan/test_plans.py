@@ -52,7 +52,7 @@ KERNELS: tuple[tuple[str, dict[str, str], str | None, list[str], list[str], bool
     ("C(i,j) = B(i,k,l) * D(k,j) * E(l,j)", {"B": CSF, "D": MATRIX, "E": MATRIX}, None, ["i k l j"], [], False),
     # A product of matrices with a vector is two products with vectors.
     ("y(i) = A(i,j) * (B(j,k) * x(k))", {"A": CSR, "B": CSR, "x": VECTOR}, None, ["j k", "i j"], [], False),
-    ("C(i,j) = T(i,j,k) * x(k)", {"T": CSF, "x": VECTOR}, "CSR", ["p k"], [], True),
+    # The addend is no operand of the sum: it fills the output first.
     ("y(i) = b(i) - A(i,j) * x(j)", {"b": VECTOR, "A": CSR, "x": VECTOR}, None, ["i", "i j"], [], False),
     (
         "y(i) = a * A(j,i) * x(j) + b * z(i)",
@@ -71,7 +71,7 @@ KERNELS: tuple[tuple[str, dict[str, str], str | None, list[str], list[str], bool
     ("C(i,j) = A(i,j) + B(i,j) + D(i,j)", {"A": CSR, "B": CSR, "D": CSR}, None, ["i j", "i j"], [], False),
     ("C(i,j) = A(i,j) + B(i,j) - 2 * A(i,j)", {"A": CSR, "B": CSR}, None, ["i j"], [], False),
     ("C(i,j) = A(i,k) * B(k,j) + D(i,j)", {"A": CSR, "B": CSR, "D": CSR}, None, ["i k j", "i j"], [], False),
-    ("C(i,j) = T(i,j,k) * x(k)", {"T": CSF, "x": VECTOR}, "CSR", ["i j k"], [], False),
+    ("C(i,j) = T(i,j,k) * x(k)", {"T": CSF, "x": VECTOR}, "CSR", ["p k"], [], True),
     ("s = A(i,j)", {"A": CSC}, None, ["j i"], [], False),
     ("s = B(i,j,k) * D(i,j,k)", {"B": CSF, "D": CSF}, None, ["i j k"], [], False),
     ("s = B(i,j,k) * D(i,j,k)", {"B": CSF, "D": "f64[?,?,?] CSF(2,1,0)"}, None, ["i j k"], ["D"], False),
