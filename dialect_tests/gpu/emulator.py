@@ -87,6 +87,18 @@ define void @emu_start() {{
 
 define i32 @emu_shuffle(i32 %mask, i32 %value, i32 %offset, i32 %clamp) noinline {{
   %lane = load i32, ptr @emu_lane
+  %source = xor i32 %lane, %offset
+  %got = call i32 @emu_exchange(i32 %value, i32 %source)
+  ret i32 %got
+}}
+
+define i32 @emu_broadcast(i32 %mask, i32 %value, i32 %source, i32 %clamp) noinline {{
+  %got = call i32 @emu_exchange(i32 %value, i32 %source)
+  ret i32 %got
+}}
+
+define i32 @emu_exchange(i32 %value, i32 %source) noinline {{
+  %lane = load i32, ptr @emu_lane
   %counter = getelementptr i32, ptr @emu_counts, i32 %lane
   %count = load i32, ptr %counter
   %side = and i32 %count, 1
@@ -100,7 +112,6 @@ define i32 @emu_shuffle(i32 %mask, i32 %value, i32 %offset, i32 %clamp) noinline
   %here = call ptr @emu_context(i32 %lane)
   %there = call ptr @emu_context(i32 %next)
   %swapped = call i32 @swapcontext(ptr %here, ptr %there)
-  %source = xor i32 %lane, %offset
   %theirs = getelementptr i32, ptr @emu_counts, i32 %source
   %reached = load i32, ptr %theirs
   %late = icmp slt i32 %reached, %counted
@@ -221,6 +232,7 @@ class Emulated:
         body = re.sub(r"^declare .*@llvm\.nvvm\..*$", "", body, flags=re.MULTILINE)
         body = body.replace("define ptx_kernel void", "define void").replace("@llvm.nvvm.read.ptx.sreg.", "@emu.sreg.")
         body = body.replace("@llvm.nvvm.shfl.sync.bfly.i32(", "@emu_shuffle(")
+        body = body.replace("@llvm.nvvm.shfl.sync.idx.i32(", "@emu_broadcast(")
         body = body.replace("@__nv_", "@")  # CUDA's names of functions are those of the C library, but for this
         assert "llvm.nvvm" not in body, "a part of NVVM that is not emulated"
         parts = [body, _DRIVER]

@@ -180,6 +180,20 @@ def test_several_columns_a_thread(text: str, name: str, columns: int) -> None:
     check(text, name, **{"k" if text == SPMM else "r": columns})
 
 
+def test_warps_whose_first_and_last_lane_only_are_within_one_element() -> None:
+    """Of 8 entries a lane: the last ones of the first and the last lane are in one fibre, those between in others."""
+    check("y(j) = A(i,j,k) * b(k)", "COO", density=1.0, i=40, j=8, k=31)
+    rows = np.repeat([*range(31), 0], 8)
+    values, x = np.arange(1.0, 257.0), np.arange(1.0, 9.0)
+    coordinates = np.stack([rows, np.tile(np.arange(8), 32)])
+    A = ms.tensor((coordinates, values), "UnorderedCOO", shape=(31, 8))
+    passed = {"A": A, "x": x}
+    expected = np.zeros(31)
+    np.add.at(expected, rows, values * x[coordinates[1]])
+    for result in run_cases(built(SPMV, passed, "dense"), passed).values():
+        np.testing.assert_array_equal(result, expected)
+
+
 def test_narrow_widths() -> None:
     passed, plain = operands(SPMV, "CSR")
     passed["A"] = passed["A"].convert(passed["A"].encoding.with_widths(8, 16))

@@ -21,6 +21,10 @@ from mlir_sparse.pipeline.gpu.steps import strided
 __all__ = ["Entries"]
 
 
+# Bits of a lane's number.
+_LANES = (16, 8, 4, 2, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class _Search:
     """Where a level is found that lies above another.
@@ -109,21 +113,24 @@ class Entries:
             self._chunk(first, code.minimum(code.add(first, chunk), count))
             return []
 
+        def summed(base: Any) -> list[Any]:
+            # Threads beyond the last entry have no turn, and nothing to add.
+            first = code.minimum(code.multiply(code.add(base, row), chunk), count)
+            self._sums(first, code.minimum(code.add(first, chunk), count), count)
+            return []
+
         def together(base: Any) -> list[Any]:
             self._steps(code.multiply(code.add(base, row), chunk), count)
             return []
 
-        if mapping.shares:
-            strided(begin, chunks, step, (), together)
+        if mapping.shares or len(self._loops[-1].results):
+            strided(begin, chunks, step, (), together if mapping.shares else summed)
         else:
             strided(code.add(begin, row), chunks, step, (), apart)
         return f"chunks {stored.removeprefix('stored ')} {mapping.chunk}"
 
     def _chunk(self, first: Any, end: Any) -> None:
         """Writes what a row of threads does with its entries."""
-        if len(self._loops[-1].results):
-            self._sums(first, end)
-            return
 
         def body(at: Any, *parents: Any) -> list[Any]:
             found = self._advanced(at, parents)
@@ -243,14 +250,15 @@ class Entries:
 
     # -- sums ----------------------------------------------------------------------------------------------------
 
-    def _sums(self, first: Any, end: Any) -> None:
+    def _sums(self, first: Any, end: Any, count: Any) -> None:
         """Writes sums over entries: each is added to the result where another element begins, and at the end."""
         emitter, operator = self._emitter, self._emitter.mapping.combine
         store = self._store()
         indices = list(store.operands)[2:]
         kind = self._loops[-1].results[0].type
-        parents = self._first(first)
-        self._enter(first, parents)
+        entry = code.minimum(first, code.operation("arith.subi", count.type, count, code.constant(1)))
+        parents = self._first(entry)
+        self._enter(entry, parents)
         start = [combine.identity(operator, kind), *(emitter.value(index) for index in indices), *parents]
         rank = len(indices)
 
@@ -268,7 +276,23 @@ class Entries:
             return [whole, *now, *found]
 
         whole, *state = strided(first, end, code.constant(1), start, body)
-        emitter.store(store, whole, state[:rank])
+        self._add_last(store, whole, state[:rank])
+
+    def _add_last(self, store: Any, whole: Any, indices: Sequence[Any]) -> None:
+        """Adds what is left of each thread: at once for a warp that is within one element, as in a long row."""
+        emitter, operator = self._emitter, self._emitter.mapping.combine
+        same = [code.compare("eq", at, combine.of_lane(at, 0)) for at in indices]
+
+        def at_once() -> None:
+            total = combine.over_lanes(operator, whole, _LANES)
+            first = code.compare("eq", self._kernel.lane(), code.constant(0))
+            code.branch(first, lambda: emitter.store(store, total, indices))
+
+        if same:
+            everywhere = combine.over_lanes("and", code.conjunction(same), _LANES)
+            code.branch(everywhere, at_once, lambda: emitter.store(store, whole, indices))
+        else:
+            at_once()
 
     def _store(self) -> Any:
         """Returns the store of the sum, behind the outermost loop that sums up."""

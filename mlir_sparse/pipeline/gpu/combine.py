@@ -9,7 +9,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 
-__all__ = ["OPERATORS", "atomically", "combined", "identity", "over_lanes"]
+__all__ = ["OPERATORS", "atomically", "combined", "identity", "of_lane", "over_lanes"]
 
 # By the operator of an accumulation: the operation on floats, integers and complex numbers, and what it starts from.
 _OPERATIONS: dict[str, tuple[str, str, str, float]] = {
@@ -85,32 +85,40 @@ def over_lanes(combine: str, value: Any, offsets: Sequence[int]) -> Any:
     return value
 
 
-def _exchanged(value: Any, offset: int) -> Any:
-    """Returns the value of the lane whose number differs in one bit, piece by piece of 32 bits."""
+def of_lane(value: Any, lane: int) -> Any:
+    """Returns the value that one lane of the warp has."""
+    return _exchanged(value, lane, "idx")
+
+
+def _exchanged(value: Any, other: int, mode: str = "xor") -> Any:
+    """Returns the value of another lane, piece by piece of 32 bits: of one, or of where a bit of the number differs."""
     ir = bindings().ir
     kind = value.type
     if _is_complex(kind):
         element = ir.ComplexType(kind).element_type
-        parts = [_exchanged(code.operation(f"complex.{part}", element, value), offset) for part in ("re", "im")]
+        parts = [_exchanged(code.operation(f"complex.{part}", element, value), other, mode) for part in ("re", "im")]
         return code.operation("complex.create", kind, *parts)
+    if isinstance(kind, ir.IndexType):
+        moved = _exchanged(code.operation("arith.index_cast", code.word_type(), value), other, mode)
+        return code.operation("arith.index_cast", kind, moved)
     if not isinstance(kind, ir.IntegerType):
         bits = ir.IntegerType.get_signless(_width(kind))
-        moved = _exchanged(code.operation("arith.bitcast", bits, value), offset)
+        moved = _exchanged(code.operation("arith.bitcast", bits, value), other, mode)
         return code.operation("arith.bitcast", kind, moved)
     word = ir.IntegerType.get_signless(_WORD)
     if kind.width < _WORD:
-        moved = _exchanged(code.operation("arith.extui", word, value), offset)
+        moved = _exchanged(code.operation("arith.extui", word, value), other, mode)
         return code.operation("arith.trunci", kind, moved)
     if kind.width > _WORD:
         half = code.integer(_WORD, kind)
-        low = _exchanged(code.operation("arith.trunci", word, value), offset)
-        high = _exchanged(code.operation("arith.trunci", word, code.bits_of("shrui", value, half)), offset)
+        low = _exchanged(code.operation("arith.trunci", word, value), other, mode)
+        high = _exchanged(code.operation("arith.trunci", word, code.bits_of("shrui", value, half)), other, mode)
         wide = [code.operation("arith.extui", kind, part) for part in (low, high)]
         return code.bits_of("ori", wide[0], code.bits_of("shli", wide[1], half))
-    mode = ir.Attribute.parse("#gpu<shuffle_mode xor>")
+    how = ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")
     truth = ir.IntegerType.get_signless(1)
-    operands = [value, code.integer(offset, word), code.integer(_WORD, word)]
-    made = ir.Operation.create("gpu.shuffle", results=[word, truth], operands=operands, attributes={"mode": mode})
+    operands = [value, code.integer(other, word), code.integer(_WORD, word)]
+    made = ir.Operation.create("gpu.shuffle", results=[word, truth], operands=operands, attributes={"mode": how})
     return made.results[0]
 
 
