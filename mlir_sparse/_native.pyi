@@ -42,7 +42,13 @@ class Result:
     @staticmethod
     def dense() -> Result: ...
     @staticmethod
-    def sparse(buffers: Sequence[np.dtype[Any]]) -> Result: ...
+    def sparse(
+        buffers: Sequence[np.dtype[Any]],
+        depth: int,
+        listed: bool,
+        positions: Sequence[int],
+        coordinates: Sequence[int],
+    ) -> Result: ...
 
 class Launcher:
     def __init__(
@@ -55,6 +61,15 @@ class Launcher:
     ) -> None: ...
     def __call__(self, arguments: tuple[Any, ...], out: Any = None) -> Any: ...
     def direct(self, arguments: tuple[Any, ...], out: Any = None) -> Any: ...
+    def join(
+        self,
+        arguments: tuple[Any, ...],
+        buffers: Sequence[NDArray[Any]],
+        rooms: Sequence[int],
+        sizes: Sequence[int],
+        workspace: Sequence[int],
+        limit: int,
+    ) -> list[int] | None: ...
     def fill(self, arguments: tuple[Any, ...], buffers: Sequence[NDArray[Any]]) -> bool: ...
 
 # object.cpp

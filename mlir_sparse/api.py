@@ -19,7 +19,7 @@ from mlir_sparse.compiled import Kernel
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
+from mlir_sparse.errors import FileFormatError, OperandError, ScheduleError, UnsupportedError
 from mlir_sparse.kernel import KernelSpec, Semiring
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, TensorVar
 from mlir_sparse.runtime import arguments
@@ -188,7 +188,11 @@ def compile(
 def _within(threads: int | None, deterministic: bool, *compiled: Any) -> Any:
     """Returns what `_compiled` does, within limits."""
     made = _compiled(*compiled)
-    return made if threads is None and not deterministic else made.within(threads, deterministic)
+    if threads is None and not deterministic:
+        return made
+    if not isinstance(made, Kernel):
+        raise ScheduleError("expected threads= and deterministic= for target='cpu' only, but got them for a GPU")
+    return made.within(threads, deterministic)
 
 
 def _refuse_target(target: str, comprehension: Comprehension) -> None:

@@ -67,7 +67,9 @@ def check(text: str, wanted: Array, out: str | None = None, **operands: Any) -> 
         found = kernel(**operands)
         np.testing.assert_array_equal(numpy_of(found), wanted, f"{text} on {threads} threads")
         if isinstance(found, ms.SparseTensor):
-            found.validate()
+            held = found.storage
+            levels = {"positions": held.positions, "coordinates": held.coordinates, "values": held.values}
+            ms.SparseTensor.from_levels(found.encoding, found.shape, **levels)  # validates
 
 
 @pytest.mark.parametrize("storage", STORAGE)
@@ -126,6 +128,40 @@ def test_combined_results(dtype: str, text: str) -> None:
     for threads in THREADS:
         np.testing.assert_array_equal(ms.evaluate(text, A=read, threads=threads), wanted)
     assert np.array_equal(wanted, dense.sum(0) if text == "y(j) = A(i,j)" else wanted)
+
+
+@pytest.mark.parametrize("storage", ["CSR", "DCSR", "COO"])
+@pytest.mark.parametrize("result", ["CSR", "DCSR", "COO"])
+@pytest.mark.parametrize("name", MATRICES)
+def test_sparse_results(storage: str, result: str, name: str) -> None:
+    dense = MATRICES[name]
+    other = np.roll(dense, 5, 0) * 2
+    A, B, C = ms.tensor(dense, storage), ms.tensor(other, storage), ms.tensor(other.T.copy(), storage)
+    check("D(i,j) = A(i,j) + B(i,j)", dense + other, result, A=A, B=B)
+    check("D(i,j) = A(i,j) * B(i,j)", dense * other, result, A=A, B=B)
+    check("D(i,j) = A(i,k) * C(k,j)", dense @ other.T, result, A=A, C=C)
+    check("D(i,j) = A(i,j) * M(i,j)", dense * (dense + 1), result, A=A, M=dense + 1)
+
+
+@pytest.mark.parametrize("result", ["CSR", "DCSR", "COO", "(i, j) -> (j : dense, i : compressed)"])
+def test_sparse_results_of_tensors(result: str) -> None:
+    random = np.random.default_rng(4)
+    dense = np.where(random.random((19, 11, 7)) < 0.1, random.integers(1, 9, (19, 11, 7)), 0).astype(float)
+    T, v, B = ms.tensor(dense, "CSF"), np.arange(1.0, 8.0), np.arange(1.0, 15.0).reshape(7, 2)
+    check("D(i,j) = T(i,j,k) * v(k)", dense @ v, result, T=T, v=v)
+    check("D(i,j,r) = T(i,j,k) * B(k,r)", dense @ B, "CSF", T=T, B=B)
+    check("D(i,j,k) = T(i,j,k) + U(i,j,k)", dense * 3, "CSF", T=T, U=ms.tensor(dense * 2, "CSF"))
+    check("D(i,j,k) = T(i,j,k) + U(i,j,k)", dense * 3, "COO", T=ms.tensor(dense, "COO"), U=ms.tensor(dense * 2, "COO"))
+    rows = "(i, j, k) -> (i : dense, j : dense, k : compressed)"
+    check("D(i,j,k) = T(i,j,k) + U(i,j,k)", dense * 3, rows, T=T, U=ms.tensor(dense * 2, rows))
+
+
+def test_widths_of_sparse_results() -> None:
+    dense = MATRICES["power law"]
+    for widths in ("posWidth = 16, crdWidth = 8", "posWidth = 32, crdWidth = 64"):
+        encoding = f"#sparse_tensor.encoding<{{ map = (i, j) -> (i : compressed, j : compressed), {widths} }}>"
+        A = ms.tensor(dense, encoding)
+        check("D(i,j) = A(i,j) + B(i,j)", dense * 2, encoding, A=A, B=ms.tensor(dense, encoding))
 
 
 def test_unordered_coordinates() -> None:

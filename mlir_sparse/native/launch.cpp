@@ -20,7 +20,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
-#include "combine.hpp"
+#include "join.hpp"
 #include "module.hpp"
 #include "operand.hpp"
 #include "pieces.hpp"
@@ -48,6 +48,7 @@ struct Parameter {
 struct Result {
   bool sparse;
   std::vector<py::dtype> buffers;  // of a sparse result: its buffers, those of a workspace, the control
+  ResultLevels levels{0, false, {}, {}, {}};
 };
 
 constexpr std::int64_t kUnknown = -1;
@@ -133,6 +134,34 @@ class Launcher {
     py::gil_scoped_release release;
     function_(packed.data());
     return true;
+  }
+
+  // Fills the buffers of a sparse result in pieces, with room for so many entries of each level; returns how many there
+  // are, or None where the call is not cut, for `fill` to do.
+  py::object join(const py::tuple &arguments, const std::vector<py::array> &buffers, std::vector<std::int64_t> rooms,
+                  std::vector<std::int64_t> sizes, std::vector<std::int64_t> workspace, std::int64_t limit) const {
+    if (!partition_ || !result_.sparse) return py::none();
+    Bound bound(*this);
+    if (!take_all(arguments, parameters_.size(), bound) || !within(bound)) return py::none();
+    const std::size_t pieces = pieces_of(*partition_, work_of(bound), 0);
+    if (pieces < 2) return py::none();
+    if (buffers.size() + workspace.size() + 1 != result_.buffers.size()) return py::none();
+    const std::vector<Argument> views = arguments_of(bound);
+    std::vector<void *> data;
+    for (std::size_t b = 0; b < buffers.size(); ++b) {
+      if (!buffers[b].dtype().equal(result_.buffers[b]) || !buffers[b].writeable()) return py::none();
+      data.push_back(const_cast<void *>(buffers[b].data()));
+    }
+    const JoinedCall call{function_,       *partition_,      views,
+                          bound.extents[partition_->variable], result_.levels,   std::move(data),
+                          std::move(rooms), std::move(sizes), std::move(workspace), limit};
+    Interrupts interrupts;
+    std::vector<std::int64_t> counts;
+    {
+      py::gil_scoped_release release;
+      counts = join_pieces(call, pieces, [&] { interrupts.check(); });
+    }
+    return py::cast(counts);
   }
 
  private:
@@ -378,13 +407,16 @@ void register_launch(py::module_ &module) {
           py::arg("dtype"), py::arg("subscripts"));
 
   py::class_<Result>(module, "Result", "What a kernel returns.")
-      .def_static("dense", [] { return Result{false, {}}; })
+      .def_static("dense", [] { return Result{false, {}, {0, false, {}, {}, {}}}; })
       .def_static(
           "sparse",
-          [](std::vector<py::dtype> buffers) {
-            return Result{true, std::move(buffers)};
+          [](std::vector<py::dtype> buffers, int depth, bool listed, std::vector<int> positions,
+             std::vector<int> coordinates) {
+            ResultLevels levels{depth, listed, std::move(positions), std::move(coordinates), {}};
+            for (const py::dtype &buffer : buffers) levels.items.push_back(buffer.itemsize());
+            return Result{true, std::move(buffers), std::move(levels)};
           },
-          py::arg("buffers"));
+          py::arg("buffers"), py::arg("depth"), py::arg("listed"), py::arg("positions"), py::arg("coordinates"));
 
   py::class_<Launcher>(module, "Launcher", "A compiled kernel at an address, and what its arguments must be.")
       .def(py::init<std::uintptr_t, std::vector<Parameter>, Result, int, std::optional<Partition>>(),
@@ -392,6 +424,8 @@ void register_launch(py::module_ &module) {
            py::arg("partition") = py::none())
       .def("__call__", &Launcher::operator(), py::arg("arguments"), py::arg("out") = py::none())
       .def("direct", &Launcher::direct, py::arg("arguments"), py::arg("out") = py::none())
+      .def("join", &Launcher::join, py::arg("arguments"), py::arg("buffers"), py::arg("rooms"), py::arg("sizes"),
+           py::arg("workspace"), py::arg("limit"))
       .def("fill", &Launcher::fill, py::arg("arguments"), py::arg("buffers"));
 }
 

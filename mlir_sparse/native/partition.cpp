@@ -20,22 +20,6 @@ std::int64_t read_unsigned(const void *data, std::int64_t item, std::int64_t pla
   }
 }
 
-void write_unsigned(void *data, std::int64_t item, std::int64_t place, std::int64_t value) {
-  switch (item) {
-    case 1:
-      static_cast<std::uint8_t *>(data)[place] = static_cast<std::uint8_t>(value);
-      break;
-    case 2:
-      static_cast<std::uint16_t *>(data)[place] = static_cast<std::uint16_t>(value);
-      break;
-    case 4:
-      static_cast<std::uint32_t *>(data)[place] = static_cast<std::uint32_t>(value);
-      break;
-    default:
-      static_cast<std::int64_t *>(data)[place] = value;
-  }
-}
-
 // Follows positions downwards: how many lie before one of `total` positions of the first level.
 std::int64_t before(const StoredPart &part, const Storage &storage, std::int64_t position, std::int64_t total,
                     int steps) {
@@ -194,6 +178,22 @@ Cuts cut_listed(const Partition &partition, const std::vector<Argument> &argumen
 }
 
 }  // namespace
+
+void write_unsigned(void *data, std::int64_t item, std::int64_t place, std::int64_t value) {
+  switch (item) {
+    case 1:
+      static_cast<std::uint8_t *>(data)[place] = static_cast<std::uint8_t>(value);
+      break;
+    case 2:
+      static_cast<std::uint16_t *>(data)[place] = static_cast<std::uint16_t>(value);
+      break;
+    case 4:
+      static_cast<std::uint32_t *>(data)[place] = static_cast<std::uint32_t>(value);
+      break;
+    default:
+      static_cast<std::int64_t *>(data)[place] = value;
+  }
+}
 
 std::int64_t Storage::at(int buffer, std::int64_t place) const {
   const auto n = static_cast<std::size_t>(buffer);

@@ -32,6 +32,9 @@ struct Storage {
   std::int64_t at(int buffer, std::int64_t place) const;
 };
 
+// Stores a number in an array of items of 1, 2, 4 or 8 bytes.
+void write_unsigned(void *data, std::int64_t item, std::int64_t place, std::int64_t value);
+
 // A dense array in C order; strides count elements.
 struct Array {
   char *data;

@@ -218,10 +218,9 @@ def _refused_lists(step: Generic, variable: IndexVar, stored: tuple[StoredPart, 
 def _outcome(step: Generic, variable: IndexVar, by_lists: bool, types: Types) -> Outcome | str:
     output = types[step.result]
     if output.encoding is not None:
-        # Rows that lists leave out would have to be closed by some piece.
         if level_variables(step.target, output.encoding)[:1] != (variable,):
             return f"the first level of {step.result} is not one of {variable}"
-        return "entries of pieces are not joined"
+        return Outcome.JOINED
     if variable in step.target.subscripts:
         return Outcome.APART
     if step.combine not in _COMBINED or step.meeting is Meeting.REPLACE:

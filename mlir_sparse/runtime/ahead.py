@@ -25,7 +25,7 @@ from mlir_sparse.runtime.machine import LoadedLibrary, LoadedObject, Machine
 
 __all__ = ["machine_of", "read_archive", "write_archive"]
 
-_FORMAT = 3
+_FORMAT = 4
 _INDEX = "kernel.json"
 # What can make a shared library of an object file, in the order tried.
 _LINKERS = (("ld", "-shared"), ("cc", "-shared"), ("gcc", "-shared"), ("clang", "-shared"), ("ld.lld", "-shared"))

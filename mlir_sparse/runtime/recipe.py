@@ -81,7 +81,7 @@ class Loops:
         result, buffers = _native.Result.dense(), None
         if self.encoding is not None:
             buffers = Buffers(self.encoding, self.dtype, self.gathers, self.scatters)
-            result = _native.Result.sparse(buffers.arguments)
+            result = buffers.native
         parameters = [_parameter(argument) for argument in self.arguments]
         return Call(
             _native.Launcher(address, parameters, result, self.depth, None if self.cut is None else self.cut.linked()),

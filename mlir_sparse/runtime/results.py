@@ -55,6 +55,16 @@ class Buffers:
         places = [words] if self.scatters else []
         return [*buffer_dtypes(self.encoding, self.dtype), *workspace, *places, words]
 
+    @property
+    def native(self) -> _native.Result:
+        """Returns the layout as calls take it."""
+        positions, coordinates = [-1] * len(self.order), [-1] * len(self.order)
+        for buffer, (level, holds_positions, _) in enumerate(self._shares):
+            (positions if holds_positions else coordinates)[level] = buffer
+        for level in self.encoding.aos_levels[1:]:
+            coordinates[level] = coordinates[self.encoding.aos_start]
+        return _native.Result.sparse(self.arguments, self.depth, self.listed, positions, coordinates)
+
     @cached_property
     def order(self) -> tuple[int, ...]:
         """Returns the dimension that each level stores."""
@@ -114,19 +124,21 @@ class Buffers:
 
     def workspace(self, sizes: Sequence[int]) -> list[Array]:
         """Returns the workspace of a row, all 0: values, a tree of bits over them, places of a scattered row."""
-        lengths = [(sizes[-1], self.dtype.numpy)] if self.gathers else []
-        words = sizes[-1]
+        first = self.arguments[len(self.kinds) :]
+        lengths = self.workspace_lengths(sizes)
+        return [_native.reserve(length, dtype, zeroed=True) for length, dtype in zip(lengths, first, strict=False)]
+
+    def workspace_lengths(self, sizes: Sequence[int]) -> list[int]:
+        """Returns the lengths of the workspace's arrays."""
+        lengths = [sizes[-1]] if self.gathers else []
         for _ in range(3 if self.gathers else 0):
-            words = -(-words // _WORD)
-            lengths.append((words, np.dtype(np.int64)))
-        if self.scatters:
-            lengths.append((sizes[-1], np.dtype(np.int64)))
-        return [_native.reserve(length, dtype, zeroed=True) for length, dtype in lengths]
+            lengths.append(-(-lengths[-1] // _WORD))
+        return [*lengths, sizes[-1]] if self.scatters else lengths
 
 
 def _control(sizes: Sequence[int], rooms: Sequence[int], limit: int = 0) -> Array:
-    """Returns the last argument: rooms, sizes, counts, whether a given structure was left, and where to stop."""
-    return np.array([*rooms, *sizes, *[0] * len(sizes), 0, limit], dtype=np.int64)
+    """Returns the last argument: rooms, sizes, counts, whether a given structure was left, where to stop and begin."""
+    return np.array([*rooms, *sizes, *[0] * len(sizes), 0, limit, 0], dtype=np.int64)
 
 
 def assemble(
@@ -158,22 +170,43 @@ def assemble(
     rooms = layout.rooms(sizes, min(most, limit))
     while True:
         try:
-            buffers, workspace = _reserve(layout, rooms), layout.workspace(sizes)
+            buffers = _reserve(layout, rooms)
+            counts = _joined(launcher, layout, arguments, sizes, (buffers, rooms, limit))
+            workspace = layout.workspace(sizes) if counts is None else []
         except MemoryError:
             if not rooms[-1]:
                 raise _too_large(layout, sizes, 0) from None
             rooms = layout.rooms(sizes, 0)  # as many addresses are not to be had: count first
             continue
-        control = _control(sizes, rooms, limit)
-        if not launcher.fill(arguments, [*buffers, *workspace, control]):
-            return None
-        counts = _counts(layout, sizes, control)
+        if counts is None:
+            control = _control(sizes, rooms, limit)
+            if not launcher.fill(arguments, [*buffers, *workspace, control]):
+                return None
+            counts = _counts(layout, sizes, control)
         if all(count <= room for count, room in zip(counts, rooms, strict=True)):
             lengths = layout.lengths(counts)
             return [_native.trim(buffer, length) for buffer, length in zip(buffers, lengths, strict=True)]
         if counts[-1] > limit or counts == rooms:
             raise _too_large(layout, sizes, counts[-1])
         rooms = counts
+
+
+def _joined(
+    launcher: _native.Launcher,
+    layout: Buffers,
+    arguments: tuple[Any, ...],
+    sizes: Sequence[int],
+    room: tuple[Sequence[Array], Sequence[int], int],
+) -> list[int] | None:
+    """Fills the buffers in pieces; returns the number of entries of each level, None where nothing is cut."""
+    buffers, rooms, limit = room
+    try:
+        found = launcher.join(arguments, buffers, rooms, sizes, layout.workspace_lengths(sizes), limit)
+    except MemoryError:  # pieces take room besides: whole, the result may still fit
+        return None
+    if found is None:
+        return None
+    return [*layout.rooms(sizes, 0)[: layout.depth], *found[layout.depth :]]
 
 
 def _affordable(layout: Buffers, bound: int) -> int:
@@ -232,7 +265,7 @@ def compute(
     if not launcher.fill(arguments, [*buffers, *layout.workspace(sizes), control]):
         return None
     counts = _counts(layout, sizes, control)
-    differs = control[-2] or counts != rooms
+    differs = control[3 * len(sizes)] or counts != rooms
     return -1 if differs and counts[-1] == rooms[-1] else counts[-1]
 
 

@@ -7,7 +7,8 @@ the loops need one: values, and three memrefs of bits; and one of places, where 
 an operand is scattered. The last argument is the
 control: for each level what its buffers have room for, its size, and how many
 entries it has, before the call and after; then a number that is not 0 once the loops
-left a structure that was given; then how many entries are of use at most.
+left a structure that was given; then how many entries are of use at most; then how many
+rows there are before the first that the loops come to, whose position is the first of all.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Result:
         room: what the buffers of each level have room for.
         sizes: the size of each level.
         limit: with more entries than that the loops stop.
+        first: the number of rows before those that are laid out.
     """
 
     depth: int
@@ -52,6 +54,7 @@ class Result:
     room: tuple[Any, ...]
     sizes: tuple[Any, ...]
     limit: Any
+    first: Any
 
     @property
     def appends_all(self) -> bool:
@@ -111,9 +114,9 @@ def append_arguments(block: Any, kind: Any, *, gathers: bool, scatters: bool) ->
     room, sizes = (
         tuple(code.load(control, code.constant(first + level)) for level in range(rank)) for first in (0, rank)
     )
-    limit = code.load(control, code.constant(3 * rank + 1))
+    limit, first_row = (code.load(control, code.constant(3 * rank + after)) for after in (1, 2))
     tables = (tuple(positions), tuple(coordinates))
-    return Result(depth, rank, *tables, not apart, values, workspace, places, control, room, sizes, limit)
+    return Result(depth, rank, *tables, not apart, values, workspace, places, control, room, sizes, limit, first_row)
 
 
 def _formats(encoding: Any) -> list[str]:

@@ -132,7 +132,8 @@ class Laying(Writer):
         # The first row begins where the caller says; those after it begin where others end.
         for level in range(max(1, result.depth), result.rank):
             if result.positions[level] is not None:
-                self._put(result.positions[level], code.constant(0), self._count(level, self.start))
+                begin = result.first if level == result.depth else code.constant(0)
+                self._put(result.positions[level], begin, self._count(level, self.start))
 
     def insert(self, count: Any, value: Any, coordinates: Sequence[Any], holds: Any | None = None) -> Any:
         """Writes an entry, if a condition holds; returns the number of entries after it.
@@ -180,7 +181,8 @@ class Laying(Writer):
             code.store(largest, positions, at)
             return [largest]
 
-        code.loop(rows, [code.load(positions, code.constant(0))], body)
+        first = self.result.first
+        code.loop(rows, [code.load(positions, first)], body, first)
 
     def _put(self, buffer: Any, at: Any, value: Any) -> None:
         code.store(code.cut(value, code.element_of(buffer)), buffer, at)

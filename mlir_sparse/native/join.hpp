@@ -1,0 +1,46 @@
+// Sparse results made in pieces: each lays its entries out in room of its own, and they are copied together in order.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "partition.hpp"
+#include "pieces.hpp"
+
+namespace mlir_sparse {
+
+// The buffers of a sparse result: dense levels, then levels with coordinates.
+struct ResultLevels {
+  int depth;                     // how many dense levels lead
+  bool listed;                   // whether each entry has a coordinate of every level
+  std::vector<int> positions;    // the buffer of each level, -1 where it has none
+  std::vector<int> coordinates;  // likewise; the same for all levels of an array of structures
+  std::vector<std::int64_t> items;  // the bytes of an item of every buffer, those of the workspace after the values
+
+  int rank() const { return static_cast<int>(positions.size()); }
+  int values() const;  // the buffer of values
+};
+
+// One call with a sparse result.
+struct JoinedCall {
+  Function function;
+  const Partition &partition;
+  const std::vector<Argument> &arguments;
+  std::int64_t extent;  // of the variable that is cut
+  const ResultLevels &levels;
+  std::vector<void *> buffers;          // positions, coordinates, values, with room for...
+  std::vector<std::int64_t> rooms;      // so many entries of each level
+  std::vector<std::int64_t> sizes;      // of each level
+  std::vector<std::int64_t> workspace;  // the lengths of its buffers
+  std::int64_t limit;                   // with more entries than that the result is of no use
+};
+
+// Calls in at most so many pieces; returns how many entries each level has, which is more than there was room for
+// where the buffers are not to be used.
+std::vector<std::int64_t> join_pieces(const JoinedCall &call, std::size_t pieces,
+                                      const std::function<void()> &goes_on);
+
+}  // namespace mlir_sparse
