@@ -130,11 +130,19 @@ class Build:
         """Returns the passes down to loops."""
         return self._sparsifier("assemble" if self.inserts else None)
 
-    def _sparsifier(self, results: pipeline.Results) -> pipeline.Pipeline:
+    @property
+    def tiles(self) -> bool:
+        """Returns whether dense rows are held in vector registers where loops let them."""
+        return self._tile != 0
+
+    @property
+    def _tile(self) -> int | None:
         asked = self.schedule
         scalar = asked.lanes == 0 or (asked.lanes is None and pipeline.scalar_asked())
-        tile = 0 if asked.tile is None and scalar else asked.tile
-        return pipeline.sparsifier(self.lanes, results, tile=tile, tile_lanes=asked.lanes or 0)
+        return 0 if asked.tile is None and scalar else asked.tile
+
+    def _sparsifier(self, results: pipeline.Results) -> pipeline.Pipeline:
+        return pipeline.sparsifier(self.lanes, results, tile=self._tile, tile_lanes=self.schedule.lanes or 0)
 
     @property
     def inserts(self) -> bool:

@@ -248,7 +248,8 @@ class Kernel:
     def explain(self) -> str:
         """Returns what the kernel does, in which loops, over which storage, where, and why."""
         build = self._declared
-        lanes = f"{build.lanes} lanes a vector" if build.lanes else "scalar loops"
+        along = "vectors along dense rows only" if build.tiles else "scalar loops"
+        lanes = f"{build.lanes} lanes a vector" if build.lanes else along
         asked = f"\nschedule: {self.schedule}" if self.schedule != STATIC else ""
         cut = any(isinstance(step, runtime.Loops) and step.cut is not None for step in build.recipe.steps)
         threads = (self.threads or runtime.get_num_threads()) if cut else 1
