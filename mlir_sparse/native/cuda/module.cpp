@@ -265,7 +265,8 @@ void register_launch(py::module_ &module) {
       .def(py::init<std::string, std::string>(), py::arg("image"), py::arg("label"));
   py::class_<Function>(module, "Function", "A kernel of a module.")
       .def(py::init<std::shared_ptr<Module>, std::string>(), py::arg("module"), py::arg("name"))
-      .def("load", &Function::load, py::arg("device"))
+      // The driver compiles here, which takes its time.
+      .def("load", &Function::load, py::arg("device"), py::call_guard<py::gil_scoped_release>())
       .def("launch", &launch, py::arg("device"), py::arg("grid"), py::arg("block"), py::arg("shared"),
            py::arg("stream"), py::arg("parameters"));
 }

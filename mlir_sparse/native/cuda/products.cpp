@@ -13,7 +13,11 @@ namespace mlir_sparse::cuda {
 namespace {
 
 py::tuple multiply_sparse(int device, std::uintptr_t stream, const Matrix &a, const Matrix &b) {
-  Product product = spgemm(device, stream_of(stream), a, b);
+  Product product{0, nullptr, nullptr, nullptr};
+  {
+    py::gil_scoped_release release;  // it waits for the device between its stages
+    product = spgemm(device, stream_of(stream), a, b);
+  }
   return py::make_tuple(product.entries, std::move(product.positions), std::move(product.coordinates),
                         std::move(product.values));
 }
