@@ -178,8 +178,8 @@ class GpuBuild:
         return pipeline.trace_module(self.lowered.bytecode, self.lowered.text, passes, kernel=str(self.spec.assignment))
 
     def explain(self) -> str:
-        """Returns how loops are given to threads, and why."""
-        return "\n\n".join(plan.explain_mapping(one) for one in self.mapped)
+        """Returns what the program does, and how its loops are given to threads, and why."""
+        return plan.explain(self.program, self.mapped)
 
     # -- launches ------------------------------------------------------------------------------------------------
 

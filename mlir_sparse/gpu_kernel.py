@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from mlir_sparse import device, kernel, plan
+from mlir_sparse import device, kernel, pipeline, plan
 from mlir_sparse.device import Device, DeviceArray
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import OperandError, UnsupportedError
@@ -218,6 +218,16 @@ class GpuKernel:
                 raise UnsupportedError(
                     f"expected a stage of notation, plan for via='library', but got {stage!r}: the kernel is NVIDIA's"
                 )
+
+    def passes(self) -> pipeline.Trace:
+        """Returns the module after each pass down to PTX; needs no device.
+
+        Raises:
+            UnsupportedError: for a library's kernel, which has none.
+        """
+        if self._product is not None:
+            raise UnsupportedError("expected passes of via='codegen', but got via='library': the kernel is NVIDIA's")
+        return self._declared.trace()
 
     def explain(self) -> str:
         """Returns what the kernel does, how its loops are given to threads, and why."""

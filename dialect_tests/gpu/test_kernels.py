@@ -277,12 +277,36 @@ def test_unknown_chips_are_refused() -> None:
 
 def test_explain_tells_the_mapping() -> None:
     passed, _ = operands(SPMV, "CSC")
-    assert built(SPMV, passed, "dense").explain() == (
-        "y(i) on threads: atomic, because j is summed and outermost in A(i,j)\n"
-        "  thread: blocks of 1 x 256 threads\n"
-        "    j, i: entries as one loop, to rows of threads\n"
-        "    results are added atomically, in an order that varies"
+    assert (
+        built(SPMV, passed, "dense")
+        .explain()
+        .endswith(
+            "  into y: f64[?] dense\n"
+            "  on threads: atomic, because j is summed and outermost in A(i,j)\n"
+            "    thread: blocks of 1 x 256 threads\n"
+            "      j, i: entries as one loop, to rows of threads\n"
+            "      results are added atomically, in an order that varies\n"
+            "  because: accumulates from the identity"
+        )
     )
+
+
+def test_functions_without_an_instruction_need_the_library_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed, _ = operands("y(i) = exp(x(i))", None)
+    monkeypatch.setattr("mlir_sparse.gpu_build.find_library", lambda: None)
+    with pytest.raises(ms.UnsupportedError) as caught:
+        built("y(i) = exp(x(i))", passed, "dense").text("ptx")
+    assert str(caught.value) == (
+        "expected CUDA's libdevice.10.bc for exp on a GPU, but found none: "
+        "set MLIR_SPARSE_LIBDEVICE to its path, or use target='cpu'"
+    )
+
+
+def test_passes_have_reasons_and_snapshots() -> None:
+    passed, _ = operands(SPMV, "CSR")
+    trace = built(SPMV, passed, "dense").trace()
+    assert "gpu.launch_func" in trace.diff("map-loops-to-gpu")
+    assert trace[-1].name == "gpu-to-ptx"
 
 
 # -- the emulator itself -------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -10,6 +11,7 @@ from mlir_sparse.notation import Apply, Extreme, Fold, Monoid, ReduceOp, walk
 from mlir_sparse.plan.asymptotic import asymptotic_cost
 from mlir_sparse.plan.coiteration import how_walked, iteration_graph, lattice, products
 from mlir_sparse.plan.cost import nest_cost
+from mlir_sparse.plan.mapping import Mapped, explain_mapping
 from mlir_sparse.plan.partition import partition
 from mlir_sparse.plan.program import (
     Conversion,
@@ -42,7 +44,7 @@ _IDENTITIES = {
 }
 
 
-def explain(program: Program) -> str:
+def explain(program: Program, mapped: Sequence[Mapped] = ()) -> str:
     """Returns the account of a program that people read.
 
     Each loop nest is told as the papers on TACO do: the iteration graph, a path of index variables for each
@@ -50,6 +52,10 @@ def explain(program: Program) -> str:
     at products and united (`|`) at sums; and its cost, where a variable stands for its extent and `nse(A)`
     for the stored entries of A. Estimates take 1,000 for an unknown extent and 10 entries a row; those that
     compare orders and plans weigh conversions, strides and workspaces besides the steps.
+
+    Args:
+        program: the program.
+        mapped: how loop nests are given to the threads of a GPU, where they are.
     """
     spec = program.spec
     lines = [f"{spec.explicit}", "", "tensors"]
@@ -58,7 +64,8 @@ def explain(program: Program) -> str:
     operators = _operators(program)
     lines += ["", "operators", *operators] if operators else []
     for number, step in enumerate(program.steps, 1):
-        lines += ["", *_step(number, step, program)]
+        threads = next((one for one in mapped if one.step == step), None)
+        lines += ["", *_step(number, step, program, threads)]
     return "\n".join(lines)
 
 
@@ -70,7 +77,7 @@ def _operators(program: Program) -> list[str]:
     return [f"  {one}" for one in dict.fromkeys(map(str, (*applied, *folded)))]
 
 
-def _step(number: int, step: Step, program: Program) -> list[str]:
+def _step(number: int, step: Step, program: Program, mapped: Mapped | None) -> list[str]:
     match step:
         case LevelView():
             lines = [f"{step.result} is {step.operand} over its levels"]
@@ -90,13 +97,13 @@ def _step(number: int, step: Step, program: Program) -> list[str]:
             lines = [f"convert {step.operand} from {before} to {after} as {step.result}"]
             lines += [f"  otherwise: {step.otherwise}"] if step.otherwise else []
         case Generic():
-            lines = ["linalg.generic", *_nest(step, program)]
+            lines = ["linalg.generic", *_nest(step, program, mapped)]
         case _:
             assert_never(step)
     return [f"step {number}: {lines[0]}", *lines[1:], *_sharing(step.result, program), f"  because: {step.reason}"]
 
 
-def _nest(step: Generic, program: Program) -> list[str]:
+def _nest(step: Generic, program: Program, mapped: Mapped | None) -> list[str]:
     types = dict(program.types)
     lines, row = [f"  {_statement(step)}"], scattered(step, types)
     graph = iteration_graph((*accesses_of(step.payload), step.target), types)
@@ -119,9 +126,17 @@ def _nest(step: Generic, program: Program) -> list[str]:
         lines.append(
             f"  scattered: the entries of {row} along {row.subscripts[-1]}, once; each of the others looks there"
         )
+    if mapped is not None:
+        return [*lines, f"  into {step.result}: {_named(program.type_of(step.result))}", *_on_threads(mapped)]
     pieces = partition(step, types)
     lines.append(f"  in one piece: {pieces}" if isinstance(pieces, str) else f"  in pieces: {pieces}")
     return [*lines, f"  into {step.result}: {_named(program.type_of(step.result))}{_gathered(step, program)}"]
+
+
+def _on_threads(mapped: Mapped) -> list[str]:
+    """Says how the loops are given to the threads of a GPU."""
+    first, *rest = explain_mapping(mapped).splitlines()
+    return [f"  {first.partition(' ')[2]}", *(f"  {line}" for line in rest)]
 
 
 def _gathered(step: Generic, program: Program) -> str:

@@ -107,7 +107,7 @@ class Mapped:
 def explain_mapping(mapped: Mapped) -> str:
     """Returns how the loops of a nest are given to threads, and why, for people."""
     step = mapped.step
-    lines = [f"{step.target} on threads: {mapped.why}"]
+    lines = [f"{step.result} on threads: {mapped.why}"]
     for case in mapped.cases:
         x, y = case.threads
         tests = f", if {' and '.join(map(str, case.tests))}" if case.tests else ""

@@ -13,5 +13,5 @@
 // OWNED-NOT: atomic_rmw
 // OWNED: gpu.return
 
-// WHY: y(i) on threads: atomic, because j is summed and outermost in A(i,j)
+// WHY: on threads: atomic, because j is summed and outermost in A(i,j)
 // WHY: results are added atomically, in an order that varies

@@ -34,7 +34,12 @@ def assemble_kernels(module: Any, options: Mapping[str, str]) -> None:
     for holder in list(module.body.operations):
         if holder.operation.name == "gpu.module":
             with ir.InsertionPoint(holder):
-                fields = {"sym_name": holder.operation.attributes["sym_name"], "objects": ir.ArrayAttr.get([made])}
+                fields = {
+                    "objects": ir.ArrayAttr.get([made]),
+                    # What is left out by default has to be said here, or printing would fail.
+                    "offloadingHandler": ir.Attribute.parse("#gpu.select_object"),
+                    "sym_name": holder.operation.attributes["sym_name"],
+                }
                 ir.Operation.create("gpu.binary", attributes=fields)
             holder.operation.erase()
 
