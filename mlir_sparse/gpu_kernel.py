@@ -235,15 +235,6 @@ class GpuKernel:
             return f"{self._product}\n\nruns on: cuda, via library"
         return f"{self._declared.explain()}\n\nruns on: cuda:{self.chip}, via codegen"
 
-    def within(self, threads: int | None, deterministic: bool) -> GpuKernel:
-        """Refuses limits that kernels for a GPU do not keep.
-
-        Raises:
-            UnsupportedError: always.
-        """
-        asked = "deterministic=True" if deterministic else f"threads={threads}"
-        raise UnsupportedError(f"expected {asked.partition('=')[0]}= for target='cpu' only, but got {asked} for a GPU")
-
     @property
     def output(self) -> TensorType:
         """Returns the type of the result: asked for, or inferred."""
