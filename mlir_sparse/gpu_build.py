@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Literal
 from mlir_sparse import lower, pipeline, plan
 from mlir_sparse.build import Build
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.errors import MissingPackageError, UnsupportedError
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import AffineSubscript
 from mlir_sparse.pipeline.gpu.libdevice import ENVIRONMENT as LIBDEVICE_ENVIRONMENT
@@ -134,13 +135,18 @@ class GpuBuild:
 
     @cached_property
     def _assembled(self) -> bytes:
+        if importlib.util.find_spec("llvmlite") is None:
+            raise MissingPackageError(
+                "expected the package llvmlite, which writes PTX, but got none: pip install 'mlir-sparse[gpu]'"
+            )
         wanted = functions_wanted(self.llvm_ir)
         if wanted and find_library() is None:
             raise UnsupportedError(
                 f"expected CUDA's libdevice.10.bc for {', '.join(wanted)} on a GPU, but found none: "
                 f"set {LIBDEVICE_ENVIRONMENT} to its path, or use target='cpu'"
             )
-        return self.compile("ptx")
+        # What was made for a look at its calls is not made again.
+        return pipeline.compile_module(self._nvvm, ptx(self.chip), kernel=str(self.spec.assignment))
 
     def text(self, stage: str) -> str:
         """Returns the kernel at `linalg`, `gpu`, `nvvm` or `ptx`, or at a stage before.

@@ -302,6 +302,13 @@ def test_functions_without_an_instruction_need_the_library_of_cuda(monkeypatch: 
     )
 
 
+def test_ptx_needs_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed, _ = operands(SPMV, "DCSR")
+    monkeypatch.setattr("mlir_sparse.gpu_build.importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ms.MissingPackageError, match=r"pip install 'mlir-sparse\[gpu\]'"):
+        built(SPMV, passed, "dense").text("ptx")
+
+
 def test_passes_have_reasons_and_snapshots() -> None:
     passed, _ = operands(SPMV, "CSR")
     trace = built(SPMV, passed, "dense").trace()
