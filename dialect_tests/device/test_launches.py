@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pickle
 import timeit
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import mlir_sparse as ms
 from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu, view
@@ -34,6 +36,7 @@ from mlir_sparse.runtime.launches import (
     Within,
     Work,
 )
+from mlir_sparse.tools.cli import main
 
 PTX = ".version 8.0\n.target sm_80\n.visible .entry double_it()\n.visible .entry long_rows()\n"
 BUFFERS = tuple(LevelBuffer("A", number) for number in range(3))
@@ -305,3 +308,13 @@ def test_without_a_driver_kernels_show_their_code_and_refuse_to_run() -> None:
         ms.compile("y(i) = A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]", target="rocm")
     with pytest.raises(ms.UnsupportedError, match="expected via= one of auto, codegen, library, but got 'magic'"):
         ms.compile("y(i) = A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]", target="cuda", via="magic")
+
+
+def test_the_command_line_copies_operands_once_and_says_so(gpu: Gpu, emulate: Any, tmp_path: Path) -> None:
+    A, x = ms.tensor(A_ROWS), np.ones(3)
+    emulate("y(i) = A(i,j) * x(j)", A=A, x=x)
+    ms.write(tmp_path / "A.mtx", A)
+    arguments = ["run", "y(i) = A(i,j) * x(j)", "-i", f"A={tmp_path / 'A.mtx'}", "-f", "A:CSR", "-g", "x=ones"]
+    run = CliRunner().invoke(main, [*arguments, "--target", "cuda", "--verify", "--time", "2"])
+    assert run.exit_code == 0, run.output
+    assert "88 B to cuda:0" in run.output

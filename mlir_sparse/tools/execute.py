@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 import mlir_sparse as ms
+from mlir_sparse import device
 from mlir_sparse.errors import UnknownTensorError
 from mlir_sparse.kernel.extents import infer_extents
 from mlir_sparse.notation import Assignment, IndexVar
+from mlir_sparse.tensor.memory import in_units
 from mlir_sparse.tools.operands import Sources, Tensor, as_operand, load
 from mlir_sparse.tools.reference import Comparison, compare
 from mlir_sparse.tools.report import Report, summary
@@ -56,12 +58,13 @@ def execute(job: Job, report: Report) -> bool:
     request = job.request
     _check_outputs(job)
     tensors = load(request, job.sources, report)
+    operands = _placed(tensors, job.target, report)
     with report.step("compiling and running"):
         start = time.perf_counter()
         kernel = ms.compile(
-            request.assignment, tensors=tensors, out=request.output, target=job.target, schedule=job.schedule
+            request.assignment, tensors=operands, out=request.output, target=job.target, schedule=job.schedule
         )
-        returned = kernel(*tensors.values())
+        returned = _brought(kernel(*operands.values()))
         seconds = time.perf_counter() - start
     for name, tensor in tensors.items():
         source = job.sources.files.get(name)
@@ -71,11 +74,26 @@ def execute(job: Job, report: Report) -> bool:
         report.line("result" if name in tensors else name, summary(result))
     report.line("compile", f"{seconds * 1e3:.1f} ms, with the first call")
     if job.repeats is not None:
-        _time(_call(kernel, tensors, results), [*tensors.values(), *results.values()], job.repeats, report)
+        _time(_call(kernel, operands, results), [*tensors.values(), *results.values()], job.repeats, report)
     passed = not job.verify or _verify(kernel, tensors, results, report)
     if passed:
         _write(job, results, report)
     return passed
+
+
+def _placed(tensors: Mapping[str, Tensor], target: str, report: Report) -> Mapping[str, Any]:
+    """Returns the tensors where the kernel runs: for a GPU copies on it, made once, which is reported."""
+    if not target.startswith("cuda"):
+        return tensors
+    with report.step("copying to the device"):
+        there = {name: ms.to_device(tensor) for name, tensor in tensors.items()}
+    report.line("copied", f"{in_units(sum(one.nbytes for one in there.values()))} to cuda:0")
+    return there
+
+
+def _brought(returned: Any) -> Any:
+    """Returns a result in host memory."""
+    return returned.to("cpu") if isinstance(returned, ms.DeviceTensor | ms.DeviceArray) else returned
 
 
 def _check_outputs(job: Job) -> None:
@@ -88,13 +106,20 @@ def _check_outputs(job: Job) -> None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
-def _call(kernel: Any, tensors: Mapping[str, Tensor], results: Mapping[str, Tensor]) -> Callable[[], object]:
-    arguments = tuple(tensors.values())
+def _call(kernel: Any, operands: Mapping[str, Any], results: Mapping[str, Tensor]) -> Callable[[], object]:
+    arguments = tuple(operands.values())
+    if any(isinstance(one, ms.DeviceTensor | ms.DeviceArray) for one in arguments):
+        return lambda: _waited_for(kernel, arguments)
     (name, result), *others = results.items()
     # In place where that changes no operand: what is timed is then the kernel, not the allocator.
-    if not others and isinstance(result, np.ndarray) and name not in tensors:
+    if not others and isinstance(result, np.ndarray) and name not in operands:
         return lambda: kernel(*arguments, out=result)
     return lambda: kernel(*arguments)
+
+
+def _waited_for(kernel: Any, operands: tuple[Any, ...]) -> None:
+    kernel(*operands)
+    device.synchronize()  # calls return before their results are there
 
 
 def _time(call: Callable[[], object], touched: list[Tensor], repeats: int, report: Report) -> None:
@@ -108,7 +133,7 @@ def _time(call: Callable[[], object], touched: list[Tensor], repeats: int, repor
 
 
 def _verify(kernel: Any, tensors: Mapping[str, Tensor], results: Mapping[str, Tensor], report: Report) -> bool:
-    if isinstance(kernel, ms.Kernel):
+    if not isinstance(kernel, ms.ComprehensionKernel):
         (result,) = results.values()
         shapes = {name: tuple(np.shape(t) if isinstance(t, np.ndarray) else t.shape) for name, t in tensors.items()}
         extents = infer_extents(kernel.spec.assignment, shapes, tuple(result.shape))
