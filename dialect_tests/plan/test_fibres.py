@@ -17,7 +17,7 @@ PRODUCTS = [
     ("C(i,j) = -A(i,j,k) * v(k)", "ijk,k->ij", "DCSR"),
     ("C(i,j) = A(i,j,k) * v(k) / 2", "ijk,k->ij", "CSR"),
     ("C(i) = A(i,j,k) * B(j,k)", "ijk,jk->i", "(i) -> (i : compressed)"),
-    ("C(i,j) = A(i,j,k)", "ijk->ij", "DCSR"),
+    ("C(i,l) = A(i,j,k) * M(k,l) * B(j,k)", "ijk,kl,jk->il", "(i, l) -> (i : compressed, l : dense)"),
 ]
 FACTORS = {"-A": -1.0, "/ 2": 0.5}
 
@@ -68,6 +68,7 @@ def test_explain_says_that_fibres_make_rows() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "C(i,j) = A(i,j,k) * u(k)",  # no rows
         "C(i,j,l) = A(i,j,k) * M(k,l) * u(i)",  # a factor of the levels above
         "C(i,k,l) = A(i,j,k) * M(j,l)",  # contracts a level that is not innermost
         "C(i,j,l) = max(k : A(i,j,k) * M(k,l))",

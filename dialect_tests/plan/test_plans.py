@@ -71,7 +71,7 @@ KERNELS: tuple[tuple[str, dict[str, str], str | None, list[str], list[str], bool
     ("C(i,j) = A(i,j) + B(i,j) + D(i,j)", {"A": CSR, "B": CSR, "D": CSR}, None, ["i j", "i j"], [], False),
     ("C(i,j) = A(i,j) + B(i,j) - 2 * A(i,j)", {"A": CSR, "B": CSR}, None, ["i j"], [], False),
     ("C(i,j) = A(i,k) * B(k,j) + D(i,j)", {"A": CSR, "B": CSR, "D": CSR}, None, ["i k j", "i j"], [], False),
-    ("C(i,j) = T(i,j,k) * x(k)", {"T": CSF, "x": VECTOR}, "CSR", ["p k"], [], True),
+    ("C(i,j) = T(i,j,k) * x(k)", {"T": CSF, "x": VECTOR}, "CSR", ["i j k"], [], False),
     ("s = A(i,j)", {"A": CSC}, None, ["j i"], [], False),
     ("s = B(i,j,k) * D(i,j,k)", {"B": CSF, "D": CSF}, None, ["i j k"], [], False),
     ("s = B(i,j,k) * D(i,j,k)", {"B": CSF, "D": "f64[?,?,?] CSF(2,1,0)"}, None, ["i j k"], ["D"], False),

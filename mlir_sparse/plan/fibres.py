@@ -1,4 +1,4 @@
-"""Products that contract the innermost dimensions of one sparse tensor: TTV and TTM of a tensor stored by fibres.
+"""Products of the innermost dimensions of one sparse tensor with matrices: TTM of a tensor stored by fibres.
 
 Each stored fibre of A gives one row of `C(i,j,l) = A(i,j,k) * M(k,l)`, so that C has the levels of A above the
 fibres as they are. What remains is a product with a row for each fibre, without any insertion:
@@ -59,6 +59,8 @@ class Fibres:
 def find_fibres(variables: tuple[IndexVar, ...], term: Term, values: Values) -> Fibres | None:
     """Returns the fibres that rows of a sparse result are made of; None where they are not.
 
+    A result without rows of its own, of one entry a fibre, is inserted as fast, from the tensor as it is stored.
+
     Args:
         variables: those of the result, in the order of its dimensions.
         term: the sum, its body as loops take it.
@@ -80,7 +82,7 @@ def find_fibres(variables: tuple[IndexVar, ...], term: Term, values: Values) -> 
     rows = tuple(variable for variable in variables if variable not in above)
     others = {variable for other in read if other != access for variable in other.indices}
     apart = others.isdisjoint(above) and others.issuperset(rows)
-    if not apart or set(inner) != set(term.indices) or not _are_fibres(kind.encoding, depth):
+    if not rows or not apart or set(inner) != set(term.indices) or not _are_fibres(kind.encoding, depth):
         return None
     return Fibres(access, kind, depth, inner, rows, (*above, *rows))
 
@@ -136,9 +138,7 @@ def _is_plain(access: Access) -> bool:
 def _as_fibres(kind: TensorType, access: Access, variables: tuple[IndexVar, ...]) -> TensorType | None:
     """Returns the type that an operand has or, where loops do not insert from it well, is converted to."""
     assert kind.encoding is not None
-    plain = all(level in (_COMPRESSED, _DENSE) for level in kind.encoding.level_types)
-    # Entry by entry, loops over a COO insert what they have summed; row by row they cost more than its conversion.
-    if takes_shared(kind.encoding) and (plain or set(variables) <= set(access.subscripts)):
+    if all(level in (_COMPRESSED, _DENSE) for level in kind.encoding.level_types) and takes_shared(kind.encoding):
         return kind
     kept = [dim for dim, subscript in enumerate(access.subscripts) if subscript in variables]
     rest = [dim for dim, subscript in enumerate(access.subscripts) if subscript not in variables]
