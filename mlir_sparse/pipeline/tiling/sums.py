@@ -83,6 +83,8 @@ class _Sum:
         loop = self.line.loop
         at, upper = self.line.bounds
         first = list(loop.operands)[3 + self.place]
+        # With what is left to a scalar loop, that would have to be divided by it before.
+        factors = self._take_factors() if self.target.masks else []
         wide = self.lanes * _ACCUMULATORS
         with bindings().ir.InsertionPoint(loop):
             ends = [self._end(at, upper, size) for size in (wide, self.lanes)]
@@ -90,7 +92,7 @@ class _Sum:
             held = self._loop(ends[0], ends[1], self.lanes, self._folded(held))
             if self.target.masks:
                 held = self._masked(ends[1], upper, held)
-            total = code.operation("arith.addf", first.type, first, _added(held))
+            total = code.operation("arith.addf", first.type, first, self._times(_added(held), factors))
             values = self._after(total)
             if not self.target.masks:
                 loop.operands[0] = ends[1]
@@ -100,6 +102,36 @@ class _Sum:
             for result, value in zip(loop.results, values, strict=True):
                 result.replace_all_uses_with(value)
             loop.erase()
+
+    def _take_factors(self) -> list[Any]:
+        """Takes the factors that all summands have out of the loop: a sum of multiples is a multiple of the sum."""
+        arguments, ends = _carried(self.line)
+        add = maker(ends[self.place])
+        assert add is not None
+        at = 1 if add.operands[0] == arguments[self.place] else 0
+        factors = _factors(add.operands[at], self.line)
+        common = [factor for factor in factors if factor not in self.line.varying and self._is_outside(factor)]
+        left = [factor for factor in factors if factor not in common]
+        if not common or not left:
+            return []
+        with bindings().ir.InsertionPoint(add):
+            product = left[0]
+            for factor in left[1:]:
+                product = code.operation("arith.mulf", product.type, product, factor)
+        add.operands[at] = product
+        changed = line_of(self.line.loop)
+        assert changed is not None
+        self.line = changed
+        return common
+
+    def _is_outside(self, value: Any) -> bool:
+        op = maker(value)
+        return op is None or not any(op == own for own in self.line.body)
+
+    def _times(self, total: Any, factors: list[Any]) -> Any:
+        for factor in factors:
+            total = code.operation("arith.mulf", total.type, total, factor)
+        return total
 
     def _end(self, lower: Any, upper: Any, size: int) -> Any:
         """Returns where the last whole vector ends."""
@@ -157,6 +189,14 @@ class _Sum:
             total if at == self.place else code.operation("arith.select", init.type, ran, end, init)
             for at, (init, end) in enumerate(zip(inits, ends, strict=True))
         ]
+
+
+def _factors(value: Any, line: Line) -> list[Any]:
+    """Returns what is multiplied in the loop to give a value."""
+    op = maker(value)
+    if op is None or op.name != "arith.mulf" or not any(op == own for own in line.body):
+        return [value]
+    return [factor for operand in op.operands for factor in _factors(operand, line)]
 
 
 def _slice(vector: Any, kind: Any, offset: int, size: int) -> Any:
