@@ -126,6 +126,9 @@ import os, signal, threading, time
 import numpy as np
 import mlir_sparse as ms
 
+# What a shell starts in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 def interrupted(work, after):
     timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
     try:
