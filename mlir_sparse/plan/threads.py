@@ -11,7 +11,7 @@ from collections.abc import Mapping as Dictionary
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mlir_sparse.encoding import Encoding, LevelFormat, TensorType
+from mlir_sparse.encoding import Encoding, LevelType, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, Monoid, Subscript
 from mlir_sparse.plan.mapping import CPU, Case, Mapped, Quantity, Test, shared_structure
@@ -100,7 +100,7 @@ class _Nest:
         assert encoding is not None
         if not encoding.is_permutation:
             return self._blocks(lead, encoding)
-        if encoding.level_types[0].format is LevelFormat.COMPRESSED and not encoding.level_types[0].unique:
+        if _is_packed(encoding.level_types[0]) and not encoding.level_types[0].unique:
             return self._list(lead, encoding)
         return self._tree(lead, self._levels(lead, encoding))
 
@@ -112,8 +112,8 @@ class _Nest:
             (dim,) = spec.expr.dims()
             variable = lead.subscripts[dim]
             assert isinstance(variable, IndexVar)
-            dense = kind.format is LevelFormat.DENSE
-            joined = kind.format is LevelFormat.COMPRESSED and kind.unique
+            dense = kind.functions.is_counted
+            joined = _is_packed(kind) and kind.unique
             found.append(_Level(variable, dense, variable in self.parallel, joined))
         return found
 
@@ -154,7 +154,7 @@ class _Nest:
         assert encoding is not None
         dims = {dim for dim, subscript in enumerate(access.subscripts) if subscript == variable}
         pairs = zip(encoding.levels, encoding.level_types, strict=True)
-        return any(kind.format is not LevelFormat.DENSE and dims & set(spec.expr.dims()) for spec, kind in pairs)
+        return any(not kind.functions.is_counted and dims & set(spec.expr.dims()) for spec, kind in pairs)
 
     # -- kinds of nests ------------------------------------------------------------------------------------------
 
@@ -397,3 +397,8 @@ class _Nest:
                 f"but got {combining_name(self.step.combine)}: convert the operand so that its rows are those of the "
                 f"result, or {CPU}"
             )
+
+
+def _is_packed(kind: LevelType) -> bool:
+    """Returns whether each parent's coordinates are stored one after another, those of the next right behind."""
+    return kind.functions.is_segmented and not kind.functions.has_room
