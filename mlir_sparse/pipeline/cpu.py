@@ -13,6 +13,7 @@ def cpu() -> Pipeline:
     """Returns the pipeline from sparsified code to the LLVM dialect."""
     return Pipeline(
         (
+            Pass("split-merges", "the processor foresees how operands meet, before loops lose their shape"),
             Pass("convert-linalg-to-loops", "fills and dense generics", on_functions=True),
             Pass("convert-vector-to-scf", "transfers of more than one dimension", on_functions=True),
             Pass("expand-realloc", "growth of output buffers becomes alloc, copy, free", on_functions=True),

@@ -8,6 +8,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import assemble_sparse_results
 from mlir_sparse.pipeline.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
+from mlir_sparse.pipeline.split import split_merges
 from mlir_sparse.pipeline.tiling import register_tile
 
 __all__ = ["OWN_PASSES", "run_passes"]
@@ -20,6 +21,7 @@ OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
     "pass-gpu-addresses": pass_addresses,
     "register-tile": register_tile,
     "share-structure": share_structure,
+    "split-merges": split_merges,
 }
 _ANCHOR = "builtin.module("
 

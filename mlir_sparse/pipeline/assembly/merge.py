@@ -4,8 +4,9 @@ The sparsifier moves each operand on by a comparison of what was just read, whic
 turn of the loop to the reads of the one before; and it takes a branch for each subset
 of the operands that may meet. Where all meet, the branch is told apart and moves all
 operands by one: predicted, it leaves the turns independent, as they are where operands
-have one structure. All other subsets become a choice of the value without branches,
-which no processor could predict.
+have one structure. All other subsets become a choice of the value without branches: of
+more than two operands there are too many to be foreseen. (Where two merge innermost,
+`split.py` makes branches of the choice again once loops are all that there is.)
 """
 
 from __future__ import annotations
