@@ -316,7 +316,7 @@ class _Planner:
         return Access(name, variables)
 
     def _computed(self, node: Expr, variables: tuple[IndexVar, ...]) -> str:
-        name = self.values.fresh("t")
+        name = self.values.reserved("t")
         if len(variables) > 1 and self._covered(node, variables):
             return self.sparse(name, variables, node, None)
         self.values.declare(name, self.values.typed(None, variables))

@@ -17,6 +17,7 @@ from mlir_sparse.plan.terms import accesses_of
 
 __all__ = [
     "has_limited_room",
+    "is_packed",
     "is_sparse",
     "level_variables",
     "natural",
@@ -38,6 +39,11 @@ _DENSE = LevelType(LevelFormat.DENSE)
 def is_sparse(kind: TensorType) -> bool:
     """Returns whether a tensor leaves out zeros: some level is not dense."""
     return kind.encoding is not None and not kind.encoding.is_dense
+
+
+def is_packed(kind: LevelType) -> bool:
+    """Returns whether each parent's coordinates are stored one after another, those of the next right behind."""
+    return kind.functions.is_segmented and not kind.functions.has_room
 
 
 def stores_padding(encoding: Encoding) -> bool:

@@ -11,12 +11,12 @@ from collections.abc import Mapping as Dictionary
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mlir_sparse.encoding import Encoding, LevelType, TensorType
+from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, Monoid, Subscript
 from mlir_sparse.plan.mapping import CPU, Case, Mapped, Quantity, Test, shared_structure
 from mlir_sparse.plan.program import Generic, combining_name
-from mlir_sparse.plan.storage import is_sparse
+from mlir_sparse.plan.storage import is_packed, is_sparse
 from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.plan.wording import listed
 
@@ -100,7 +100,7 @@ class _Nest:
         assert encoding is not None
         if not encoding.is_permutation:
             return self._blocks(lead, encoding)
-        if _is_packed(encoding.level_types[0]) and not encoding.level_types[0].unique:
+        if is_packed(encoding.level_types[0]) and not encoding.level_types[0].unique:
             return self._list(lead, encoding)
         return self._tree(lead, self._levels(lead, encoding))
 
@@ -113,7 +113,7 @@ class _Nest:
             variable = lead.subscripts[dim]
             assert isinstance(variable, IndexVar)
             dense = kind.functions.is_counted
-            joined = _is_packed(kind) and kind.unique
+            joined = is_packed(kind) and kind.unique
             found.append(_Level(variable, dense, variable in self.parallel, joined))
         return found
 
@@ -397,8 +397,3 @@ class _Nest:
                 f"but got {combining_name(self.step.combine)}: convert the operand so that its rows are those of the "
                 f"result, or {CPU}"
             )
-
-
-def _is_packed(kind: LevelType) -> bool:
-    """Returns whether each parent's coordinates are stored one after another, those of the next right behind."""
-    return kind.functions.is_segmented and not kind.functions.has_room

@@ -36,6 +36,7 @@ class Values:
         self._extents = spec.static_extents
         self._types: dict[str, TensorType] = dict(spec.inputs)
         self._converted: dict[tuple[str, TensorType], str] = {}
+        self._reserved: set[str] = set()
         # Apart from conversions: over levels in another order than dimensions, a view has the type of a conversion.
         self._views: dict[str, str] = {}
         self._ranges: dict[IndexVar, str] = {}
@@ -82,9 +83,15 @@ class Values:
     def fresh(self, wish: str) -> str:
         """Returns a name that no value has yet, as near to the wish as can be."""
         name, number = wish, 0
-        while name in self._types:
+        while name in self._types or name in self._reserved:
             number += 1
             name = f"{wish}_{number}"
+        return name
+
+    def reserved(self, wish: str) -> str:
+        """Returns a fresh name for a value that is declared later, after others that it is made of."""
+        name = self.fresh(wish)
+        self._reserved.add(name)
         return name
 
     def declare(self, name: str, kind: TensorType) -> None:
