@@ -21,6 +21,10 @@ __all__ = ["emit_entries"]
 
 Region = Callable[..., Any]
 _TRUTH = DType("i8")
+_COMMUTATIVE = frozenset(
+    f"arith.{name}"
+    for name in ("addf", "addi", "mulf", "muli", "maxsi", "minsi", "maximumf", "minimumf", "maxnumf", "minnumf")
+)
 
 
 def emit_entries(
@@ -198,4 +202,20 @@ def _operation(
         block = region.blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
         with ir.InsertionPoint(block):
             ir.Operation.create("sparse_tensor.yield", operands=[compute(*block.arguments)])
+        _arrays_first(block)
     return op.result
+
+
+def _arrays_first(block: Any) -> None:
+    """Lets operations of a region name elements of arrays before values that others use too, where that is the same.
+
+    The sparsifier puts the load of an element where it looked last: behind a value that it has moved before, that is
+    ahead of the coordinates that the load needs (lit/lower/array_in_region.mlir).
+    """
+    ir = bindings().ir
+    for op in block.operations:
+        if op.operation.name not in _COMMUTATIVE:
+            continue
+        left, right = op.operands
+        if isinstance(right.owner, ir.Block) and right.owner != block and len(list(left.uses)) > 1:
+            op.operands[0], op.operands[1] = right, left
