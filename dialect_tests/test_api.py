@@ -280,3 +280,15 @@ def test_evaluate_from_two_threads() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_operands_by_name_are_taken_in_any_order_also_after_the_first_call() -> None:
+    dense, x = np.diag([1.0, 2.0, 3.0]), np.array([1.0, 10.0, 100.0])
+    A = ms.tensor(dense)
+    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)
+    for _ in range(2):
+        for found in (kernel(A, x), kernel(x=x, A=A), kernel(A, x=x), kernel(x=x, A=A, out=np.zeros(3))):
+            np.testing.assert_array_equal(found, dense @ x)
+        for operands, named in (((A,), {"A": A}), ((A, x), {"x": x}), ((A,), {}), ((A,), {"z": x})):
+            with pytest.raises((ms.OperandError, ms.UnknownTensorError)):
+                kernel(*operands, **named)

@@ -18,7 +18,7 @@ from mlir_sparse._native import __version__
 from mlir_sparse.build import Build, Stage
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import ExtentError, OperandError
+from mlir_sparse.errors import ExtentError
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.runtime import arguments
@@ -96,24 +96,12 @@ class Kernel:
             ExtentError: for shapes that do not fit together.
         """
         last = self._last
-        if last is not None and not named:
-            returned = last.direct(operands, out)
+        if last is not None:
+            given = kernel.in_order(self.parameters, operands, named) if named else operands
+            returned = None if given is None else last.direct(given, out)
             if returned is not None:
                 return returned
-        return self._call(self._bind(operands, named), out)
-
-    def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-        if len(operands) > len(self.parameters):
-            raise OperandError(
-                f"expected {len(self.parameters)} operands ({', '.join(self.parameters)}), but got {len(operands)}"
-            )
-        bound = dict(zip(self.parameters, operands, strict=False))
-        for name, value in named.items():
-            if name in bound:
-                raise OperandError(f"expected {name} once, but got it by position and by name")
-            bound[name] = value
-        kernel.check_names(self.spec.assignment, tuple(bound))
-        return bound
+        return self._call(kernel.bind(self.spec.assignment, operands, named), out)
 
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Value:
         with self._limits:
@@ -163,7 +151,7 @@ class Kernel:
         >>> C.nse, square.compute(A, A, out=C).storage.values
         (2, array([6., 6.]))
         """
-        values, extents, build = self._ready(self._bind(operands, named), None)
+        values, extents, build = self._ready(kernel.bind(self.spec.assignment, operands, named), None)
         with self._limits:
             return runtime.assemble(build.executable, build.identity, values, extents)
 
@@ -186,7 +174,7 @@ class Kernel:
             StorageError: when the result has another structure; the values of `out` are worth nothing then.
             OperandError, DTypeError, ExtentError: for an `out` of other storage, element type or shape.
         """
-        bound = self._bind(operands, named)
+        bound = kernel.bind(self.spec.assignment, operands, named)
         if self.spec.output.encoding is None:
             return self._call(bound, out)
         target = arguments.as_structure(out, self.spec.output)

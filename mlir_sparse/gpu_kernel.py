@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from mlir_sparse import device, kernel, pipeline, plan
 from mlir_sparse.device import Device, DeviceArray
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import OperandError, UnsupportedError
+from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.plan.library import LibraryProduct, library_product
@@ -119,20 +119,7 @@ class GpuKernel:
             call = self._prepared.get(_key(operands, out))
             if call is not None and (out is None or self._takes(call, operands, out)):
                 return call.run(operands, out)
-        return self._call(self._bind(operands, named), out)
-
-    def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-        if len(operands) > len(self.parameters):
-            raise OperandError(
-                f"expected {len(self.parameters)} operands ({', '.join(self.parameters)}), but got {len(operands)}"
-            )
-        bound = dict(zip(self.parameters, operands, strict=False))
-        for name, value in named.items():
-            if name in bound:
-                raise OperandError(f"expected {name} once, but got it by position and by name")
-            bound[name] = value
-        kernel.check_names(self.spec.assignment, tuple(bound))
-        return bound
+        return self._call(kernel.bind(self.spec.assignment, operands, named), out)
 
     def _call(self, bound: Mapping[str, Any], out: Any) -> Any:
         device.count()  # without a driver that is what to say

@@ -103,10 +103,8 @@ def test_sums_do_not_see_what_a_mask_leaves_out() -> None:
     assert np.all(found.storage.values == np.inf)
 
 
-@pytest.mark.parametrize("columns", EXTENTS)
+@pytest.mark.parametrize("columns", [columns for columns in EXTENTS if columns])  # static extents are not zero
 def test_static_extents(columns: int) -> None:
-    if columns == 0:
-        pytest.skip("a static extent is not zero")
     A, B = ms.tensor(matrix()), dense(18, columns)
     close(ms.compile("C(i,j) = A(i,k) * B(k,j)", A=A.type, B=f"f64[?,{columns}]")(A, B), matrix() @ B)
 

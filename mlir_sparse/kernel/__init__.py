@@ -5,6 +5,7 @@ from mlir_sparse.kernel.check import check_names, check_spec, shape_text
 from mlir_sparse.kernel.entries import under
 from mlir_sparse.kernel.extents import infer_extents, subscript_bounds
 from mlir_sparse.kernel.infer import infer_output
+from mlir_sparse.kernel.operands import bind, in_order
 from mlir_sparse.kernel.semiring import Semiring, semiring
 from mlir_sparse.kernel.spec import KernelSpec
 from mlir_sparse.kernel.typing import (
@@ -22,11 +23,13 @@ from mlir_sparse.kernel.typing import (
 __all__ = [
     "KernelSpec",
     "Semiring",
+    "bind",
     "check_names",
     "check_spec",
     "depends_on",
     "extreme_or",
     "gives_truth",
+    "in_order",
     "infer_extents",
     "infer_output",
     "inner_dtype",

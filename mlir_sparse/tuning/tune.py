@@ -15,7 +15,7 @@ from mlir_sparse.compiled import Kernel
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import OperandError, UnsupportedError
-from mlir_sparse.kernel import Semiring, check_names
+from mlir_sparse.kernel import Semiring, bind, check_names
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, TensorVar
 from mlir_sparse.runtime import arguments
 from mlir_sparse.schedule import Schedule
@@ -62,7 +62,7 @@ class Tuning:
             operands: the operands, by position.
             named: the operands, by name.
         """
-        bound = self.kernel._bind(operands, named)
+        bound = bind(self.kernel.spec.assignment, operands, named)
         return tuple(
             stored_as(arguments.value_of(name, bound[name]), self.encodings[name]) for name in self.kernel.parameters
         )
@@ -132,7 +132,8 @@ def tune(
     if isinstance(kernel, Kernel) and (out is not None or semiring is not None):
         raise OperandError("expected out= and semiring= with notation only, but got them for a kernel, which has both")
     base = kernel if isinstance(kernel, Kernel) else _compiled(kernel, operands, given, out, semiring)
-    bound = base._bind(operands, {name: value for name, value in given.items() if not _is_operator(value)})
+    tensors_given = {name: value for name, value in given.items() if not _is_operator(value)}
+    bound = bind(base.spec.assignment, operands, tensors_given)
     types = dict(base.spec.inputs)
     values = {name: arguments.as_argument(name, bound[name], types[name]) for name in base.parameters}
     problem = Problem.of(base.spec, values, asked_text(formats))
