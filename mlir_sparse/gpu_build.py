@@ -69,13 +69,18 @@ class GpuBuild:
         return Build.of(KernelSpec(self.spec.assignment, inputs, output), self.schedule)
 
     @cached_property
+    def planned(self) -> plan.Program:
+        """Returns the steps: results are filled before threads add to their elements."""
+        return plan.parted(self.base.program)
+
+    @cached_property
     def mapped(self) -> tuple[plan.Mapped, ...]:
         """Returns how the loops of each nest are given to threads.
 
         Raises:
             UnsupportedError: for a step that no kernel of a GPU does.
         """
-        program = self.base.program
+        program = self.planned
         types = dict(program.types)
         found = []
         for step in program.steps:
@@ -99,7 +104,7 @@ class GpuBuild:
     def program(self) -> plan.Program:
         """Returns the steps, their loops in the order that suits threads."""
         nests = iter(self.mapped)
-        base = self.base.program
+        base = self.planned
         steps = tuple(next(nests).step if isinstance(step, plan.Generic) else step for step in base.steps)
         return replace(base, steps=steps)
 

@@ -116,7 +116,7 @@ def _cut(function: lower.Function, program: plan.Program) -> runtime.Cut | None:
             for p in found.stored
         ),
         axes=tuple(axis for n, access in arrays for axis in _axes(n, access, found.variable)),
-        fills=step.meeting is plan.Meeting.START,
+        fills=step.meeting is plan.Meeting.START and step.start is None,
         identity=_identity(step, output),
         combine=f"{plan.combining_name(step.combine)} {output.dtype.numpy.name}",
     )

@@ -37,7 +37,8 @@ def test_mlir_reads_back_and_verifies_every_kernel(text: str, dtype: str) -> Non
         module = parse_module(made.bytecode)
         assert module.operation.verify()
         assert str(module) == made.text
-    assert made.text.count("linalg.generic") == len(made.functions)
+    started = sum(function.step.start is not None for function in made.functions)
+    assert made.text.count("linalg.generic") == len(made.functions) + started
 
 
 def test_functions_have_c_interfaces_and_dynamic_shapes() -> None:

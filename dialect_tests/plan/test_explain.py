@@ -41,7 +41,7 @@ COSTS: tuple[tuple[str, dict[str, str], str | None, list[str]], ...] = (
     ),
     ("C(i,j) = A(i,j) + B(i,j)", {"A": CSR, "B": CSR}, "CSR", ["O(i + nse(A) + nse(B))"]),
     ("C(i,j) = A(i,j) * B(i,j)", {"A": DCSR, "B": DCSR}, "CSR", ["O(nse(A) + nse(B))"]),
-    ("y(i) = b(i) - A(i,j) * x(j)", {"b": VECTOR, "A": CSR, "x": VECTOR}, None, ["O(i)", "O(i + nse(A))"]),
+    ("y(i) = b(i) - A(i,j) * x(j)", {"b": VECTOR, "A": CSR, "x": VECTOR}, None, ["O(i + nse(A))"]),
     ("y(i) = A(i,j) * (B(j,k) * x(k))", {"A": CSR, "B": CSR, "x": VECTOR}, None, ["O(j + nse(B))", "O(i + nse(A))"]),
     ("C(i,l) = T(i,j,k) * D(k,l) * E(j,l)", {"T": CSF, "D": MATRIX, "E": MATRIX}, None, ["O(nse(T) * l)"]),
     ("y(i) = x(i + k) * w(k)", {"x": VECTOR, "w": VECTOR}, None, ["O(i * k)"]),

@@ -53,7 +53,9 @@ KERNELS: tuple[tuple[str, dict[str, str], str | None, list[str], list[str], bool
     # A product of matrices with a vector is two products with vectors.
     ("y(i) = A(i,j) * (B(j,k) * x(k))", {"A": CSR, "B": CSR, "x": VECTOR}, None, ["j k", "i j"], [], False),
     # The addend is no operand of the sum: it fills the output first.
-    ("y(i) = b(i) - A(i,j) * x(j)", {"b": VECTOR, "A": CSR, "x": VECTOR}, None, ["i", "i j"], [], False),
+    ("y(i) = b(i) - A(i,j) * x(j)", {"b": VECTOR, "A": CSR, "x": VECTOR}, None, ["i j"], [], False),
+    ("y(i) = b(i) - A(i,j) * x(j)", {"b": VECTOR, "A": CSC, "x": VECTOR}, None, ["i", "j i"], [], False),
+    ("y(i) = b(i) - A(i,j) * x(j)", {"b": VECTOR, "A": "f64[?,?] DCSR", "x": VECTOR}, None, ["i", "i j"], [], False),
     (
         "y(i) = a * A(j,i) * x(j) + b * z(i)",
         {"a": "f64[]", "A": CSR, "x": VECTOR, "b": "f64[]", "z": VECTOR},

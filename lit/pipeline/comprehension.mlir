@@ -5,7 +5,7 @@
 // CHECK: func.func @kernel(
 // CHECK-NOT: scf.for
 // CHECK: // -----
-// CHECK: func.func @kernel_1(
+// CHECK: func.func @kernel(
 // CHECK: scf.for
 // CHECK: scf.for
 // CHECK: arith.mulf {{.*}} : f32

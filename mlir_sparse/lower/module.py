@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context
@@ -17,6 +18,7 @@ from mlir_sparse.lower.regions import emit_entries
 from mlir_sparse.lower.types import element_type, indexing_map, iterator_types, tensor_type
 from mlir_sparse.notation import Access, Apply, Monoid, ReduceOp, Subscript, walk
 from mlir_sparse.plan import Generic, Meeting, Program, scattered
+from mlir_sparse.plan.terms import accesses_of
 
 __all__ = ["Function", "LoweredProgram", "functions_of", "identity_of", "lower"]
 
@@ -82,7 +84,8 @@ def functions_of(program: Program) -> tuple[Function, ...]:
 
 
 def _operands(step: Generic) -> tuple[Access, ...]:
-    return tuple(dict.fromkeys((*(node for node in walk(step.payload) if isinstance(node, Access)), *step.extents)))
+    bodies = (step.payload,) if step.start is None else (step.payload, step.start)
+    return tuple(dict.fromkeys((*(access for body in bodies for access in accesses_of(body)), *step.extents)))
 
 
 def _build(function: Function, program: Program) -> None:
@@ -99,17 +102,24 @@ def _build(function: Function, program: Program) -> None:
     block = op.add_entry_block()
     with ir.InsertionPoint(block):
         arguments = list(block.arguments)
-        outs = _outs(function, output, arguments)
-        func.ReturnOp([_generic(function, program, arguments[: len(types)], outs)])
+        values = dict(zip(function.operands, arguments, strict=False))
+        outs = _outs(function, program, arguments)
+        func.ReturnOp([_generic(step, program, values, outs)])
 
 
-def _outs(function: Function, output: TensorType, arguments: list[Any]) -> Any:
-    """Returns the tensor that the generic writes to: empty, filled with the identity, or as the caller left it."""
-    step = function.step
+def _outs(function: Function, program: Program, arguments: list[Any]) -> Any:
+    """Returns the tensor that the generic writes to: empty, filled with what it starts from, or as it is."""
+    step, output = function.step, program.type_of(function.step.result)
     if output.encoding is not None:
         return _empty(function, output, arguments)
     if step.meeting is not Meeting.START:
         return arguments[-1]
+    if step.start is not None:
+        values = dict(zip(function.operands, arguments, strict=False))
+        before = replace(
+            step, meeting=Meeting.REPLACE, loops=step.target.indices, reductions=(), payload=step.start, extents=()
+        )
+        return _generic(before, program, values, arguments[-1])
     linalg = bindings().module("dialects.linalg")
     return linalg.fill(_identity(step, output), outs=[arguments[-1]])
 
@@ -151,9 +161,10 @@ def _axis_of(function: Function, variable: Subscript) -> tuple[int, int]:
     raise AssertionError("a sparse result has every variable from some operand")
 
 
-def _generic(function: Function, program: Program, operands: list[Any], outs: Any) -> Any:
+def _generic(step: Generic, program: Program, arguments: Mapping[Access, Any], outs: Any) -> Any:
     ir, linalg = bindings().ir, bindings().module("dialects.linalg")
-    step, accesses = function.step, function.operands
+    accesses = tuple(dict.fromkeys((*accesses_of(step.payload), *step.extents)))
+    operands = [arguments[access] for access in accesses]
     about_entries = isinstance(step.combine, Monoid) or any(isinstance(node, Apply) for node in walk(step.payload))
     # The identity of a custom reduction is read outside the loops' bodies.
     identity = _identity(step, program.type_of(step.result)) if isinstance(step.combine, Monoid) else None
@@ -170,12 +181,12 @@ def _generic(function: Function, program: Program, operands: list[Any], outs: An
     with ir.InsertionPoint(block):
         *values, present = block.arguments
         sparse = {access.tensor for access in accesses if program.type_of(access.tensor).encoding is not None}
-        arguments = Arguments(dict(zip(accesses, zip(values, kinds, strict=True), strict=True)), sparse)
+        read = Arguments(dict(zip(accesses, zip(values, kinds, strict=True), strict=True)), sparse)
         kept = None if step.meeting is Meeting.REPLACE else present
         if about_entries:
             monoid = step.combine if isinstance(step.combine, Monoid) else None
-            linalg.YieldOp([emit_entries(step.payload, arguments, kept, monoid, identity, output)])
+            linalg.YieldOp([emit_entries(step.payload, read, kept, monoid, identity, output)])
         else:
             assert isinstance(step.combine, ReduceOp)
-            linalg.YieldOp([emit_payload(step.payload, arguments, kept, step.combine, output)])
+            linalg.YieldOp([emit_payload(step.payload, read, kept, step.combine, output)])
     return op.results[0]

@@ -9,7 +9,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import assemble_sparse_results
 from mlir_sparse.pipeline.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
 from mlir_sparse.pipeline.split import split_merges
-from mlir_sparse.pipeline.tiling import register_tile
+from mlir_sparse.pipeline.tiling import register_tile, start_rows
 
 __all__ = ["OWN_PASSES", "run_passes"]
 
@@ -22,6 +22,7 @@ OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
     "register-tile": register_tile,
     "share-structure": share_structure,
     "split-merges": split_merges,
+    "start-rows": start_rows,
 }
 _ANCHOR = "builtin.module("
 

@@ -19,10 +19,16 @@ _CLEANING = (
     Pass("canonicalize", "dead conversions block the passes below", on_functions=True),
     Pass("cse", "address computations are repeated a level", on_functions=True),
 )
+_STARTING = Pass("start-rows", "results are written once, not filled, read and written")
 
 
 def sparsifier(
-    vector_length: int = 0, results: Results = None, *, tile: int | None = None, tile_lanes: int = 0
+    vector_length: int = 0,
+    results: Results = None,
+    *,
+    tile: int | None = None,
+    tile_lanes: int = 0,
+    filled: bool = False,
 ) -> Pipeline:
     """Returns the pipeline that sparsifies and bufferizes, in code-generation mode.
 
@@ -32,8 +38,9 @@ def sparsifier(
         tile: elements of a dense innermost loop held in registers across the sparse loops around it; 0 for none,
             None for what pays.
         tile_lanes: lanes of the vectors that hold them; 0 for as many as a register of this machine has.
+        filled: whether results are filled before the loops, for threads that share their elements.
     """
-    tiling = _tiling(tile, tile_lanes)
+    tiling = (*(() if filled else (_STARTING,)), *_tiling(tile, tile_lanes))
     if results is not None:
         return Pipeline((_GENERALIZE, *_with_sparse_results(vector_length, results), *_CLEANING, *tiling))
     # What is tiled has vectors already; the rest is vectorised as `sparsification-and-bufferization` would, but later.

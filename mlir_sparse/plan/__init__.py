@@ -22,6 +22,7 @@ from mlir_sparse.plan.program import (
 )
 from mlir_sparse.plan.regions import Regions, is_native, regions_of
 from mlir_sparse.plan.scatter import scattered
+from mlir_sparse.plan.starts import parted
 from mlir_sparse.plan.threads import map_loops
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "explain_mapping",
     "is_native",
     "map_loops",
+    "parted",
     "partition",
     "plan",
     "regions_of",

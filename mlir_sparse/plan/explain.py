@@ -182,7 +182,7 @@ def _statement(step: Generic) -> str:
         case Meeting.REPLACE:
             return f"{step.target} = {step.payload}"
         case Meeting.START | Meeting.CONTINUE:
-            start = _identity(step.combine) if step.meeting is Meeting.START else "its present value"
+            start = "its present value" if step.meeting is Meeting.CONTINUE else step.start or _identity(step.combine)
             sign = "+" if step.combine is ReduceOp.SUM else combining_name(step.combine)
             return f"{step.target} {sign}= {step.payload}, from {start}"
 

@@ -32,6 +32,7 @@ from mlir_sparse.plan.presence import Presence, folded
 from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Position, Program, Step, values_read
 from mlir_sparse.plan.sharing import Sharing
 from mlir_sparse.plan.split import Splitter
+from mlir_sparse.plan.starts import joined
 from mlir_sparse.plan.storage import (
     has_limited_room,
     is_sparse,
@@ -83,9 +84,9 @@ def plan(spec: KernelSpec, *, densified: bool = False, order: tuple[str, ...] | 
         planner.dense(result, variables, planner.split.terms(value))
     else:
         result = planner.sparse(result, variables, value, spec.output.encoding)
-    return Program(
-        spec, planner.values.types(), _inputs_first(spec, planner.values.steps), result, planner.values.notes()
-    )
+    types = planner.values.types()
+    steps = joined(_inputs_first(spec, planner.values.steps), dict(types))
+    return Program(spec, types, steps, result, planner.values.notes())
 
 
 def _variables(spec: KernelSpec, order: tuple[str, ...] | None) -> tuple[IndexVar, ...] | None:

@@ -71,6 +71,7 @@ class Generic:
         frames: the variables that are sums of levels, where an operand is read in level space.
         extents: operands that are not read, but say how far the variables run that stand in sums only.
         order_reason: why the loops run in this order, where there was a choice.
+        start: what an accumulation starts from, dense and elementwise; None for the identity.
     """
 
     target: Access
@@ -84,6 +85,7 @@ class Generic:
     frames: tuple[Frame, ...] = ()
     extents: tuple[Access, ...] = ()
     order_reason: str = ""
+    start: Expr | None = None
 
     @property
     def result(self) -> str:
@@ -105,7 +107,8 @@ class Generic:
             if self.combine is ReduceOp.SUM
             else f"{combining_name(self.combine)}="
         )
-        start = " from the identity" if self.meeting is Meeting.START else ""
+        origin = "the identity" if self.start is None else self.start
+        start = f" from {origin}" if self.meeting is Meeting.START else ""
         return f"{self.target} {sign} {self.payload}{start}; loops {order}  # {self.reason}"
 
 
@@ -268,7 +271,8 @@ def values_read(step: Step) -> tuple[str, ...]:
     """Returns the names of the values that a step reads, each as often as it does."""
     match step:
         case Generic():
-            return tuple(node.tensor for node in walk(step.payload) if isinstance(node, Access))
+            read = (step.payload,) if step.start is None else (step.payload, step.start)
+            return tuple(node.tensor for body in read for node in walk(body) if isinstance(node, Access))
         case Extent():
             return ()
         case Pick():

@@ -25,7 +25,7 @@ def gpu(*, in_place: bool) -> Pipeline:
     Args:
         in_place: whether some results are sparse, and written into the structure of an operand.
     """
-    loops = sparsifier(0, "compute" if in_place else None, tile=0)
+    loops = sparsifier(0, "compute" if in_place else None, tile=0, filled=True)
     return Pipeline(tuple(_SHARING if step.name == _ASSEMBLY else step for step in loops.passes)).then(
         Pipeline(
             (

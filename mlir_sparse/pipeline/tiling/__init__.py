@@ -6,5 +6,6 @@ tiles and carries each as a value through the loops that stay in the row.
 """
 
 from mlir_sparse.pipeline.tiling.rewrite import register_tile
+from mlir_sparse.pipeline.tiling.start import start_rows
 
-__all__ = ["register_tile"]
+__all__ = ["register_tile", "start_rows"]

@@ -1,0 +1,190 @@
+"""Rows that start from what the result would be filled with, in the loop that adds to them.
+
+An accumulation finds its result filled: by the identity, or by addends that are dense. Where
+one loop goes through the elements in order, reads each once, before what adds to it, and
+stores it once, the element's first value can be made there: the result is written once and
+never read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.tiling.lines import body_of, is_constant, operations_in, root_of
+
+__all__ = ["start_rows"]
+
+_PURE = ("arith.", "math.", "complex.")
+# Besides arithmetic: what changes no memory, and what does so only by the operations in it.
+_HARMLESS = frozenset(
+    ("memref.load", "memref.dim", "memref.subview", "memref.cast", "llvm.extractvalue", "scf.yield", "scf.condition")
+)
+_NESTS = frozenset(("scf.for", "scf.while", "scf.if"))
+
+
+def start_rows(module: Any, options: Mapping[str, str]) -> None:
+    """Moves what fills a vector into the loop that goes through it.
+
+    Args:
+        module: after bufferization; rewritten in place.
+        options: none.
+    """
+    ir = bindings().ir
+    fills: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if op.name == "linalg.generic" and op.parent.name == "func.func":
+            fills.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for op in fills:
+        fill = _fill_of(op)
+        found = None if fill is None else _find_row(fill)
+        if fill is not None and found is not None:
+            _start(fill, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fill:
+    """An elementwise `linalg.generic` that gives all elements of a vector a value.
+
+    Args:
+        op: the operation.
+        result: the vector: an argument of the function, or an allocation.
+        along: of each input, whether it is a vector as well, read where the result is written; else it is one element.
+    """
+
+    op: Any
+    result: Any
+    along: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Where a loop reads and writes the elements of a vector, at its index.
+
+    Args:
+        loop: the `scf.for`, from 0 in steps of 1.
+        load: the only load of the vector in it; None where there is none.
+    """
+
+    loop: Any
+    load: Any | None
+
+
+def _fill_of(op: Any) -> _Fill | None:
+    """Returns an operation as a fill; None where it is none."""
+    ir = bindings().ir
+    *inputs, result = op.operands
+    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    along = ir.AffineMap.get_identity(1)
+    if len(op.regions) != 1 or op.results or maps[-1] != along or root_of(result) != result:
+        return None
+    block = op.regions[0].blocks[0]
+    if list(block.arguments[len(inputs)].uses):
+        return None
+    if any(used != along and list(used.results) for used in maps[:-1]):
+        return None
+    if not all(inner.name.startswith(_PURE) or inner.name == "linalg.yield" for inner in operations_in(op)):
+        return None
+    vectors = tuple(used == along for used in maps[:-1])
+    arrays = [value for value in inputs if isinstance(value.type, ir.MemRefType)]
+    if any(root_of(value) is None or root_of(value) == result for value in arrays):
+        return None
+    return _Fill(op, result, vectors)
+
+
+def _find_row(fill: _Fill) -> _Row | None:
+    """Returns the loop after a fill that stores each element once, read before if at all; None where there is none."""
+    later = operations_in(fill.op.parent)
+    for op in later[later.index(fill.op) + 1 :]:
+        if op.name == "scf.for" and _uses_in(fill.result, op):
+            return _row_of(fill, op)
+        if fill.result in list(op.operands) or not _is_harmless(op):
+            return None
+    return None
+
+
+def _row_of(fill: _Fill, loop: Any) -> _Row | None:
+    lower, _, step = list(loop.operands)[:3]
+    if loop.results or not (is_constant(lower, 0) and is_constant(step, 1)):
+        return None
+    uses = _uses_in(fill.result, loop)
+    # Where the sparsifier knows what a reduction starts from, it reads nothing.
+    if [op.name for op in uses] not in (["memref.load", "memref.store"], ["memref.store"]):
+        return None
+    *loads, store = uses
+    place = [body_of(loop).arguments[0]]
+    if any(op.parent != loop for op in uses) or any(_address(op) != place for op in uses):
+        return None
+    if store.operands[0] == fill.result or not all(op == store or _is_harmless(op) for op in operations_in(loop)):
+        return None
+    return _Row(loop, loads[0] if loads else None)
+
+
+def _address(op: Any) -> list[Any]:
+    return list(op.operands)[2 if op.name == "memref.store" else 1 :]
+
+
+def _uses_in(value: Any, loop: Any) -> list[Any]:
+    """Returns the operations inside a loop that take a value, in their order."""
+    found: list[Any] = []
+    for op in operations_in(loop):
+        if value in list(op.operands):
+            found.append(op)
+        found += _uses_in(value, op)
+    return found
+
+
+def _is_harmless(op: Any) -> bool:
+    """Returns whether an operation writes to no memory."""
+    if op.name in _NESTS:
+        return all(_is_harmless(inner) for inner in operations_in(op))
+    return op.name in _HARMLESS or op.name.startswith(_PURE)
+
+
+def _start(fill: _Fill, row: _Row) -> None:
+    """Makes the first value of an element where it was loaded, and of those behind the loop after it."""
+    ir = bindings().ir
+    (at,) = list(body_of(row.loop).arguments)
+    if row.load is not None:
+        with ir.InsertionPoint(row.load):
+            row.load.results[0].replace_all_uses_with(_value_at(fill, at))
+        row.load.erase()
+    upper = row.loop.operands[1]
+    following = operations_in(row.loop.parent)
+    with ir.InsertionPoint(following[following.index(row.loop) + 1]):
+        size = code.operation("memref.dim", code.index_type(), fill.result, code.constant(0))
+        # The loop is as long as a level of an operand. The runtime sees to it that the result is so too; here it shows.
+        code.loop(size, (), lambda place: code.store(_value_at(fill, place), fill.result, place), upper)
+    fill.op.erase()
+
+
+def _value_at(fill: _Fill, place: Any) -> Any:
+    """Writes what a fill gives an element; returns it."""
+    ir = bindings().ir
+    *inputs, _ = fill.op.operands
+    block = fill.op.regions[0].blocks[0]
+    known = {
+        argument: _element(value, [place] if along else [])
+        for argument, value, along in zip(list(block.arguments), inputs, fill.along, strict=False)
+    }
+    *body, last = operations_in(fill.op)
+    for op in body:
+        copy = op.clone(ir.InsertionPoint.current)
+        for number, operand in enumerate(op.operands):
+            copy.operands[number] = known.get(operand, operand)
+        known.update(zip(op.results, copy.results, strict=True))
+    (value,) = last.operands
+    return known.get(value, value)
+
+
+def _element(value: Any, at: list[Any]) -> Any:
+    if not isinstance(value.type, bindings().ir.MemRefType):
+        return value
+    return code.operation("memref.load", code.element_of(value), value, *at)
