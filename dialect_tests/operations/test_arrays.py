@@ -216,6 +216,12 @@ def test_shapes(case: Case, name: str) -> None:
     agree(_SHAPES[name](case.tensor), _SHAPES[name](case.array), what=name)
 
 
+@pytest.mark.parametrize("extent", [0, 1, 2, 5])
+def test_differences_of_tensors_whose_levels_are_all_dense(extent: int) -> None:
+    array = np.arange(extent) ** 2.0
+    agree(np.diff(ms.tensor(array, "(i) -> (i : dense)"), 2), np.diff(array, 2))
+
+
 @settings(QUIET, max_examples=25)
 @given(cases(ranks=(2, 3)), st.integers(-3, 3))
 def test_diagonals_and_triangles(case: Case, k: int) -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "multiply_dense",
     "product",
     "set_threads",
+    "threads",
 ]
 
 NO_TRANSPOSE, TRANSPOSE = 10, 11
@@ -58,6 +59,11 @@ _GENERAL = _Description(20, 0, 0)
 
 def set_threads(number: int) -> None:
     _MKL.MKL_Set_Num_Threads(c_int(number))
+
+
+def threads() -> int:
+    """Returns how many threads are used at most."""
+    return int(_MKL.MKL_Get_Max_Threads())
 
 
 def _check(name: str, *arguments: Any) -> None:

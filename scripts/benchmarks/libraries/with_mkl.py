@@ -27,7 +27,7 @@ def plain(result: Any) -> Any:
     return result.to_csr() if isinstance(result, Handle) else result
 
 
-def in_place(A: Handle, x: Any) -> Calls:
+def in_place(A: Handle, x: Any) -> Mapping[str, Call]:
     """Returns a multiplication into a vector that is there."""
     y = np.zeros(A.shape[0])
     return {IN_PLACE: lambda: multiply(1.0, A, x, 0.0, y, NO_TRANSPOSE)}
