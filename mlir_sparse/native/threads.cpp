@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -20,6 +21,9 @@
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
 #endif
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
 
 namespace mlir_sparse {
 namespace {
@@ -27,6 +31,9 @@ namespace {
 constexpr std::size_t kMostThreads = 1024;
 // Entries; a kernel takes about a nanosecond for each, a thread that sleeps some ten thousand to wake.
 constexpr std::size_t kPieceWork = std::size_t{1} << 15;
+// How long a thread watches for work, or for others to finish, before it sleeps: of calls that follow each other,
+// few wake anybody, and whoever else wants the processor waits no longer than for a system call or two.
+constexpr std::chrono::microseconds kWatch{100};
 
 std::size_t number_in(const char *name) {
   const char *text = std::getenv(name);
@@ -63,6 +70,28 @@ std::size_t processors() {
   return found;
 }
 
+void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+// Returns once something holds, or after a while; at once where a single processor has to bring it about.
+template <typename Condition>
+void watch(const Condition &holds) {
+  static const bool alone = processors() < 2;
+  if (alone || holds()) return;
+  const auto until = std::chrono::steady_clock::now() + kWatch;
+  do {
+    for (int turn = 0; turn < 32; ++turn) {
+      if (holds()) return;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() < until);
+}
+
 std::atomic<std::size_t> asked_threads{0};
 std::atomic<std::size_t> least_work{0};
 thread_local Limits own_limits;
@@ -74,7 +103,7 @@ struct Job {
   const std::function<void(std::size_t)> &work;
   std::atomic<std::size_t> next{0};
   std::vector<std::exception_ptr> thrown;
-  std::size_t helpers = 0;  // threads of the pool at work on it; under the pool's mutex
+  std::atomic<std::size_t> helpers{0};  // threads of the pool at work on it; changed under the pool's mutex
 
   Job(std::size_t count, std::size_t most, const std::function<void(std::size_t)> &what)
       : pieces(count), threads(most), work(what), thrown(count) {}
@@ -105,6 +134,7 @@ class Pool {
       ++active_;
       grow(job.threads - 1);
       jobs_.push_back(&job);
+      posted_.fetch_add(1, std::memory_order_release);
     }
     wake(job.threads - 1);
     std::exception_ptr stopped;
@@ -120,6 +150,7 @@ class Pool {
       }
     }
     inside_pool = outer;
+    watch([&] { return job.helpers.load(std::memory_order_acquire) == 0; });
     std::unique_lock<std::mutex> lock(mutex_);
     jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
     --active_;
@@ -170,6 +201,11 @@ class Pool {
       lock.lock();
       --active_;
       if (--job->helpers == 0) finished_.notify_all();
+      if (open_job() != nullptr) continue;
+      const std::size_t seen = posted_.load(std::memory_order_relaxed);
+      lock.unlock();
+      watch([&] { return posted_.load(std::memory_order_acquire) != seen; });
+      lock.lock();
     }
   }
 
@@ -177,6 +213,7 @@ class Pool {
   std::condition_variable wake_, finished_;
   std::deque<Job *> jobs_;
   std::size_t workers_ = 0, active_ = 0;
+  std::atomic<std::size_t> posted_{0};  // jobs so far, for threads that watch
 };
 
 // Never freed: its threads wait on it until the process ends.
