@@ -59,7 +59,7 @@ class Kernel:
         self._builds: dict[_Types, Build] = {}
         self._lock = threading.Lock()
         # The function called last, tried first: it returns None for arguments not its own.
-        self._last: _native.Launcher | runtime.SparseCall | _Within | None = None
+        self._last: runtime.Direct | _Within | None = None
 
     def within(self, threads: int | None, deterministic: bool) -> Kernel:
         """Returns the kernel with limits for its calls; what it has compiled, both share.
@@ -301,7 +301,7 @@ class Kernel:
 class _Within:
     """A function as what a user calls, within limits."""
 
-    def __init__(self, function: _native.Launcher | runtime.SparseCall, limits: _native.Limits) -> None:
+    def __init__(self, function: runtime.Direct, limits: _native.Limits) -> None:
         self._function = function
         self._limits = limits
 

@@ -34,6 +34,23 @@ def _forbidden(*args: object, **kwargs: object) -> bytes:
     raise AssertionError("compiled again")
 
 
+def test_operands_in_an_order_that_is_not_the_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second call knows the function already, and binds nothing by name."""
+    residual = ms.compile("y(i) = b(i) - A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]", b="f64[?]", threads=2)
+    dense, x, b = random_matrix(3, 3), np.array([1.0, 2.0, 4.0]), np.array([100.0, 200.0, 300.0])
+    a, out = ms.tensor(dense), np.empty(3)
+    residual(b, a, x)
+    monkeypatch.setattr("mlir_sparse.kernel.bind", _forbidden)
+    assert residual(2 * b, a, x, out=out) is out
+    np.testing.assert_array_equal(out, 2 * b - dense @ x)
+    np.testing.assert_array_equal(residual(b, A=a, x=2 * x), b - 2 * dense @ x)
+    monkeypatch.undo()
+    with pytest.raises(ms.OperandError):
+        residual(b, ms.tensor(dense))
+    with pytest.raises(ms.SparseError):
+        residual(ms.tensor(dense), b, x)
+
+
 def test_widths_in_turn() -> None:
     """Each pair of widths is a function of its own; the kernel finds the right one at each call."""
     dense, x = random_matrix(20, 30), np.arange(30.0)

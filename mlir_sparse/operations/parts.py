@@ -52,11 +52,12 @@ def diff(a: SparseTensor, n: int = 1, axis: int = -1) -> Any:
     """Returns the n-th differences of neighbours along an axis."""
     if n < 0:
         raise RankError(f"expected a difference of order 0 or more, but got {n}")
+    found: Any = a
     for done in range(n):
-        if not isinstance(a, SparseTensor):  # of a tensor whose levels are all dense
-            return np.diff(a, n - done, axis)
-        a = elementwise(np.subtract, [_along(a, axis, slice(1, None)), _along(a, axis, slice(None, -1))])
-    return a
+        if not isinstance(found, SparseTensor):  # of a tensor whose levels are all dense
+            return np.diff(found, n - done, axis)
+        found = elementwise(np.subtract, [_along(found, axis, slice(1, None)), _along(found, axis, slice(None, -1))])
+    return found
 
 
 def tile(A: SparseTensor, reps: Any) -> SparseTensor:

@@ -3,7 +3,7 @@
 from mlir_sparse.runtime.abi import operand_of, type_id
 from mlir_sparse.runtime.ahead import machine_of, read_archive, write_archive
 from mlir_sparse.runtime.cache import cache_folder, cache_state, fetch, store, user_folder
-from mlir_sparse.runtime.calls import Call, SparseCall
+from mlir_sparse.runtime.calls import Call, Direct
 from mlir_sparse.runtime.codec import read_recipe, write_recipe
 from mlir_sparse.runtime.cut import Cut, StoredCut
 from mlir_sparse.runtime.entries import Entries
@@ -22,6 +22,7 @@ __all__ = [
     "CompiledModule",
     "Convert",
     "Cut",
+    "Direct",
     "Entries",
     "Executable",
     "Extent",
@@ -34,7 +35,6 @@ __all__ = [
     "Position",
     "Recipe",
     "Rows",
-    "SparseCall",
     "Stage",
     "Step",
     "StoredCut",

@@ -19,7 +19,7 @@ from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.widths import check_width
 
-__all__ = ["Call", "SparseCall", "Value", "compute_into", "empty", "lay_out", "run_call"]
+__all__ = ["Call", "Direct", "InOrder", "SparseCall", "Value", "compute_into", "empty", "lay_out", "run_call"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -203,6 +203,28 @@ class SparseCall:
                 if variable is None or extents.setdefault(variable, size) != size:
                     return None
         return lay_out(stage, operands, extents)
+
+
+class InOrder:
+    """A call whose function takes the operands in another order than users give them.
+
+    Args:
+        function: the call.
+        order: where each of its operands is among those given.
+    """
+
+    def __init__(self, function: _native.Launcher | SparseCall, order: Sequence[int]) -> None:
+        self._function = function
+        self._order = order
+
+    def direct(self, operands: tuple[Any, ...], out: object = None) -> Any:
+        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        if len(operands) != len(self._order):
+            return None
+        return self._function.direct(tuple(operands[number] for number in self._order), out)
+
+
+Direct = _native.Launcher | SparseCall | InOrder
 
 
 def _call_dense(

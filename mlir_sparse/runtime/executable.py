@@ -8,10 +8,9 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.runtime.calls import Call, SparseCall, Value, empty, run_call
+from mlir_sparse.runtime.calls import Call, Direct, InOrder, SparseCall, Value, empty, run_call
 from mlir_sparse.runtime.machine import Machine
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.fibres import fibres_of, of_rows
@@ -145,15 +144,17 @@ class Executable:
     result: str
     module: Machine = field(repr=False)
 
-    def direct(self, parameters: Sequence[str]) -> _native.Launcher | SparseCall | None:
+    def direct(self, parameters: Sequence[str]) -> Direct | None:
         """Returns the function of a program that is one call; None for any other.
 
         Args:
             parameters: the names of the operands, in the order in which they will be passed.
         """
         match self.stages:
-            case (Call(operands=operands) as call,) if operands == tuple(parameters):
-                return call.launcher if call.encoding is None else SparseCall(call)
+            case (Call(operands=operands) as call,) if sorted(operands) == sorted(parameters):
+                function = call.launcher if call.encoding is None else SparseCall(call)
+                order = tuple(parameters.index(name) for name in operands)
+                return function if order == tuple(range(len(order))) else InOrder(function, order)
             case _:
                 return None
 
