@@ -9,7 +9,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import assemble_sparse_results
 from mlir_sparse.pipeline.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
 from mlir_sparse.pipeline.split import split_merges
-from mlir_sparse.pipeline.tiling import register_tile, start_rows
+from mlir_sparse.pipeline.tiling import join_segments, register_tile, start_rows
 
 __all__ = ["OWN_PASSES", "run_passes"]
 
@@ -17,6 +17,7 @@ __all__ = ["OWN_PASSES", "run_passes"]
 OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
     "assemble-sparse-results": assemble_sparse_results,
     "gpu-to-ptx": assemble_kernels,
+    "join-segments": join_segments,
     "map-loops-to-gpu": map_loops,
     "pass-gpu-addresses": pass_addresses,
     "register-tile": register_tile,

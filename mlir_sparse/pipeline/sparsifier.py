@@ -19,6 +19,7 @@ _CLEANING = (
     Pass("canonicalize", "dead conversions block the passes below", on_functions=True),
     Pass("cse", "address computations are repeated a level", on_functions=True),
 )
+_JOINING = Pass("join-segments", "entries of a list one by one: no end of a run of equal coordinates to foresee")
 _STARTING = Pass("start-rows", "results are written once, not filled, read and written")
 
 
@@ -40,7 +41,8 @@ def sparsifier(
         tile_lanes: lanes of the vectors that hold them; 0 for as many as a register of this machine has.
         filled: whether results are filled before the loops, for threads that share their elements.
     """
-    tiling = (*(() if filled else (_STARTING,)), *_tiling(tile, tile_lanes))
+    # Threads of a GPU are given loops as the sparsifier makes them.
+    tiling = (*(() if filled else (_STARTING, _JOINING)), *_tiling(tile, tile_lanes))
     if results is not None:
         return Pipeline((_GENERALIZE, *_with_sparse_results(vector_length, results), *_CLEANING, *tiling))
     # What is tiled has vectors already; the rest is vectorised as `sparsification-and-bufferization` would, but later.
