@@ -156,9 +156,9 @@ def branch(
 
 
 def loop(
-    upper: Any, start: Sequence[Any], body: Callable[..., Sequence[Any] | None], lower: Any | None = None
+    upper: Any, start: Sequence[Any], body: Callable[..., Sequence[Any] | None], lower: Any | None = None, step: int = 1
 ) -> list[Any]:
-    """Writes an `scf.for` with step 1; the body takes the index and the carried values, and returns those.
+    """Writes an `scf.for`; the body takes the index and the carried values, and returns those.
 
     Returns:
         the carried values after the loop.
@@ -166,7 +166,7 @@ def loop(
     ir = bindings().ir
     kinds = [value.type for value in start]
     first = constant(0) if lower is None else lower
-    op = ir.Operation.create("scf.for", results=kinds, operands=[first, upper, constant(1), *start], regions=1)
+    op = ir.Operation.create("scf.for", results=kinds, operands=[first, upper, constant(step), *start], regions=1)
     block = op.regions[0].blocks.append(index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1))
     with ir.InsertionPoint(block):
         ir.Operation.create("scf.yield", operands=list(body(*block.arguments) or ()))

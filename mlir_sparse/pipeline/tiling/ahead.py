@@ -8,7 +8,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.lines import maker
 
-__all__ = ["prefetch_ahead"]
+__all__ = ["is_loaded", "prefetch", "prefetch_ahead"]
 
 _LINE = 64  # bytes that caches hold together
 _WIDENINGS = frozenset(("arith.extui", "arith.index_cast", "arith.index_castui"))
@@ -29,29 +29,47 @@ def prefetch_ahead(buffer: Any, at: list[Any], size: int, distance: int) -> None
     place, load = rows[0]
     later = list(at)
     later[place] = _later(load, distance)
-    ir = bindings().ir
-    element = code.element_of(buffer)
-    step = _LINE * 8 // element.width
-    yes, no, near = (
-        ir.BoolAttr.get(True),
-        ir.BoolAttr.get(False),
-        ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 3),
-    )
+    step = _LINE * 8 // code.element_of(buffer).width
     for line in range(0, size, step):
-        where = [*later[:-1], code.add(later[-1], code.constant(line)) if line else later[-1]]
-        ir.Operation.create(
-            "memref.prefetch",
-            operands=[buffer, *where],
-            attributes={"isWrite": no, "localityHint": near, "isDataCache": yes},
-        )
+        prefetch(buffer, [*later[:-1], code.add(later[-1], code.constant(line)) if line else later[-1]])
+
+
+def prefetch(buffer: Any, at: list[Any], *, written: bool = False) -> None:
+    """Asks for an element to be read, or written, soon; where there is none, for nothing.
+
+    Args:
+        buffer: a memref.
+        at: the subscripts.
+        written: whether it will be.
+    """
+    ir = bindings().ir
+    ir.Operation.create(
+        "memref.prefetch",
+        operands=[buffer, *at],
+        attributes={
+            "isWrite": ir.BoolAttr.get(written),
+            "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 3),
+            "isDataCache": ir.BoolAttr.get(True),
+        },
+    )
+
+
+def is_loaded(value: Any) -> bool:
+    """Returns whether a number is one that a buffer holds."""
+    return _load_of(value) is not None
+
+
+def _load_of(value: Any) -> Any | None:
+    op = maker(value)
+    while op is not None and op.name in _WIDENINGS:
+        op = maker(op.operands[0])
+    return op if op is not None and op.name == "memref.load" else None
 
 
 def _coordinate(value: Any) -> Any | None:
     """Returns the load that a coordinate is read by, at the index of a loop; None for any other value."""
-    op = maker(value)
-    while op is not None and op.name in _WIDENINGS:
-        op = maker(op.operands[0])
-    if op is None or op.name != "memref.load" or len(op.operands) != 2 or maker(op.operands[1]) is not None:
+    op = _load_of(value)
+    if op is None or len(op.operands) != 2 or maker(op.operands[1]) is not None:
         return None
     return op if op.operands[1].owner.owner.operation.name == "scf.for" else None
 

@@ -1,0 +1,20 @@
+// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --diff prefetch-streams | FileCheck %s
+// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" --diff prefetch-streams | FileCheck %s --check-prefix=DENSE --allow-empty
+
+// Eight entries at a time; before them, those that are far ahead are asked for, wherever that is: no fault follows.
+// What the coordinates point to is not asked for: the processor gets there in time.
+
+// CHECK: scf.for %[[ROW:[a-z0-9_]+]] =
+// CHECK: %[[SUM:[a-z0-9_]+]] = scf.for %[[FIRST:[a-z0-9_]+]] = %{{.+}} to %[[END:[a-z0-9_]+]] step %c8{{[_0-9]*}} iter_args
+// CHECK: %[[LATER:[a-z0-9_]+]] = arith.addi %[[FIRST]], %c768
+// CHECK-NEXT: memref.prefetch %{{.+}}[%[[LATER]]], read
+// CHECK-NEXT: memref.prefetch %{{.+}}[%[[LATER]]], read
+// CHECK-NOT: memref.prefetch
+// CHECK: %[[LEFT:[a-z0-9_]+]] = arith.subi %[[END]], %[[FIRST]]
+// CHECK: %[[COUNT:[a-z0-9_]+]] = arith.minui %[[LEFT]]
+// CHECK: scf.for %[[NUMBER:[a-z0-9_]+]] = {{.+}} to %[[COUNT]]
+// CHECK: %[[PLACE:[a-z0-9_]+]] = arith.addi %[[FIRST]], %[[NUMBER]]
+// CHECK-COUNT-2: memref.load %{{.+}}[%[[PLACE]]]
+// CHECK-NOT: memref.prefetch
+
+// DENSE-NOT: memref.prefetch
