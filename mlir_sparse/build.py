@@ -22,28 +22,20 @@ STAGES: tuple[Stage, ...] = ("notation", "plan", "linalg", "sparsified", "llvm",
 
 @dataclass(frozen=True)
 class Build:
-    """A kernel specialised to the widths of its operands: the stages, each made when first asked for.
-
-    Args:
-        spec: the kernel.
-        densified: whether it reads dense operands in place of sparse ones.
-        schedule: how it is to be compiled.
-        loops_only: whether it is to be made of loop nests alone, as a GPU takes it.
-    """
+    """A kernel specialised to the widths of its operands: the stages, each made when first asked for."""
 
     spec: KernelSpec
     densified: bool = False
     schedule: Schedule = STATIC
-    loops_only: bool = False
 
     @classmethod
-    def of(cls, spec: KernelSpec, schedule: Schedule = STATIC, *, loops_only: bool = False) -> Build:
+    def of(cls, spec: KernelSpec, schedule: Schedule = STATIC) -> Build:
         """Returns the build of a kernel; from dense operands where arithmetic would cancel sparse ones."""
-        build = cls(spec, schedule=schedule, loops_only=loops_only)
+        build = cls(spec, schedule=schedule)
         folds = spec.output.dtype.kind != "f"  # 0 * x and x - x are not 0 in floating point
         reads_sparse = any(kind.encoding is not None for _, kind in spec.inputs)
         return (
-            cls(spec, True, schedule, loops_only)
+            cls(spec, True, schedule)
             if folds and reads_sparse and lower.cancels_operands(build.lowered.bytecode)
             else build
         )
@@ -76,8 +68,7 @@ class Build:
     @cached_property
     def program(self) -> plan.Program:
         """Returns the steps."""
-        order = self.schedule.order
-        return plan.plan(self.spec, densified=self.densified, order=order, loops_only=self.loops_only)
+        return plan.plan(self.spec, densified=self.densified, order=self.schedule.order)
 
     @cached_property
     def recipe(self) -> runtime.Recipe:
@@ -137,7 +128,7 @@ class Build:
     @property
     def sparsifier(self) -> pipeline.Pipeline:
         """Returns the passes down to loops."""
-        return self._sparsifier("assemble" if self.inserts or self.recipe.samples else None)
+        return self._sparsifier("assemble" if self.inserts else None)
 
     @property
     def tiles(self) -> bool:

@@ -162,6 +162,44 @@ def test_programs_of_several_steps_leak_nothing(text: str, out: str | None) -> N
     assert buffers == 0
 
 
+def test_what_is_kept_for_results_to_come_is_bounded_and_reads_as_new() -> None:
+    _native.drop_kept()
+    byte = np.dtype(np.uint8)
+    for size in (3 << 20, 200 << 20, 100 << 20):
+        block = _native.reserve(size, byte)
+        block[:] = 1
+        del block
+        assert _native.kept_bytes() <= 256 << 20
+    assert _native.kept_bytes() >= 100 << 20
+    cleared = _native.reserve(3 << 20, byte, zeroed=True)
+    assert not cleared.any()
+    part = _native.trim(_native.reserve(50 << 20, np.dtype(np.int64)), 1 << 20, 2 << 20)
+    part[:] = 7
+    assert part.size == 1 << 20
+    few = _native.trim(_native.reserve(50 << 20, byte), 100, 60)
+    assert few.size == 100
+    _native.drop_kept()
+    assert _native.kept_bytes() == 0
+    assert (part == 7).all()
+
+
+def test_rows_without_entries_are_empty_in_memory_that_was_used_before() -> None:
+    a = ms.SparseTensor.from_levels(
+        "DCSR", (600_000, 9), [[0, 2], [0, 1, 2]], [[5, 599_990], [3, 4]], np.array([1.0, 2.0])
+    )
+    full = _native.reserve(5 << 20, np.dtype(np.uint8))
+    full[:] = 255
+    for threads in (1, 2):
+        del full
+        c = ms.evaluate("C(i,j) = A(i,j) + B(i,j)", A=a, B=a, out="CSR", threads=threads)
+        wanted = np.zeros(600_001, int)
+        wanted[6:] = 1
+        wanted[599_991:] = 2
+        np.testing.assert_array_equal(c.storage.positions[1], wanted)
+        full = _native.reserve(5 << 20, np.dtype(np.uint8))
+        full[:] = 255
+
+
 def test_failed_calls_leak_nothing() -> None:
     a = ms.tensor(np.ones((20, 20)))
     narrow = ms.encoding("CSR", pos_width=8, crd_width=8)

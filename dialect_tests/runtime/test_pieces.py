@@ -156,6 +156,48 @@ def test_sparse_results_of_tensors(result: str) -> None:
     check("D(i,j,k) = T(i,j,k) + U(i,j,k)", dense * 3, rows, T=T, U=ms.tensor(dense * 2, rows))
 
 
+VECTOR = "(i) -> (i : compressed)"
+
+
+def long_vectors() -> tuple[Array, Array]:
+    u, v = np.arange(1.0, 1801.0), np.arange(1.0, 1001.0)
+    u[::7], v[::3] = 0, 0
+    return u, v
+
+
+@pytest.mark.parametrize("result", ["CSR", "DCSR", "COO"])
+def test_pieces_with_more_entries_than_there_was_room_for(result: str) -> None:
+    """Pieces that are copied have room for 131,072 entries at first."""
+    u, v = long_vectors()
+    check("D(i,j) = u(i) * v(j)", np.outer(u, v), result, u=ms.tensor(u, VECTOR), v=ms.tensor(v, VECTOR))
+
+
+def test_pieces_of_tensors_with_more_entries_than_there_was_room_for() -> None:
+    u, v = long_vectors()
+    matrix = u[:, None] * np.array([1.0, 0.0, 2.0])
+    U, V = ms.tensor(matrix, "DCSR"), ms.tensor(v, VECTOR)
+    for result in ("CSF", "(i, j, k) -> (i : compressed, j : dense, k : compressed)"):
+        check("D(i,j,k) = U(i,j) * V(k)", matrix[:, :, None] * v, result, U=U, V=V)
+
+
+def test_calls_that_take_long_are_cut_on_one_thread_too() -> None:
+    _native.set_piece_work(0)
+    ms.set_num_threads(1)
+    random = np.random.default_rng(5)
+    columns = np.sort(random.permuted(np.tile(np.arange(40, dtype=np.int32), (60_000, 1)), axis=1)[:, :20], axis=1)
+    positions = np.arange(0, columns.size + 1, 20, dtype=np.int32)
+    values = random.integers(1, 9, columns.size).astype(float)
+    A = ms.SparseTensor.from_levels("CSR", (60_000, 40), [None, positions], [None, columns.ravel()], values)
+    shifted = ms.SparseTensor.from_levels(
+        "CSR", (60_000, 40), [None, positions], [None, (39 - columns[:, ::-1]).ravel()], values
+    )
+    added = ms.compile("C(i,j) = A(i,j) + B(i,j)", A=A, B=shifted)
+    multiplied = ms.compile("y(i,k) = A(i,j) * B(j,k)", A=A, B=np.ones((40, 8)))
+    whole = [added(A, shifted).to_numpy(), multiplied(A, np.ones((40, 8)))]
+    np.testing.assert_array_equal(whole[0], A.to_numpy() + shifted.to_numpy())
+    np.testing.assert_array_equal(whole[1], A.to_numpy() @ np.ones((40, 8)))
+
+
 def test_widths_of_sparse_results() -> None:
     dense = MATRICES["power law"]
     for widths in ("posWidth = 16, crdWidth = 8", "posWidth = 32, crdWidth = 64"):

@@ -1,4 +1,4 @@
-// Sparse results made in pieces: each lays its entries out in room of its own, and they are copied together in order.
+// Sparse results made in pieces that are laid out one behind the other, in place where it is known where that is.
 
 #pragma once
 
@@ -33,14 +33,19 @@ struct JoinedCall {
   const ResultLevels &levels;
   std::vector<void *> buffers;          // positions, coordinates, values, with room for...
   std::vector<std::int64_t> rooms;      // so many entries of each level
+  bool both;                            // and for as many before those: entries may grow in two directions
   std::vector<std::int64_t> sizes;      // of each level
   std::vector<std::int64_t> workspace;  // the lengths of its buffers
   std::int64_t limit;                   // with more entries than that the result is of no use
 };
 
-// Calls in at most so many pieces; returns how many entries each level has, which is more than there was room for
-// where the buffers are not to be used.
-std::vector<std::int64_t> join_pieces(const JoinedCall &call, std::size_t pieces,
-                                      const std::function<void()> &goes_on);
+// How many entries each level has, which is more than there was room for where the buffers are not to be used; and at
+// which entry the buffers begin. Positions of rows that have numbers begin with their first.
+struct Joined {
+  std::vector<std::int64_t> counts, begins;
+};
+
+// Calls in at most so many pieces.
+Joined join_pieces(const JoinedCall &call, std::size_t pieces, const std::function<void()> &goes_on);
 
 }  // namespace mlir_sparse

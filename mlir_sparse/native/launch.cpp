@@ -136,15 +136,22 @@ class Launcher {
     return true;
   }
 
-  // Fills the buffers of a sparse result in pieces, with room for so many entries of each level; returns how many there
-  // are, or None where the call is not cut, for `fill` to do.
-  py::object join(const py::tuple &arguments, const std::vector<py::array> &buffers, std::vector<std::int64_t> rooms,
-                  std::vector<std::int64_t> sizes, std::vector<std::int64_t> workspace, std::int64_t limit) const {
+  // In how many pieces a sparse result is worth making; 1 for `fill` to do it.
+  std::size_t pieces(const py::tuple &arguments) const {
+    Bound bound(*this);
+    if (!partition_ || !result_.sparse || !take_all(arguments, parameters_.size(), bound) || !within(bound)) return 1;
+    return pieces_of(*partition_, work_of(bound), 0);
+  }
+
+  // Fills the buffers of a sparse result in so many pieces, with room for so many entries of each level, and for as
+  // many before those if `both`; returns how many there are, and how many places come before them, or None where the
+  // arguments are not as they must be.
+  py::object join(const py::tuple &arguments, std::size_t pieces, const std::vector<py::array> &buffers,
+                  std::vector<std::int64_t> rooms, bool both, std::vector<std::int64_t> sizes,
+                  std::vector<std::int64_t> workspace, std::int64_t limit) const {
     if (!partition_ || !result_.sparse) return py::none();
     Bound bound(*this);
     if (!take_all(arguments, parameters_.size(), bound) || !within(bound)) return py::none();
-    const std::size_t pieces = pieces_of(*partition_, work_of(bound), 0);
-    if (pieces < 2) return py::none();
     if (buffers.size() + workspace.size() + 1 != result_.buffers.size()) return py::none();
     const std::vector<Argument> views = arguments_of(bound);
     std::vector<void *> data;
@@ -152,16 +159,24 @@ class Launcher {
       if (!buffers[b].dtype().equal(result_.buffers[b]) || !buffers[b].writeable()) return py::none();
       data.push_back(const_cast<void *>(buffers[b].data()));
     }
-    const JoinedCall call{function_,       *partition_,      views,
-                          bound.extents[partition_->variable], result_.levels,   std::move(data),
-                          std::move(rooms), std::move(sizes), std::move(workspace), limit};
+    const JoinedCall call{function_,
+                          *partition_,
+                          views,
+                          bound.extents[partition_->variable],
+                          result_.levels,
+                          std::move(data),
+                          std::move(rooms),
+                          both,
+                          std::move(sizes),
+                          std::move(workspace),
+                          limit};
     Interrupts interrupts;
-    std::vector<std::int64_t> counts;
+    Joined joined;
     {
       py::gil_scoped_release release;
-      counts = join_pieces(call, pieces, [&] { interrupts.check(); });
+      joined = join_pieces(call, pieces, [&] { interrupts.check(); });
     }
-    return py::cast(counts);
+    return py::make_tuple(joined.counts, joined.begins);
   }
 
  private:
@@ -424,8 +439,9 @@ void register_launch(py::module_ &module) {
            py::arg("partition") = py::none())
       .def("__call__", &Launcher::operator(), py::arg("arguments"), py::arg("out") = py::none())
       .def("direct", &Launcher::direct, py::arg("arguments"), py::arg("out") = py::none())
-      .def("join", &Launcher::join, py::arg("arguments"), py::arg("buffers"), py::arg("rooms"), py::arg("sizes"),
-           py::arg("workspace"), py::arg("limit"))
+      .def("pieces", &Launcher::pieces, py::arg("arguments"))
+      .def("join", &Launcher::join, py::arg("arguments"), py::arg("pieces"), py::arg("buffers"), py::arg("rooms"),
+           py::arg("both"), py::arg("sizes"), py::arg("workspace"), py::arg("limit"))
       .def("fill", &Launcher::fill, py::arg("arguments"), py::arg("buffers"));
 }
 

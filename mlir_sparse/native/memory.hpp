@@ -11,8 +11,8 @@ namespace mlir_sparse {
 // when it is first touched, so that room for more than there will be costs nothing. Throws std::bad_alloc.
 pybind11::array reserve(std::size_t length, const pybind11::dtype &dtype, bool zeroed);
 
-// Returns the first items of an array from `reserve` as an array of their own, which owns the memory from now on. The
-// rest goes back to the system where it is worth it. The array given is not to be used again.
-pybind11::array trim(const pybind11::array &array, std::size_t length);
+// Returns items of an array from `reserve` as an array of their own, which owns the memory from now on. The rest goes
+// back to the system where it is worth it. The array given is not to be used again.
+pybind11::array trim(const pybind11::array &array, std::size_t length, std::size_t begin);
 
 }  // namespace mlir_sparse

@@ -109,6 +109,14 @@ struct Cuts {
 // Returns cuts into at most so many pieces with about as many stored entries each.
 Cuts cut(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent, std::size_t pieces);
 
+// Returns cuts into pieces that end at such shares of the stored entries, ascending, the last kWhole.
+constexpr std::int64_t kWhole = std::int64_t{1} << 40;
+Cuts cut(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent,
+         const std::vector<std::int64_t> &shares);
+
+// Returns where so many pieces of one size end between two shares.
+std::vector<std::int64_t> even_shares(std::int64_t begin, std::int64_t end, std::size_t pieces);
+
 // The arguments of one piece, in the form that compiled code takes them.
 class Packed {
  public:

@@ -17,8 +17,12 @@ constexpr std::size_t kPiecesPerThread = 4;
 constexpr std::size_t kFixedPieces = 8;
 // A result of its own costs a piece a pass to fill it and one to combine it: worth that much work for each element.
 constexpr std::int64_t kWorkPerElement = 4;
-// Entries of an operand to a piece whose own entries are copied: few enough to stay in the cache until then.
-constexpr std::size_t kJoinedWork = std::size_t{1} << 14;
+// Entries of operands to a piece whose own entries are copied: few enough to stay in the cache until then.
+constexpr std::size_t kJoinedWork = std::size_t{1} << 16;
+// A piece takes no more, some milliseconds, so that Ctrl-C comes between two of them; on one thread there are pieces
+// for that alone.
+constexpr std::size_t kMostWork = std::size_t{1} << 22;
+constexpr std::size_t kMostJoinedWork = std::size_t{1} << 20;
 // Elements that a thread fills or combines at a time.
 constexpr std::size_t kStretch = std::size_t{1} << 16;
 
@@ -98,10 +102,12 @@ std::size_t pieces_of(const Partition &partition, std::int64_t work, std::int64_
   const bool fixed = partition.outcome == Partition::kAdded && limits().deterministic;
   if (worth < 2) return 1;
   const std::size_t threads = thread_limit();
-  if (partition.outcome != Partition::kAdded && threads < 2) return 1;
-  if (partition.outcome == Partition::kApart) return std::min(worth, kPiecesPerThread * threads);
-  if (partition.outcome == Partition::kJoined)
-    return std::max(std::min(worth, kPiecesPerThread * threads), static_cast<std::size_t>(work) / kJoinedWork);
+  if (partition.outcome != Partition::kAdded) {
+    const bool joined = partition.outcome == Partition::kJoined, alone = threads < 2;
+    const std::size_t most = !joined ? kMostWork : alone ? kMostJoinedWork : kJoinedWork;
+    const std::size_t shared = alone && piece_work() > 1 ? 1 : std::min(worth, kPiecesPerThread * threads);
+    return std::max(shared, static_cast<std::size_t>(work) / most);
+  }
   const std::size_t most = std::min(worth, fixed ? kFixedPieces : threads);
   if (piece_work() == 1) return most;  // whatever can be cut
   const std::int64_t paying = 1 + work / (kWorkPerElement * std::max<std::int64_t>(elements, 1));

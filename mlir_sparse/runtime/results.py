@@ -97,6 +97,18 @@ class Buffers:
             found.append(nodes)
         return found
 
+    def before(self, rooms: Sequence[int]) -> list[int]:
+        """Returns room before the entries of each level: as much again, so that they may grow in two directions."""
+        return [room if level >= self.depth else 0 for level, room in enumerate(rooms)]
+
+    def begins(self, places: Sequence[int]) -> list[int]:
+        """Returns where each buffer begins if so many places of each level come before the entries."""
+        found = [
+            (places[level - 1] if level else 0) if holds_positions else places[level] * factor
+            for level, holds_positions, factor in self._shares
+        ]
+        return [*found, places[-1]]
+
     def lengths(self, rooms: Sequence[int]) -> list[int]:
         """Returns the length of each buffer, in the order of the calling convention."""
         found = [
@@ -168,45 +180,55 @@ def assemble(
     if least > limit:
         raise _too_large(layout, sizes, least)
     rooms = layout.rooms(sizes, min(most, limit))
+    pieces = launcher.pieces(arguments)
     while True:
+        before = layout.before(rooms) if pieces > 1 and _native.thread_limit() > 1 else [0] * len(rooms)
         try:
-            buffers = _reserve(layout, rooms)
-            counts = _joined(launcher, layout, arguments, sizes, (buffers, rooms, limit))
-            workspace = layout.workspace(sizes) if counts is None else []
+            buffers = _reserve(layout, [room + more for room, more in zip(rooms, before, strict=True)])
+            found = _filled(launcher, layout, arguments, sizes, _Room(buffers, rooms, before, limit, pieces))
         except MemoryError:
-            if not rooms[-1]:
+            # As many addresses are not to be had: whole, and without room on both sides, the result may still fit.
+            if pieces < 2 and not rooms[-1]:
                 raise _too_large(layout, sizes, 0) from None
-            rooms = layout.rooms(sizes, 0)  # as many addresses are not to be had: count first
+            rooms, pieces = (rooms, 1) if pieces > 1 else (layout.rooms(sizes, 0), 1)
             continue
-        if counts is None:
-            control = _control(sizes, rooms, limit)
-            if not launcher.fill(arguments, [*buffers, *workspace, control]):
-                return None
-            counts = _counts(layout, sizes, control)
+        if found is None:
+            return None
+        counts, begins = found
         if all(count <= room for count, room in zip(counts, rooms, strict=True)):
-            lengths = layout.lengths(counts)
-            return [_native.trim(buffer, length) for buffer, length in zip(buffers, lengths, strict=True)]
+            parts = zip(buffers, layout.lengths(counts), layout.begins(begins), strict=True)
+            return [_native.trim(buffer, length, begin) for buffer, length, begin in parts]
         if counts[-1] > limit or counts == rooms:
             raise _too_large(layout, sizes, counts[-1])
         rooms = counts
 
 
-def _joined(
-    launcher: _native.Launcher,
-    layout: Buffers,
-    arguments: tuple[Any, ...],
-    sizes: Sequence[int],
-    room: tuple[Sequence[Array], Sequence[int], int],
-) -> list[int] | None:
-    """Fills the buffers in pieces; returns the number of entries of each level, None where nothing is cut."""
-    buffers, rooms, limit = room
-    try:
-        found = launcher.join(arguments, buffers, rooms, sizes, layout.workspace_lengths(sizes), limit)
-    except MemoryError:  # pieces take room besides: whole, the result may still fit
-        return None
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Where entries go: buffers, how many of each level fit, and before those; of how many the result is of use."""
+
+    buffers: Sequence[Array]
+    rooms: Sequence[int]
+    before: Sequence[int]
+    limit: int
+    pieces: int
+
+
+def _filled(
+    launcher: _native.Launcher, layout: Buffers, arguments: tuple[Any, ...], sizes: Sequence[int], room: _Room
+) -> tuple[list[int], list[int]] | None:
+    """Fills buffers; returns how many entries each level has, and how many places come before them."""
+    if room.pieces < 2:
+        control = _control(sizes, room.rooms, room.limit)
+        if not launcher.fill(arguments, [*room.buffers, *layout.workspace(sizes), control]):
+            return None
+        return _counts(layout, sizes, control), [0] * len(sizes)
+    lengths, both = layout.workspace_lengths(sizes), any(room.before)
+    found = launcher.join(arguments, room.pieces, room.buffers, room.rooms, both, sizes, lengths, room.limit)
     if found is None:
         return None
-    return [*layout.rooms(sizes, 0)[: layout.depth], *found[layout.depth :]]
+    counts, begins = found
+    return [*layout.rooms(sizes, 0)[: layout.depth], *counts[layout.depth :]], begins
 
 
 def _affordable(layout: Buffers, bound: int) -> int:

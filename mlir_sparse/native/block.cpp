@@ -1,0 +1,255 @@
+#include "block.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#define MLIR_SPARSE_MAPS 1
+#endif
+
+namespace mlir_sparse {
+namespace {
+
+constexpr std::size_t kLargePage = std::size_t{1} << 21;
+
+std::size_t rounded(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+#ifdef MLIR_SPARSE_MAPS
+
+// From here on memory is taken from the system itself: malloc may refuse more than there is, touched or not, and gives
+// pages of 4 KiB, each of which costs as much at its first touch as a thousand entries.
+constexpr std::size_t kMapped = std::size_t{1} << 20;
+// What is kept at most, and of how many blocks; more than that goes back at once.
+constexpr std::size_t kMostKept = std::size_t{1} << 28;
+constexpr std::size_t kKeptBlocks = 32;
+// What is to be zero is made so again up to here; more is better had from the system.
+constexpr std::size_t kCleared = std::size_t{1} << 23;
+// Addresses alone cost nothing either, but systems that count them may run out.
+constexpr std::size_t kMostAddresses = std::size_t{1} << 30;
+
+struct Kept {
+  void *data;
+  std::size_t bytes;       // addresses
+  std::size_t begin, end;  // what has pages, at most
+
+  std::size_t used() const { return end - begin; }
+};
+
+class Store {
+ public:
+  // The smallest that is large enough, and not so large that others would miss it.
+  bool take(std::size_t wanted, Kept &found) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto best = blocks_.end();
+    for (auto block = blocks_.begin(); block != blocks_.end(); ++block)
+      if (block->bytes >= wanted && block->bytes / 2 <= wanted && (best == blocks_.end() || block->bytes < best->bytes))
+        best = block;
+    if (best == blocks_.end()) return false;
+    found = *best;
+    used_ -= best->used();
+    blocks_.erase(best);
+    return true;
+  }
+
+  void keep(const Kept &block) {
+    std::vector<Kept> dropped;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      blocks_.push_back(block);
+      used_ += block.used();
+      while (used_ > kMostKept || blocks_.size() > kKeptBlocks) {  // the oldest first
+        used_ -= blocks_.front().used();
+        dropped.push_back(blocks_.front());
+        blocks_.erase(blocks_.begin());
+      }
+    }
+    for (const Kept &old : dropped) munmap(old.data, old.bytes);
+  }
+
+  void drop() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const Kept &old : blocks_) munmap(old.data, old.bytes);
+    blocks_.clear();
+    used_ = 0;
+  }
+
+  std::size_t used() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return used_;
+  }
+
+  std::mutex &mutex() { return mutex_; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Kept> blocks_;
+  std::size_t used_ = 0;
+};
+
+// Never freed: blocks may be let go of while the process ends.
+Store &store() {
+  static Store *the_store = [] {
+    auto *made = new Store();
+    // A fork in the middle of another thread's turn would leave the child a lock that nobody opens.
+    static Store *forked = made;
+    pthread_atfork([] { forked->mutex().lock(); }, [] { forked->mutex().unlock(); },
+                   [] { forked->mutex().unlock(); });
+    return made;
+  }();
+  return *the_store;
+}
+
+void *map(std::size_t bytes) {
+#ifdef MAP_NORESERVE
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+#else
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+#endif
+  // Systems put it where large pages begin, or do not; then it is moved there.
+  void *found = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (found == MAP_FAILED) throw std::bad_alloc();
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(found) % kLargePage;
+  if (beyond > 0 && munmap(found, bytes) == 0) {
+    found = mmap(nullptr, bytes + kLargePage, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (found == MAP_FAILED) throw std::bad_alloc();
+    auto *start = static_cast<char *>(found);
+    const std::size_t before = (kLargePage - reinterpret_cast<std::uintptr_t>(start) % kLargePage) % kLargePage;
+    if (before > 0) munmap(start, before);
+    if (before < kLargePage) munmap(start + before + bytes, kLargePage - before);
+    found = start + before;
+  }
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  madvise(found, bytes, MADV_HUGEPAGE);  // advice: no matter if it is not taken
+#endif
+  return found;
+}
+
+// Lets the system take the pages when it needs them; until then they are written again without its help.
+bool offer(void *data, std::size_t begin, std::size_t end) {
+#if defined(__linux__) && defined(MADV_FREE)
+  return end <= begin || madvise(static_cast<char *>(data) + begin, end - begin, MADV_FREE) == 0;
+#else
+  (void)data, (void)begin, (void)end;
+  return false;
+#endif
+}
+
+#endif
+
+}  // namespace
+
+Block::Block(std::size_t wanted, bool zeroed) : bytes_(std::max<std::size_t>(wanted, 1)), zeroed_(zeroed) {
+#ifdef MLIR_SPARSE_MAPS
+  if (bytes_ >= kMapped) {
+    Kept found{};
+    const std::size_t addresses = rounded(bytes_, kLargePage);
+    if ((zeroed && bytes_ > kCleared) || !store().take(addresses, found)) {
+      found = {map(addresses), addresses, 0, 0};
+    } else if (zeroed) {
+      std::memset(found.data, 0, bytes_);
+    }
+    data_ = found.data;
+    bytes_ = found.bytes;
+    begin_ = 0;  // as much as was wanted may get pages, and what has some keeps them
+    end_ = std::max(addresses, found.end);
+    mapped_ = true;
+    return;
+  }
+#endif
+  data_ = zeroed ? std::calloc(bytes_, 1) : std::malloc(bytes_);
+  if (data_ == nullptr) throw std::bad_alloc();
+}
+
+Block::~Block() {
+  if (data_ == nullptr) return;
+#ifdef MLIR_SPARSE_MAPS
+  if (mapped_) {
+    const Kept kept{data_, bytes_, begin_, end_};
+    const bool useful = bytes_ <= kMostAddresses && kept.used() <= kMostKept && (!zeroed_ || bytes_ <= kCleared);
+    if (useful && offer(data_, begin_, end_))
+      store().keep(kept);
+    else
+      munmap(data_, bytes_);
+    return;
+  }
+#endif
+  std::free(data_);
+}
+
+void Block::swap(Block &other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(begin_, other.begin_);
+  std::swap(end_, other.end_);
+  std::swap(mapped_, other.mapped_);
+  std::swap(zeroed_, other.zeroed_);
+}
+
+std::size_t Block::shrink(std::size_t begin, std::size_t end) {
+#ifdef MLIR_SPARSE_MAPS
+  if (mapped_) return shrink_mapped(begin, end);
+#endif
+  const std::size_t used = end - begin;
+  // As much again as is used stays: memory that shrank is not what malloc gives to the next result of this size.
+  if (bytes_ / 4 <= used + 4096) return begin;
+  if (begin > 0) std::memmove(data_, data() + begin, used);
+  if (void *smaller = std::realloc(data_, std::max<std::size_t>(used, 1))) {
+    data_ = smaller;
+    bytes_ = used;
+  }
+  return 0;
+}
+
+#ifdef MLIR_SPARSE_MAPS
+std::size_t Block::shrink_mapped(std::size_t begin, std::size_t end) {
+  if (end - begin < kMapped / 2) {  // a large page is too much for it
+    Block small(end - begin, false);
+    std::memcpy(small.data_, data() + begin, end - begin);
+    swap(small);
+    return 0;
+  }
+  const std::size_t first = begin / kLargePage * kLargePage, last = rounded(end, kLargePage);
+  begin_ = first;
+  if (bytes_ <= kMostAddresses) {
+    // What earlier users touched beyond is for the system to take.
+    if (end_ > last) offer(data_, last, end_);
+    if (first > 0) offer(data_, 0, first);
+    end_ = last;
+    return begin;
+  }
+  if (munmap(data() + last, bytes_ - last) == 0 || bytes_ == last) bytes_ = end_ = last;
+  if (first > 0 && munmap(data_, first) == 0) {
+    data_ = data() + first;
+    bytes_ -= first;
+    begin_ = 0;
+    end_ = bytes_;
+    return begin - first;
+  }
+  return begin;
+}
+#endif
+
+std::size_t kept_bytes() {
+#ifdef MLIR_SPARSE_MAPS
+  return store().used();
+#else
+  return 0;
+#endif
+}
+
+void drop_kept() {
+#ifdef MLIR_SPARSE_MAPS
+  store().drop();
+#endif
+}
+
+}  // namespace mlir_sparse
