@@ -106,3 +106,16 @@ def test_two_operands_are_split_and_three_are_not() -> None:
     three = _loops("y(i) = A(i,j) * B(i,j) * C(i,j)")
     assert three.count("scf.while") == 1
     assert MARK not in _split(three)
+
+
+def test_a_way_to_meet_has_only_what_it_takes() -> None:
+    sums = _split(_loops("C(i,j) = A(i,j) + B(i,j)"))
+    # Where one operand alone has an entry nothing is added, and no branch is left that would choose.
+    assert sums.count("arith.addf") == 1
+    assert "scf.if %true" not in sums
+    assert "scf.if %false" not in sums
+
+
+def test_llvm_leaves_what_follows_a_merge_alone() -> None:
+    text = ms.compile("C(i,j) = A(i,j) + B(i,j)", A="f64[?,?] CSR", B="f64[?,?] CSR").ir("llvmir")
+    assert "llvm.loop.unroll.disable" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from typing import Any
 
 from mlir_sparse._mlir import (
     bindings,
@@ -48,7 +49,14 @@ class Outcome:
     diagnostics: str = ""
 
 
-def run_here(module: bytes | str, pipeline: str, *, as_text: bool = False, functions: tuple[str, ...] = ()) -> Outcome:
+def run_here(
+    module: bytes | str,
+    pipeline: str,
+    *,
+    as_text: bool = False,
+    functions: tuple[str, ...] = (),
+    used: list[Any] | None = None,
+) -> Outcome:
     """Runs a pipeline; a crash of the compiler is a crash of this process.
 
     Args:
@@ -56,13 +64,17 @@ def run_here(module: bytes | str, pipeline: str, *, as_text: bool = False, funct
         pipeline: a pipeline in MLIR's syntax, which may name passes of this package.
         as_text: whether to return text instead of bytecode.
         functions: if any, return an object file with these functions instead.
+        used: where to leave what takes milliseconds to take apart, for whoever has an answer to send first.
     """
+    used = [] if used is None else used
     try:
         with mlir_context():
             parsed = parse_module(module)
+            used.append(parsed)
             run_passes(parsed, pipeline)
             if functions:
                 engine, _ = execution_engine(parsed, functions)
+                used.append(engine)
                 return Outcome(object_code(engine))
             if as_text:
                 return Outcome(str(parsed).encode())

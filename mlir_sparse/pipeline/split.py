@@ -44,11 +44,14 @@ class _Meeting:
     is_left: tuple[Any, ...]
     is_right: tuple[Any, ...]
 
+    def truths(self, left: bool, right: bool) -> dict[Any, bool]:
+        """Returns what the body has asked where the least is the one, the other, or both."""
+        return dict.fromkeys(self.is_left, left) | dict.fromkeys(self.is_right, right)
+
     def known(self, left: bool, right: bool) -> dict[Any, Any]:
-        """Returns, as values at the insertion point, what holds where the least is the one, the other, or both."""
+        """Returns the same, and the least, as values at the insertion point."""
         truth = bindings().ir.IntegerType.get_signless(1)
-        found = {value: code.integer(left, truth) for value in self.is_left}
-        found |= {value: code.integer(right, truth) for value in self.is_right}
+        found = {value: code.integer(holds, truth) for value, holds in self.truths(left, right).items()}
         return found | {self.least: self.left if left else self.right}
 
 
@@ -58,28 +61,48 @@ def split_merges(module: Any, _: Mapping[str, str]) -> None:
     Args:
         module: after bufferization; rewritten in place.
     """
-    for loop in _loops(module):
-        body = loop.regions[1].blocks[0]
-        operations = [op.operation for op in body.operations]
-        inside = [inner for op in operations for inner in _with_inner(op)]
-        if len(inside) > _MOST_OPERATIONS or any(op.name in _LOOPS for op in inside):
-            continue
-        meeting = _meeting_of(operations)
-        if meeting is not None:
-            _split(operations, meeting)
+    for merges, counting in _loops(module):
+        split = [loop for loop in merges if _split_loop(loop)]
+        for loop in counting if split else ():
+            # It goes through what one operand alone has: few entries at a time.
+            code.keep_rolled(loop)
 
 
-def _loops(module: Any) -> list[Any]:
+def _loops(module: Any) -> list[tuple[list[Any], list[Any]]]:
+    """Returns for each function the loops that may merge, and those that count."""
     ir = bindings().ir
-    found: list[Any] = []
+    found: list[tuple[list[Any], list[Any]]] = []
+    merges: list[Any] = []
+    counting: list[Any] = []
 
     def visit(op: Any) -> Any:
-        if op.name == "scf.while":
-            found.append(op)
+        match op.name:
+            case "scf.while":
+                merges.append(op)
+            case "scf.for":
+                counting.append(op)
+            case "func.func":  # after all that is in it
+                found.append((merges.copy(), counting.copy()))
+                merges.clear()
+                counting.clear()
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
     return found
+
+
+def _split_loop(loop: Any) -> bool:
+    """Splits the body of a loop, if it is innermost and merges two operands; returns whether it does."""
+    body = loop.regions[1].blocks[0]
+    operations = [op.operation for op in body.operations]
+    inside = [inner for op in operations for inner in _with_inner(op)]
+    if len(inside) > _MOST_OPERATIONS or any(op.name in _LOOPS for op in inside):
+        return False
+    meeting = _meeting_of(operations)
+    if meeting is None:
+        return False
+    _split(operations, meeting)
+    return True
 
 
 def _with_inner(op: Any) -> Iterator[Any]:
@@ -124,7 +147,7 @@ def _split(operations: Sequence[Any], meeting: _Meeting) -> None:
 
     def way(left: bool, right: bool) -> list[Any]:
         known = meeting.known(left, right)
-        _copy(rest, known)
+        _copy(rest, known, meeting.truths(left, right))
         if left:
             _stay_apart()
         return [known.get(value, value) for value in end.operands]
@@ -142,10 +165,18 @@ def _split(operations: Sequence[Any], meeting: _Meeting) -> None:
         op.erase()
 
 
-def _copy(operations: Sequence[Any], known: dict[Any, Any]) -> None:
-    """Copies operations to the insertion point, with known values in place of those they are of; adds their results."""
+def _copy(operations: Sequence[Any], known: dict[Any, Any], truths: dict[Any, bool]) -> None:
+    """Copies operations to the insertion point, with known values in place of those they are of; adds their results.
+
+    Of a branch whose condition is known the side taken alone is copied.
+    """
     for op in operations:
         if any(result in known for result in op.results):
+            continue
+        if op.name == "arith.andi" and all(operand in truths for operand in op.operands):
+            truths[op.results[0]] = all(truths[operand] for operand in op.operands)
+        if op.name == "scf.if" and op.operands[0] in truths:
+            _copy_side(op, known, truths)
             continue
         copied = op.clone(bindings().ir.InsertionPoint.current)
         for inner in _with_inner(copied.operation):
@@ -153,6 +184,15 @@ def _copy(operations: Sequence[Any], known: dict[Any, Any]) -> None:
                 if value in known:
                     inner.operands[at] = known[value]
         known.update(zip(op.results, copied.results, strict=True))
+
+
+def _copy_side(op: Any, known: dict[Any, Any], truths: dict[Any, bool]) -> None:
+    blocks = list(op.regions[0 if truths[op.operands[0]] else 1].blocks)
+    if not blocks:
+        return
+    *inside, end = (inner.operation for inner in blocks[0].operations)
+    _copy(inside, known, truths)
+    known.update((result, known.get(value, value)) for result, value in zip(op.results, end.operands, strict=True))
 
 
 def _stay_apart() -> None:

@@ -13,7 +13,7 @@ import pickle
 import resource
 import struct
 import sys
-from typing import IO
+from typing import IO, Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.run import Outcome, Request, run_here
@@ -41,8 +41,8 @@ def write_message(stream: IO[bytes], message: object) -> None:
     stream.flush()
 
 
-def _answer(request: Request) -> Outcome:
-    return run_here(request.module, request.pipeline, as_text=request.as_text, functions=request.functions)
+def _answer(request: Request, used: list[Any]) -> Outcome:
+    return run_here(request.module, request.pipeline, as_text=request.as_text, functions=request.functions, used=used)
 
 
 def main(memory_limit: int) -> None:
@@ -58,8 +58,13 @@ def main(memory_limit: int) -> None:
         bindings().module(f"dialects.{dialect}")
     run_here(_SMALLEST, "builtin.module()", functions=("f",))  # nor do LLVM's tables, 20 ms
     gc.freeze()  # what was imported is not looked through again, which takes as long as a compilation
+    gc.disable()  # nor is anything while somebody waits
     while isinstance(request := read_message(sys.stdin.buffer), Request):
-        write_message(answers, _answer(request))
+        used: list[Any] = []
+        write_message(answers, _answer(request, used))
+        while used:
+            used.pop()  # the engine before the module
+        gc.collect()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ plans are made of these figures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import assert_never
 
 from mlir_sparse.encoding import TensorType
@@ -31,7 +32,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.plan.storage import is_sparse
 from mlir_sparse.plan.terms import accesses_of
 
-__all__ = ["CONVERSION", "conversion_cost", "entries", "nest_cost"]
+__all__ = ["CONVERSION", "conversion_cost", "entries", "nest_cost", "steps_in", "turns_of"]
 
 EXTENT = 1000.0
 FANOUT = 10.0
@@ -41,6 +42,7 @@ CONVERSION = 4.0
 Types = Mapping[str, TensorType]
 
 
+@lru_cache(maxsize=512)
 def entries(kind: TensorType) -> float:
     """Returns the estimated number of stored entries of a tensor."""
     total = 1.0
@@ -56,11 +58,21 @@ def conversion_cost(kind: TensorType) -> float:
 
 def nest_cost(order: tuple[IndexVar, ...], payload: Expr, types: Types) -> float:
     """Returns the estimated number of loop steps of a payload under a loop order, over all depths of the nest."""
-    total, steps = 0.0, 1.0
+    return steps_in(order, turns_of(order, payload, types))
+
+
+def turns_of(variables: Iterable[IndexVar], payload: Expr, types: Types) -> dict[IndexVar, float]:
+    """Returns how many values each variable takes for one value of those outside it, in whatever order they run."""
     extents = _extents(payload, types)
+    found = {variable: _count(payload, variable, types) for variable in variables}
+    return {v: extents.get(v, EXTENT) if count is None else count for v, count in found.items()}
+
+
+def steps_in(order: tuple[IndexVar, ...], turns: Mapping[IndexVar, float]) -> float:
+    """Returns the number of loop steps of a loop order, over all depths of the nest."""
+    total, steps = 0.0, 1.0
     for variable in order:
-        found = _count(payload, variable, types)
-        steps *= extents.get(variable, EXTENT) if found is None else found
+        steps *= turns[variable]
         total += steps
     return total
 
@@ -119,6 +131,8 @@ def _united(nodes: list[Expr], variable: IndexVar, types: Types) -> float | None
     return sum(found) if found else None
 
 
+# Asked once for each loop of each order of the loops.
+@lru_cache(maxsize=512)
 def _steps(kind: TensorType, axis: int) -> float:
     size = kind.shape[axis]
     extent = EXTENT if size is None else float(size)

@@ -16,7 +16,7 @@ from itertools import islice, permutations
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, IndexVar
-from mlir_sparse.plan.cost import conversion_cost, entries, nest_cost
+from mlir_sparse.plan.cost import conversion_cost, entries, steps_in, turns_of
 from mlir_sparse.plan.scatter import scattered_in
 from mlir_sparse.plan.storage import (
     is_sparse,
@@ -101,10 +101,11 @@ def choose_loops(
         UnsupportedError: where the order asked for cannot insert into the result, or is not the plan's to choose.
     """
     loops = nest.variables + nest.reductions
+    seen: dict[_Converted, _Work] = {}
     found = [
         choice
         for order in islice(permutations(loops), _MOST_ORDERS)
-        if (choice := _evaluate(nest, order, types)) is not None
+        if (choice := _evaluate(nest, order, types, seen)) is not None
     ]
     # `min` takes the first of equals: the order of the text.
     best = min(found, key=lambda choice: choice.cost, default=None)
@@ -129,7 +130,7 @@ def _as_asked(nest: Nest, asked: tuple[IndexVar, ...], best: LoopChoice, types: 
     if len(order) < len(best.order):
         missing = listed(variable for variable in best.order if variable not in order)
         raise UnsupportedError(f"expected no order for loops that the plan makes itself, but it has {missing}")
-    chosen = _evaluate(nest, order, types)
+    chosen = _evaluate(nest, order, types, {})
     told = ", ".join(map(str, order))
     if chosen is None:
         raise UnsupportedError(
@@ -179,28 +180,66 @@ def _told(choice: LoopChoice) -> str:
     return f"{order} with {listed(names)} converted" if names else order
 
 
-def _evaluate(nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, TensorType]) -> LoopChoice | None:
+_Converted = tuple[tuple[Access, TensorType], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What loops do once some operands are converted, whatever their order.
+
+    Args:
+        payload: the computation, on what the operands became.
+        types: the types, those that were made among them.
+        turns: how often each loop runs for one turn of those around it.
+        cost: of the conversions.
+        kept: by how much the loops are longer than the storage suggests.
+        in_order: whether the sparsifier keeps the order it is told.
+    """
+
+    payload: Expr
+    types: Mapping[str, TensorType]
+    turns: Mapping[IndexVar, float]
+    cost: float
+    kept: float
+    in_order: bool
+
+    @classmethod
+    def of(cls, nest: Nest, types: Mapping[str, TensorType], conversions: Mapping[Access, TensorType]) -> _Work:
+        payload, after = _after(nest.payload, types, conversions)
+        return cls(
+            payload,
+            after,
+            turns_of(nest.variables + nest.reductions, payload, after),
+            sum(conversion_cost(types[access.tensor]) for access in conversions),
+            _kept(conversions, types),
+            all(_is_permutation(after[access.tensor]) for access in accesses_of(payload)),
+        )
+
+
+def _evaluate(
+    nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, TensorType], seen: dict[_Converted, _Work]
+) -> LoopChoice | None:
+    """Returns an order with what it takes; `seen` holds what other orders found out."""
     output_cost, storage = 0.0, None
     if nest.sparse:
         if not _can_insert(nest, order):
             return None
         storage = _result_storage(nest, order)
     conversions = _conversions(nest, order, types)
-    payload, after = _after(nest.payload, types, conversions)
+    converted = tuple(conversions.items())
+    work = seen.get(converted)
+    if work is None:
+        work = seen[converted] = _Work.of(nest, types, conversions)
     if storage is not None and nest.output not in (None, storage):
         # The result's entries are at most the steps of the loops over its own variables.
         own = tuple(variable for variable in order if variable in nest.variables)
-        output_cost = nest_cost(own, payload, after)
-    cost = (
-        nest_cost(order, payload, after)
-        * _kept(conversions, types)
-        * (1 + _STRIDED * _strided(nest, payload, order, after))
-    )
+        output_cost = steps_in(own, work.turns)
+    strided = _strided(nest, work.payload, order, work.types)
+    cost = steps_in(order, work.turns) * work.kept * (1 + _STRIDED * strided)
     if nest.sparse and not _injective(nest, order):
-        cost *= _SCATTERED if scattered_in(order, nest.reductions, payload, after) is not None else _WORKSPACE
-    cost += output_cost + sum(conversion_cost(types[access.tensor]) for access in conversions)
-    in_order = all(_is_permutation(after[access.tensor]) for access in accesses_of(payload))
-    return LoopChoice(order, tuple(conversions.items()), storage, in_order, cost)
+        scattered = scattered_in(order, nest.reductions, work.payload, work.types)
+        cost *= _WORKSPACE if scattered is None else _SCATTERED
+    return LoopChoice(order, converted, storage, work.in_order, cost + (output_cost + work.cost))
 
 
 def _kept(conversions: Mapping[Access, TensorType], types: Mapping[str, TensorType]) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import lru_cache
 
 from mlir_sparse.affine import Dim
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
@@ -66,6 +67,7 @@ def level_variables(access: Access, encoding: Encoding) -> tuple[IndexVar, ...]:
     return tuple(subscript for subscript in found if isinstance(subscript, IndexVar))
 
 
+@lru_cache(maxsize=512)
 def takes_shared(encoding: Encoding) -> bool:
     """Returns whether a tensor so stored may meet other sparse tensors, as operand, in one loop nest.
 
@@ -186,6 +188,8 @@ def ordered_as(kind: TensorType, dims: tuple[int, ...]) -> TensorType:
     return replace(kind, encoding=_plain(kind.encoding.dim_names, dims, kind.encoding))
 
 
+# Asked of each operand for each order of the loops, and an encoding is checked when it is made.
+@lru_cache(maxsize=512)
 def _plain(names: tuple[str, ...], dims: tuple[int, ...], like: Encoding | None) -> Encoding:
     """Returns CSR for a matrix, CSF for the rest, with the dimensions in the order given."""
     specs = tuple(LevelSpec(Dim(dim), _level_type(level, len(dims))) for level, dim in enumerate(dims))

@@ -21,6 +21,7 @@ __all__ = [
     "element_of",
     "index_type",
     "integer",
+    "keep_rolled",
     "load",
     "loop",
     "minimum",
@@ -171,6 +172,16 @@ def loop(
     with ir.InsertionPoint(block):
         ir.Operation.create("scf.yield", operands=list(body(*block.arguments) or ()))
     return list(op.results)
+
+
+def keep_rolled(loop: Any) -> None:
+    """Lets LLVM leave a loop as it is, where turns written several times over would only be more to compile.
+
+    Passes that make branches of loops hand on what is of the LLVM dialect, by the name it has here.
+    """
+    loop.attributes["loop_annotation"] = bindings().ir.Attribute.parse(
+        "#llvm.loop_annotation<unroll = <disable = true>>"
+    )
 
 
 def value_after(start: Sequence[Any], holds: Callable[..., Any], body: Callable[..., Sequence[Any]]) -> list[Any]:

@@ -81,6 +81,9 @@ def _rebuilt(op: Any, value: Any, operands: list[Any]) -> Any:
     kinds = [*(result.type for result in op.results), value.type]
     with ir.InsertionPoint(op):
         made = ir.Operation.create(op.name, results=kinds, operands=operands, regions=len(op.regions))
+    for name in op.attributes:
+        if name not in (LINE, PATH):
+            made.attributes[name] = op.attributes[name]
     for before, after in zip(op.regions, made.regions, strict=True):
         for block in list(before.blocks):
             block.append_to(after)

@@ -52,19 +52,40 @@ class _Tiler:
         first = self.nest.lines[0]
         at, upper = first.bounds
         with ir.InsertionPoint(self.nest.root):
-            for size in self.target.sizes(first.bits):
-                at = self._full(at, upper, size)
+            before = 0
+            for size in self.target.sizes(first.bits, self._held(first)):
+                at = self._full(at, upper, size, before)
+                before = size
             self._rest(at, upper, self.target.lanes_of(first.bits))
         self.nest.root.erase()
 
-    def _full(self, at: Any, upper: Any, size: int) -> Any:
-        """Writes tiles of one size, as many as there is room for; returns where they end."""
+    def _held(self, line: Line) -> int:
+        """Returns how many rows registers hold at once across the innermost loop around a line."""
+        scope = self.nest.root.parent
+        return 1 + len([load for load in line.streams if self._place(load, line, scope) != line.loop])
+
+    def _full(self, at: Any, upper: Any, size: int, before: int) -> Any:
+        """Writes tiles of one size, as many as there is room for; returns where they end.
+
+        Args:
+            at: where they begin.
+            upper: where the row ends.
+            size: theirs.
+            before: the size of those before; 0 for none.
+        """
         left = code.operation("arith.subi", at.type, upper, at)
         end = code.operation(
             "arith.subi", at.type, upper, code.operation("arith.remui", at.type, left, code.constant(size))
         )
         ahead = self.target.ahead(size, self.nest.lines[0].bits)
-        strided(at, end, size, (), lambda start: self._tile(Tile(start, size, None, self.target.fuses, ahead)))
+
+        def tile(start: Any) -> None:
+            self._tile(Tile(start, size, None, self.target.fuses, ahead, rolled=before > 0))
+
+        if size < before <= 2 * size:
+            code.branch(code.compare("ult", at, end), lambda: tile(at))
+        else:
+            strided(at, end, size, (), tile)
         return end
 
     def _rest(self, at: Any, upper: Any, lanes: int) -> None:
@@ -75,7 +96,7 @@ class _Tiler:
 
     def _masked(self, at: Any, upper: Any, lanes: int) -> None:
         mask = mask_of(code.operation("arith.subi", at.type, upper, at), lanes)
-        self._tile(Tile(at, lanes, mask, self.target.fuses))
+        self._tile(Tile(at, lanes, mask, self.target.fuses, rolled=True))
 
     def _scalar(self, at: Any, upper: Any, lanes: int) -> None:
         root = self.nest.root.clone(bindings().ir.InsertionPoint.current)
@@ -89,6 +110,9 @@ class _Tiler:
     def _tile(self, tile: Tile) -> None:
         """Writes the nest for the places of a tile."""
         root = self.nest.root.clone(bindings().ir.InsertionPoint.current)
+        for op in (root, *_marked(root)) if tile.rolled else ():
+            if op.name in ("scf.for", "scf.while") and PATH in op.attributes:
+                code.keep_rolled(op)
         scope = root.parent
         _, buffer, *at = self.nest.store.operands
         at = [*at[:-1], tile.start]

@@ -46,10 +46,16 @@ class Target:
         """Returns how many elements of a width are one vector."""
         return self.lanes or max(1, self.bits // bits)
 
-    def sizes(self, bits: int) -> list[int]:
-        """Returns the sizes of tiles, the largest first, the smallest a vector."""
+    def sizes(self, bits: int, rows: int = 1) -> list[int]:
+        """Returns the sizes of tiles, the largest first, the smallest a vector.
+
+        Args:
+            bits: of an element.
+            rows: how many rows are held at once.
+        """
         lanes = self.lanes_of(bits)
-        most = lanes * (_VECTORS if self.bits == 512 else _FEW_VECTORS)
+        vectors = (_VECTORS if self.bits == 512 else _FEW_VECTORS) // rows
+        most = lanes * (1 << max(0, vectors.bit_length() - 1))
         largest = max(lanes, self.tile // lanes * lanes if self.tile else most)
         sizes = [largest]
         while sizes[-1] > lanes:

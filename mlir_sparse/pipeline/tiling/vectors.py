@@ -24,6 +24,8 @@ class Tile:
         mask: which of them there are; None for all.
         fuses: whether products are added without rounding in between.
         ahead: how many entries before their turn rows are asked for; 0 for not at all.
+        rolled: whether LLVM is to leave the loops around it as they are: a turn with few vectors waits for the sums of
+            the one before, which takes longer than counting turns.
     """
 
     start: Any
@@ -31,6 +33,7 @@ class Tile:
     mask: Any | None
     fuses: bool
     ahead: int = 0
+    rolled: bool = False
 
     def of(self, element: Any) -> Any:
         """Returns the type of a vector of elements."""
