@@ -22,20 +22,28 @@ STAGES: tuple[Stage, ...] = ("notation", "plan", "linalg", "sparsified", "llvm",
 
 @dataclass(frozen=True)
 class Build:
-    """A kernel specialised to the widths of its operands: the stages, each made when first asked for."""
+    """A kernel specialised to the widths of its operands: the stages, each made when first asked for.
+
+    Args:
+        spec: the kernel.
+        densified: whether it reads dense operands in place of sparse ones.
+        schedule: how it is to be compiled.
+        loops_only: whether it is to be made of loop nests alone, as a GPU takes it.
+    """
 
     spec: KernelSpec
     densified: bool = False
     schedule: Schedule = STATIC
+    loops_only: bool = False
 
     @classmethod
-    def of(cls, spec: KernelSpec, schedule: Schedule = STATIC) -> Build:
+    def of(cls, spec: KernelSpec, schedule: Schedule = STATIC, *, loops_only: bool = False) -> Build:
         """Returns the build of a kernel; from dense operands where arithmetic would cancel sparse ones."""
-        build = cls(spec, schedule=schedule)
+        build = cls(spec, schedule=schedule, loops_only=loops_only)
         folds = spec.output.dtype.kind != "f"  # 0 * x and x - x are not 0 in floating point
         reads_sparse = any(kind.encoding is not None for _, kind in spec.inputs)
         return (
-            cls(spec, True, schedule)
+            cls(spec, True, schedule, loops_only)
             if folds and reads_sparse and lower.cancels_operands(build.lowered.bytecode)
             else build
         )
@@ -68,7 +76,8 @@ class Build:
     @cached_property
     def program(self) -> plan.Program:
         """Returns the steps."""
-        return plan.plan(self.spec, densified=self.densified, order=self.schedule.order)
+        order = self.schedule.order
+        return plan.plan(self.spec, densified=self.densified, order=order, loops_only=self.loops_only)
 
     @cached_property
     def recipe(self) -> runtime.Recipe:
@@ -128,7 +137,7 @@ class Build:
     @property
     def sparsifier(self) -> pipeline.Pipeline:
         """Returns the passes down to loops."""
-        return self._sparsifier("assemble" if self.inserts else None)
+        return self._sparsifier("assemble" if self.inserts or self.recipe.samples else None)
 
     @property
     def tiles(self) -> bool:

@@ -66,7 +66,7 @@ class GpuBuild:
         """Returns the kernel as it is planned for all targets, of any shape."""
         inputs = tuple((name, replace(kind, shape=(None,) * kind.rank)) for name, kind in self.spec.inputs)
         output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
-        return Build.of(KernelSpec(self.spec.assignment, inputs, output), self.schedule)
+        return Build.of(KernelSpec(self.spec.assignment, inputs, output), self.schedule, loops_only=True)
 
     @cached_property
     def planned(self) -> plan.Program:

@@ -72,11 +72,12 @@ def _loops(function: lower.Function, program: plan.Program) -> runtime.Loops:
     step, output = function.step, program.type_of(function.step.result)
     arguments = [_argument(access, program.type_of(access.tensor), step.loops) for access in function.operands]
     if output.encoding is None:
-        arguments.append(_argument(step.target, output, step.loops))
+        loops = step.loops if step.sampled is None else (*step.loops, *step.target.indices)
+        arguments.append(_argument(step.target, output, loops))
     return runtime.Loops(
         function=function.name,
         arguments=tuple(arguments),
-        depth=len(step.loops),
+        depth=len(step.loops) + (step.sampled is not None),
         operands=tuple(access.tensor for access in function.operands),
         axes=tuple(tuple(_axis(s, step) for s in access.subscripts) for access in function.operands),
         frames=tuple((frame.variable.name, frame.operand, frame.dim) for frame in step.frames),
@@ -91,6 +92,7 @@ def _loops(function: lower.Function, program: plan.Program) -> runtime.Loops:
             plan.entry_tree(step.payload), tuple(index.name for index in step.target.indices), bool(step.reductions)
         ),
         cut=_cut(function, program),
+        sampled=None if step.sampled is None else function.operands.index(step.sampled),
     )
 
 
@@ -116,7 +118,7 @@ def _cut(function: lower.Function, program: plan.Program) -> runtime.Cut | None:
             for p in found.stored
         ),
         axes=tuple(axis for n, access in arrays for axis in _axes(n, access, found.variable)),
-        fills=step.meeting is plan.Meeting.START and step.start is None,
+        fills=step.meeting is plan.Meeting.START and step.start is None and step.sampled is None,
         identity=_identity(step, output),
         combine=f"{plan.combining_name(step.combine)} {output.dtype.numpy.name}",
     )

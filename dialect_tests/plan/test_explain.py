@@ -166,7 +166,12 @@ def test_what_is_shared_is_said() -> None:
 def test_how_a_sparse_result_is_put_together() -> None:
     told = explained("C(i,j) = A(i,k) * B(k,j)", "CSR", A=CSR, B=CSR)
     assert "into C: f64[?,?] CSR, the entries along j gathered in a workspace" in told
-    assert "into C: f64[?,?] CSR, entries appended as they come" in explained("C(i,j) = 2 * A(i,j)", "CSR", A=CSR)
+    assert "into C: f64[?,?] CSR, entries appended as they come" in explained(
+        "C(i,j) = A(i,j) * B(i,j)", "CSR", A=CSR, B=CSR
+    )
+    sampled = explained("C(i,j) = 2 * A(i,j)", "CSR", A=CSR)
+    assert "into C_values: f64[?] dense, an element at each entry of A(i,j)" in sampled
+    assert "C has C_values below the first 2 levels of A" in sampled
 
 
 def test_operators_are_told_with_their_regions() -> None:

@@ -121,9 +121,9 @@ def test_each_generic_is_one_accumulation(text: str, storage: str) -> None:
     planned = plan(ms.compile(text, out="dense" if assignment.op.reads_target else None, tensors=types).spec)
     for step in generics(planned):
         assert not any(isinstance(node, Reduce) for node in walk(step.payload))
-        assert set(step.reductions) == set(step.loops) - set(step.target.indices)
+        assert set(step.reductions) == set(step.loops) - set(step.computed.indices)
         assert len(step.loops) == len(set(step.loops))
-        assert set(step.loops) == set(step.target.indices) | set(step.reductions)
+        assert set(step.loops) == set(step.computed.indices) | set(step.reductions)
         if step.meeting is Meeting.REPLACE:
             assert not step.reductions
         assert step.reason

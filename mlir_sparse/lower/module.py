@@ -91,12 +91,14 @@ def _operands(step: Generic) -> tuple[Access, ...]:
 def _build(function: Function, program: Program) -> None:
     ir, func = bindings().ir, bindings().module("dialects.func")
     step = function.step
-    output = program.type_of(step.result)
+    output = _output(step, program)
     types = [tensor_type(program.type_of(access.tensor)) for access in function.operands]
     result = tensor_type(output)
     inputs = types if output.encoding is not None else [*types, result]
     op = func.FuncOp(function.name, ir.FunctionType.get(inputs, [result]))
     op.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+    if step.sampled is not None:
+        op.attributes["sampled"] = ir.UnitAttr.get()
     if scattered(step, dict(program.types)) is not None:
         op.attributes["scatters"] = ir.UnitAttr.get()
     block = op.add_entry_block()
@@ -107,9 +109,15 @@ def _build(function: Function, program: Program) -> None:
         func.ReturnOp([_generic(step, program, values, outs)])
 
 
+def _output(step: Generic, program: Program) -> TensorType:
+    """Returns the type that loops insert into; values at the entries of an operand are such a tensor until later."""
+    kind = program.type_of(step.result)
+    return kind if step.sampled is None else replace(program.type_of(step.sampled.tensor), dtype=kind.dtype)
+
+
 def _outs(function: Function, program: Program, arguments: list[Any]) -> Any:
     """Returns the tensor that the generic writes to: empty, filled with what it starts from, or as it is."""
-    step, output = function.step, program.type_of(function.step.result)
+    step, output = function.step, _output(function.step, program)
     if output.encoding is not None:
         return _empty(function, output, arguments)
     if step.meeting is not Meeting.START:
@@ -145,7 +153,7 @@ def _empty(function: Function, output: TensorType, arguments: list[Any]) -> Any:
     ir, tensor = bindings().ir, bindings().module("dialects.tensor")
     arith = bindings().module("dialects.arith")
     sizes = []
-    for variable, static in zip(function.step.target.subscripts, output.shape, strict=True):
+    for variable, static in zip(function.step.computed.subscripts, output.shape, strict=True):
         if static is not None:
             continue
         number, axis = _axis_of(function, variable)
@@ -168,7 +176,7 @@ def _generic(step: Generic, program: Program, arguments: Mapping[Access, Any], o
     about_entries = isinstance(step.combine, Monoid) or any(isinstance(node, Apply) for node in walk(step.payload))
     # The identity of a custom reduction is read outside the loops' bodies.
     identity = _identity(step, program.type_of(step.result)) if isinstance(step.combine, Monoid) else None
-    maps = [indexing_map(access, step.loops) for access in (*accesses, step.target)]
+    maps = [indexing_map(access, step.loops) for access in (*accesses, step.computed)]
     op = linalg.GenericOp(
         [outs.type], operands, [outs], ir.ArrayAttr.get(maps), iterator_types(step.loops, step.reductions)
     )

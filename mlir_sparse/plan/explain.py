@@ -141,6 +141,8 @@ def _on_threads(mapped: Mapped) -> list[str]:
 
 def _gathered(step: Generic, program: Program) -> str:
     """Says how a sparse result is put together."""
+    if step.sampled is not None:
+        return f", an element at each entry of {step.sampled}"
     if program.type_of(step.result).encoding is None:
         return ""
     if step.gathers:

@@ -56,14 +56,16 @@ class Fibres:
     order: tuple[IndexVar, ...]
 
 
-def find_fibres(variables: tuple[IndexVar, ...], term: Term, values: Values) -> Fibres | None:
+def find_fibres(variables: tuple[IndexVar, ...], term: Term, encoding: Encoding, values: Values) -> Fibres | None:
     """Returns the fibres that rows of a sparse result are made of; None where they are not.
 
-    A result without rows of its own, of one entry a fibre, is inserted as fast, from the tensor as it is stored.
+    A result without rows of its own has one entry a fibre. Those are inserted in less time than a conversion takes,
+    so that they are taken from fibres only where none is needed.
 
     Args:
         variables: those of the result, in the order of its dimensions.
         term: the sum, its body as loops take it.
+        encoding: the storage of the result.
         values: the program under construction.
     """
     read = accesses_of(term.body)
@@ -82,9 +84,13 @@ def find_fibres(variables: tuple[IndexVar, ...], term: Term, values: Values) -> 
     rows = tuple(variable for variable in variables if variable not in above)
     others = {variable for other in read if other != access for variable in other.indices}
     apart = others.isdisjoint(above) and others.issuperset(rows)
-    if not rows or not apart or set(inner) != set(term.indices) or not _are_fibres(kind.encoding, depth):
+    if not apart or set(inner) != set(term.indices) or not _are_fibres(kind.encoding, depth):
         return None
-    return Fibres(access, kind, depth, inner, rows, (*above, *rows))
+    found = Fibres(access, kind, depth, inner, rows, (*above, *rows))
+    converts = (
+        kind != values.type_of(access.tensor) or values.widened(_result(kind.encoding, variables, found)) != encoding
+    )
+    return found if rows or not converts else None
 
 
 def compute_by_fibres(

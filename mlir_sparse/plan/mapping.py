@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar
-from mlir_sparse.plan.coiteration import products
 from mlir_sparse.plan.program import Generic
-from mlir_sparse.plan.storage import is_sparse
-from mlir_sparse.plan.terms import accesses_of
+from mlir_sparse.plan.sampled import with_entries_of
 
 __all__ = ["CPU", "Case", "Mapped", "Quantity", "Test", "explain_mapping", "shared_structure"]
 
@@ -146,11 +144,9 @@ def shared_structure(step: Generic, types: Mapping[str, TensorType]) -> Access:
     """
     encoding = types[step.result].encoding
     assert encoding is not None
-    found = [a for a in accesses_of(step.payload) if is_sparse(types[a.tensor])]
-    if len(products(step.payload, types)) == 1 and len(found) == 1 and found[0].subscripts == step.target.subscripts:
-        own = types[found[0].tensor].encoding
-        if own is not None and own.to_text() == encoding.to_text():
-            return found[0]
+    found = with_entries_of(step.target, step.payload, encoding, types)
+    if found is not None:
+        return found
     raise UnsupportedError(
         f"expected a sparse result with the entries and the storage of one operand, for a GPU, but got "
         f"{step.target} = {step.payload} stored as {encoding.map_text()}: ask for out='dense', or {CPU}"

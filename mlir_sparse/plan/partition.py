@@ -210,7 +210,7 @@ def _refused_lists(step: Generic, variable: IndexVar, stored: tuple[StoredPart, 
             return f"the coordinates of {part.access.tensor} are in no order"
     return (
         f"what {variable} does not reach is given a value"
-        if step.meeting is Meeting.REPLACE and _is_dense(step, types)
+        if step.meeting is Meeting.REPLACE and step.sampled is None and _is_dense(step, types)
         else ""
     )
 
@@ -221,6 +221,10 @@ def _outcome(step: Generic, variable: IndexVar, by_lists: bool, types: Types) ->
         if level_variables(step.target, output.encoding)[:1] != (variable,):
             return f"the first level of {step.result} is not one of {variable}"
         return Outcome.JOINED
+    if step.sampled is not None:
+        # A piece has the rows of the operand to itself, and their positions are those in the result.
+        first = level_variables(step.sampled, _encoding(step.sampled, types))[:1]
+        return Outcome.APART if first == (variable,) else f"the first level of {step.sampled.tensor} is not {variable}"
     if variable in step.target.subscripts:
         return Outcome.APART
     if step.combine not in _COMBINED or step.meeting is Meeting.REPLACE:

@@ -30,6 +30,7 @@ from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.picking import Picking
 from mlir_sparse.plan.presence import Presence, folded
 from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Position, Program, Step, values_read
+from mlir_sparse.plan.sampled import compute_at_entries, find_sampled
 from mlir_sparse.plan.sharing import Sharing
 from mlir_sparse.plan.split import Splitter
 from mlir_sparse.plan.starts import joined
@@ -57,13 +58,16 @@ _ACCUMULATION = {
 }
 
 
-def plan(spec: KernelSpec, *, densified: bool = False, order: tuple[str, ...] | None = None) -> Program:
+def plan(
+    spec: KernelSpec, *, densified: bool = False, order: tuple[str, ...] | None = None, loops_only: bool = False
+) -> Program:
     """Plans a kernel.
 
     Args:
         spec: a kernel that passed `check_spec`.
         densified: whether to read all operands from dense arrays.
         order: the index variables by name in the order of the loops, outermost first; chosen by cost when absent.
+        loops_only: whether results are made by loop nests alone, as on a GPU: without tensors taken apart.
 
     Returns:
         the steps, each with the reason it is there.
@@ -72,7 +76,7 @@ def plan(spec: KernelSpec, *, densified: bool = False, order: tuple[str, ...] | 
         UnsupportedError: for a case that no plan covers, by name.
         ScheduleError: for an order that is no permutation of the index variables.
     """
-    planner = _Planner(spec, densified, _variables(spec, order))
+    planner = _Planner(spec, densified, _variables(spec, order), loops_only)
     assignment = spec.explicit
     result = planner.values.fresh(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
@@ -112,7 +116,8 @@ def _inputs_first(spec: KernelSpec, steps: list[Step]) -> tuple[Step, ...]:
 
 
 class _Planner:
-    def __init__(self, spec: KernelSpec, densified: bool, order: tuple[IndexVar, ...] | None) -> None:
+    def __init__(self, spec: KernelSpec, densified: bool, order: tuple[IndexVar, ...] | None, loops_only: bool) -> None:
+        self.loops_only = loops_only
         self.values = Values(spec, order)
         self.sharing = Sharing(renames=not (spec.assignment.ranges or spec.assignment.exists))
         self.picking = Picking(self.values)
@@ -235,9 +240,9 @@ class _Planner:
         body = self.admission.payload(term.signed, sums=True)
         if not self._skips(body, variables):
             return self._by_way_of_dense(result, variables, (replace(term, body=body, negative=False),), encoding)
-        if encoding is not None and self.values.order is None:
+        if encoding is not None and self.values.order is None and not self.loops_only:
             summed = replace(term, body=body, negative=False)
-            fibres = find_fibres(variables, summed, self.values)
+            fibres = find_fibres(variables, summed, encoding, self.values)
             if fibres is not None:
                 compute_by_fibres(result, variables, summed, encoding, fibres, self.values, self._accumulate)
                 return result
@@ -246,12 +251,19 @@ class _Planner:
         assert choice.storage is not None
         storage = self.values.widened(choice.storage)
         meeting = Meeting.START if term.indices else Meeting.REPLACE
+        sampled = self._sampled(variables, body, choice, (storage, encoding))
+        if sampled is not None:
+            storage = self.values.encoding_of(sampled.tensor)
         direct = encoding is None or storage == encoding
         target = Access(result if direct else self.values.fresh(f"{result}_natural"), variables)
         self.values.declare(target.tensor, self.values.typed(storage, variables))
         reason = "inserts in the order of the loops"
         nested = Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason)
-        self.values.emit(replace(nested, order_reason=choice.order_reason))
+        nested = replace(nested, order_reason=choice.order_reason)
+        if sampled is None:
+            self.values.emit(nested)
+        else:
+            compute_at_entries(target.tensor, nested, sampled, self.values)
         if direct:
             return result
         assert encoding is not None
@@ -260,6 +272,20 @@ class _Planner:
         reason = "the loops cannot insert in the order asked for" if ordered else why_not_inserted(encoding)
         self.values.emit(Conversion(result, target.tensor, has_limited_room(encoding), reason))
         return result
+
+    def _sampled(
+        self,
+        variables: tuple[IndexVar, ...],
+        body: Expr,
+        choice: LoopChoice,
+        storages: tuple[Encoding | None, ...],
+    ) -> Access | None:
+        """Returns the operand whose entries the result has, where loops come to them one by one."""
+        outer = set(choice.order[: len(variables)]) == set(variables)
+        if self.loops_only or not outer:
+            return None
+        given = [storage for storage in storages if storage is not None]
+        return find_sampled(variables, body, given, self.values.mapping())
 
     def _by_way_of_dense(
         self, result: str, variables: tuple[IndexVar, ...], terms: tuple[Term, ...], encoding: Encoding | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from mlir_sparse.encoding import TensorType
@@ -72,6 +72,8 @@ class Generic:
         extents: operands that are not read, but say how far the variables run that stand in sums only.
         order_reason: why the loops run in this order, where there was a choice.
         start: what an accumulation starts from, dense and elementwise; None for the identity.
+        sampled: the operand at whose stored entries the result has its elements, in their order, one for each; None
+            where the target says which element is computed.
     """
 
     target: Access
@@ -86,6 +88,7 @@ class Generic:
     extents: tuple[Access, ...] = ()
     order_reason: str = ""
     start: Expr | None = None
+    sampled: Access | None = None
 
     @property
     def result(self) -> str:
@@ -93,10 +96,25 @@ class Generic:
         return self.target.tensor
 
     @property
+    def computed(self) -> Access:
+        """Returns the result as loops compute it: at index variables, also where it holds what is at entries."""
+        return self.target if self.sampled is None else replace(self.sampled, tensor=self.result)
+
+    @property
     def gathers(self) -> bool:
         """Returns whether a reduction runs outside the result's last variable, whose row must then be gathered."""
-        variables = self.target.subscripts
+        variables = self.computed.subscripts
         return bool(self.reductions) and set(self.loops[: len(variables)]) != set(variables)
+
+    def at_entries(self, target: Access, sampled: Access, reason: str) -> Generic:
+        """Returns the loops with the values at the entries of an operand as their result.
+
+        Args:
+            target: a vector, at a variable that no loop has.
+            sampled: the operand; it has the variables of the result.
+            reason: why the plan has this step.
+        """
+        return replace(self, target=target, sampled=sampled, reason=reason)
 
     def __str__(self) -> str:
         order = ", ".join(map(str, self.loops)) or "no loops"
@@ -109,7 +127,8 @@ class Generic:
         )
         origin = "the identity" if self.start is None else self.start
         start = f" from {origin}" if self.meeting is Meeting.START else ""
-        return f"{self.target} {sign} {self.payload}{start}; loops {order}  # {self.reason}"
+        at = "" if self.sampled is None else f" at each entry of {self.sampled}"
+        return f"{self.target} {sign} {self.payload}{start}{at}; loops {order}  # {self.reason}"
 
 
 def combining_name(combine: ReduceOp | Monoid) -> str:
@@ -181,11 +200,11 @@ class FibreView:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A tensor with the levels of another above its fibres, and a computed row for each fibre.
+    """A tensor with the levels of another above its fibres, and a computed row for each fibre; or with all its levels.
 
     Args:
         result: the name of the tensor.
-        operand: the rows, dense.
+        operand: the rows, dense; values, where all levels are taken.
         structure: whose levels it has.
         depth: how many of them.
         variables: the index variable of each dimension of the result.

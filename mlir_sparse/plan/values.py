@@ -67,6 +67,12 @@ class Values:
         """Returns the type of a value."""
         return self._types[name]
 
+    def encoding_of(self, name: str) -> Encoding:
+        """Returns the storage of a value that is no array."""
+        found = self._types[name].encoding
+        assert found is not None
+        return found
+
     def sparse_names(self) -> frozenset[str]:
         """Returns the values that leave out zeros."""
         return frozenset(name for name, kind in self._types.items() if is_sparse(kind))

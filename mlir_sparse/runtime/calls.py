@@ -16,10 +16,22 @@ from mlir_sparse.errors import OperandError, StorageError, WidthError
 from mlir_sparse.runtime.abi import operand_of, sparse_result
 from mlir_sparse.runtime.results import Buffers, assemble, compute
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.fibres import of_rows
 from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.widths import check_width
 
-__all__ = ["Call", "Direct", "InOrder", "SparseCall", "Value", "compute_into", "empty", "lay_out", "run_call"]
+__all__ = [
+    "Call",
+    "Direct",
+    "InOrder",
+    "SampledCall",
+    "SparseCall",
+    "Value",
+    "compute_into",
+    "empty",
+    "lay_out",
+    "run_call",
+]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -45,6 +57,7 @@ class Call:
         buffers: how a sparse result is laid out; None for a dense one.
         bounds: returns how many entries a sparse result has at least and at most, from the entries of the sparse
             operands and the extents of the index variables.
+        sampled: which operand it is at whose entries the result, a vector, has its elements; None for any other result.
     """
 
     launcher: _native.Launcher
@@ -58,6 +71,7 @@ class Call:
     continues: bool
     buffers: Buffers | None
     bounds: Callable[[Mapping[str, int], Mapping[str, int]], tuple[int, int]]
+    sampled: int | None = None
 
 
 def run_call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
@@ -69,7 +83,7 @@ def run_call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int
             coordinates can.
     """
     arguments = [values[name] for name in stage.operands]
-    extents = _with_fibres(stage, arguments, extents)
+    extents = _with_entries(stage, arguments, extents)
     frames = _frames(stage, arguments, values, extents)
     ready = tuple(
         argument if isinstance(argument, SparseTensor) else _padded(argument, axes, extents, frames)
@@ -83,16 +97,25 @@ def run_call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int
     return made
 
 
-def _with_fibres(stage: Call, arguments: Sequence[Value], extents: Mapping[str, int]) -> Mapping[str, int]:
-    """Returns the extents with those of variables that count fibres, of which only the tensors know how many."""
+def _with_entries(stage: Call, arguments: Sequence[Value], extents: Mapping[str, int]) -> Mapping[str, int]:
+    """Returns the extents with those of variables that count entries or fibres: only tensors know how many."""
     unknown = [variable for variable in stage.variables if variable not in extents]
     if not unknown:
         return extents
     found = dict(extents)
+    if stage.sampled is not None:
+        sampled = arguments[stage.sampled]
+        assert isinstance(sampled, SparseTensor)
+        return found | {stage.variables[0]: _entries_at(sampled)}
     for value, axes in zip(arguments, stage.axes, strict=True):
         named = zip(axes, value.shape, strict=True)
         found.update((axis, size) for axis, size in named if axis is not None and axis in unknown)
     return found
+
+
+def _entries_at(sampled: SparseTensor) -> int:
+    """Returns how many values a result has with the entries of an operand."""
+    return len(sampled.storage.values)
 
 
 def lay_out(stage: Call, arguments: tuple[Value, ...], extents: Mapping[str, int]) -> SparseTensor | None:
@@ -205,6 +228,32 @@ class SparseCall:
         return lay_out(stage, operands, extents)
 
 
+class SampledCall:
+    """A call that computes values at the entries of an operand, as what a user calls.
+
+    Args:
+        stage: the call.
+        encoding: the storage of the result: that of the operand.
+    """
+
+    def __init__(self, stage: Call, encoding: Encoding) -> None:
+        self._stage = stage
+        self._encoding = encoding
+
+    def direct(self, operands: tuple[Any, ...], out: object = None) -> SparseTensor | None:
+        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        stage = self._stage
+        if stage.sampled is None or out is not None or len(operands) != len(stage.operands):
+            return None
+        sampled = operands[stage.sampled]
+        if not isinstance(sampled, SparseTensor):
+            return None
+        values = stage.launcher.direct(operands, empty((_entries_at(sampled),), stage.dtype))
+        if values is None:
+            return None
+        return of_rows(values, sampled, self._encoding.lvl_rank, self._encoding, sampled.shape)
+
+
 class InOrder:
     """A call whose function takes the operands in another order than users give them.
 
@@ -213,7 +262,7 @@ class InOrder:
         order: where each of its operands is among those given.
     """
 
-    def __init__(self, function: _native.Launcher | SparseCall, order: Sequence[int]) -> None:
+    def __init__(self, function: _native.Launcher | SparseCall | SampledCall, order: Sequence[int]) -> None:
         self._function = function
         self._order = order
 
@@ -224,7 +273,7 @@ class InOrder:
         return self._function.direct(tuple(operands[number] for number in self._order), out)
 
 
-Direct = _native.Launcher | SparseCall | InOrder
+Direct = _native.Launcher | SparseCall | SampledCall | InOrder
 
 
 def _call_dense(

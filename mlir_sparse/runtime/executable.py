@@ -8,9 +8,10 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.runtime.calls import Call, Direct, InOrder, SparseCall, Value, empty, run_call
+from mlir_sparse.runtime.calls import Call, Direct, InOrder, SampledCall, SparseCall, Value, empty, run_call
 from mlir_sparse.runtime.machine import Machine
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.fibres import fibres_of, of_rows
@@ -152,11 +153,15 @@ class Executable:
         """
         match self.stages:
             case (Call(operands=operands) as call,) if sorted(operands) == sorted(parameters):
-                function = call.launcher if call.encoding is None else SparseCall(call)
-                order = tuple(parameters.index(name) for name in operands)
-                return function if order == tuple(range(len(order))) else InOrder(function, order)
+                function: _native.Launcher | SparseCall | SampledCall = (
+                    call.launcher if call.encoding is None else SparseCall(call)
+                )
+            case (Call(operands=operands, sampled=int()) as call, Rows() as rows) if set(operands) == set(parameters):
+                function = SampledCall(call, rows.encoding)
             case _:
                 return None
+        order = tuple(parameters.index(name) for name in operands)
+        return function if order == tuple(range(len(order))) else InOrder(function, order)
 
     def run(self, inputs: Mapping[str, Value], extents: Mapping[str, int], out: Array | None) -> Value:
         """Runs the program on checked inputs.

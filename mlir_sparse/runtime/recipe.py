@@ -45,7 +45,7 @@ class Loops:
     Args:
         function: the name of the function.
         arguments: its arguments, a dense result the last.
-        depth: the number of its loops.
+        depth: the number of its loops, one more where the result is along entries.
         operands: the names of the values it reads.
         axes: for each operand the index variable of each axis, None where the subscript is no plain variable.
         frames: (variable, tensor, dim) of each variable that runs beyond the edges of a tensor in level space.
@@ -58,6 +58,7 @@ class Loops:
         scatters: whether a row of an operand is scattered.
         entries: the bounds on the entries of a sparse result.
         cut: how the call is cut in pieces; None where it stays whole.
+        sampled: which operand it is at whose entries the result, a vector, has its elements; None for any other result.
     """
 
     function: str
@@ -75,6 +76,7 @@ class Loops:
     scatters: bool
     entries: Entries
     cut: Cut | None = None
+    sampled: int | None = None
 
     def linked(self, address: int) -> Call:
         """Returns the call of the function at an address."""
@@ -95,6 +97,7 @@ class Loops:
             self.continues,
             buffers,
             self.entries.bounds,
+            self.sampled,
         )
 
 
@@ -123,6 +126,11 @@ class Recipe:
     def functions(self) -> tuple[str, ...]:
         """Returns the names of the functions that it calls."""
         return tuple(step.function for step in self.steps if isinstance(step, Loops))
+
+    @property
+    def samples(self) -> bool:
+        """Returns whether some loops compute values at the entries of an operand."""
+        return any(isinstance(step, Loops) and step.sampled is not None for step in self.steps)
 
     @property
     def inserts(self) -> bool:

@@ -1,4 +1,4 @@
-"""Tensors as their stored fibres, and back: the levels above the fibres are shared, never copied."""
+"""Tensors as their stored fibres, of which nothing is copied; and tensors with the first levels of another."""
 
 from __future__ import annotations
 
@@ -34,22 +34,25 @@ def fibres_of(tensor: SparseTensor, depth: int, encoding: Encoding) -> SparseTen
 
 
 def of_rows(rows: Array, tensor: SparseTensor, depth: int, encoding: Encoding, shape: tuple[int, ...]) -> SparseTensor:
-    """Returns a tensor with the first levels of another, and a row of dense levels below each of their places.
+    """Returns a tensor with copies of the first levels of another, and a row of dense levels below each place in them.
 
     Args:
-        rows: a row for each place, contiguous.
+        rows: a row for each place, contiguous; a value where all levels are taken.
         tensor: whose levels they are.
         depth: how many.
         encoding: the storage of the result: these levels, then dense ones.
         shape: its shape.
     """
     storage = tensor.storage
-    dense = (None,) * (rows.ndim - 1)
     sizes = (*storage.level_sizes[:depth], *rows.shape[1:])
-    levels = LevelStorage(
-        encoding, sizes, (*storage.positions[:depth], *dense), (*storage.coordinates[:depth], *dense), rows.reshape(-1)
-    )
-    return SparseTensor._trusted(encoding, shape, levels)
+    if depth == len(storage.level_sizes):
+        structure = storage.buffers()[:-1]
+    else:
+        pairs = zip(storage.positions[:depth], storage.coordinates[:depth], strict=True)
+        structure = tuple(buffer for pair in pairs for buffer in pair if buffer is not None)
+    # Whoever owns the operand's arrays may change them.
+    buffers = (*(buffer.copy() for buffer in structure), rows.reshape(-1))
+    return SparseTensor._trusted(encoding, shape, LevelStorage.from_buffers(encoding, sizes, buffers))
 
 
 def _places(tensor: SparseTensor, depth: int) -> int:

@@ -11,14 +11,17 @@ from mlir_sparse.pipeline.assembly.chain import Carrier, Chain, find_chain
 from mlir_sparse.pipeline.assembly.layout import append_arguments
 from mlir_sparse.pipeline.assembly.merge import arrange_merges
 from mlir_sparse.pipeline.assembly.scatter import scatter_rows
+from mlir_sparse.pipeline.assembly.sharing import store_at_entries
 from mlir_sparse.pipeline.assembly.workspace import Workspace
 from mlir_sparse.pipeline.assembly.writer import Computing, Laying, Writer
 
 __all__ = ["MODES", "assemble_sparse_results", "own_buffers"]
 
-# What a function does with its result: lays it out, or computes values into a structure that is given.
 # Says of a function that it has room to scatter a row of an operand.
 SCATTERS = "scatters"
+# Says of a function that its result has the entries of the one sparse operand, and is their values.
+SAMPLED = "sampled"
+# What a function does with its result: lays it out, or computes values into a structure that is given.
 MODES: Mapping[str, type[Writer]] = {"assemble": Laying, "compute": Computing}
 
 
@@ -35,8 +38,12 @@ def assemble_sparse_results(module: Any, options: Mapping[str, str]) -> None:
     for op in module.body.operations:
         if op.operation.name != "func.func":
             continue
-        if find_chain(op.operation) is None:
+        chain = find_chain(op.operation)
+        if chain is None:
             own_buffers(op.operation)
+        elif SAMPLED in op.operation.attributes:
+            del op.operation.attributes[SAMPLED]
+            store_at_entries(op.operation, chain, returned=True)
         else:
             _rewrite(op.operation, MODES[options["mode"]])
 
