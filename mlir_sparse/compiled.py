@@ -111,7 +111,7 @@ class Kernel:
         target = None if out is None else arguments.as_output(out, self.spec.output)
         values, extents, build = self._ready(bound, None if target is None else target.shape, given)
         if given is None and all(size is None for _, kind in self.spec.inputs for size in kind.shape):
-            direct = build.executable.direct(self.parameters)
+            direct = build.executable.direct(self.parameters, values)
             limited = self.threads is not None or self.deterministic
             self._last = _Within(direct, self._limits) if limited and direct is not None else direct
         if target is None:

@@ -15,6 +15,7 @@ from mlir_sparse.kernel import extreme_or
 from mlir_sparse.lower import scalars
 from mlir_sparse.lower.payload import Arguments, emit_payload
 from mlir_sparse.lower.regions import emit_entries
+from mlir_sparse.lower.slots import slots_of
 from mlir_sparse.lower.types import element_type, indexing_map, iterator_types, tensor_type
 from mlir_sparse.notation import Access, Apply, Monoid, ReduceOp, Subscript, walk
 from mlir_sparse.plan import Generic, Meeting, Program, scattered
@@ -101,6 +102,9 @@ def _build(function: Function, program: Program) -> None:
         op.attributes["sampled"] = ir.UnitAttr.get()
     if scattered(step, dict(program.types)) is not None:
         op.attributes["scatters"] = ir.UnitAttr.get()
+    slots = slots_of(function.operands, program)
+    if slots:
+        op.attributes["slots"] = ir.DenseI64ArrayAttr.get(slots)
     block = op.add_entry_block()
     with ir.InsertionPoint(block):
         arguments = list(block.arguments)

@@ -10,7 +10,7 @@ from mlir_sparse.pipeline.assembly import assemble_sparse_results
 from mlir_sparse.pipeline.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
 from mlir_sparse.pipeline.split import split_merges
 from mlir_sparse.pipeline.streams import prefetch_streams
-from mlir_sparse.pipeline.tiling import join_segments, register_tile, start_rows
+from mlir_sparse.pipeline.tiling import join_segments, read_slots, register_tile, start_rows
 
 __all__ = ["OWN_PASSES", "run_passes"]
 
@@ -22,6 +22,7 @@ OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
     "map-loops-to-gpu": map_loops,
     "pass-gpu-addresses": pass_addresses,
     "prefetch-streams": prefetch_streams,
+    "read-slots": read_slots,
     "register-tile": register_tile,
     "share-structure": share_structure,
     "split-merges": split_merges,

@@ -15,6 +15,7 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import OperandError, StorageError, WidthError
 from mlir_sparse.runtime.abi import operand_of, sparse_result
 from mlir_sparse.runtime.results import Buffers, assemble, compute
+from mlir_sparse.runtime.viewed import Viewed
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.fibres import of_rows
 from mlir_sparse.tensor.memory import check_fits
@@ -273,7 +274,7 @@ class InOrder:
         return self._function.direct(tuple(operands[number] for number in self._order), out)
 
 
-Direct = _native.Launcher | SparseCall | SampledCall | InOrder
+Direct = _native.Launcher | SparseCall | SampledCall | InOrder | Viewed
 
 
 def _call_dense(

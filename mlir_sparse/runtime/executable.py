@@ -13,6 +13,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.runtime.calls import Call, Direct, InOrder, SampledCall, SparseCall, Value, empty, run_call
 from mlir_sparse.runtime.machine import Machine
+from mlir_sparse.runtime.viewed import Viewed
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.fibres import fibres_of, of_rows
 from mlir_sparse.tensor.pick import Gathered, Place, pick
@@ -145,11 +146,12 @@ class Executable:
     result: str
     module: Machine = field(repr=False)
 
-    def direct(self, parameters: Sequence[str]) -> Direct | None:
-        """Returns the function of a program that is one call; None for any other.
+    def direct(self, parameters: Sequence[str], values: Mapping[str, Value]) -> Direct | None:
+        """Returns the function of a program that is one call, of views at most; None for any other.
 
         Args:
             parameters: the names of the operands, in the order in which they will be passed.
+            values: operands of the types that will be passed.
         """
         match self.stages:
             case (Call(operands=operands) as call,) if sorted(operands) == sorted(parameters):
@@ -158,6 +160,8 @@ class Executable:
                 )
             case (Call(operands=operands, sampled=int()) as call, Rows() as rows) if set(operands) == set(parameters):
                 function = SampledCall(call, rows.encoding)
+            case (*views, Call(encoding=None, frames=(), sampled=None) as call):
+                return _viewed(views, call, parameters, values)
             case _:
                 return None
         order = tuple(parameters.index(name) for name in operands)
@@ -180,6 +184,22 @@ class Executable:
         for stage in self.stages:
             values[stage.result] = run_stage(stage, values, extents)
         return values[self.result]
+
+
+def _viewed(
+    views: Sequence[Stage], call: Call, parameters: Sequence[str], values: Mapping[str, Value]
+) -> Viewed | None:
+    """Returns the call of a program that sees operands over their levels before it; None for any other program."""
+    seen = {stage.result: stage.operand for stage in views if isinstance(stage, View)}
+    names = [seen.get(name, name) for name in call.operands]
+    if len(seen) != len(views) or sorted(names) != sorted(parameters) or set(seen.values()) - set(names):
+        return None
+    found = {}
+    for operand in seen.values():
+        value = values[operand]
+        assert isinstance(value, SparseTensor)
+        found[parameters.index(operand)] = value.encoding
+    return Viewed(call.launcher, tuple(parameters.index(name) for name in names), found)
 
 
 def run_stage(stage: Stage, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
