@@ -98,6 +98,8 @@ def _build(function: Function, program: Program) -> None:
     inputs = types if output.encoding is not None else [*types, result]
     op = func.FuncOp(function.name, ir.FunctionType.get(inputs, [result]))
     op.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+    if step.short:
+        op.attributes["short_rows"] = ir.UnitAttr.get()
     if step.sampled is not None:
         op.attributes["sampled"] = ir.UnitAttr.get()
     if scattered(step, dict(program.types)) is not None:

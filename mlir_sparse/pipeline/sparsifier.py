@@ -60,7 +60,10 @@ def _tiling(tile: int | None, lanes: int) -> tuple[Pass, ...]:
     if tile == 0:
         return ()
     options = (("lanes", lanes), ("tile", tile or 0), *vector_options())
-    return (Pass("register-tile", "rows of dense results stay in registers across sparse loops", options),)
+    return (
+        Pass("register-tile", "rows of dense results stay in registers across sparse loops", options),
+        Pass("sum-short-rows", "rows of a few entries are summed without a branch that nobody foresees"),
+    )
 
 
 def _vectorization(lanes: int) -> tuple[Pass, ...]:

@@ -29,7 +29,17 @@ from mlir_sparse.plan.level_space import level_nest, space_of
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.picking import Picking
 from mlir_sparse.plan.presence import Presence, folded
-from mlir_sparse.plan.program import Conversion, Extent, Generic, Meeting, Position, Program, Step, values_read
+from mlir_sparse.plan.program import (
+    Conversion,
+    Extent,
+    FibreView,
+    Generic,
+    Meeting,
+    Position,
+    Program,
+    Step,
+    values_read,
+)
 from mlir_sparse.plan.sampled import compute_at_entries, find_sampled
 from mlir_sparse.plan.sharing import Sharing
 from mlir_sparse.plan.split import Splitter
@@ -179,7 +189,9 @@ class _Planner:
             meeting = Meeting.REPLACE
         reason = _ACCUMULATION[meeting]
         nested = Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason)
-        self.values.emit(replace(nested, order_reason=choice.order_reason))
+        views = {step.result for step in self.values.steps if isinstance(step, FibreView)}
+        short = len(variables) == 1 and any(access.tensor in views for access in accesses_of(body))
+        self.values.emit(replace(nested, order_reason=choice.order_reason, short=short))
 
     def _over_levels(self, target: Access, term: Term, body: Expr, meeting: Meeting) -> bool:
         """Emits a loop nest over the levels of the one sparse operand, if the dialect needs and takes that."""

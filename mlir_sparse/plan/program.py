@@ -74,6 +74,7 @@ class Generic:
         start: what an accumulation starts from, dense and elementwise; None for the identity.
         sampled: the operand at whose stored entries the result has its elements, in their order, one for each; None
             where the target says which element is computed.
+        short: whether rows of the sparse operand are fibres, of a few entries as a rule.
     """
 
     target: Access
@@ -89,6 +90,7 @@ class Generic:
     order_reason: str = ""
     start: Expr | None = None
     sampled: Access | None = None
+    short: bool = False
 
     @property
     def result(self) -> str:

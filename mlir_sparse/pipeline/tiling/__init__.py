@@ -7,7 +7,8 @@ tiles and carries each as a value through the loops that stay in the row.
 
 from mlir_sparse.pipeline.tiling.rewrite import register_tile
 from mlir_sparse.pipeline.tiling.segments import join_segments
+from mlir_sparse.pipeline.tiling.short import sum_short_rows
 from mlir_sparse.pipeline.tiling.slots import read_slots
 from mlir_sparse.pipeline.tiling.start import start_rows
 
-__all__ = ["join_segments", "read_slots", "register_tile", "start_rows"]
+__all__ = ["join_segments", "read_slots", "register_tile", "start_rows", "sum_short_rows"]
