@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -142,6 +143,7 @@ def _to_numpy(dtype: Any) -> np.dtype[Any]:
     return result
 
 
+@lru_cache(maxsize=64)
 def _name_of_numpy(dtype: np.dtype[Any]) -> str:
     if dtype.name == "bool":
         return "i8"

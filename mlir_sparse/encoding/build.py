@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.map_parser import parse_slice_number
@@ -66,9 +67,7 @@ def encoding(
     given = {key: value for key, value in parameters.items() if value is not None}
     said: object = source  # callers without a type checker say anything
     if isinstance(said, str):
-        cursor = Cursor(Source(said, "encoding"), EncodingSyntaxError, bare_ids=True)
-        result = take_storage(cursor, rank, given)
-        cursor.expect_end()
+        result = _parsed(said, rank, given) if given else _parsed_before(said, rank)
     elif said is None:
         result = preset_encoding("Dense", rank, **given)  # type: ignore[arg-type]  # one dict, many types
     elif isinstance(said, Encoding):
@@ -80,6 +79,18 @@ def encoding(
     if rank is not None:
         result.check_rank(rank)
     return _with_widths(result, pos_width, crd_width)
+
+
+def _parsed(text: str, rank: int | None, parameters: Mapping[str, object]) -> Encoding:
+    cursor = Cursor(Source(text, "encoding"), EncodingSyntaxError, bare_ids=True)
+    result = take_storage(cursor, rank, parameters)
+    cursor.expect_end()
+    return result
+
+
+@lru_cache(maxsize=256)
+def _parsed_before(text: str, rank: int | None) -> Encoding:
+    return _parsed(text, rank, {})
 
 
 def take_storage(cursor: Cursor, rank: int | None = None, parameters: Mapping[str, object] | None = None) -> Encoding:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from mlir_sparse.affine import AffineMap, Dim
 from mlir_sparse.affine.form import Atom, Digit, Form, form_of
 from mlir_sparse.encoding.describe import describe
-from mlir_sparse.encoding.foreign import foreign_reason
+from mlir_sparse.encoding.foreign import foreign_reason, is_native
 from mlir_sparse.encoding.level import LevelType
 from mlir_sparse.encoding.level_bounds import level_bounds, sized_slots
 from mlir_sparse.encoding.level_map import LevelSpec
@@ -64,8 +64,8 @@ class Encoding:
         fault = first_fault(
             Draft(
                 dim_rank=len(self.dim_names),
-                levels=self.levels,
-                slices=self.slices,
+                levels=tuple(self.levels),
+                slices=tuple(self.slices),
                 pos_width=self.pos_width,
                 crd_width=self.crd_width,
                 implicit_val=self.implicit_val,
@@ -316,7 +316,7 @@ class Encoding:
     @property
     def is_native(self) -> bool:
         """Returns whether the dialect can say this encoding, so that a module can carry it."""
-        return self.foreign_reason is None
+        return is_native(self)
 
     @property
     def foreign_reason(self) -> str | None:

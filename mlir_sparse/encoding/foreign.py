@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS
 if TYPE_CHECKING:  # the value asks this module
     from mlir_sparse.encoding.encoding import Encoding
 
-__all__ = ["are_native", "foreign_reason"]
+__all__ = ["are_native", "foreign_reason", "is_native"]
 
 
 def foreign_reason(encoding: Encoding) -> str | None:
@@ -31,6 +32,13 @@ def foreign_reason(encoding: Encoding) -> str | None:
         rule = "the dialect failed to infer lvlToDim from dimToLvl"
         return f"{_named(encoding, found)}: {rule}: it knows d, and d floordiv c with d mod c after it, each once"
     return None
+
+
+# The reason has names in it, which encodings are compared without; whether there is one has not.
+@lru_cache(maxsize=1024)
+def is_native(encoding: Encoding) -> bool:
+    """Returns whether the dialect can say an encoding."""
+    return foreign_reason(encoding) is None
 
 
 def are_native(types: Sequence[LevelType]) -> bool:

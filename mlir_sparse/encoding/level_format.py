@@ -20,6 +20,9 @@ class LevelFormat(Enum):
     OFFSET = "offset"
     HASHED = "hashed"
 
+    # Members are asked for what they can do dozens of times a call; Enum would hash their names each time.
+    __hash__ = object.__hash__
+
 
 class LevelProperty(Enum):
     """What a level does not promise (`nonunique`, `nonordered`), or how it is laid out (`soa`)."""

@@ -115,8 +115,8 @@ class _Attribute:
         given: AffineMap | None = parsed.lvl_to_dim
         draft = Draft(
             dim_rank=len(parsed.dims),
-            levels=parsed.levels,
-            slices=parsed.slices,
+            levels=tuple(parsed.levels),
+            slices=tuple(parsed.slices),
             pos_width=pos_width,
             crd_width=crd_width,
             implicit_val=implicit,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
 from mlir_sparse.encoding.foreign import are_native
@@ -40,8 +41,8 @@ class Draft:
     """The parts of an encoding before anything is known of them."""
 
     dim_rank: int
-    levels: Sequence[LevelSpec]
-    slices: Sequence[DimSlice | None]
+    levels: tuple[LevelSpec, ...]
+    slices: tuple[DimSlice | None, ...]
     pos_width: int
     crd_width: int
     implicit_val: TypedValue | None
@@ -57,6 +58,7 @@ class Draft:
         return AffineMap(self.dim_rank, self.num_symbols, tuple(level.expr for level in self.levels))
 
 
+@lru_cache(maxsize=1024)
 def first_fault(draft: Draft) -> Fault | None:
     """Returns the first rule that the parts break, or None."""
     return next(_faults(draft), None)

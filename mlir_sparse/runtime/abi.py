@@ -82,11 +82,7 @@ def _index_dtype(width: int) -> np.dtype[Any]:
 
 
 def sparse_result(
-    encoding: Encoding, level_sizes: Sequence[int], buffers: Sequence[np.ndarray[Any, Any]]
+    encoding: Encoding, shape: tuple[int, ...], level_sizes: tuple[int, ...], buffers: Sequence[np.ndarray[Any, Any]]
 ) -> SparseTensor:
     """Returns what a kernel computed as a tensor; nothing is copied."""
-    storage = LevelStorage.from_buffers(encoding, tuple(level_sizes), tuple(buffers))
-    shape = [0] * encoding.dim_rank
-    for level, dim in enumerate(encoding.level_order):
-        shape[dim] = level_sizes[level]
-    return SparseTensor._trusted(encoding, tuple(shape), storage)
+    return SparseTensor._trusted(encoding, shape, LevelStorage.from_buffers(encoding, level_sizes, tuple(buffers)))

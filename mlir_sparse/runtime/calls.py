@@ -130,7 +130,8 @@ def lay_out(stage: Call, arguments: tuple[Value, ...], extents: Mapping[str, int
     if buffers is None:
         return None
     _check_positions(layout.encoding, len(buffers[-1]))
-    return sparse_result(layout.encoding, sizes, buffers)
+    shape = tuple(extents[variable] for variable in stage.variables)
+    return sparse_result(layout.encoding, shape, sizes, buffers)
 
 
 def compute_into(

@@ -47,7 +47,7 @@ class Buffers:
     gathers: bool
     scatters: bool
 
-    @property
+    @cached_property
     def arguments(self) -> list[np.dtype[Any]]:
         """Returns the dtype of each array that the function fills: buffers, workspace, control."""
         words = np.dtype(np.int64)

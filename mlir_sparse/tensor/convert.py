@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -182,6 +183,7 @@ def _is_rows(encoding: Encoding) -> bool:
     return encoding.is_permutation and formats == (LevelFormat.DENSE, LevelFormat.COMPRESSED)
 
 
+@lru_cache(maxsize=1024)
 def same_formats(a: Encoding, b: Encoding) -> bool:
     """Returns whether buffers of one encoding are laid out as those of the other, widths and promises aside."""
     if a.dim_to_lvl != b.dim_to_lvl or aos_regions(a) != aos_regions(b):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -80,18 +81,15 @@ class LevelStorage:
             StorageError: for another number of buffers than the encoding has.
         """
         rank = encoding.lvl_rank
-        regions = {region.start: region for region in aos_regions(encoding)}
-        inside = {level for region in regions.values() for level in region[1:]}
         positions: list[Array | None] = [None] * rank
         coordinates: list[Array | None] = [None] * rank
         taken = _Taker(encoding, buffers)
-        for level, kind in enumerate(encoding.level_types):
-            if kind.has_positions:
+        for level, (has_positions, region) in enumerate(_stored(encoding)):
+            if has_positions:
                 positions[level] = taken.next()
-            if not kind.has_coordinates or level in inside:
+            if not region:
                 continue
             flat = taken.next()
-            region = regions.get(level, range(level, level + 1))
             for lvl in region:
                 coordinates[lvl] = flat[..., lvl - level :: len(region)] if len(region) > 1 else flat
         values = taken.last()
@@ -129,6 +127,21 @@ class LevelStorage:
     def nbytes(self) -> int:
         """Returns the bytes of all buffers."""
         return sum(buffer.nbytes for buffer in self._buffers)
+
+
+# Asked for each result of a call, however small.
+@lru_cache(maxsize=256)
+def _stored(encoding: Encoding) -> tuple[tuple[bool, range], ...]:
+    """Returns of each level whether it has positions, and of which levels its array of coordinates is."""
+    regions = {region.start: region for region in aos_regions(encoding)}
+    inside = {level for region in regions.values() for level in region[1:]}
+    return tuple(
+        (
+            kind.has_positions,
+            regions.get(level, range(level, level + 1)) if kind.has_coordinates and level not in inside else range(0),
+        )
+        for level, kind in enumerate(encoding.level_types)
+    )
 
 
 class _Taker:
