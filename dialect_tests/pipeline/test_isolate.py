@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -192,6 +193,29 @@ def test_a_compiler_killed_from_outside_is_replaced() -> None:
     os.kill(worker.process.pid, signal.SIGKILL)
     worker.process.wait()
     assert works()
+
+
+@pytest.mark.parametrize("after", [0.002, 0.01, 0.03])
+def test_an_interrupt_arrives_while_a_kernel_is_compiled_and_the_next_one_works(after: float) -> None:
+    assert works()
+    timer = threading.Timer(after, lambda: os.kill(os.getpid(), signal.SIGINT))
+
+    def go_on() -> None:
+        for number in range(1000):
+            ms.compile(f"y(i) = {number} * A(i,j)", A="f64[?,?] CSR").ir("asm")
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs have it ignored
+    start = time.monotonic()
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            go_on()
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - start < 5
+    assert works()
+    np.testing.assert_array_equal(ms.evaluate("y(i) = 1001 * A(i,j)", A=ms.tensor(np.eye(3))), [1001] * 3)
 
 
 def test_a_compiler_out_of_memory_is_an_exception() -> None:

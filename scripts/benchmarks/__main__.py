@@ -65,7 +65,7 @@ def main(
     rooflines = {number: roofline(number) for number in numbers} if contests else {}
     click.echo(header(numbers))
     rows: list[Row] = []
-    for row in _figures(figures):
+    for row in _figures(figures, clock):
         rows.append(row)
         click.echo(str(row))
     with tempfile.TemporaryDirectory() as scratch:
@@ -102,10 +102,10 @@ def _chosen(name: str, words: Sequence[str]) -> bool:
     return not words or any(word.lower() in name.lower() for word in words)
 
 
-def _figures(names: Sequence[str]) -> Iterator[Row]:
+def _figures(names: Sequence[str], clock: str) -> Iterator[Row]:
     for name in names:
         figure = FIGURES[name]
-        yield figure_row(name, figure.unit, figure.measure(), figure.bound)
+        yield figure_row(name, figure.unit, figure.measure(clock), figure.bound)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,12 +13,17 @@ import timeit
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse
 
 import mlir_sparse as ms
+from benchmarks.inputs import load
+from benchmarks.kernels import KERNELS
+from benchmarks.libraries.own import taken
+from benchmarks.tuned import TEXTS
 
 __all__ = ["FIGURES", "Figure"]
 
@@ -29,27 +35,43 @@ class Figure:
     Args:
         unit: of the samples.
         bound: the largest median that will do; None to report only.
-        measure: returns samples.
+        measure: returns samples, by a clock: "wall", or "processor" for that of a process and the ones it started.
     """
 
     unit: str
     bound: float | None
-    measure: Callable[[], list[float]]
+    measure: Callable[[str], list[float]]
+
+
+def _now(clock: str) -> float:
+    """Returns seconds by a clock: on a busy machine the processor's tells what an idle one would take."""
+    return time.perf_counter() if clock == "wall" else time.process_time() + sum(map(_processor_time, _children()))
+
+
+def _children() -> list[int]:
+    found = Path("/proc/self/task").glob("*/children")
+    return [int(number) for path in found for number in path.read_text().split()]
+
+
+def _processor_time(process: int) -> float:
+    return time.clock_gettime((~process << 3) | 2)  # how Linux numbers the clocks of other processes
 
 
 _IMPORT = """
 import sys, time
-start = time.perf_counter()
+now = time.perf_counter if sys.argv[1] == "wall" else time.process_time
+start = now()
 import mlir_sparse
-print(time.perf_counter() - start)
+print(now() - start)
 loaded = {"mlir", "torch_mlir", "mlir_finch"} & set(sys.modules)
 assert not loaded, f"expected an import without MLIR, but got {loaded}"
 """
 
 
-def _import_times() -> list[float]:
+def _import_times(clock: str) -> list[float]:
     def once() -> float:
-        return float(subprocess.run([sys.executable, "-c", _IMPORT], check=True, capture_output=True, text=True).stdout)
+        command = [sys.executable, "-c", _IMPORT, clock]
+        return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     once()  # writes the byte code
     return [once() for _ in range(9)]
@@ -80,44 +102,58 @@ def _in_another_process(function: Callable[[], list[float]]) -> list[float]:
         return pool.apply(function)
 
 
-def _first_call(dtype: str, encoding: str) -> float:
-    """Returns how long a process takes from notation to the result of an SpMV it has not compiled before."""
-    A = ms.tensor(scipy.sparse.eye_array(8, format="csr"), encoding).astype(dtype)
-    x = np.ones(8, A.dtype)
-    start = time.perf_counter()
-    y = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)(A, x)
-    taken = time.perf_counter() - start
-    assert np.array_equal(y, x), (dtype, encoding)
-    return taken
+def _compiles(name: str, clock: str, times: int) -> list[float]:
+    """Returns how long a process takes from notation to a first result, each time of a kernel that is new to it."""
+    kernel = KERNELS[name]
+    text, out = TEXTS[kernel.call]
+    with tempfile.TemporaryDirectory() as folder:
+        operands = {n: taken(o) for n, o in kernel.operands(load(_TINY[name], Path(folder))).items()}
+    samples = []
+    for number in range(times):
+        # The same code under other names, which neither this process nor the cache has seen.
+        names = {n: f"{n}{number}" for n in operands}
+        renamed = re.sub(r"[A-Za-z]\w*", partial(_named, names), text)
+        tensors = {names[n]: operand for n, operand in operands.items()}
+        start = _now(clock)
+        ms.compile(renamed, tensors=tensors, out=out)(*tensors.values())
+        samples.append(_now(clock) - start)
+    return samples
 
 
-def _cold_compiles() -> list[float]:
-    return [_alone(_one_compile)[0] for _ in range(5)]
+def _named(names: Mapping[str, str], found: re.Match[str]) -> str:
+    return names.get(found[0], found[0])
 
 
-def _one_compile() -> list[float]:
-    return [_first_call("f64", "CSR")]
+def _cold_compiles(clock: str) -> list[float]:
+    return [_alone(partial(_compiles, "SpMV CSR", clock, 1))[0] for _ in range(5)]
 
 
-def _warm_compiles() -> list[float]:
-    _first_call("f64", "CSR")  # loads MLIR here, and starts the process that compiles
-    return [
-        _first_call(dtype, encoding) for encoding in ("CSC", "DCSR", "COO") for dtype in ("f64", "f32", "i64", "c128")
-    ]
+def _warm_compiles(name: str, clock: str) -> list[float]:
+    """Leaves out the first, which loads MLIR and starts the process that compiles."""
+    return _alone(partial(_compiles, name, clock, 12))[1:]
 
 
-def _cached_compiles() -> list[float]:
+def _cached_compiles(name: str, clock: str) -> list[float]:
     """Returns how long new processes take with a kernel that another has compiled, loading it included."""
     with _own_cache():
-        _in_another_process(_one_compile)
-        return [_in_another_process(_one_compile)[0] for _ in range(9)]
+        _in_another_process(partial(_compiles, name, clock, 1))
+        return [_in_another_process(partial(_compiles, name, clock, 1))[0] for _ in range(9)]
 
 
-def _call_overhead() -> list[float]:
+def _call_overhead(clock: str) -> list[float]:
     """Returns how long a call takes that has next to nothing to do, results in place."""
     A, x = ms.tensor(scipy.sparse.eye_array(8, format="csr")), np.ones(8)
     kernel, y = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x), np.empty(8)
-    return [timeit.timeit(lambda: kernel(A, x, out=y), number=1000) / 1000 for _ in range(50)]
+    timer = time.perf_counter if clock == "wall" else time.process_time
+    return [timeit.timeit(lambda: kernel(A, x, out=y), number=1000, timer=timer) / 1000 for _ in range(50)]
+
+
+def _sparse_call_overhead(clock: str) -> list[float]:
+    """Returns how long a call takes that has next to nothing to do, and makes a sparse result."""
+    A = ms.tensor(scipy.sparse.eye_array(8, format="csr"))
+    kernel = ms.compile("C(i,j) = A(i,j) + B(i,j)", A=A, B=A, out="CSR")
+    timer = time.perf_counter if clock == "wall" else time.process_time
+    return [timeit.timeit(lambda: kernel(A, A), number=200, timer=timer) / 200 for _ in range(50)]
 
 
 def _spgemm_growth() -> list[float]:
@@ -139,11 +175,26 @@ def _resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+# On which input each kernel is compiled: what compiling takes does not depend on it.
+_TINY: Mapping[str, str] = {
+    **{f"SpMV {storage}": "tiny" for storage in ("CSR", "COO", "BSR 3 x 3", "BSR 4 x 4", "ELL")},
+    "SpMV DIA": "tiny grid",
+    "residual": "tiny",
+    **{f"mattransmul {storage}": "tiny" for storage in ("CSR", "CSC")},
+    **dict.fromkeys(("SpMM k = 32", "SDDMM k = 64", "SpGEMM", "A + B", "A + B + C"), "tiny"),
+    **{f"{name} {storage}": "tiny tensor" for name in ("TTV", "TTM", "MTTKRP") for storage in ("CSF", "COO")},
+    **dict.fromkeys(("INNERPROD", "plus2", "plus3"), "tiny tensor"),
+}
+
 FIGURES: Mapping[str, Figure] = {
     "import mlir_sparse": Figure("s", 0.3, _import_times),
-    "first compile, SpMV, cold": Figure("s", None, _cold_compiles),
-    "first compile, SpMV, warm": Figure("s", 0.06, lambda: _alone(_warm_compiles)),
-    "cached compile, SpMV, another process": Figure("s", 0.002, _cached_compiles),
-    "call, SpMV 8 x 8, out=": Figure("s", 1e-6, lambda: _alone(_call_overhead)),
-    "10,000 x SpGEMM, growth": Figure("MB", 5.0, lambda: _alone(_spgemm_growth)),
+    "first compile, SpMV CSR, cold": Figure("s", None, _cold_compiles),
+    **{f"first compile, {name}, warm": Figure("s", 0.06, partial(_warm_compiles, name)) for name in _TINY},
+    **{
+        f"cached compile, {name}, another process": Figure("s", 0.002, partial(_cached_compiles, name))
+        for name in ("SpMV CSR", "SpGEMM", "MTTKRP CSF")
+    },
+    "call, SpMV 8 x 8, out=": Figure("s", 1e-6, lambda clock: _alone(partial(_call_overhead, clock))),
+    "call, A + B 8 x 8": Figure("s", None, lambda clock: _alone(partial(_sparse_call_overhead, clock))),
+    "10,000 x SpGEMM, growth": Figure("MB", 5.0, lambda _: _alone(_spgemm_growth)),
 }
