@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialect_tests.tensor.reference import MATRICES, WHOLE, dense_arrays, fits_structured, same, to_dense
+from mlir_sparse import _native
 from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.encoding import Encoding, encoding
 from mlir_sparse.errors import (
@@ -127,6 +128,26 @@ def test_coordinates_whose_extents_overflow_one_key_are_sorted() -> None:
     found, values = packed.to_coo()
     assert np.array_equal(found, coordinates[:, order])
     assert np.array_equal(values, order)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("shape", "dtype"), [((900, 700), "i4"), ((40, 90, 300), "i4"), ((9, 20, 31, 280), "i8")])
+def test_sorted_entries_become_the_nodes_of_a_tree(shape: tuple[int, ...], dtype: str, threads: int) -> None:
+    """More entries than one thread is given: a node may begin in one thread's part and end in another's."""
+    random = np.random.default_rng(6)
+    taken = np.sort(random.choice(int(np.prod(shape)), 250_000, replace=False))
+    columns = [column.astype(dtype) for column in np.unravel_index(taken, shape)]
+    values = random.random(taken.size)
+    with _native.Limits(threads):
+        stored = tensor((columns, values), "DCSR" if len(shape) == 2 else "CSF", shape=shape).storage
+    starts = np.zeros(1, int)
+    for level, column in enumerate(columns):
+        before = np.stack(columns[: level + 1])
+        nodes = np.flatnonzero(np.r_[True, np.any(before[:, 1:] != before[:, :-1], axis=0)])
+        np.testing.assert_array_equal(stored.coordinates[level], column[nodes])
+        np.testing.assert_array_equal(stored.positions[level], np.searchsorted(nodes, np.r_[starts, taken.size]))
+        starts = nodes
+    np.testing.assert_array_equal(stored.values, values)
 
 
 def test_explicit_zeros_are_kept() -> None:

@@ -10,6 +10,7 @@
 
 #include "pack_build.hpp"
 #include "pack_rows.hpp"
+#include "pack_tree.hpp"
 
 namespace mlir_sparse {
 namespace {
@@ -69,8 +70,46 @@ Scratch<I> gather(const I *column, const Scratch<uint64_t> &order) {
   return sorted;
 }
 
+// Whether each level lists its coordinates below each of the one above.
+bool is_tree(const PackPlan &plan) {
+  const auto compressed = [](const Level &level) { return level.kind == LevelKind::Compressed && level.unique; };
+  return plan.levels.size() > 1 && plan.levels.size() < 256 &&
+         std::all_of(plan.levels.begin(), plan.levels.end(), compressed);
+}
+
+template <class I>
+Packed pack_tree(const PackPlan &plan, const Columns<I> &columns, const py::array &values) {
+  const auto built = [&] {
+    py::gil_scoped_release release;
+    return std::make_unique<Tree<I>>(columns);
+  }();
+  const size_t rank = plan.levels.size();
+  Packed packed{std::vector<OptionalArray>(rank), std::vector<OptionalArray>(rank), {}};
+  std::vector<void *> pos, crd;
+  for (size_t level = 0; level < rank; ++level) {
+    const int64_t parents = level ? built->nodes(level - 1) : 1, count = built->nodes(level);
+    require_width("posWidth", level, plan.pos_width, count);
+    require_memory(plan, level, parents + 1, plan.pos_width / 8);
+    require_memory(plan, level, count, plan.crd_width / 8);
+    packed.positions[level] = new_array(width_dtype(plan.pos_width), parents + 1);
+    packed.coordinates[level] = new_array(width_dtype(plan.crd_width), count);
+    pos.push_back(packed.positions[level]->mutable_data());
+    crd.push_back(packed.coordinates[level]->mutable_data());
+  }
+  require_memory(plan, rank, built->nodes(rank - 1), values.itemsize());
+  packed.values = new_array(values.dtype(), values.size());
+  const void *from = values.data();
+  void *to = packed.values.mutable_data();
+  const int64_t itemsize = values.itemsize();
+  py::gil_scoped_release release;
+  built->fill(plan.pos_width, plan.crd_width, pos, crd);
+  built->copy_values(from, to, itemsize);
+  return packed;
+}
+
 template <class I>
 Packed pack_levels(const PackPlan &plan, const Columns<I> &columns, const Scan &scan, const py::array &values) {
+  if (scan.sorted && scan.distinct && is_tree(plan)) return pack_tree(plan, columns, values);
   if (scan.sorted) return Builder<I>(plan, columns, nullptr).build(values);
   std::optional<Scratch<uint64_t>> order;
   std::vector<Scratch<I>> sorted;

@@ -1,10 +1,8 @@
 #include "pieces.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <new>
 
+#include "block.hpp"
 #include "combine.hpp"
 #include "threads.hpp"
 
@@ -16,7 +14,7 @@ constexpr std::size_t kPiecesPerThread = 4;
 // Where results of pieces are combined, their number decides about rounding, and must not follow from the threads.
 constexpr std::size_t kFixedPieces = 8;
 // A result of its own costs a piece a pass to fill it and one to combine it: worth that much work for each element.
-constexpr std::int64_t kWorkPerElement = 4;
+constexpr std::int64_t kWorkPerElement = 1;
 // Entries of operands to a piece whose own entries are copied: few enough to stay in the cache until then.
 constexpr std::size_t kJoinedWork = std::size_t{1} << 16;
 // A piece takes no more, some milliseconds, so that Ctrl-C comes between two of them; on one thread there are pieces
@@ -74,24 +72,21 @@ void call_added(Function function, const Partition &partition, const std::vector
                 const Cuts &cuts, const std::function<void()> &goes_on) {
   const Array &result = arguments.back().array;
   const auto elements = static_cast<std::size_t>(result.size());
-  const auto bytes = std::max<std::size_t>(1, elements * static_cast<std::size_t>(result.item));
-  std::vector<std::unique_ptr<char, void (*)(void *)>> owned;
-  for (std::size_t piece = 1; piece < cuts.pieces(); ++piece) {
-    owned.emplace_back(static_cast<char *>(std::malloc(bytes)), std::free);
-    if (!owned.back()) throw std::bad_alloc();
-  }
+  std::vector<Block> owned;
+  for (std::size_t piece = 1; piece < cuts.pieces(); ++piece)
+    owned.emplace_back(elements * static_cast<std::size_t>(result.item), false);
   run_pieces(
       cuts.pieces(), thread_limit(),
       [&](std::size_t piece) {
         Array own = result;
-        if (piece > 0) own.data = owned[piece - 1].get();
+        if (piece > 0) own.data = owned[piece - 1].data();
         if (piece > 0 && !partition.fills) fill_with(own.data, partition.identity, 0, elements);
         call_piece(function, partition, arguments, cuts, piece, &own);
       },
       goes_on);
   const Combine combine = combine_of(partition.combine);
   over_elements(elements, [&](std::size_t begin, std::size_t end) {
-    for (const auto &own : owned) combine(result.data, own.get(), begin, end);
+    for (const Block &own : owned) combine(result.data, own.data(), begin, end);
   });
 }
 
