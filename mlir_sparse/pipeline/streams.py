@@ -56,11 +56,14 @@ def prefetch_streams(module: Any, _: Mapping[str, str]) -> None:
 
 
 def _over_positions(module: Any) -> list[Any]:
-    """Returns the loops over positions: with step 1, from where a buffer says."""
+    """Returns the loops over positions: with step 1, from where a buffer says, of more turns than a few."""
     return [
         op
         for op in _operations_within(module.operation)
-        if op.name == "scf.for" and is_constant(op.operands[2], 1) and is_loaded(op.operands[0])
+        if op.name == "scf.for"
+        and is_constant(op.operands[2], 1)
+        and is_loaded(op.operands[0])
+        and not code.is_kept_rolled(op)
     ]
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "element_of",
     "index_type",
     "integer",
+    "is_kept_rolled",
     "keep_rolled",
     "load",
     "loop",
@@ -32,6 +33,8 @@ __all__ = [
     "widened",
     "word_type",
 ]
+
+_ANNOTATION = "loop_annotation"
 
 # What `arith.cmpi` calls its comparisons of integers without a sign.
 PREDICATES = {"eq": 0, "ne": 1, "ult": 6, "ule": 7, "ugt": 8}
@@ -174,14 +177,23 @@ def loop(
     return list(op.results)
 
 
-def keep_rolled(loop: Any) -> None:
+def keep_rolled(loop: Any, scalar: bool = False) -> None:
     """Lets LLVM leave a loop as it is, where turns written several times over would only be more to compile.
 
     Passes that make branches of loops hand on what is of the LLVM dialect, by the name it has here.
+
+    Args:
+        loop: an `scf.for` or `scf.while`.
+        scalar: whether its turns are not to become lanes either.
     """
-    loop.attributes["loop_annotation"] = bindings().ir.Attribute.parse(
-        "#llvm.loop_annotation<unroll = <disable = true>>"
-    )
+    vectors = ", vectorize = <disable = true>" if scalar else ""
+    text = f"#llvm.loop_annotation<unroll = <disable = true>{vectors}>"
+    loop.attributes[_ANNOTATION] = bindings().ir.Attribute.parse(text)
+
+
+def is_kept_rolled(loop: Any) -> bool:
+    """Returns whether `keep_rolled` was told of a loop."""
+    return _ANNOTATION in loop.attributes
 
 
 def value_after(start: Sequence[Any], holds: Callable[..., Any], body: Callable[..., Sequence[Any]]) -> list[Any]:

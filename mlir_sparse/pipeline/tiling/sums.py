@@ -81,6 +81,11 @@ class _Sum:
     def run(self) -> None:
         """Puts them in place of the loop."""
         loop = self.line.loop
+        around = loop.parent
+        while around.name == "scf.for":
+            # LLVM writes these once for each answer to whether a row has whole vectors, and a rest: that is enough.
+            code.keep_rolled(around, scalar=True)
+            around = around.parent
         at, upper = self.line.bounds
         first = list(loop.operands)[3 + self.place]
         # With what is left to a scalar loop, that would have to be divided by it before.
@@ -145,7 +150,10 @@ class _Sum:
             ahead = self.target.ahead(2 * size, self.line.bits)
             return [self._turn(Tile(start, size, None, self.target.fuses, ahead), so_far)]
 
-        return strided(lower, upper, size, [held], body)[0]
+        total = strided(lower, upper, size, [held], body)[0]
+        if size == self.lanes:
+            code.keep_rolled(total.owner)  # fewer turns than there are accumulators
+        return total
 
     def _masked(self, at: Any, upper: Any, held: Any) -> Any:
         left = code.operation("arith.subi", upper.type, upper, at)
