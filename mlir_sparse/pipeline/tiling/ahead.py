@@ -6,7 +6,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
-from mlir_sparse.pipeline.tiling.lines import maker
+from mlir_sparse.pipeline.tiling.lines import is_number, maker
 
 __all__ = ["is_loaded", "prefetch", "prefetch_ahead"]
 
@@ -69,9 +69,18 @@ def _load_of(value: Any) -> Any | None:
 def _coordinate(value: Any) -> Any | None:
     """Returns the load that a coordinate is read by, at the index of a loop; None for any other value."""
     op = _load_of(value)
-    if op is None or len(op.operands) != 2 or maker(op.operands[1]) is not None:
+    if op is None or len(op.operands) != 2:
         return None
-    return op if op.operands[1].owner.owner.operation.name == "scf.for" else None
+    index = _index_of(op.operands[1])
+    return op if index is not None and index.owner.owner.operation.name == "scf.for" else None
+
+
+def _index_of(value: Any) -> Any | None:
+    """Returns the argument of a block that a value is, or is a constant beyond; None for any other."""
+    op = maker(value)
+    if op is not None and op.name == "arith.addi" and is_number(op.operands[1]):
+        value, op = op.operands[0], maker(op.operands[0])
+    return value if op is None else None
 
 
 def _later(load: Any, distance: int) -> Any:

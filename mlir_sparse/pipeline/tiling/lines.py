@@ -12,7 +12,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 
-__all__ = ["Line", "body_of", "is_constant", "line_of", "maker", "operations_in", "root_of"]
+__all__ = ["Line", "body_of", "is_constant", "is_number", "line_of", "maker", "operations_in", "root_of"]
 
 # Elementwise arithmetic: on vectors it is what it is on their elements, rounding included.
 _ELEMENTWISE = frozenset(
@@ -79,6 +79,12 @@ def operations_in(op: Any) -> list[Any]:
 
     op.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def is_number(value: Any) -> bool:
+    """Returns whether a value is a constant."""
+    op = maker(value)
+    return op is not None and bool(op.name == "arith.constant")
 
 
 def is_constant(value: Any, number: int) -> bool:

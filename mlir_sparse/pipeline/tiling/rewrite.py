@@ -10,6 +10,7 @@ from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.carry import LINE, PATH, carry
 from mlir_sparse.pipeline.tiling.lines import Line, line_of, maker, operations_in, root_of
 from mlir_sparse.pipeline.tiling.nests import Nest, innermost, is_inside, nests_of
+from mlir_sparse.pipeline.tiling.several import add_up_several
 from mlir_sparse.pipeline.tiling.sums import add_up
 from mlir_sparse.pipeline.tiling.target import Target
 from mlir_sparse.pipeline.tiling.vectors import Lanes, Tile, load_vector, mask_of, store_vector, strided
@@ -30,6 +31,7 @@ def register_tile(module: Any, options: Mapping[str, str]) -> None:
         _Tiler(nest, target).run()
     for line in lines:
         if line.loop.results:
+            add_up_several(line, target)
             add_up(line, target)
 
 

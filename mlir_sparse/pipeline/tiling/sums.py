@@ -10,7 +10,7 @@ from mlir_sparse.pipeline.tiling.lines import Line, body_of, is_constant, line_o
 from mlir_sparse.pipeline.tiling.target import Target
 from mlir_sparse.pipeline.tiling.vectors import Lanes, Tile, mask_of, splat_number, strided
 
-__all__ = ["add_up"]
+__all__ = ["Sum", "add_up", "is_sum", "slice_of"]
 
 # Vectors that summands are added to by turns: a sum is free for the next one after as many cycles.
 _ACCUMULATORS = 4
@@ -29,11 +29,16 @@ def add_up(line: Line, target: Target) -> bool:
         whether the line is such a loop; any other is left as it is.
     """
     at = _place_of_sum(line)
-    lanes = target.lanes_of(line.bits)
-    if at is None or lanes == 1 or not _is_dense(line, lanes):
+    if at is None or not is_sum(line, target):
         return False
-    _Sum(line, target, at).run()
+    Sum(line, target, at).run()
     return True
+
+
+def is_sum(line: Line, target: Target) -> bool:
+    """Returns whether a line adds up elements of dense rows, and has as many as a vector."""
+    lanes = target.lanes_of(line.bits)
+    return lanes > 1 and _place_of_sum(line) is not None and _is_dense(line, lanes)
 
 
 def _is_dense(line: Line, lanes: int) -> bool:
@@ -69,7 +74,7 @@ def _carried(line: Line) -> tuple[list[Any], list[Any]]:
     return list(block.arguments)[1:], list(last.operation.operands)
 
 
-class _Sum:
+class Sum:
     """Writes vector loops before a loop that adds up, and the loop for what is left where vectors have no masks."""
 
     def __init__(self, line: Line, target: Target, at: int) -> None:
@@ -89,11 +94,11 @@ class _Sum:
         at, upper = self.line.bounds
         first = list(loop.operands)[3 + self.place]
         # With what is left to a scalar loop, that would have to be divided by it before.
-        factors = self._take_factors() if self.target.masks else []
+        factors = self.take_factors() if self.target.masks else []
         wide = self.lanes * _ACCUMULATORS
         with bindings().ir.InsertionPoint(loop):
-            ends = [self._end(at, upper, size) for size in (wide, self.lanes)]
-            held = self._loop(at, ends[0], wide, self._zeros(wide, first.type))
+            ends = [self.end(at, upper, size) for size in (wide, self.lanes)]
+            held = self._loop(at, ends[0], wide, self.zeros(wide, first.type))
             held = self._loop(ends[0], ends[1], self.lanes, self._folded(held))
             if self.target.masks:
                 held = self._masked(ends[1], upper, held)
@@ -108,7 +113,7 @@ class _Sum:
                 result.replace_all_uses_with(value)
             loop.erase()
 
-    def _take_factors(self) -> list[Any]:
+    def take_factors(self) -> list[Any]:
         """Takes the factors that all summands have out of the loop: a sum of multiples is a multiple of the sum."""
         arguments, ends = _carried(self.line)
         add = maker(ends[self.place])
@@ -138,7 +143,7 @@ class _Sum:
             total = code.operation("arith.mulf", total.type, total, factor)
         return total
 
-    def _end(self, lower: Any, upper: Any, size: int) -> Any:
+    def end(self, lower: Any, upper: Any, size: int) -> Any:
         """Returns where the last whole vector ends."""
         left = code.operation("arith.subi", upper.type, upper, lower)
         rest = code.operation("arith.remui", upper.type, left, code.constant(size))
@@ -147,8 +152,8 @@ class _Sum:
     def _loop(self, lower: Any, upper: Any, size: int, held: Any) -> Any:
         def body(start: Any, so_far: Any) -> list[Any]:
             # A sum has its registers for little else: rows are asked for at each of its turns.
-            ahead = self.target.ahead(2 * size, self.line.bits)
-            return [self._turn(Tile(start, size, None, self.target.fuses, ahead), so_far)]
+            ahead = self.target.entries_ahead if self.target.ahead(2 * size, self.line.bits) else 0
+            return [self.turn(Tile(start, size, None, self.target.fuses, ahead), so_far)]
 
         total = strided(lower, upper, size, [held], body)[0]
         if size == self.lanes:
@@ -160,13 +165,13 @@ class _Sum:
 
         def some() -> list[Any]:
             mask = mask_of(left, self.lanes)
-            made = self._turn(Tile(at, self.lanes, mask, self.target.fuses), held)
+            made = self.turn(Tile(at, self.lanes, mask, self.target.fuses), held)
             # Zeros in place of what there is not, times what is not finite, are no zeros.
             return [code.operation("arith.select", held.type, mask, made, held)]
 
         return code.branch(code.compare("ult", at, upper), some, lambda: [held], [held.type])[0]
 
-    def _turn(self, tile: Tile, held: Any) -> Any:
+    def turn(self, tile: Tile, held: Any) -> Any:
         """Writes one turn of the loop for the places of a tile; returns the sums after it."""
         copy = self.line.loop.clone(bindings().ir.InsertionPoint.current)
         line = line_of(copy)
@@ -176,7 +181,8 @@ class _Sum:
         copy.erase()
         return made
 
-    def _zeros(self, size: int, element: Any) -> Any:
+    def zeros(self, size: int, element: Any) -> Any:
+        """Returns a vector of zeros."""
         return splat_number(bindings().ir.VectorType.get([size], element), 0)
 
     def _folded(self, held: Any) -> Any:
@@ -184,7 +190,7 @@ class _Sum:
         ir = bindings().ir
         kind = ir.VectorType.get([self.lanes], ir.VectorType(held.type).element_type)
         count = ir.VectorType(held.type).shape[0] // self.lanes
-        parts = [_slice(held, kind, part * self.lanes, self.lanes) for part in range(count)]
+        parts = [slice_of(held, kind, part * self.lanes, self.lanes) for part in range(count)]
         while len(parts) > 1:
             parts = [code.operation("arith.addf", kind, *parts[at : at + 2]) for at in range(0, len(parts), 2)]
         return parts[0]
@@ -207,7 +213,8 @@ def _factors(value: Any, line: Line) -> list[Any]:
     return [factor for operand in op.operands for factor in _factors(operand, line)]
 
 
-def _slice(vector: Any, kind: Any, offset: int, size: int) -> Any:
+def slice_of(vector: Any, kind: Any, offset: int, size: int) -> Any:
+    """Returns consecutive elements of a vector."""
     ir = bindings().ir
     word = ir.IntegerType.get_signless(64)
     offsets, sizes, strides = (ir.ArrayAttr.get([ir.IntegerAttr.get(word, n)]) for n in (offset, size, 1))

@@ -1,0 +1,67 @@
+"""Sums for several entries at once: rows of all lengths, lines of all lengths, in pieces or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+
+SAMPLED = "C(i,j) = S(i,j) * X(i,k) * Y(j,k)"
+
+
+def rows_of(lengths: list[int], columns: int, dtype: Any) -> Any:
+    dense = np.zeros((len(lengths), columns), dtype)
+    for row, length in enumerate(lengths):
+        dense[row, :length] = np.arange(1, length + 1)
+    return ms.tensor(dense, "CSR"), dense
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("inner", [1, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100])
+def test_rows_and_lines_of_all_lengths(inner: int, dtype: Any, threads: int) -> None:
+    S, dense = rows_of([*range(11), 0, 4, 3], 12, dtype)
+    rng = np.random.default_rng(inner)
+    X, Y = (rng.integers(-3, 4, (extent, inner)).astype(dtype) for extent in dense.shape)
+    found = ms.evaluate(SAMPLED, S=S, X=X, Y=Y, out="CSR", threads=threads)
+    np.testing.assert_array_equal(found.to_numpy(), dense * (X @ Y.T))
+
+
+@pytest.mark.parametrize("storage", ["CSC", "DCSR", "COO"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SAMPLED, lambda S, X, Y: S * (X @ Y.T)),
+        ("C(i,j) = X(i,k) * Y(j,k) * S(i,j) / 2", lambda S, X, Y: S * (X @ Y.T) / 2),
+        ("C(i,j) = -S(i,j) * (X(i,k) - Y(j,k))", lambda S, X, Y: -S * (X[:, None] - Y).sum(2)),
+        ("C(i,j) = S(i,j) * S(i,j) * X(i,k) * Y(j,k)", lambda S, X, Y: S * S * (X @ Y.T)),
+    ],
+)
+def test_other_storage_and_sums(text: str, expected: Any, storage: str) -> None:
+    S, dense = rows_of([5, 0, 9, 1, 12, 3, 7], 12, np.float64)
+    rng = np.random.default_rng(1)
+    X, Y = (rng.integers(-3, 4, (extent, 20)).astype(float) for extent in dense.shape)
+    found = ms.evaluate(text, S=S.convert(storage), X=X, Y=Y, out=storage)
+    np.testing.assert_array_equal(found.to_numpy(), expected(dense, X, Y))
+
+
+def test_what_is_not_finite_stays_at_its_entry() -> None:
+    S, dense = rows_of([6, 7], 8, np.float64)
+    X, Y = np.ones((2, 11)), np.ones((8, 11))
+    Y[3, 10], Y[5, 2] = np.nan, np.inf
+    found = ms.evaluate(SAMPLED, S=S, X=X, Y=Y, out="CSR").to_numpy()
+    expected = np.where(dense != 0, dense * (X @ Y.T), 0)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_the_same_bits_for_any_number_of_threads() -> None:
+    rng = np.random.default_rng(7)
+    dense = np.where(rng.random((300, 200)) < 0.2, rng.random((300, 200)), 0)
+    S, X, Y = ms.tensor(dense, "CSR"), rng.random((300, 37)), rng.random((200, 37))
+    kernel = ms.compile(SAMPLED, S=S, X=X, Y=Y, out="CSR", deterministic=True)
+    found = [kernel.within(threads, True)(S, X, Y).storage.values for threads in (1, 2, 3)]
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
