@@ -31,6 +31,8 @@ Store = Callable[[Value, Encoding | None], Value]
 
 # What one is faster by that is taken; less is how measurements vary.
 _GAIN = 0.03
+# How many meet in the end, beside the plan's choice: what was measured while the machine was busy may have misled.
+_FINALISTS = 3
 # The parts of the budget after which the search ends for storage, for what is inside the loops, for their order, again
 # for what is inside them, and for threads.
 _ENDS = (0.4, 0.6, 0.75, 0.8, 0.9)
@@ -107,9 +109,7 @@ class Search:
         if self._base.threads is None and self._is_cut(best.what):
             numbers = thread_numbers(get_num_threads())
             best = self._stage(best, [replace(best.what, threads=number) for number in numbers], to_end)
-        if best is not first:
-            best = self._stage(best, [], 1.0)
-        return best
+        return self._final(best)
 
     def values(self, candidate: Candidate) -> dict[str, Value]:
         """Returns the operands as a candidate stores them."""
@@ -145,6 +145,17 @@ class Search:
         race([*before, *others], self._watch, until)
         self._history += self._first.samples
         return _winner([*before, *others])
+
+    def _final(self, best: Contestant) -> Contestant:
+        """Returns the fastest once those that were fastest in races of their own have met."""
+        rivals = (one for one in self._contestants if one.call is not None and one.ratio < 1 - _GAIN)
+        fastest = sorted(rivals, key=lambda one: one.ratio)[:_FINALISTS]
+        everyone = list(dict.fromkeys((self._first, best, *fastest)))
+        if len(everyone) < 2 or self._watch.spent >= 1:
+            return best
+        race(everyone, self._watch, 1)
+        self._history += self._first.samples
+        return _winner(everyone)
 
     def _contestant(self, candidate: Candidate) -> Contestant:
         made = Contestant(candidate, self._prepared)
