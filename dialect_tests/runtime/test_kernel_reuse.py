@@ -51,6 +51,34 @@ def test_operands_in_an_order_that_is_not_the_functions(monkeypatch: pytest.Monk
         residual(ms.tensor(dense), b, x)
 
 
+@pytest.mark.parametrize("number", [3.0, np.float64(3), np.array(3.0), 3, True])
+def test_numbers_in_place_of_arrays(number: Any) -> None:
+    scaled = ms.compile("y(i) = alpha * x(i)", alpha="f64[]", x="f64[?]")
+    for _ in range(2):  # the second time, the function is known
+        np.testing.assert_array_equal(scaled(number, np.arange(4.0)), float(number) * np.arange(4.0))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [("i8", 300), ("i8", 2.5), ("i32", np.nan), ("f32", 1j), ("i8", 1j), ("f64", "2"), ("f64", None)],
+)
+def test_numbers_that_an_element_type_does_not_hold(dtype: str, number: Any) -> None:
+    scaled = ms.compile("y(i) = alpha * x(i)", alpha=f"{dtype}[]", x=f"{dtype}[?]")
+    x = np.ones(3, ms.DType(dtype).numpy)
+    np.testing.assert_array_equal(scaled(2, x), 2 * x)
+    with pytest.raises((ms.DTypeError, ms.OperandError)):
+        scaled(number, x)
+
+
+def test_a_number_is_no_place_for_a_result() -> None:
+    norm = ms.compile("s = x(i) * x(i)", x="f64[?]")
+    out = np.zeros(())
+    assert norm(np.ones(3), out=out) is out
+    assert out == 3
+    with pytest.raises(ms.OperandError, match="NumPy array for out"):
+        norm(np.ones(3), out=np.float64(0))
+
+
 def test_widths_in_turn() -> None:
     """Each pair of widths is a function of its own; the kernel finds the right one at each call."""
     dense, x = random_matrix(20, 30), np.arange(30.0)

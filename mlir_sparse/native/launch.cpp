@@ -90,6 +90,7 @@ class Launcher {
     if (out.is_none()) {
       if (!allocate(bound.extents, out)) return py::none();
     }
+    if (!py::isinstance<py::array>(out)) return py::none();  // a number would be written to in vain
     Operand *unused = nullptr;
     py::array &array = bound.arrays.back();
     if (!take(parameters_.back(), out, unused, array, bound.keep)) return py::none();
@@ -218,8 +219,14 @@ class Launcher {
       keep.push_back(std::move(held));
       return operand->type_id() == parameter.type_id;
     }
-    if (!py::isinstance<py::array>(argument)) return false;
-    array = py::reinterpret_borrow<py::array>(argument);
+    if (py::isinstance<py::array>(argument)) {
+      array = py::reinterpret_borrow<py::array>(argument);
+    } else if (parameter.subscripts.empty()) {  // a number of NumPy's or Python's own
+      array = py::array::ensure(argument);
+      if (!array) return false;
+    } else {
+      return false;
+    }
     constexpr int wanted = py::array::c_style | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
     if ((array.flags() & wanted) != wanted) return false;
     const py::dtype dtype = array.dtype();

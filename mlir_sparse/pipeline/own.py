@@ -10,7 +10,14 @@ from mlir_sparse.pipeline.assembly import assemble_sparse_results
 from mlir_sparse.pipeline.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
 from mlir_sparse.pipeline.split import split_merges
 from mlir_sparse.pipeline.streams import prefetch_streams
-from mlir_sparse.pipeline.tiling import join_segments, read_slots, register_tile, start_rows, sum_short_rows
+from mlir_sparse.pipeline.tiling import (
+    join_segments,
+    read_slots,
+    register_tile,
+    start_rows,
+    sum_short_rows,
+    take_factors,
+)
 
 __all__ = ["OWN_PASSES", "run_passes"]
 
@@ -28,6 +35,7 @@ OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
     "split-merges": split_merges,
     "start-rows": start_rows,
     "sum-short-rows": sum_short_rows,
+    "take-factors": take_factors,
 }
 _ANCHOR = "builtin.module("
 

@@ -15,7 +15,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.ahead import is_loaded, prefetch
-from mlir_sparse.pipeline.tiling.lines import body_of, is_constant, maker, operations_in
+from mlir_sparse.pipeline.tiling.lines import body_of, is_constant, maker, operations_in, root_of
 
 __all__ = ["prefetch_streams"]
 
@@ -90,7 +90,8 @@ def _streams_of(loop: Any, body: list[Any]) -> tuple[_Stream, ...]:
         if op.name in _ACCESSES:
             buffer, *at = list(op.operands)[_ACCESSES[op.name] :]
             if at == [place]:
-                found[buffer] = _Stream(buffer, op.name == "memref.store")
+                # Coordinates of several levels may lie side by side: one request is for all.
+                found.setdefault(root_of(buffer) or buffer, _Stream(buffer, op.name == "memref.store"))
     return tuple(found.values())
 
 

@@ -77,7 +77,7 @@ def as_argument(name: str, source: object, kind: TensorType) -> Value:
     if got.rank != kind.rank:
         raise RankError(f"expected {name} of {kind.rank} dimensions, but got {got.rank} (shape {value.shape})")
     if got.dtype != wanted and isinstance(value, np.ndarray) and _is_weak(source):
-        value = value.astype(wanted.numpy)
+        value = _weakly(name, value, wanted)
         got = type_of(value)
     if got.dtype != wanted:
         raise DTypeError(
@@ -86,6 +86,22 @@ def as_argument(name: str, source: object, kind: TensorType) -> Value:
         )
     check_storage(name, got, kind)
     return value
+
+
+def _weakly(name: str, value: Array, wanted: DType) -> Array:
+    """Returns Python's numbers in an element type that holds them: exactly where it is one of integers, else rounded.
+
+    Raises:
+        DTypeError: for numbers that it does not hold.
+    """
+    whole = wanted.kind == "i"
+    real = value.dtype.kind != "c" or wanted.kind == "c"
+    if real:
+        with np.errstate(invalid="ignore"):  # of numbers that are not whole, or infinite
+            found = value.astype(wanted.numpy)
+        if not whole or np.array_equal(found, value):
+            return found
+    raise DTypeError(f"expected numbers that {wanted} holds for {name}, but got {value.tolist()}")
 
 
 def _is_weak(source: object) -> bool:

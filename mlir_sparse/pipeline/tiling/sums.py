@@ -6,6 +6,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.tiling.factors import take_out
 from mlir_sparse.pipeline.tiling.lines import Line, body_of, is_constant, line_of, maker
 from mlir_sparse.pipeline.tiling.target import Target
 from mlir_sparse.pipeline.tiling.vectors import Lanes, Tile, mask_of, splat_number, strided
@@ -115,28 +116,11 @@ class Sum:
 
     def take_factors(self) -> list[Any]:
         """Takes the factors that all summands have out of the loop: a sum of multiples is a multiple of the sum."""
-        arguments, ends = _carried(self.line)
-        add = maker(ends[self.place])
-        assert add is not None
-        at = 1 if add.operands[0] == arguments[self.place] else 0
-        factors = _factors(add.operands[at], self.line)
-        common = [factor for factor in factors if factor not in self.line.varying and self._is_outside(factor)]
-        left = [factor for factor in factors if factor not in common]
-        if not common or not left:
-            return []
-        with bindings().ir.InsertionPoint(add):
-            product = left[0]
-            for factor in left[1:]:
-                product = code.operation("arith.mulf", product.type, product, factor)
-        add.operands[at] = product
+        factors = take_out(self.line.loop, self.place)
         changed = line_of(self.line.loop)
         assert changed is not None
         self.line = changed
-        return common
-
-    def _is_outside(self, value: Any) -> bool:
-        op = maker(value)
-        return op is None or not any(op == own for own in self.line.body)
+        return factors
 
     def _times(self, total: Any, factors: list[Any]) -> Any:
         for factor in factors:
@@ -203,14 +187,6 @@ class Sum:
             total if at == self.place else code.operation("arith.select", init.type, ran, end, init)
             for at, (init, end) in enumerate(zip(inits, ends, strict=True))
         ]
-
-
-def _factors(value: Any, line: Line) -> list[Any]:
-    """Returns what is multiplied in the loop to give a value."""
-    op = maker(value)
-    if op is None or op.name != "arith.mulf" or not any(op == own for own in line.body):
-        return [value]
-    return [factor for operand in op.operands for factor in _factors(operand, line)]
 
 
 def slice_of(vector: Any, kind: Any, offset: int, size: int) -> Any:
