@@ -96,6 +96,7 @@ class StoredPart:
         shifts: Sequence[tuple[int, int, int]],
         stride: int,
         sorted: bool,
+        level: int = 0,
     ) -> None: ...
 
 class Partition:

@@ -130,6 +130,9 @@ class Build:
             return "its vectors read positions and coordinates of 32 bits and more only"
         if not all(k.encoding.is_unique for k in kinds if k.encoding):
             return "coordinates of one level may repeat, and lanes would meet in one element"
+        cuts = [step.cut for step in self.recipe.steps if isinstance(step, runtime.Loops) and step.cut is not None]
+        if self.inserts and any(part.level for cut in cuts for part in cut.stored):
+            return "rows below others are cut where the result is, which vectors made before would not see"
         return (
             "" if self.spec.output.encoding is None else "the result is sparse, and its entries are appended one by one"
         )

@@ -113,7 +113,7 @@ def _cut(function: lower.Function, program: plan.Program) -> runtime.Cut | None:
         factors=tuple(map(step.loops.index, found.factors)),
         stored=tuple(
             runtime.StoredCut(
-                function.operands.index(p.access), p.listed, p.block, p.steps, p.shifts, p.stride, p.sorted
+                function.operands.index(p.access), p.listed, p.block, p.steps, p.shifts, p.stride, p.sorted, p.level
             )
             for p in found.stored
         ),

@@ -18,7 +18,7 @@ from mlir_sparse.lower.regions import emit_entries
 from mlir_sparse.lower.slots import slots_of
 from mlir_sparse.lower.types import element_type, indexing_map, iterator_types, tensor_type
 from mlir_sparse.notation import Access, Apply, Monoid, ReduceOp, Subscript, walk
-from mlir_sparse.plan import Generic, Meeting, Program, scattered
+from mlir_sparse.plan import Generic, Meeting, Program, partition, scattered
 from mlir_sparse.plan.terms import accesses_of
 
 __all__ = ["Function", "LoweredProgram", "functions_of", "identity_of", "lower"]
@@ -105,6 +105,9 @@ def _build(function: Function, program: Program) -> None:
     if scattered(step, dict(program.types)) is not None:
         op.attributes["scatters"] = ir.UnitAttr.get()
     slots = slots_of(function.operands, program)
+    rows = _rows(step, program)
+    if rows is not None:
+        op.attributes["rows"] = ir.IntegerAttr.get(ir.IndexType.get(), rows)
     if slots:
         op.attributes["slots"] = ir.DenseI64ArrayAttr.get(slots)
     block = op.add_entry_block()
@@ -119,6 +122,14 @@ def _output(step: Generic, program: Program) -> TensorType:
     """Returns the type that loops insert into; values at the entries of an operand are such a tensor until later."""
     kind = program.type_of(step.result)
     return kind if step.sampled is None else replace(program.type_of(step.sampled.tensor), dtype=kind.dtype)
+
+
+def _rows(step: Generic, program: Program) -> int | None:
+    """Returns the axis of the result along which the runtime cuts calls, where no level of an operand says how far."""
+    cut = partition(step, dict(program.types))
+    if isinstance(cut, str) or not any(part.level for part in cut.stored):
+        return None
+    return step.target.subscripts.index(cut.variable)
 
 
 def _outs(function: Function, program: Program, arguments: list[Any]) -> Any:

@@ -8,6 +8,7 @@
 // The calling convention is MLIR's C interface in packed form: one void* per argument that points to the argument's
 // value, a memref's value being a pointer to its descriptor, and the result's storage first.
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -52,6 +53,9 @@ struct Result {
 };
 
 constexpr std::int64_t kUnknown = -1;
+
+// Elements of rows below others to a piece, at least.
+constexpr std::size_t kStretch = 64;
 
 // Lets Ctrl-C stop a call between its pieces; asks for the GIL only now and then.
 class Interrupts {
@@ -362,7 +366,11 @@ class Launcher {
     if (!partition_) return false;
     const std::int64_t work = work_of(bound);
     if (work < 2 * static_cast<std::int64_t>(piece_work())) return false;
-    const std::size_t pieces = pieces_of(*partition_, work, bound.arrays.back().size());
+    std::size_t pieces = pieces_of(*partition_, work, bound.arrays.back().size());
+    // Rows below others are a stretch of each: it must be worth going there.
+    for (const StoredPart &part : partition_->stored)
+      if (part.level > 0 && piece_work() > 1)
+        pieces = std::min(pieces, static_cast<std::size_t>(bound.extents[partition_->variable]) / kStretch);
     if (pieces < 2) return false;
     const std::vector<Argument> arguments = arguments_of(bound);
     Interrupts interrupts;

@@ -93,6 +93,7 @@ std::int64_t weight_before(const Partition &partition, const std::vector<Argumen
                            std::int64_t coordinate) {
   std::int64_t weight = coordinate;  // a row costs about as much as an entry, its result included
   for (const StoredPart &part : partition.stored) {
+    if (part.level > 0) continue;  // entries of a row are in many places
     const Storage &storage = arguments[static_cast<std::size_t>(part.parameter)].storage;
     weight += entries_before(part, storage, rows_of(part, coordinate), rows_of(part, extent));
   }
@@ -334,7 +335,7 @@ void Piece::add_storage(Packed &packed, std::size_t parameter, std::size_t numbe
       const std::int64_t places = before(part, storage, first, last, shift.steps) * shift.times;
       replace(buffer, static_cast<char *>(buffers[buffer].aligned) + places * (*storage.items)[buffer]);
     }
-    packed.specifier(number)[0] = last - first;
+    if (part.level == 0) packed.specifier(number)[0] = last - first;
   }
 }
 

@@ -65,7 +65,8 @@ struct Shift {
   std::int64_t times;
 };
 
-// An operand in level storage that is cut, at its first level.
+// An operand in level storage that is cut, at its first level or at a dense one below. The size of such a one tells how
+// far apart the rows above are, and stays; how far loops over it run in a piece, the result says.
 struct StoredPart {
   int parameter;
   bool listed;         // compressed, its positions the first buffer, its coordinates the second
@@ -74,6 +75,7 @@ struct StoredPart {
   std::vector<Shift> shifts;
   std::int64_t stride;  // from one coordinate of a listed level to the next
   bool sorted;          // whether those ascend
+  int level = 0;        // which level is cut
 };
 
 // An axis of an array along which it is cut.

@@ -31,8 +31,9 @@ Step step_of(const std::pair<std::string, std::int64_t> &given) {
 
 StoredPart stored_of(int parameter, bool listed, std::int64_t block,
                      const std::vector<std::pair<std::string, std::int64_t>> &steps,
-                     const std::vector<std::tuple<int, int, std::int64_t>> &shifts, std::int64_t stride, bool sorted) {
-  StoredPart part{parameter, listed, block, {}, {}, stride, sorted};
+                     const std::vector<std::tuple<int, int, std::int64_t>> &shifts, std::int64_t stride, bool sorted,
+                     int level) {
+  StoredPart part{parameter, listed, block, {}, {}, stride, sorted, level};
   for (const auto &step : steps) part.steps.push_back(step_of(step));
   for (const auto &[buffer, after, times] : shifts) part.shifts.push_back({buffer, after, times});
   return part;
@@ -67,7 +68,7 @@ void leave() {
 void register_partition(py::module_ &module) {
   py::class_<StoredPart>(module, "StoredPart", "How an operand in level storage is cut.")
       .def(py::init(&stored_of), py::arg("parameter"), py::arg("listed"), py::arg("block"), py::arg("steps"),
-           py::arg("shifts"), py::arg("stride"), py::arg("sorted"));
+           py::arg("shifts"), py::arg("stride"), py::arg("sorted"), py::arg("level") = 0);
   py::class_<Partition>(module, "Partition", "Which parts of a call's arguments its pieces take.")
       .def(py::init([](int variable, std::int64_t unit, bool listed, const std::string &outcome,
                        std::vector<int> factors, std::vector<StoredPart> stored,

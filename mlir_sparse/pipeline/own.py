@@ -11,6 +11,7 @@ from mlir_sparse.pipeline.gpu import assemble_kernels, map_loops, pass_addresses
 from mlir_sparse.pipeline.split import split_merges
 from mlir_sparse.pipeline.streams import prefetch_streams
 from mlir_sparse.pipeline.tiling import (
+    bound_rows,
     join_segments,
     read_slots,
     register_tile,
@@ -24,6 +25,7 @@ __all__ = ["OWN_PASSES", "run_passes"]
 # What each does to a module, given its options.
 OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
     "assemble-sparse-results": assemble_sparse_results,
+    "bound-rows": bound_rows,
     "gpu-to-ptx": assemble_kernels,
     "join-segments": join_segments,
     "map-loops-to-gpu": map_loops,

@@ -20,6 +20,7 @@ _CLEANING = (
     Pass("cse", "address computations are repeated a level", on_functions=True),
 )
 _JOINING = Pass("join-segments", "entries of a list one by one: no end of a run of equal coordinates to foresee")
+_BOUNDS = Pass("bound-rows", "pieces of a result end where they do, also where rows stand below diagonals")
 _SLOTS = Pass("read-slots", "one coordinate or none needs no begin and end")
 _STARTING = Pass("start-rows", "results are written once, not filled, read and written")
 
@@ -43,7 +44,7 @@ def sparsifier(
         filled: whether results are filled before the loops, for threads that share their elements.
     """
     # Threads of a GPU are given loops as the sparsifier makes them.
-    tiling = (*(() if filled else (_SLOTS, _STARTING, _JOINING)), *_tiling(tile, tile_lanes))
+    tiling = (*(() if filled else (_BOUNDS, _SLOTS, _STARTING, _JOINING)), *_tiling(tile, tile_lanes))
     if results is not None:
         return Pipeline((_GENERALIZE, *_with_sparse_results(vector_length, results), *_CLEANING, *tiling))
     # What is tiled has vectors already; the rest is vectorised as `sparsification-and-bufferization` would, but later.

@@ -47,17 +47,19 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StoredPart:
-    """An operand in level storage that is cut at its first level.
+    """An operand in level storage that is cut at its first level, or at a dense one below.
 
     Args:
         access: the operand.
         listed: whether that level stores its coordinates.
         block: elements of the variable to a coordinate of the level.
-        steps: (kind, number) from the positions of the first level to the entries: `level` for the size of a level,
+        steps: (kind, number) from the positions of that level to the entries: `level` for the size of a level,
             `times` for a constant, `positions` and `segments` for a buffer of one number or two for each parent.
         shifts: (buffer, steps, factor): by how much buffers begin further on, in positions after so many steps.
         stride: from one stored coordinate of the first level to the next.
         sorted: whether those ascend.
+        level: which level is cut. Of one below the first, loops run as far as the result does: its size is also
+            what lies between the rows above.
     """
 
     access: Access
@@ -67,6 +69,7 @@ class StoredPart:
     shifts: tuple[tuple[int, int, int], ...]
     stride: int
     sorted: bool
+    level: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,38 @@ def partition(step: Generic, types: Types) -> Partition | str:
     """
     if not step.loops:
         return "there are no loops"
+    found = _along_first(step, types)
+    if isinstance(found, Partition) and found.outcome is not Outcome.ADDED:
+        return found
+    return _along_rows(step, types) or found
+
+
+def _along_rows(step: Generic, types: Types) -> Partition | None:
+    """Returns how a nest is cut along rows that stand below diagonals, slots and the like; None where it cannot be."""
+    stored = [access for access in (*accesses_of(step.payload), *step.extents) if types[access.tensor].encoding]
+    if types[step.result].encoding is not None or len(set(stored)) != 1:
+        return None
+    if step.meeting is Meeting.REPLACE or step.sampled is not None:
+        return None
+    encoding = _encoding(stored[0], types)
+    for level, spec in enumerate(encoding.levels):
+        dims = tuple(spec.expr.dims())
+        kind = spec.type
+        if level == 0 or not kind.functions.is_counted or kind.interval is not None or len(dims) != 1:
+            continue
+        variable = stored[0].subscripts[dims[0]]
+        alone = [other for other in encoding.levels if dims[0] in other.expr.dims()] == [spec]
+        if not alone or not isinstance(variable, IndexVar) or variable not in step.target.subscripts:
+            continue
+        if [_has(subscript, variable) for subscript in stored[0].subscripts].count(True) != 1:
+            continue
+        part = _walked(stored[0], encoding, 1, False, level)
+        if isinstance(part, StoredPart):
+            return Partition(variable, False, Outcome.APART, (part,), _factors(step, variable, types))
+    return None
+
+
+def _along_first(step: Generic, types: Types) -> Partition | str:
     variable = step.loops[0]
     stored = _stored(step, variable, types)
     if isinstance(stored, str):
@@ -128,9 +163,12 @@ def partition(step: Generic, types: Types) -> Partition | str:
     outcome = _outcome(step, variable, by_lists, types)
     if isinstance(outcome, str):
         return outcome
+    return Partition(variable, by_lists, outcome, stored, _factors(step, variable, types))
+
+
+def _factors(step: Generic, variable: IndexVar, types: Types) -> tuple[IndexVar, ...]:
     met = {index for a in accesses_of(step.payload) if is_sparse(types[a.tensor]) for index in a.indices}
-    factors = tuple(other for other in step.loops if other != variable and other not in met)
-    return Partition(variable, by_lists, outcome, stored, factors)
+    return tuple(other for other in step.loops if other != variable and other not in met)
 
 
 def _stored(step: Generic, variable: IndexVar, types: Types) -> tuple[StoredPart, ...] | str:
@@ -166,19 +204,19 @@ def _part(access: Access, encoding: Encoding, variable: IndexVar) -> StoredPart 
     return _walked(access, encoding, block, by_list)
 
 
-def _walked(access: Access, encoding: Encoding, block: int, by_list: bool) -> StoredPart | str:
+def _walked(access: Access, encoding: Encoding, block: int, by_list: bool, first: int = 0) -> StoredPart | str:
     steps: list[tuple[str, int]] = []
     shifts: list[tuple[int, int, int]] = []
     buffer, begins, aos = 0, by_list, encoding.aos_levels
     for level, kind in enumerate(encoding.level_types):
         positions, coordinates = kind.has_positions, kind.has_coordinates and level not in aos[1:]
-        if level and positions:
+        if level > first and positions:
             factor = 2 if kind.functions.has_room else 1
             if not begins:
                 shifts.append((buffer, len(steps), factor))
             begins = True  # what lies below is found by positions
             steps.append(("segments" if factor == 2 else "positions", buffer))
-        elif level:
+        elif level > first:
             match kind.functions.children:
                 case Children.PRODUCT if kind.interval is None:
                     steps.append(("level", level))
@@ -194,8 +232,8 @@ def _walked(access: Access, encoding: Encoding, block: int, by_list: bool) -> St
     if not begins:
         shifts.append((buffer, len(steps), 1))
     stride = len(aos) if 0 in aos else 1
-    first = encoding.level_types[0]
-    return StoredPart(access, by_list, block, tuple(steps), tuple(shifts), stride, first.ordered)
+    ordered = encoding.level_types[first].ordered
+    return StoredPart(access, by_list, block, tuple(steps), tuple(shifts), stride, ordered, first)
 
 
 def _refused_lists(step: Generic, variable: IndexVar, stored: tuple[StoredPart, ...], types: Types) -> str:

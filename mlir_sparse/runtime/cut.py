@@ -11,7 +11,7 @@ __all__ = ["Cut", "StoredCut"]
 
 @dataclass(frozen=True, slots=True)
 class StoredCut:
-    """An argument in level storage that is cut at its first level; see `plan.StoredPart`.
+    """An argument in level storage that is cut at one of its levels; see `plan.StoredPart`.
 
     Args:
         argument: its number.
@@ -21,6 +21,7 @@ class StoredCut:
         shifts: (buffer, steps, factor): by how much buffers begin further on.
         stride: from one stored coordinate of the first level to the next.
         sorted: whether those ascend.
+        level: which level is cut.
     """
 
     argument: int
@@ -30,6 +31,7 @@ class StoredCut:
     shifts: tuple[tuple[int, int, int], ...]
     stride: int
     sorted: bool
+    level: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Cut:
         """Returns the cut as calls take it."""
         stored = [
             _native.StoredPart(
-                part.argument, part.listed, part.block, part.steps, part.shifts, part.stride, part.sorted
+                part.argument, part.listed, part.block, part.steps, part.shifts, part.stride, part.sorted, part.level
             )
             for part in self.stored
         ]

@@ -5,6 +5,7 @@ and LLVM cannot tell that nothing else reads it in between. This pass cuts the r
 tiles and carries each as a value through the loops that stay in the row.
 """
 
+from mlir_sparse.pipeline.tiling.bounds import bound_rows
 from mlir_sparse.pipeline.tiling.factors import take_factors
 from mlir_sparse.pipeline.tiling.rewrite import register_tile
 from mlir_sparse.pipeline.tiling.segments import join_segments
@@ -12,4 +13,12 @@ from mlir_sparse.pipeline.tiling.short import sum_short_rows
 from mlir_sparse.pipeline.tiling.slots import read_slots
 from mlir_sparse.pipeline.tiling.start import start_rows
 
-__all__ = ["join_segments", "read_slots", "register_tile", "start_rows", "sum_short_rows", "take_factors"]
+__all__ = [
+    "bound_rows",
+    "join_segments",
+    "read_slots",
+    "register_tile",
+    "start_rows",
+    "sum_short_rows",
+    "take_factors",
+]

@@ -1,0 +1,88 @@
+"""Calls cut along rows that stand below diagonals, slots or other levels: each piece has some rows of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from mlir_sparse import _native
+
+
+@pytest.fixture(autouse=True)
+def pieces() -> Iterator[None]:
+    """Cuts whatever can be cut."""
+    threads, work = ms.get_num_threads(), _native.piece_work()
+    ms.set_num_threads(3)
+    _native.set_piece_work(1)
+    yield
+    _native.set_piece_work(work)
+    ms.set_num_threads(threads)
+
+
+def matrix(rows: int, columns: int, dtype: Any = np.float64) -> Any:
+    rng = np.random.default_rng(0)
+    full = rng.integers(1, 9, (rows, columns)).astype(dtype)
+    full[rng.random((rows, columns)) > 0.3] = 0
+    return full
+
+
+STORED = ["SlotELL", "DIA", "CountedELL", "HashedRows", "(i, j) -> (j : dense, i : dense)"]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, np.complex64])
+@pytest.mark.parametrize("encoding", STORED)
+def test_products(encoding: str, dtype: Any) -> None:
+    full, x, b = matrix(37, 23, dtype), np.arange(1, 24).astype(dtype), np.arange(37).astype(dtype)
+    A, B = ms.tensor(full, "CSR").convert(encoding), np.arange(23 * 5).reshape(23, 5).astype(dtype)
+    np.testing.assert_allclose(ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x), full @ x, rtol=1e-5)
+    np.testing.assert_allclose(ms.evaluate("y(i) = b(i) - A(i,j) * x(j)", A=A, b=b, x=x), b - full @ x, rtol=1e-5)
+    np.testing.assert_allclose(ms.evaluate("C(i,k) = A(i,j) * B(j,k)", A=A, B=B), full @ B, rtol=1e-5)
+    np.testing.assert_allclose(ms.evaluate("C(k,i) = A(i,j) * B(j,k)", A=A, B=B), (full @ B).T, rtol=1e-5)
+    np.testing.assert_allclose(ms.evaluate("y(j) = A(i,j) * b(i)", A=A, b=b), full.T @ b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("encoding", STORED)
+@pytest.mark.parametrize(("rows", "columns"), [(0, 3), (3, 0), (1, 1), (2, 9), (9, 2)])
+def test_all_extents(encoding: str, rows: int, columns: int) -> None:
+    full, x = matrix(rows, columns), np.arange(1.0, columns + 1)
+    A = ms.tensor(full, "CSR").convert(encoding)
+    np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x), full @ x)
+
+
+@pytest.mark.parametrize("text", ["max", "min"])
+@pytest.mark.parametrize("encoding", ["SlotELL", "HashedRows"])
+def test_other_reductions(encoding: str, text: str) -> None:
+    full = -matrix(37, 23)
+    found = ms.evaluate(f"y(i) = {text}(j : A(i,j))", A=ms.tensor(full, "CSR").convert(encoding))
+    np.testing.assert_array_equal(found, getattr(full, text)(axis=1))
+
+
+@pytest.mark.parametrize("levels", ["dense, dense, dense", "dense, dense, compressed", "compressed, dense, compressed"])
+def test_tensors_along_a_level_below(levels: str) -> None:
+    first, second, third = levels.split(", ")
+    full, v = matrix(7 * 11, 13).reshape(7, 11, 13), np.arange(13.0)
+    T = ms.tensor(full, f"(i, j, k) -> (i : {first}, j : {second}, k : {third})")
+    np.testing.assert_allclose(ms.evaluate("y(j) = T(i,j,k) * v(k)", T=T, v=v), (full @ v).sum(axis=0))
+    w = np.arange(7.0)
+    np.testing.assert_allclose(ms.evaluate("C(j,k) = T(i,j,k) * w(i)", T=T, w=w), np.einsum("ijk,i->jk", full, w))
+    out = np.ones(11)
+    kernel = ms.compile("y(j) += T(i,j,k) * v(k)", T=T, v=v, y=out)
+    np.testing.assert_allclose(kernel(T=T, v=v, y=out, out=out), 1 + (full @ v).sum(axis=0))
+
+
+def test_vectors_of_the_sparsifier(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIR_SPARSE_VECTOR_LANES", "8")
+    full, x = matrix(37, 23), np.arange(23.0)
+    for encoding in ("SlotELL", "DIA"):
+        A = ms.tensor(full, "CSR").convert(encoding)
+        np.testing.assert_allclose(ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x), full @ x)
+
+
+@pytest.mark.parametrize("encoding", ["SlotELL", "DIA"])
+def test_the_plan_says_so(encoding: str) -> None:
+    told = ms.compile("y(i) = A(i,j) * x(j)", A=f"f64[?,?] {encoding}", x="f64[?]").explain()
+    assert "in pieces: along i, by the rows of A_levels, each with a part of the result to itself" in told

@@ -1,0 +1,82 @@
+"""Loops over rows that run as far as the result does.
+
+Where rows stand below diagonals or slots, how many there are is also how far apart those
+lie. A piece of a call has some of the rows, and all that lies between: it is called with
+a part of the result, by which the loops over rows know where they end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.tiling.lines import is_constant, root_of
+
+__all__ = ["ROWS", "bound_rows"]
+
+# The attribute of a function that says which axis of its result, the last argument, is cut.
+ROWS = "rows"
+
+
+def bound_rows(module: Any, _: Mapping[str, str]) -> None:
+    """Ends the loops over rows of results that are cut where the result does.
+
+    Args:
+        module: after bufferization; rewritten in place.
+
+    Raises:
+        ValueError: for a function whose result is not written by rows: pieces of it would write beyond it.
+    """
+    ir = bindings().ir
+    functions: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if op.name == "func.func" and ROWS in op.attributes:
+            functions.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for function in functions:
+        _bound(function, ir.IntegerAttr(function.attributes[ROWS]).value)
+
+
+def _bound(function: Any, axis: int) -> None:
+    ir = bindings().ir
+    *_, result = function.regions[0].blocks[0].arguments
+    stores: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if op.name == "memref.store" and root_of(op.operands[1]) == result:
+            stores.append(op)
+        elif op.name.startswith("vector.") and any(root_of(v) == result for v in op.operands if _is_buffer(v)):
+            raise ValueError(f"expected no vectors before rows end with the result, but got {op}")
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    loops: list[Any] = []
+    for store in stores:
+        loop = _loop_of(list(store.operands)[2 + axis])
+        if loop is None:
+            raise ValueError(f"expected rows of the result along axis {axis} in a loop of their own, but got {store}")
+        if loop not in loops:
+            loops.append(loop)
+    for loop in loops:
+        with ir.InsertionPoint(loop):
+            size = code.operation("memref.dim", code.index_type(), result, code.constant(axis))
+            loop.operands[1] = code.minimum(loop.operands[1], size)
+
+
+def _is_buffer(value: Any) -> bool:
+    return isinstance(value.type, bindings().ir.MemRefType)
+
+
+def _loop_of(value: Any) -> Any | None:
+    """Returns the loop over all rows that a value is the row of; None for any other value."""
+    ir = bindings().ir
+    if not isinstance(value.owner, ir.Block):
+        return None
+    loop = value.owner.owner.operation
+    plain = loop.name == "scf.for" and ir.BlockArgument(value).arg_number == 0
+    return loop if plain and is_constant(loop.operands[0], 0) and is_constant(loop.operands[2], 1) else None
