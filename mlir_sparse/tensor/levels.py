@@ -46,7 +46,7 @@ def _made_view(tensor: SparseTensor) -> SparseTensor:
     for view, offset in zip(space.views, offsets, strict=True):
         crd = _coordinates(view, storage.coordinates[view.source], walked, offset, plain.crd_width)
         made = view.positions is Buffer.MADE
-        pos = _made_positions(view, storage, walked) if made else storage.positions[view.source]
+        pos = _made_positions(view, storage, walked, plain.pos_width) if made else storage.positions[view.source]
         positions.append(None if view.positions is Buffer.NONE else _fitted(pos, plain.pos_width, "posWidth"))
         coordinates.append(crd)
     levels = LevelStorage(plain, shape, tuple(positions), tuple(coordinates), storage.values)
@@ -56,7 +56,11 @@ def _made_view(tensor: SparseTensor) -> SparseTensor:
 def _walked(space: LevelSpace, storage: LevelStorage, shape: Sequence[int]) -> list[Places]:
     """Returns the positions of all levels down to the last that buffers are made for."""
     sources = [
-        view.source for view in space.views if Buffer.MADE in (view.positions, view.coordinates) or view.size is None
+        view.source
+        for view in space.views
+        if view.coordinates is Buffer.MADE
+        or view.size is None
+        or (view.positions is Buffer.MADE and storage.coordinates[view.source] is None)
     ]
     found: list[Places] = []
     places = ROOT
@@ -77,15 +81,24 @@ def _widths(space: LevelSpace, storage: LevelStorage, walked: Sequence[Places]) 
     return found
 
 
-def _made_positions(view: LevelView, storage: LevelStorage, walked: Sequence[Places]) -> Array:
-    places = walked[view.source]
+def _made_positions(view: LevelView, storage: LevelStorage, walked: Sequence[Places], width: int) -> Array:
     coordinates = storage.coordinates[view.source]
-    if coordinates is not None:  # one place for each coordinate, and nothing below those that are -1
-        begin = np.arange(coordinates.size)
-        return np.stack([begin, begin + (coordinates >= 0)], axis=1).reshape(-1)
+    if coordinates is not None:
+        return _ranges(coordinates, width)
+    places = walked[view.source]
     assert places.parents is not None
     above = walked[view.source - 1].count if view.source else 1
     return np.concatenate([[0], np.cumsum(np.bincount(places.parents, minlength=above))])
+
+
+def _ranges(coordinates: Array, width: int) -> Array:
+    """Returns where the one place for each coordinate begins and ends; there is nothing below those that are -1."""
+    count, there = coordinates.size, coordinates >= 0
+    check_width("posWidth", width, count - 1 + int(there[-1]) if count else 0)
+    ranges = np.empty((count, 2), width_dtype(width))
+    ranges[:, 0] = np.arange(count)
+    np.add(ranges[:, 0], there, out=ranges[:, 1])
+    return ranges.reshape(-1)
 
 
 def _coordinates(
