@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
+import subprocess
+import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -160,6 +163,44 @@ def test_programs_of_several_steps_leak_nothing(text: str, out: str | None) -> N
     growth, buffers = grown(lambda: kernel(**operands), calls=1_500, warm=500)
     assert growth < FLAT
     assert buffers == 0
+
+
+# What a call may hold at its peak, in units of its operands and its result: as the README says.
+_PEAK = """
+import gc, sys
+import numpy as np
+import scipy.sparse
+import mlir_sparse as ms
+
+def told(key):
+    return next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith(key))
+
+text, threads, density = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+random = np.random.default_rng(0)
+made = [scipy.sparse.random_array((30_000, 30_000), density=density, format="csr", rng=random) for _ in "AB"]
+A, B = (ms.tensor(matrix, "CSR") for matrix in made)
+kernel = ms.compile(text, A=A, B=B, out="CSR", threads=threads)
+small = ms.tensor(scipy.sparse.eye_array(8, format="csr"))
+kernel(small, small)
+del made
+gc.collect()
+before = told("VmRSS")
+open("/proc/self/clear_refs", "w").write("5")
+C = kernel(A, B)
+inputs = A.nbytes + B.nbytes
+print((inputs + told("VmHWM") - before) / (inputs + C.nbytes))
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "density", "threads"), [(SPGEMM, 4e-4, 1), (SPGEMM, 4e-4, 2), ("C(i,j) = A(i,j) + B(i,j)", 1e-3, 2)]
+)
+def test_the_peak_of_a_call_is_near_its_operands_and_result(text: str, density: float, threads: int) -> None:
+    if not os.access("/proc/self/clear_refs", os.W_OK):
+        pytest.skip("the peak of resident memory is read from Linux's /proc")
+    command = [sys.executable, "-c", _PEAK, text, str(threads), str(density)]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert float(found.stdout) < 1.5
 
 
 def test_what_is_kept_for_results_to_come_is_bounded_and_reads_as_new() -> None:
