@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from mlir_sparse._mlir import bindings
@@ -54,7 +55,8 @@ def run_passes(module: Any, pipeline: str) -> None:
         MLIRError: when a pass of MLIR's fails, or leaves a module that is none.
     """
     manager = bindings().module("passmanager").PassManager
-    for own, passes in _stretches(pipeline):
+    stretches = [*_stretches(pipeline), (False, "")]
+    for (own, passes), (follows, _) in pairwise(stretches):
         if own:
             name, _, options = passes.partition("{")
             pairs = (option.partition("=") for option in options.removesuffix("}").split())
@@ -63,7 +65,8 @@ def run_passes(module: Any, pipeline: str) -> None:
             stretch = manager.parse(passes)
             stretch.enable_verifier(False)  # after each pass it takes as long as most passes
             stretch.run(module.operation)
-        module.operation.verify()
+        if not follows:
+            module.operation.verify()  # before passes of MLIR's, and in the end
 
 
 def _stretches(pipeline: str) -> Iterator[tuple[bool, str]]:
