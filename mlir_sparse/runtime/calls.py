@@ -84,14 +84,17 @@ def run_call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int
             coordinates can.
     """
     arguments = [values[name] for name in stage.operands]
-    extents = _with_entries(stage, arguments, extents)
+    given, extents = extents, _with_entries(stage, arguments, extents)
     frames = _frames(stage, arguments, values, extents)
     ready = tuple(
         argument if isinstance(argument, SparseTensor) else _padded(argument, axes, extents, frames)
         for argument, axes in zip(arguments, stage.axes, strict=True)
     )
     if stage.encoding is None:
-        return _call_dense(stage, ready, values.get(stage.result), extents, frames)
+        present = values.get(stage.result)
+        if present is None and extents is not given:  # values of a tensor
+            present = reserved(tuple(extents[variable] for variable in stage.variables), stage.dtype)
+        return _call_dense(stage, ready, present, extents, frames)
     made = lay_out(stage, ready, extents)
     if made is None:
         raise _refused(stage)
@@ -250,7 +253,7 @@ class SampledCall:
         sampled = operands[stage.sampled]
         if not isinstance(sampled, SparseTensor):
             return None
-        values = stage.launcher.direct(operands, empty((_entries_at(sampled),), stage.dtype))
+        values = stage.launcher.direct(operands, reserved((_entries_at(sampled),), stage.dtype))
         if values is None:
             return None
         return of_rows(values, sampled, self._encoding.lvl_rank, self._encoding, sampled.shape)
@@ -345,6 +348,12 @@ def empty(shape: tuple[int, ...], dtype: DType) -> Array:
     """Returns a dense array that is not filled yet."""
     check_fits(math.prod(shape) * dtype.itemsize, f"a dense array of shape {shape}")
     return np.empty(shape, dtype.numpy)
+
+
+def reserved(shape: tuple[int, ...], dtype: DType) -> Array:
+    """Returns an array that is not filled yet, for values of a tensor, in memory that tensors before it have left."""
+    check_fits(math.prod(shape) * dtype.itemsize, f"values of shape {shape}")
+    return _native.reserve(math.prod(shape), dtype.numpy).reshape(shape)
 
 
 def _refused(stage: Call) -> OperandError:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from mlir_sparse import _native
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import Array, LevelStorage
@@ -51,8 +54,14 @@ def of_rows(rows: Array, tensor: SparseTensor, depth: int, encoding: Encoding, s
         pairs = zip(storage.positions[:depth], storage.coordinates[:depth], strict=True)
         structure = tuple(buffer for pair in pairs for buffer in pair if buffer is not None)
     # Whoever owns the operand's arrays may change them.
-    buffers = (*(buffer.copy() for buffer in structure), rows.reshape(-1))
+    buffers = (*map(_copied, structure), rows.reshape(-1))
     return SparseTensor._trusted(encoding, shape, LevelStorage.from_buffers(encoding, sizes, buffers))
+
+
+def _copied(buffer: Array) -> Array:
+    copy = _native.reserve(len(buffer), buffer.dtype)
+    np.copyto(copy, buffer)
+    return copy
 
 
 def _places(tensor: SparseTensor, depth: int) -> int:
