@@ -325,3 +325,31 @@ def test_interrupts_arrive_and_leave_the_process_sound() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     np.testing.assert_array_equal(kernel(A, np.ones((n, 1))), small)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_interrupts_arrive_in_the_middle_of_a_long_call(threads: int) -> None:
+    """Nine billion products; pieces have some milliseconds each, as they have for users."""
+    _native.set_piece_work(0)
+    A, B = ms.tensor(np.ones((1500, 1500)), "CSR"), np.ones((1500, 4000))
+    kernel = ms.compile("C(i,k) = A(i,j) * B(j,k)", A=A, B=B, threads=threads)
+    out = np.zeros((1500, 4000))
+    kernel(ms.tensor(np.eye(1500), "CSR"), B, out=out)
+    sent: list[float] = []
+
+    def interrupt() -> None:
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.1, interrupt)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            kernel(A, B, out=out)
+        assert time.monotonic() - sent[0] < 1
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert out.min() < 1500, "the call had ended"
+    np.testing.assert_array_equal(kernel(ms.tensor(np.eye(1500), "CSR"), B, out=out), B)
