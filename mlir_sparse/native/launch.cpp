@@ -12,6 +12,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -116,6 +117,39 @@ class Launcher {
     return (*this)(arguments, std::move(out));
   }
 
+  // As a call, of a nest along diagonals: `lows` says of arrays that are read at the sum of a diagonal and a row, which
+  // of their first axis is what the loops call 0. Only rows near the edges are given copies with zeros around.
+  py::object framed(const py::tuple &arguments, py::object out, const std::vector<std::pair<int, std::int64_t>> &lows) {
+    Bound bound(*this);
+    if (!is_along_diagonals() || !take_all(arguments, parameters_.size() - 1, bound)) return py::none();
+    if (out.is_none()) {
+      if (!allocate(bound.extents, out)) return py::none();
+    }
+    Operand *unused = nullptr;
+    py::array &array = bound.arrays.back();
+    if (!take(parameters_.back(), out, unused, array, bound.keep)) return py::none();
+    if (!array.writeable() || !bind(parameters_.back(), nullptr, array, bound.extents)) return py::none();
+    if (overlaps(bound.operands, bound.arrays)) return py::none();
+    const std::vector<Argument> views = arguments_of(bound);
+    const std::optional<Diagonals> found = diagonals_of(bound, views, lows);
+    if (!found) return py::none();
+    std::size_t pieces = work_of(bound) < 2 * static_cast<std::int64_t>(piece_work())
+                             ? 1
+                             : pieces_of(*partition_, work_of(bound), bound.arrays.back().size());
+    if (piece_work() > 1) pieces = std::min(pieces, static_cast<std::size_t>(found->end - found->begin) / kStretch);
+    Interrupts interrupts;
+    py::gil_scoped_release release;
+    const auto goes_on = [&] { interrupts.check(); };
+    const std::int64_t rows = bound.extents[partition_->variable];
+    call_edge(views, lows, *found, 0, found->begin, goes_on);
+    std::vector<Argument> inside = views;
+    for (const auto &[parameter, low] : lows) shift(inside[static_cast<std::size_t>(parameter)].array, low);
+    if (found->begin < found->end)
+      call_rows(function_, *partition_, inside, found->begin, found->end, pieces, goes_on);
+    call_edge(views, lows, *found, found->end, rows, goes_on);
+    return out;
+  }
+
   // Fills the buffers of a sparse result; returns whether the arguments were as they must be.
   bool fill(const py::tuple &arguments, const std::vector<py::array> &buffers) {
     Bound bound(*this);
@@ -198,6 +232,75 @@ class Launcher {
     // Attributes of tensors are read through `keep`, which holds what they return until the call is over.
     std::vector<py::object> keep;
   };
+
+  // The least and the greatest diagonal there is, and the rows that are inside of all arrays on each of them.
+  struct Diagonals {
+    std::int64_t least, greatest, begin, end;
+  };
+
+  bool is_along_diagonals() const {
+    if (!partition_ || result_.sparse || partition_->listed || partition_->outcome != Partition::kApart) return false;
+    return partition_->stored.size() == 1 && partition_->stored.front().level == 1;
+  }
+
+  // The first level of the operand lists diagonals: one buffer of positions, one of coordinates.
+  std::optional<Diagonals> diagonals_of(const Bound &bound, const std::vector<Argument> &arguments,
+                                        const std::vector<std::pair<int, std::int64_t>> &lows) const {
+    const StoredPart &part = partition_->stored.front();
+    const Storage &storage = arguments[static_cast<std::size_t>(part.parameter)].storage;
+    const std::int64_t first = storage.at(0, 0), last = storage.at(0, 1);
+    if (first >= last) return std::nullopt;
+    Diagonals found{storage.at(1, first), storage.at(1, first), 0, bound.extents[partition_->variable]};
+    for (std::int64_t p = first; p < last; ++p) {
+      found.least = std::min(found.least, storage.at(1, p));
+      found.greatest = std::max(found.greatest, storage.at(1, p));
+    }
+    std::size_t sums = 0;
+    for (const Parameter &parameter : parameters_)
+      for (const Subscript &subscript : parameter.subscripts) sums += subscript.is_variable() ? 0 : 1;
+    if (sums != lows.size()) return std::nullopt;
+    for (const auto &[number, low] : lows) {
+      const auto p = static_cast<std::size_t>(number);
+      const Subscript &subscript = parameters_[p].subscripts.front();
+      const bool is_sum = subscript.terms.size() == 2 && subscript.terms[0].first == 1 &&
+                          subscript.terms[1].first == 1 && subscript.constant == 0;
+      if (bound.operands[p] || subscript.is_variable() || !is_sum) return std::nullopt;
+      found.begin = std::max(found.begin, -(found.least + low));
+      found.end = std::min(found.end, arguments[p].array.shape.front() - (found.greatest + low));
+    }
+    if (found.begin >= found.end) found.begin = found.end = bound.extents[partition_->variable];
+    return found;
+  }
+
+  // Moves what an array's first element is: by an address that may be none of its own.
+  static void shift(Array &array, std::int64_t by) {
+    const std::int64_t bytes = by * array.strides.front() * array.item;
+    array.data = reinterpret_cast<char *>(reinterpret_cast<std::uintptr_t>(array.data) +
+                                          static_cast<std::uintptr_t>(bytes));
+  }
+
+  // Calls the function for rows that reach beyond arrays on some diagonal, with zeros there.
+  void call_edge(const std::vector<Argument> &arguments, const std::vector<std::pair<int, std::int64_t>> &lows,
+                 const Diagonals &found, std::int64_t begin, std::int64_t end,
+                 const std::function<void()> &goes_on) const {
+    if (begin >= end) return;
+    std::vector<Argument> there = arguments;
+    std::vector<std::vector<char>> owned;
+    for (const auto &[parameter, low] : lows) {
+      Array &array = there[static_cast<std::size_t>(parameter)].array;
+      const std::int64_t row = array.strides.front() * array.item;
+      const std::int64_t from = found.least + begin, width = found.greatest - found.least + end - begin;
+      owned.emplace_back(static_cast<std::size_t>(width * row));
+      const std::int64_t left = std::max<std::int64_t>(0, from + low);
+      const std::int64_t right = std::min(array.shape.front(), from + low + width);
+      if (left < right)
+        std::memcpy(owned.back().data() + (left - from - low) * row, array.data + left * row,
+                    static_cast<std::size_t>((right - left) * row));
+      array.data = owned.back().data();
+      shift(array, -from);
+    }
+    call_rows(function_, *partition_, there, begin, end, 1, goes_on);
+  }
 
   bool take_all(const py::tuple &arguments, std::size_t count, Bound &bound) const {
     if (arguments.size() != count) return false;
@@ -454,6 +557,7 @@ void register_launch(py::module_ &module) {
            py::arg("partition") = py::none())
       .def("__call__", &Launcher::operator(), py::arg("arguments"), py::arg("out") = py::none())
       .def("direct", &Launcher::direct, py::arg("arguments"), py::arg("out") = py::none())
+      .def("framed", &Launcher::framed, py::arg("arguments"), py::arg("out"), py::arg("lows"))
       .def("pieces", &Launcher::pieces, py::arg("arguments"))
       .def("join", &Launcher::join, py::arg("arguments"), py::arg("pieces"), py::arg("buffers"), py::arg("rooms"),
            py::arg("both"), py::arg("sizes"), py::arg("workspace"), py::arg("limit"))

@@ -121,4 +121,16 @@ void call_in_pieces(Function function, const Partition &partition, const std::ve
   call(function, partition, arguments, cuts, goes_on);
 }
 
+void call_rows(Function function, const Partition &partition, const std::vector<Argument> &arguments,
+               std::int64_t begin, std::int64_t end, std::size_t pieces, const std::function<void()> &goes_on) {
+  Cuts cuts;
+  cuts.positions.resize(partition.stored.size());
+  const auto many = static_cast<std::int64_t>(std::max<std::size_t>(pieces, 1));
+  for (std::int64_t piece = 0; piece <= many; ++piece) {
+    const std::int64_t at = begin + static_cast<std::int64_t>(static_cast<__int128>(end - begin) * piece / many);
+    if (cuts.coordinates.empty() || at > cuts.coordinates.back()) cuts.coordinates.push_back(at);
+  }
+  call_apart(function, partition, arguments, cuts, goes_on);
+}
+
 }  // namespace mlir_sparse

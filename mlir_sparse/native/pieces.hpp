@@ -21,4 +21,8 @@ std::size_t pieces_of(const Partition &partition, std::int64_t work, std::int64_
 void call_in_pieces(Function function, const Partition &partition, const std::vector<Argument> &arguments,
                     std::int64_t extent, std::size_t pieces, const std::function<void()> &goes_on);
 
+// Calls a function of which each piece has some rows of the result, for rows from `begin` to `end`, in so many pieces.
+void call_rows(Function function, const Partition &partition, const std::vector<Argument> &arguments,
+               std::int64_t begin, std::int64_t end, std::size_t pieces, const std::function<void()> &goes_on);
+
 }  // namespace mlir_sparse

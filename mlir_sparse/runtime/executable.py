@@ -160,7 +160,7 @@ class Executable:
                 )
             case (Call(operands=operands, sampled=int()) as call, Rows() as rows) if set(operands) == set(parameters):
                 function = SampledCall(call, rows.encoding)
-            case (*views, Call(encoding=None, frames=(), sampled=None) as call):
+            case (*views, Call(encoding=None, sampled=None) as call):
                 return _viewed(views, call, parameters, values)
             case _:
                 return None
@@ -199,7 +199,37 @@ def _viewed(
         value = values[operand]
         assert isinstance(value, SparseTensor)
         found[parameters.index(operand)] = value.encoding
-    return Viewed(call.launcher, tuple(parameters.index(name) for name in names), found)
+    framed = _framed(call, parameters, found)
+    if framed is None:
+        return None
+    return Viewed(call.launcher, tuple(parameters.index(name) for name in names), found, framed)
+
+
+def _framed(
+    call: Call, parameters: Sequence[str], viewed: Mapping[int, Encoding]
+) -> Mapping[int, tuple[int, int]] | None:
+    """Returns the arrays that are read along diagonals, as `Viewed` takes them; None where calls need room around."""
+    if not call.frames:
+        return {}
+    ((variable, name, dim), *others) = call.frames
+    if others or variable in call.variables or name not in parameters or len(viewed) != 1:
+        return None
+    number = parameters.index(name)
+    if number not in viewed or not _lists_diagonals(viewed[number]):
+        return None
+    found = {}
+    for place, axes in enumerate(call.axes):
+        if variable in axes[1:]:
+            return None
+        if axes[:1] == (variable,):
+            found[place] = number, dim
+    return found
+
+
+def _lists_diagonals(encoding: Encoding) -> bool:
+    """Returns whether the first of two levels lists what the rows of the second are of."""
+    types = encoding.level_space().encoding.level_types
+    return len(types) == 2 and types[0].has_positions and types[0].has_coordinates and types[1].functions.is_counted
 
 
 def run_stage(stage: Stage, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
