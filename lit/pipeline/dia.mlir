@@ -1,4 +1,5 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:DIA --stage sparsified | FileCheck %s
+// RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:DIA --stage sparsified | FileCheck %s --check-prefix=HELD
 
 // The operand is read over its levels: a loop over diagonals, and along each all rows, x from the diagonal's offset on.
 
@@ -13,3 +14,10 @@
 // CHECK: memref.store %{{.+}}, %[[Y]][%[[ROW]]]
 // CHECK-NOT: scf.for
 // CHECK: return
+
+// Rows are held in registers across the diagonals. In a piece of a call they end where the result does.
+// HELD: %[[SIZE:[a-z0-9_]+]] = memref.dim %[[Y:[a-z0-9_]+]],
+// HELD: %[[ROWS:[a-z0-9_]+]] = arith.minui %{{[a-z0-9_]+}}, %[[SIZE]]
+// HELD: scf.for %[[ROW:[a-z0-9_]+]] = %c0
+// HELD: scf.for %{{[a-z0-9_]+}} = {{.+}} -> (vector<
+// HELD: vector.store %{{[a-z0-9_]+}}, %[[Y]][%[[ROW]]]

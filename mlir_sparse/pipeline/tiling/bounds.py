@@ -12,6 +12,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.assembly.trace_back import is_inside
 from mlir_sparse.pipeline.tiling.lines import is_constant, root_of
 
 __all__ = ["ROWS", "bound_rows"]
@@ -62,10 +63,26 @@ def _bound(function: Any, axis: int) -> None:
             raise ValueError(f"expected rows of the result along axis {axis} in a loop of their own, but got {store}")
         if loop not in loops:
             loops.append(loop)
+    # Written once for all loops around: what is tiled runs between bounds that no loop changes.
+    ends: list[tuple[Any, Any, Any]] = []
     for loop in loops:
-        with ir.InsertionPoint(loop):
-            size = code.operation("memref.dim", code.index_type(), result, code.constant(axis))
-            loop.operands[1] = code.minimum(loop.operands[1], size)
+        upper, place = loop.operands[1], _outermost(loop)
+        known = [end for there, bound, end in ends if there == place and bound == upper]
+        if not known:
+            with ir.InsertionPoint(place):
+                size = code.operation("memref.dim", code.index_type(), result, code.constant(axis))
+                known = [code.minimum(upper, size)]
+            ends.append((place, upper, known[0]))
+        loop.operands[1] = known[0]
+
+
+def _outermost(loop: Any) -> Any:
+    """Returns the outermost loop around one at whose place it is known how far that one runs."""
+    upper = loop.operands[1]
+    place = loop
+    while place.parent.name != "func.func" and not is_inside(upper, place.parent):
+        place = place.parent
+    return place
 
 
 def _is_buffer(value: Any) -> bool:
