@@ -8,9 +8,10 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.carry import LINE, PATH, carry
-from mlir_sparse.pipeline.tiling.lines import Line, line_of, maker, operations_in, root_of
+from mlir_sparse.pipeline.tiling.lines import Line, is_constant, line_of, maker, operations_in, root_of
 from mlir_sparse.pipeline.tiling.nests import Nest, innermost, is_inside, nests_of
 from mlir_sparse.pipeline.tiling.several import add_up_several
+from mlir_sparse.pipeline.tiling.start import Constant, constant_before
 from mlir_sparse.pipeline.tiling.sums import add_up
 from mlir_sparse.pipeline.tiling.target import Target
 from mlir_sparse.pipeline.tiling.vectors import Lanes, Tile, load_vector, mask_of, store_vector, strided
@@ -42,6 +43,14 @@ class _Tiler:
         self.nest = nest
         self.target = target
         self.written = root_of(nest.store.operands[1])
+        self.start = self._constant()
+
+    def _constant(self) -> Constant | None:
+        """Returns what the rows are filled with before, where tiles go through all of them once."""
+        _, buffer, *at = self.nest.store.operands
+        if not self.nest.stays or len(at) != 1 or buffer != self.written:
+            return None
+        return constant_before(self.nest.root, buffer) if is_constant(self.nest.lines[0].bounds[0], 0) else None
 
     def run(self) -> None:
         """Puts the tiled nest in place of the nest."""
@@ -59,7 +68,11 @@ class _Tiler:
                 at = self._full(at, upper, size, before)
                 before = size
             self._rest(at, upper, self.target.lanes_of(first.bits))
+            if self.start is not None:
+                self.start.store(upper)
         self.nest.root.erase()
+        if self.start is not None:
+            self.start.erase()
 
     def _held(self, line: Line) -> int:
         """Returns how many rows registers hold at once across the innermost loop around a line."""
@@ -101,6 +114,8 @@ class _Tiler:
         self._tile(Tile(at, lanes, mask, self.target.fuses, rolled=True))
 
     def _scalar(self, at: Any, upper: Any, lanes: int) -> None:
+        if self.start is not None:
+            self.start.store(at, upper)
         root = self.nest.root.clone(bindings().ir.InsertionPoint.current)
         for op in [root, *_marked(root)]:
             if LINE in op.attributes:
@@ -124,9 +139,14 @@ class _Tiler:
                 op.erase()
             return
         with bindings().ir.InsertionPoint(root):
-            held = load_vector(tile, buffer, at)
+            held = load_vector(tile, buffer, at) if self.start is None else self._started(tile)
         held = carry(root, held, lambda op, held: self._line(op, tile, held, scope))
         store_vector(tile, held, buffer, at)
+
+    def _started(self, tile: Tile) -> Any:
+        assert self.start is not None
+        value = self.start.value()
+        return code.operation("vector.broadcast", tile.of(value.type), value)
 
     def _line(self, op: Any, tile: Tile, held: Any | None, scope: Any) -> Any:
         """Writes a line before its loop; returns the row that it makes of one held, or stores it where none is."""

@@ -16,7 +16,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.lines import body_of, is_constant, operations_in, root_of
 
-__all__ = ["start_rows"]
+__all__ = ["Constant", "constant_before", "start_rows"]
 
 _PURE = ("arith.", "math.", "complex.")
 # Besides arithmetic: what changes no memory, and what does so only by the operations in it.
@@ -75,6 +75,47 @@ class _Row:
 
     loop: Any
     load: Any | None
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """What all elements of a vector are given before a loop.
+
+    Args:
+        fill: the operation that does so.
+    """
+
+    fill: _Fill
+
+    def value(self) -> Any:
+        """Writes the value; returns it."""
+        return _value_at(self.fill, None)
+
+    def store(self, lower: Any, upper: Any | None = None) -> None:
+        """Writes a loop that gives it to the elements from one on, up to another or to the end."""
+        result = self.fill.result
+        if upper is None:
+            upper = code.operation("memref.dim", code.index_type(), result, code.constant(0))
+        code.loop(upper, (), lambda place: code.store(self.value(), result, place), lower)
+
+    def erase(self) -> None:
+        """Takes it out of the function."""
+        self.fill.op.erase()
+
+
+def constant_before(root: Any, buffer: Any) -> Constant | None:
+    """Returns the constant that a buffer is filled with before a loop, if nothing reads or writes it in between."""
+    if root.parent.name != "func.func":
+        return None
+    operations = operations_in(root.parent)
+    for op in reversed(operations[: operations.index(root)]):
+        if op.name == "linalg.generic" and op.operands[len(op.operands) - 1] == buffer:
+            fill = _fill_of(op)
+            arrays = [value for value in list(op.operands)[:-1] if isinstance(value.type, bindings().ir.MemRefType)]
+            return None if fill is None or arrays or any(fill.along) else Constant(fill)
+        if op.name != "memref.dim" and (buffer in list(op.operands) or _uses_in(buffer, op) or not _is_harmless(op)):
+            return None
+    return None
 
 
 def _fill_of(op: Any) -> _Fill | None:
@@ -165,7 +206,7 @@ def _start(fill: _Fill, row: _Row) -> None:
     fill.op.erase()
 
 
-def _value_at(fill: _Fill, place: Any) -> Any:
+def _value_at(fill: _Fill, place: Any | None) -> Any:
     """Writes what a fill gives an element; returns it."""
     ir = bindings().ir
     *inputs, _ = fill.op.operands
