@@ -147,7 +147,7 @@ bool offer(void *data, std::size_t begin, std::size_t end) {
 
 }  // namespace
 
-Block::Block(std::size_t wanted, bool zeroed) : bytes_(std::max<std::size_t>(wanted, 1)), zeroed_(zeroed) {
+Block::Block(std::size_t wanted, bool zeroed) : bytes_(std::max<std::size_t>(wanted, 1)) {
 #ifdef MLIR_SPARSE_MAPS
   if (bytes_ >= kMapped) {
     Kept found{};
@@ -162,6 +162,8 @@ Block::Block(std::size_t wanted, bool zeroed) : bytes_(std::max<std::size_t>(wan
     begin_ = 0;  // as much as was wanted may get pages, and what has some keeps them
     end_ = std::max(addresses, found.end);
     mapped_ = true;
+    // What the next of its kind could not take is not kept: fresh pages would be taken in its place.
+    keeps_ = addresses <= kMostAddresses && !(zeroed && wanted > kCleared);
     return;
   }
 #endif
@@ -174,8 +176,7 @@ Block::~Block() {
 #ifdef MLIR_SPARSE_MAPS
   if (mapped_) {
     const Kept kept{data_, bytes_, begin_, end_};
-    const bool useful = bytes_ <= kMostAddresses && kept.used() <= kMostKept && (!zeroed_ || bytes_ <= kCleared);
-    if (useful && offer(data_, begin_, end_))
+    if (keeps_ && kept.used() <= kMostKept && offer(data_, begin_, end_))
       store().keep(kept);
     else
       munmap(data_, bytes_);
@@ -191,7 +192,7 @@ void Block::swap(Block &other) noexcept {
   std::swap(begin_, other.begin_);
   std::swap(end_, other.end_);
   std::swap(mapped_, other.mapped_);
-  std::swap(zeroed_, other.zeroed_);
+  std::swap(keeps_, other.keeps_);
 }
 
 std::size_t Block::shrink(std::size_t begin, std::size_t end) {

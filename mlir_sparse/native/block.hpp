@@ -30,7 +30,7 @@ class Block {
   void *data_ = nullptr;
   std::size_t bytes_ = 0;
   std::size_t begin_ = 0, end_ = 0;  // what has pages, at most
-  bool mapped_ = false, zeroed_ = false;
+  bool mapped_ = false, keeps_ = false;  // keeps_: blocks to come may have it
 };
 
 // How many bytes are kept for blocks to come; and gives them all back, for tests.
