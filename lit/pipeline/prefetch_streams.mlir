@@ -1,5 +1,6 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --diff prefetch-streams | FileCheck %s
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" --diff prefetch-streams | FileCheck %s --check-prefix=DENSE --allow-empty
+// RUN: env MLIR_SPARSE_VECTOR_LANES=8 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --diff prefetch-streams | FileCheck %s --check-prefix=LANES
 
 // Eight entries at a time; before them, those that are far ahead are asked for, wherever that is: no fault follows.
 // What the coordinates point to is not asked for: the processor gets there in time.
@@ -16,5 +17,11 @@
 // CHECK: %[[PLACE:[a-z0-9_]+]] = arith.addi %[[FIRST]], %[[NUMBER]]
 // CHECK-COUNT-2: memref.load %{{.+}}[%[[PLACE]]]
 // CHECK-NOT: memref.prefetch
+
+// The lanes of vectors are chunks already.
+// LANES: scf.for %[[FIRST:[a-z0-9_]+]] = {{.+}} step %c8 {{.+}} -> (vector<8xf64>)
+// LANES: %[[LATER:[a-z0-9_]+]] = arith.addi %[[FIRST]], %c768
+// LANES-COUNT-2: memref.prefetch %{{.+}}[%[[LATER]]], read
+// LANES-NOT: memref.prefetch
 
 // DENSE-NOT: memref.prefetch

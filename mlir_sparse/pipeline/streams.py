@@ -26,7 +26,8 @@ _CHUNK = 8
 # LLVM writes the body once for each entry of a chunk; where so much is done for an entry, it does not wait for it.
 _MOST_OPERATIONS = 40
 _LOOPS = frozenset(("scf.for", "scf.while", "scf.parallel"))
-_ACCESSES = {"memref.load": 0, "memref.store": 1}  # and which operand is the buffer
+# Which operand is the buffer; the place in it follows.
+_ACCESSES = {"memref.load": 0, "memref.store": 1, "vector.maskedload": 0, "vector.maskedstore": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +52,22 @@ def prefetch_streams(module: Any, _: Mapping[str, str]) -> None:
     for loop in _over_positions(module):
         body = _operations_within(loop)
         streams = () if len(body) > _MOST_OPERATIONS else _streams_of(loop, body)
-        if streams:
+        if not streams:
+            continue
+        if is_constant(loop.operands[2], 1):
             _cut(loop, streams)
+        else:  # chunks already: the lanes of vectors
+            block = body_of(loop)
+            with bindings().ir.InsertionPoint.at_block_begin(block):
+                _ask(streams, block.arguments[0])
 
 
 def _over_positions(module: Any) -> list[Any]:
-    """Returns the loops over positions: with step 1, from where a buffer says, of more turns than a few."""
+    """Returns the loops over positions: from where a buffer says, of more turns than a few."""
     return [
         op
         for op in _operations_within(module.operation)
-        if op.name == "scf.for"
-        and is_constant(op.operands[2], 1)
-        and is_loaded(op.operands[0])
-        and not code.is_kept_rolled(op)
+        if op.name == "scf.for" and is_loaded(op.operands[0]) and not code.is_kept_rolled(op)
     ]
 
 
@@ -80,19 +84,27 @@ def _operations_within(op: Any) -> list[Any]:
 
 
 def _streams_of(loop: Any, body: list[Any]) -> tuple[_Stream, ...]:
-    """Returns the buffers that a loop reads, or writes, at its index; none where it has loops, vectors or calls."""
+    """Returns the buffers that a loop reads, or writes, at its index; none of what has loops or dense rows in it."""
     ir = bindings().ir
+    by_one = is_constant(loop.operands[2], 1)
     found: dict[Any, _Stream] = {}
     place = body_of(loop).arguments[0]
     for op in body:
-        if op.name in _LOOPS or any(isinstance(result.type, ir.VectorType) for result in op.results):
+        if op.name in _LOOPS or (by_one and any(isinstance(result.type, ir.VectorType) for result in op.results)):
             return ()
         if op.name in _ACCESSES:
             buffer, *at = list(op.operands)[_ACCESSES[op.name] :]
-            if at == [place]:
+            if at[:1] == [place] and ir.MemRefType(buffer.type).rank == 1:
                 # Coordinates of several levels may lie side by side: one request is for all.
-                found.setdefault(root_of(buffer) or buffer, _Stream(buffer, op.name == "memref.store"))
+                found.setdefault(root_of(buffer) or buffer, _Stream(buffer, op.name.endswith("store")))
     return tuple(found.values())
+
+
+def _ask(streams: tuple[_Stream, ...], first: Any) -> None:
+    """Writes the requests of a chunk."""
+    later = code.add(first, code.constant(_AHEAD))
+    for stream in streams:
+        prefetch(stream.buffer, [later], written=stream.written)
 
 
 def _cut(loop: Any, streams: tuple[_Stream, ...]) -> None:
@@ -103,9 +115,7 @@ def _cut(loop: Any, streams: tuple[_Stream, ...]) -> None:
     *body, last = operations_in(loop)
 
     def chunk(first: Any, *reached: Any) -> list[Any]:
-        later = code.add(first, code.constant(_AHEAD))
-        for stream in streams:
-            prefetch(stream.buffer, [later], written=stream.written)
+        _ask(streams, first)
         left = code.operation("arith.subi", upper.type, upper, first)
         return code.loop(code.minimum(left, code.constant(_CHUNK)), reached, lambda *at: entry(first, *at))
 
