@@ -18,6 +18,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.assembly.trace_back import is_comparison, maker
+from mlir_sparse.pipeline.tiling.lines import copy_of
 
 __all__ = ["split_merges"]
 
@@ -178,12 +179,7 @@ def _copy(operations: Sequence[Any], known: dict[Any, Any], truths: dict[Any, bo
         if op.name == "scf.if" and op.operands[0] in truths:
             _copy_side(op, known, truths)
             continue
-        copied = op.clone(bindings().ir.InsertionPoint.current)
-        for inner in _with_inner(copied.operation):
-            for at, value in enumerate(inner.operands):
-                if value in known:
-                    inner.operands[at] = known[value]
-        known.update(zip(op.results, copied.results, strict=True))
+        copy_of(op, known)
 
 
 def _copy_side(op: Any, known: dict[Any, Any], truths: dict[Any, bool]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.ahead import is_loaded, prefetch
-from mlir_sparse.pipeline.tiling.lines import body_of, is_constant, maker, operations_in, root_of
+from mlir_sparse.pipeline.tiling.lines import body_of, copy_of, is_constant, maker, operations_in, root_of
 
 __all__ = ["prefetch_streams"]
 
@@ -54,8 +54,10 @@ def prefetch_streams(module: Any, _: Mapping[str, str]) -> None:
         streams = () if len(body) > _MOST_OPERATIONS else _streams_of(loop, body)
         if not streams:
             continue
-        if is_constant(loop.operands[2], 1):
+        if is_constant(loop.operands[2], 1) and (loop.results or loop.parent.name != "func.func"):
             _cut(loop, streams)
+        elif is_constant(loop.operands[2], 1):
+            _cut_off(loop, streams)
         else:  # chunks already: the lanes of vectors
             block = body_of(loop)
             with bindings().ir.InsertionPoint.at_block_begin(block):
@@ -134,3 +136,27 @@ def _cut(loop: Any, streams: tuple[_Stream, ...]) -> None:
     for result, value in zip(loop.results, results, strict=True):
         result.replace_all_uses_with(value)
     loop.erase()
+
+
+def _cut_off(loop: Any, streams: tuple[_Stream, ...]) -> None:
+    """Writes a loop over whole chunks before one over entries: there is one end only, and nothing to ask before it."""
+    ir = bindings().ir
+    lower, upper, _ = loop.operands
+    place = body_of(loop).arguments[0]
+    *body, _ = operations_in(loop)
+
+    def chunk(first: Any) -> None:
+        _ask(streams, first)
+        code.loop(code.constant(_CHUNK), (), lambda number: entry(code.add(first, number)))
+
+    def entry(here: Any) -> None:
+        known = {place: here}
+        for op in body:
+            copy_of(op, known)
+
+    with ir.InsertionPoint(loop):
+        count = code.operation("arith.subi", upper.type, upper, lower)
+        rest = code.operation("arith.remui", upper.type, count, code.constant(_CHUNK))
+        end = code.operation("arith.subi", upper.type, upper, rest)
+        code.loop(end, (), chunk, lower, _CHUNK)
+    loop.operands[0] = end

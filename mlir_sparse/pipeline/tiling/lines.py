@@ -12,7 +12,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 
-__all__ = ["Line", "body_of", "is_constant", "is_number", "line_of", "maker", "operations_in", "root_of"]
+__all__ = ["Line", "body_of", "copy_of", "is_constant", "is_number", "line_of", "maker", "operations_in", "root_of"]
 
 # Elementwise arithmetic: on vectors it is what it is on their elements, rounding included.
 _ELEMENTWISE = frozenset(
@@ -85,6 +85,27 @@ def is_number(value: Any) -> bool:
     """Returns whether a value is a constant."""
     op = maker(value)
     return op is not None and bool(op.name == "arith.constant")
+
+
+def copy_of(op: Any, known: dict[Any, Any]) -> Any:
+    """Returns a copy of an operation at the insertion point, with known values in place of those they are of.
+
+    Args:
+        op: the operation.
+        known: the values; the copy's results are added for the operation's.
+    """
+    ir = bindings().ir
+
+    def replace(inner: Any) -> Any:
+        for at, value in enumerate(inner.operands):
+            if value in known:
+                inner.operands[at] = known[value]
+        return ir.WalkResult.ADVANCE
+
+    copied = op.clone(ir.InsertionPoint.current).operation
+    copied.walk(replace)
+    known.update(zip(op.results, copied.results, strict=True))
+    return copied
 
 
 def is_constant(value: Any, number: int) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.assembly.trace_back import is_comparison, loaded_from
-from mlir_sparse.pipeline.tiling.lines import is_constant, maker, operations_in, root_of
+from mlir_sparse.pipeline.tiling.lines import copy_of, is_constant, maker, operations_in, root_of
 
 __all__ = ["join_segments"]
 
@@ -235,12 +235,12 @@ def _join(segments: _Segments) -> None:
                 if op == segments.run.op:
                     continue
                 if op != entries:
-                    _copy(op, known)
+                    copy_of(op, known)
                     continue
                 known.update({c: known[load.results[0]] for c, (load, _) in zip(carried, segments.sums, strict=True)})
                 *inner, last = operations_in(entries)
                 for each in inner:
-                    _copy(each, known)
+                    copy_of(each, known)
                 ends = [known.get(value, value) for value in last.operands]
                 known.update(zip(entries.results, ends, strict=True))
 
@@ -249,13 +249,6 @@ def _join(segments: _Segments) -> None:
     loop.erase()
     if first is not None and not list(first.results[0].uses):
         first.erase()
-
-
-def _copy(op: Any, known: dict[Any, Any]) -> None:
-    made = op.clone(bindings().ir.InsertionPoint.current)
-    for number, operand in enumerate(op.operands):
-        made.operands[number] = known.get(operand, operand)
-    known.update(zip(op.results, made.results, strict=True))
 
 
 def _inside(op: Any, region: int) -> list[Any]:

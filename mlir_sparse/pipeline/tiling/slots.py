@@ -15,7 +15,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.assembly.trace_back import loaded_from
-from mlir_sparse.pipeline.tiling.lines import body_of, is_constant, maker, operations_in, root_of
+from mlir_sparse.pipeline.tiling.lines import body_of, copy_of, is_constant, maker, operations_in, root_of
 
 __all__ = ["SLOTS", "read_slots"]
 
@@ -135,10 +135,7 @@ def _taken(slot: _Slot, known: dict[Any, Any]) -> list[Any]:
     for op in body:
         if op in slot.coordinates:
             continue
-        made = op.clone(bindings().ir.InsertionPoint.current)
-        for number, operand in enumerate(op.operands):
-            made.operands[number] = known.get(operand, operand)
-        known.update(zip(op.results, made.results, strict=True))
+        copy_of(op, known)
     return [known.get(value, value) for value in last.operands]
 
 

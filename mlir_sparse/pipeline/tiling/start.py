@@ -14,7 +14,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
-from mlir_sparse.pipeline.tiling.lines import body_of, is_constant, operations_in, root_of
+from mlir_sparse.pipeline.tiling.lines import body_of, copy_of, is_constant, operations_in, root_of
 
 __all__ = ["Constant", "constant_before", "start_rows"]
 
@@ -208,7 +208,6 @@ def _start(fill: _Fill, row: _Row) -> None:
 
 def _value_at(fill: _Fill, place: Any | None) -> Any:
     """Writes what a fill gives an element; returns it."""
-    ir = bindings().ir
     *inputs, _ = fill.op.operands
     block = fill.op.regions[0].blocks[0]
     known = {
@@ -217,10 +216,7 @@ def _value_at(fill: _Fill, place: Any | None) -> Any:
     }
     *body, last = operations_in(fill.op)
     for op in body:
-        copy = op.clone(ir.InsertionPoint.current)
-        for number, operand in enumerate(op.operands):
-            copy.operands[number] = known.get(operand, operand)
-        known.update(zip(op.results, copy.results, strict=True))
+        copy_of(op, known)
     (value,) = last.operands
     return known.get(value, value)
 
