@@ -65,6 +65,7 @@ class Worker:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+            self._process = None
 
 
 class _Done:

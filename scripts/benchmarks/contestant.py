@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -99,6 +100,11 @@ class Contestant:
             return min(_time(call, repeats, CLOCKS[clock]) for _ in range(_TIMES))
         finally:
             gc.enable()
+            gc.collect()  # results that refer to each other would pile up from sample to sample
+
+    def memory(self) -> int:
+        """Returns the most bytes that the process has held so far."""
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _repeats(call: Call) -> int:
@@ -130,7 +136,7 @@ def _actions(name: str) -> Mapping[str, Callable[..., Any]]:
 
         return {"measure": measured}
     contestant = Contestant(name)
-    return {"prepare": contestant.prepare, "sample": contestant.sample}
+    return {"prepare": contestant.prepare, "sample": contestant.sample, "memory": contestant.memory}
 
 
 def serve(name: str) -> None:

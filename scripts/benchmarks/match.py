@@ -21,6 +21,7 @@ __all__ = ["Entrant", "Match", "NoResultError", "Outcome", "roofline"]
 
 _TIMEOUT = 600.0
 _PAUSE = 0.004  # seconds for other libraries' threads to stop waiting for work in a loop
+_MOST_MEMORY = 3 << 30  # bytes; sums of PyTorch's matrices are never freed (2.13), and end the machine otherwise
 _BEHIND, _FEW = 4.0, 3  # who takes so many times as long as we do is sampled so often only
 
 
@@ -121,6 +122,9 @@ class Match:
             raise NoResultError(absent[OURS])
         taking_part = {name: answer for name, answer in said.items() if name not in absent}
         samples = self._rounds(list(_entrants(taking_part)), seconds)
+        for name in taking_part:
+            if _ask(self._workers[name], do="memory") > _MOST_MEMORY:
+                self._workers[name].stop()  # the next request starts it anew
         error = max(answer["error"] for answer in taking_part.values())
         return Outcome(samples, work, error, absent)
 
