@@ -19,6 +19,7 @@ from mlir_sparse.pipeline.tiling import (
     start_rows,
     sum_short_rows,
     take_factors,
+    write_blocks_out,
 )
 
 __all__ = ["OWN_PASSES", "run_passes"]
@@ -39,6 +40,7 @@ OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
     "start-rows": start_rows,
     "sum-short-rows": sum_short_rows,
     "take-factors": take_factors,
+    "write-blocks-out": write_blocks_out,
 }
 _ANCHOR = "builtin.module("
 

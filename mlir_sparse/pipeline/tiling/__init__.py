@@ -5,6 +5,7 @@ and LLVM cannot tell that nothing else reads it in between. This pass cuts the r
 tiles and carries each as a value through the loops that stay in the row.
 """
 
+from mlir_sparse.pipeline.tiling.blocks import write_blocks_out
 from mlir_sparse.pipeline.tiling.bounds import bound_rows
 from mlir_sparse.pipeline.tiling.factors import take_factors
 from mlir_sparse.pipeline.tiling.rewrite import register_tile
@@ -21,4 +22,5 @@ __all__ = [
     "start_rows",
     "sum_short_rows",
     "take_factors",
+    "write_blocks_out",
 ]
