@@ -318,7 +318,7 @@ class Defect:
 ROWS = "(i, j) -> (i floordiv 4 : dense, j : compressed, i mod 4 : dense)"
 SPMV, SPGEMM = "y(i) = A(i,j) * x(j)", "C(i,j) = A(i,k) * B(k,j)"
 DEFECTS = {
-    "bsr_level_size_1": Defect(ms.CompileError, ((SPMV, {"A": "BSR(8, 3)"}, "dense"), (SPMV, {"A": BSR}, "dense"))),
+    "bsr_level_size_1": Defect(ms.CompilerCrash, ((SPMV, {"A": "BSR(8, 3)"}, "dense"), (SPMV, {"A": BSR}, "dense"))),
     "bsr_x_bsr_dense": Defect(ms.CompileError, ((SPGEMM, {"A": BSR, "B": BSR}, "dense"),)),
     "csr_csr_to_bsr": Defect(ms.CompileError, ((SPGEMM, {"A": "CSR", "B": "CSR"}, BSR),)),
     "diag": Defect(ms.CompileError, (("d(i) = S(i,i)", {"S": "CSR"}, "dense"), ("s = S(i,i)", {"S": "CSR"}, "dense"))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlir_sparse.encoding import Encoding, LevelFormat
+from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.level_space import Buffer
 from mlir_sparse.notation import Access
 from mlir_sparse.plan import LevelView, Program
@@ -55,5 +55,5 @@ def _slots(seen: Encoding, encoding: Encoding) -> Iterator[int]:
         return
     for level, view in enumerate(seen.level_space().views):
         made = view.positions is Buffer.MADE and view.coordinates is Buffer.STORED
-        if made and view.type.format is LevelFormat.LOOSE_COMPRESSED:
+        if made and view.type.functions.has_room:
             yield level
