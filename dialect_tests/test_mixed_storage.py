@@ -110,3 +110,22 @@ def test_results_whose_loops_have_no_room_are_refused(text: str, out: str) -> No
     for _ in range(2):
         with pytest.raises(ms.TooLargeError, match=r"expected the loops over a result of shape .* to fit in"):
             kernel(A)
+
+
+@pytest.mark.parametrize("extent", [0, 1, 4])
+@pytest.mark.parametrize("out", ["dense", "CSR"])
+@pytest.mark.parametrize("operation", ["or=", "and=", "max=", "+="])
+def test_results_met_with_what_is_read_densely(extent: int, out: str, operation: str) -> None:
+    """A diagonal of A beside A is read densely; what meets the two in regions is then read densely too."""
+    random = np.random.default_rng(extent)
+    values = {name: random.integers(0, 2, (extent, extent)) for name in "yA"}
+    operands = {name: ms.tensor(value, "CSR") for name, value in values.items()}
+    found = ms.compile(f"y(i,j) {operation} A(i,i) + A(i,j)", tensors=operands, out=out)(**operands)
+    y, sums = values["y"], np.diag(values["A"])[:, None] + values["A"]
+    expected = {
+        "or=": (y != 0) | (sums != 0),
+        "and=": (y != 0) & (sums != 0),
+        "max=": np.maximum(y, sums),
+        "+=": y + sums,
+    }
+    np.testing.assert_array_equal(found if out == "dense" else found.to_numpy(), expected[operation])

@@ -113,12 +113,14 @@ class Admission:
             return self._regrouped(node)
         if all(isinstance(operand, Access) for operand in found.operands):
             return node
-        return rebuild(node, tuple(self._admitted(child) for child in children(node)))
+        return self._kept_together(node, rebuild(node, tuple(self._admitted(child) for child in children(node))))
 
     def _kept_together(self, node: Expr, admitted: Expr) -> Expr:
         """Returns a node with its operands admitted; all of it dense where one of several was: they do not unite."""
         sparse = self._values.sparse_names()
         if not depends_on(admitted, sparse) or is_native(admitted, sparse, self._values.dtype.kind):
+            return admitted
+        if not is_native(node, sparse, self._values.dtype.kind) and regions_of(admitted, sparse) is not None:
             return admitted
         return self._densified(node, f"a part of {_operation(node)} is read densely")
 
