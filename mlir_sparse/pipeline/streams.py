@@ -15,7 +15,15 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.ahead import is_loaded, prefetch
-from mlir_sparse.pipeline.tiling.lines import body_of, copy_of, is_constant, maker, operations_in, root_of
+from mlir_sparse.pipeline.tiling.lines import (
+    body_of,
+    copy_of,
+    is_constant,
+    maker,
+    operations_in,
+    operations_within,
+    root_of,
+)
 
 __all__ = ["prefetch_streams"]
 
@@ -50,7 +58,7 @@ def prefetch_streams(module: Any, _: Mapping[str, str]) -> None:
         module: after bufferization; rewritten in place.
     """
     for loop in _over_positions(module):
-        body = _operations_within(loop)
+        body = operations_within(loop)
         streams = () if len(body) > _MOST_OPERATIONS else _streams_of(loop, body)
         if not streams:
             continue
@@ -68,21 +76,9 @@ def _over_positions(module: Any) -> list[Any]:
     """Returns the loops over positions: from where a buffer says, of more turns than a few."""
     return [
         op
-        for op in _operations_within(module.operation)
+        for op in operations_within(module.operation)
         if op.name == "scf.for" and is_loaded(op.operands[0]) and not code.is_kept_rolled(op)
     ]
-
-
-def _operations_within(op: Any) -> list[Any]:
-    ir = bindings().ir
-    found: list[Any] = []
-
-    def visit(inner: Any) -> Any:
-        found.append(inner)
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return found[:-1]  # an operation is met behind what is in it
 
 
 def _streams_of(loop: Any, body: list[Any]) -> tuple[_Stream, ...]:

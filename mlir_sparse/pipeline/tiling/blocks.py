@@ -14,7 +14,15 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.ahead import is_loaded, prefetch
-from mlir_sparse.pipeline.tiling.lines import body_of, copy_of, is_constant, maker, operations_in, root_of
+from mlir_sparse.pipeline.tiling.lines import (
+    body_of,
+    copy_of,
+    is_constant,
+    maker,
+    operations_in,
+    operations_within,
+    root_of,
+)
 from mlir_sparse.pipeline.tiling.nests import is_inside
 
 __all__ = ["write_blocks_out"]
@@ -118,7 +126,7 @@ def _is_apart(loop: Any, load: Any, others: list[Any]) -> bool:
     root = root_of(written)
     if root is None or is_inside(written, loop):
         return False
-    read = [op for op in _within(loop) if op.name == "memref.load" and op != load]
+    read = [op for op in operations_within(loop) if op.name == "memref.load" and op != load]
     roots = [root_of(op.operands[0]) for op in read]
     if any(other is None or other == root for other in roots):
         return False
@@ -133,18 +141,6 @@ def _is_of_row(value: Any, loop: Any, others: list[Any]) -> bool:
     if op is None:
         return bool(value.owner.owner.operation.name == "scf.for" and value.owner.owner.operation != loop)
     return op in others and op.name != "memref.load" and all(_is_of_row(used, loop, others) for used in op.operands)
-
-
-def _within(op: Any) -> list[Any]:
-    ir = bindings().ir
-    found: list[Any] = []
-
-    def visit(inner: Any) -> Any:
-        found.append(inner)
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return found
 
 
 def _write(blocks: _Blocks) -> None:

@@ -12,7 +12,18 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 
-__all__ = ["Line", "body_of", "copy_of", "is_constant", "is_number", "line_of", "maker", "operations_in", "root_of"]
+__all__ = [
+    "Line",
+    "body_of",
+    "copy_of",
+    "is_constant",
+    "is_number",
+    "line_of",
+    "maker",
+    "operations_in",
+    "operations_within",
+    "root_of",
+]
 
 # Elementwise arithmetic: on vectors it is what it is on their elements, rounding included.
 _ELEMENTWISE = frozenset(
@@ -85,6 +96,19 @@ def is_number(value: Any) -> bool:
     """Returns whether a value is a constant."""
     op = maker(value)
     return op is not None and bool(op.name == "arith.constant")
+
+
+def operations_within(op: Any) -> list[Any]:
+    """Returns all operations inside an operation, those inside others too, each behind what is in it."""
+    ir = bindings().ir
+    found: list[Any] = []
+
+    def visit(inner: Any) -> Any:
+        found.append(inner)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return found[:-1]
 
 
 def copy_of(op: Any, known: dict[Any, Any]) -> Any:
