@@ -46,7 +46,8 @@ def _merge_into_interfaces(module: Any) -> None:
         if operation.operation.name != "llvm.func" or not operation.regions[0].blocks:
             continue
         if _INTERFACE in ir.StringAttr(operation.attributes["sym_name"]).value:
-            operation.attributes["no_inline"] = ir.UnitAttr.get()
+            if "always_inline" not in operation.attributes:
+                operation.attributes["no_inline"] = ir.UnitAttr.get()
         else:
             operation.attributes["sym_visibility"] = ir.StringAttr.get("private")
     passes = bindings().module("passmanager").PassManager.parse("builtin.module(inline{default-pipeline=})")

@@ -15,6 +15,7 @@ from mlir_sparse._mlir import (
     parse_module,
 )
 from mlir_sparse.pipeline.own import run_passes
+from mlir_sparse.pipeline.twins import put_back_twins, take_out_twins
 
 __all__ = ["Outcome", "Request", "run_here"]
 
@@ -71,8 +72,10 @@ def run_here(
         with mlir_context():
             parsed = parse_module(module)
             used.append(parsed)
+            twins = take_out_twins(parsed) if functions else {}
             run_passes(parsed, pipeline)
             if functions:
+                put_back_twins(parsed, twins)
                 engine, _ = execution_engine(parsed, functions)
                 used.append(engine)
                 return Outcome(object_code(engine))
