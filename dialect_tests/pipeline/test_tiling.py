@@ -58,6 +58,17 @@ def test_schedules_change_no_number(schedule: str) -> None:
         close(kernel(A, B), matrix() @ B)
 
 
+@pytest.mark.parametrize("schedule", ["tile=8", "tile=16", "tile=40", "lanes=2", "lanes=4 tile=32"])
+def test_schedules_change_no_product_of_rows(schedule: str) -> None:
+    T = tensor3()
+    B = ms.tensor(T, "CSF")
+    text = "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)"
+    kernel = ms.compile(text, B=B.type, C="f64[?,?]", D="f64[?,?]", schedule=schedule)
+    for columns in EXTENTS:
+        C, D = dense(7, columns), dense(8, columns)
+        close(kernel(B, C, D), np.einsum("ikl,kj,lj->ij", T, C, D))
+
+
 @pytest.mark.parametrize("options", [NARROW, PLAIN])
 def test_processors_without_masks(options: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("mlir_sparse.pipeline.sparsifier"), "vector_options", lambda: options)

@@ -64,10 +64,10 @@ class _Tiler:
         at, upper = first.bounds
         with ir.InsertionPoint(self.nest.root):
             before = 0
-            for size in self.target.sizes(first.bits, self._held(first)):
+            for size in self.target.sizes(first.bits, self._held(first), len(first.streams) - 1):
                 at = self._full(at, upper, size, before)
                 before = size
-            self._rest(at, upper, self.target.lanes_of(first.bits))
+            self._rest(at, upper, before)
             if self.start is not None:
                 self.start.store(upper)
         self.nest.root.erase()
@@ -103,17 +103,24 @@ class _Tiler:
             strided(at, end, size, (), tile)
         return end
 
-    def _rest(self, at: Any, upper: Any, lanes: int) -> None:
-        """Writes what is less than a vector: one with a mask, or the loops as they were."""
-        if lanes > 1:
-            write = self._masked if self.target.masks else self._scalar
-            code.branch(code.compare("ult", at, upper), lambda: write(at, upper, lanes))
+    def _rest(self, at: Any, upper: Any, least: int) -> None:
+        """Writes what is less than the least tile: tiles with masks, or the loops as they were."""
+        if least == 1:
+            return
+        if not self.target.masks:
+            code.branch(code.compare("ult", at, upper), lambda: self._scalar(at, upper))
+            return
+        size = self.target.masked(self.nest.lines[0].bits, least)
+        if size < least:
+            strided(at, upper, size, (), lambda start: self._masked(start, upper, size))
+        else:
+            code.branch(code.compare("ult", at, upper), lambda: self._masked(at, upper, size))
 
-    def _masked(self, at: Any, upper: Any, lanes: int) -> None:
-        mask = mask_of(code.operation("arith.subi", at.type, upper, at), lanes)
-        self._tile(Tile(at, lanes, mask, self.target.fuses, rolled=True))
+    def _masked(self, at: Any, upper: Any, size: int) -> None:
+        mask = mask_of(code.operation("arith.subi", at.type, upper, at), size)
+        self._tile(Tile(at, size, mask, self.target.fuses, rolled=True))
 
-    def _scalar(self, at: Any, upper: Any, lanes: int) -> None:
+    def _scalar(self, at: Any, upper: Any) -> None:
         if self.start is not None:
             self.start.store(at, upper)
         root = self.nest.root.clone(bindings().ir.InsertionPoint.current)

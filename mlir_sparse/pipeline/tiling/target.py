@@ -12,6 +12,12 @@ __all__ = ["Target"]
 # without that 16 took 44 and 107.
 _VECTORS = 16
 _FEW_VECTORS = 8  # where there are 16 registers
+# Where products of two rows and more are added, loops are written for fewer sizes of tiles: each is compiled, and their
+# code is twice as large. With tiles of a vector and of two MTTKRP took 62 ms to compile, without 50. What is less than
+# four vectors is two with a mask: of social data, CSF, ranks of 10 take 0.6 of the time, of 8 1.2, of 16 and more the
+# same. One row alone is so short a turn that masks cost up to 0.6 of it, with k = 8.
+_LEAST_VECTORS = 4
+_MASKED_VECTORS = 2
 # Entries ahead: 4 took 75 ms on uniform columns, 8 took 67. Asking for less than 8 lines of a cache costs more than the
 # processor's own guesses do: with k = 32 finite elements took 6.2 ms, and 9.5.
 _AHEAD = 8
@@ -48,21 +54,34 @@ class Target:
         """Returns how many elements of a width are one vector."""
         return self.lanes or max(1, self.bits // bits)
 
-    def sizes(self, bits: int, rows: int = 1) -> list[int]:
-        """Returns the sizes of tiles, the largest first, the smallest a vector.
+    def sizes(self, bits: int, rows: int = 1, factors: int = 1) -> list[int]:
+        """Returns the sizes of tiles, the largest first.
 
         Args:
             bits: of an element.
             rows: how many rows are held at once.
+            factors: how many rows are multiplied.
         """
         lanes = self.lanes_of(bits)
         vectors = (_VECTORS if self.bits == 512 else _FEW_VECTORS) // rows
         most = lanes * (1 << max(0, vectors.bit_length() - 1))
         largest = max(lanes, self.tile // lanes * lanes if self.tile else most)
+        few = self.masks and factors > 1 and largest >= lanes * _LEAST_VECTORS
+        least = lanes * _LEAST_VECTORS if few else lanes
         sizes = [largest]
-        while sizes[-1] > lanes:
-            sizes.append(max(lanes, sizes[-1] // 2 // lanes * lanes))
+        while sizes[-1] > least:
+            sizes.append(max(least, sizes[-1] // 2 // lanes * lanes))
         return sizes
+
+    def masked(self, bits: int, least: int) -> int:
+        """Returns the size of tiles with a mask, for what is less than the least of the others.
+
+        Args:
+            bits: of an element.
+            least: the size of the least tile without one.
+        """
+        lanes = self.lanes_of(bits)
+        return min(least, lanes * _MASKED_VECTORS) if least > lanes else lanes
 
     @property
     def entries_ahead(self) -> int:
