@@ -8,14 +8,36 @@
 // CHECK-NOT: tensor<
 // CHECK-NOT: call
 // CHECK-NOT: alloc
+// CHECK: scf.for %{{.+}} iter_args(%[[COUNT:[a-z0-9_]+]] =
+
+// Rows of few entries are kept in order where they go: how many there may be is counted first.
+// CHECK: %[[MOST:[a-z0-9_]+]] = scf.for
+// CHECK: arith.cmpi ule, %[[MOST]], %c24
+// CHECK: arith.addi %[[COUNT]], %[[MOST]]
+// CHECK: scf.if
 // CHECK: scf.for
+// CHECK: scf.for
+// CHECK-NOT: %[[ROW]]
+// CHECK: scf.while
+// CHECK: memref.load %[[CRD]][
+// CHECK: scf.if
+// CHECK: scf.while
+// CHECK: memref.store %{{.+}}, %[[CRD]][
+// CHECK: memref.store %{{.+}}, %[[VALUES]][
+// CHECK: memref.store %{{.+}}, %[[CRD]][
+// CHECK: memref.store %{{.+}}, %[[VALUES]][%[[PLACE:[a-z0-9_]+]]]
+// CHECK: arith.mulf
+// CHECK: memref.store %{{.+}}, %[[VALUES]][
+
+// CHECK: else
 // CHECK: scf.for
 // CHECK: scf.for
 // CHECK: memref.load %[[ROW]][%[[COLUMN:[a-z0-9_]+]]]
 // CHECK: memref.load %[[BITS]][
-// CHECK: scf.if
+// CHECK-NOT: scf.if
 // CHECK: memref.store %{{.+}}, %[[BITS]][
 // CHECK: memref.store %{{.+}}, %[[MIDDLE]][
+// CHECK: scf.if
 // CHECK: memref.store %{{.+}}, %[[TOP]][
 // CHECK: memref.store %{{.+}}, %[[ROW]][%[[COLUMN]]]
 // CHECK: math.cttz

@@ -16,6 +16,7 @@ def cpu() -> Pipeline:
             Pass("split-merges", "the processor foresees how operands meet, before loops lose their shape"),
             Pass("write-blocks-out", "small blocks are no loops, their rows of the result are values"),
             Pass("take-factors", "sums of rows are multiplied, rather than each summand"),
+            Pass("prefetch-rows", "rows that entries ahead will name are asked for: no processor foresees them"),
             Pass("prefetch-streams", "entries far ahead are asked for, which processors do not foresee by themselves"),
             Pass("convert-linalg-to-loops", "fills and dense generics", on_functions=True),
             Pass("convert-vector-to-scf", "transfers of more than one dimension", on_functions=True),

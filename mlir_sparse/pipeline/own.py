@@ -9,6 +9,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import assemble_sparse_results
 from mlir_sparse.pipeline.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
+from mlir_sparse.pipeline.rows import prefetch_rows
 from mlir_sparse.pipeline.split import split_merges
 from mlir_sparse.pipeline.streams import prefetch_streams
 from mlir_sparse.pipeline.tiling import (
@@ -32,6 +33,7 @@ OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
     "join-segments": join_segments,
     "map-loops-to-gpu": map_loops,
     "pass-gpu-addresses": pass_addresses,
+    "prefetch-rows": prefetch_rows,
     "prefetch-streams": prefetch_streams,
     "read-slots": read_slots,
     "register-tile": register_tile,

@@ -14,6 +14,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.rows import is_row_of_entry
 from mlir_sparse.pipeline.tiling.ahead import is_loaded, prefetch
 from mlir_sparse.pipeline.tiling.lines import (
     body_of,
@@ -73,11 +74,14 @@ def prefetch_streams(module: Any, _: Mapping[str, str]) -> None:
 
 
 def _over_positions(module: Any) -> list[Any]:
-    """Returns the loops over positions: from where a buffer says, of more turns than a few."""
+    """Returns the loops over positions that follow each other: from where a buffer says, of more turns than a few."""
     return [
         op
         for op in operations_within(module.operation)
-        if op.name == "scf.for" and is_loaded(op.operands[0]) and not code.is_kept_rolled(op)
+        if op.name == "scf.for"
+        and is_loaded(op.operands[0])
+        and not code.is_kept_rolled(op)
+        and not is_row_of_entry(op)
     ]
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "minimum",
     "multiply",
     "operation",
+    "size_of",
     "store",
     "value_after",
     "widened",
@@ -108,6 +109,11 @@ def element_of(buffer: Any) -> Any:
 def load(buffer: Any, at: Any) -> Any:
     """Returns an element of a memref of rank 1."""
     return operation("memref.load", element_of(buffer), buffer, at)
+
+
+def size_of(buffer: Any) -> Any:
+    """Returns the number of elements of a memref of rank 1."""
+    return operation("memref.dim", index_type(), buffer, constant(0))
 
 
 def store(value: Any, buffer: Any, at: Any) -> None:

@@ -12,6 +12,7 @@ from mlir_sparse.pipeline.assembly.layout import append_arguments
 from mlir_sparse.pipeline.assembly.merge import arrange_merges
 from mlir_sparse.pipeline.assembly.scatter import scatter_rows
 from mlir_sparse.pipeline.assembly.sharing import store_at_entries
+from mlir_sparse.pipeline.assembly.short import counting, find_gathered_row
 from mlir_sparse.pipeline.assembly.workspace import Workspace
 from mlir_sparse.pipeline.assembly.writer import Computing, Laying, Writer
 
@@ -95,8 +96,7 @@ def _rewrite(function: Any, mode: type[Writer]) -> None:
             _replace(op, writer.insert(count, value, coordinates, holds))
     for op in chain.compresses:
         with ir.InsertionPoint(op):
-            _, _, _, touched, count, *coordinates = op.operands
-            _replace(op, writer.compress(count, touched, coordinates))
+            _replace(op, _compressed(op, writer))
     for op in chain.expands:
         _replace_workspace(op, Workspace(result.workspace), ordered=mode is Laying)
     for level, carrier, coordinates in closes:
@@ -109,6 +109,24 @@ def _rewrite(function: Any, mode: type[Writer]) -> None:
     _finish(function, chain, writer, gaps)
     start.erase()
     _unmark(function)
+
+
+def _compressed(op: Any, writer: Writer) -> Any:
+    """Writes a row that was gathered; returns the number of entries after it."""
+    _, _, _, touched, count, *coordinates = op.operands
+    row = find_gathered_row(op) if writer.inserts_in_order else None
+    if row is None:
+        return writer.compress(count, touched, coordinates)
+
+    def gather() -> list[Any]:
+        loops = row.outer.clone(bindings().ir.InsertionPoint.current)
+        return [writer.compress(count, loops.results[0], coordinates)]
+
+    short = row.is_short(count, writer.result)
+    after = code.branch(short, lambda: [row.insert(count, writer.result)], gather, [code.index_type()])[0]
+    op.operands[3] = code.constant(0)  # the loops there were have no use then
+    row.outer.erase()
+    return after
 
 
 def _closes(chain: Chain) -> list[tuple[int, Carrier, Sequence[Any]]]:
@@ -173,10 +191,13 @@ def _replace_workspace(op: Any, workspace: Workspace, *, ordered: bool) -> None:
     """Reads and writes the workspace instead of the buffers of `sparse_tensor.expand`."""
     ir = bindings().ir
     values, filled, added, count = op.results
-    for use in list(filled.uses):
-        user = use.owner.operation
+    users = [use.owner.operation for use in filled.uses]
+    idle = [ordered and user.name == "memref.load" and _only_counts(user) for user in users]
+    for user, is_idle in zip(users, idle, strict=True):
         with ir.InsertionPoint(user):
-            if user.name == "memref.load":
+            if is_idle:
+                _replace(user, code.integer(0, user.results[0].type))
+            elif user.name == "memref.load":
                 _replace(user, workspace.has(user.operands[1]))
             elif user.name == "memref.store":
                 workspace.mark(user.operands[2], ordered=ordered)
@@ -189,6 +210,16 @@ def _replace_workspace(op: Any, workspace: Workspace, *, ordered: bool) -> None:
     with ir.InsertionPoint(op):
         count.replace_all_uses_with(code.constant(0))
     op.erase()
+
+
+def _only_counts(load: Any) -> bool:
+    """Returns whether only the branch hangs on a flag that marks entries which had none, and counts them.
+
+    Where entries are taken in the order of their bits, they need not be counted, and marks may be set again.
+    """
+    users = [use.owner.operation for use in load.results[0].uses]
+    branches = [use.owner.operation for user in users if user.results for use in user.results[0].uses]
+    return all(user.name == "arith.cmpi" for user in users) and all(map(counting, branches))
 
 
 def _finish(function: Any, chain: Chain, writer: Writer, gaps: bool) -> None:

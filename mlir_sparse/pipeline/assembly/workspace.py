@@ -14,7 +14,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 
-__all__ = ["Workspace"]
+__all__ = ["Workspace", "zero_of"]
 
 _BITS = 6  # 64 to a word
 
@@ -35,7 +35,7 @@ class Workspace:
         return code.operation("arith.trunci", _truth(), code.bits_of("shrui", word, _place(coordinate)))
 
     def mark(self, coordinate: Any, *, ordered: bool) -> None:
-        """Notes that a coordinate has an entry, which it had not.
+        """Notes that a coordinate has an entry, whether it had or not.
 
         Args:
             coordinate: the coordinate.
@@ -47,7 +47,12 @@ class Workspace:
         bits, at = self.levels[level], _word(coordinate)
         word = code.load(bits, at)
         code.store(code.bits_of("ori", word, _bit(coordinate)), bits, at)
-        if level + 1 < height:
+        if level + 1 == height:
+            return
+        if level == 0:
+            # No processor foresees whether this is the first entry of its word; of 64 words, it mostly is not.
+            self._mark(at, level + 1, height)
+        else:
             empty = code.compare("eq", word, code.integer(0, code.word_type()))
             code.branch(empty, lambda: self._mark(at, level + 1, height))
 
@@ -59,7 +64,7 @@ class Workspace:
 
     def _taken(self, coordinate: Any) -> Any:
         value = code.load(self.values, coordinate)
-        code.store(_zero(value.type), self.values, coordinate)
+        code.store(zero_of(value.type), self.values, coordinate)
         return value
 
     def drain(self, carried: Any, visit: Callable[[Any, Any, Any], Any]) -> Any:
@@ -73,11 +78,9 @@ class Workspace:
             the carried value after the last entry.
         """
         top = len(self.levels) - 1
-        ir = bindings().ir
-        width = ir.Operation.create(
-            "memref.dim", results=[code.index_type()], operands=[self.levels[top], code.constant(0)]
-        ).result
-        return code.loop(width, [carried], lambda at, count: [self._words(top, at, count, visit)])[0]
+        return code.loop(
+            code.size_of(self.levels[top]), [carried], lambda at, count: [self._words(top, at, count, visit)]
+        )[0]
 
     def _words(self, level: int, at: Any, carried: Any, visit: Callable[[Any, Any, Any], Any]) -> Any:
         """Visits what a word of bits stands for, and clears the word."""
@@ -114,7 +117,8 @@ def _bit(coordinate: Any) -> Any:
     return code.bits_of("shli", code.integer(1, code.word_type()), _place(coordinate))
 
 
-def _zero(kind: Any) -> Any:
+def zero_of(kind: Any) -> Any:
+    """Returns the zero of an element type."""
     ir = bindings().ir
     if isinstance(kind, ir.ComplexType):
         part = ir.FloatAttr.get(ir.ComplexType(kind).element_type, 0.0)

@@ -38,6 +38,11 @@ class Writer(ABC):
             if not result.appends_all
         }
 
+    @property
+    def inserts_in_order(self) -> bool:
+        """Returns whether entries of a row may be inserted in their order, one by one, rather than appended."""
+        return False
+
     @abstractmethod
     def insert(self, count: Any, value: Any, coordinates: Sequence[Any], holds: Any | None = None) -> Any:
         """Writes an entry, if a condition holds; returns the number of entries after it."""
@@ -134,6 +139,11 @@ class Laying(Writer):
             if result.positions[level] is not None:
                 begin = result.first if level == result.depth else code.constant(0)
                 self._put(result.positions[level], begin, self._count(level, self.start))
+
+    @property
+    def inserts_in_order(self) -> bool:
+        """Returns whether an entry is one coordinate and a value."""
+        return not (self.result.appends_all or self.result.interleaved)
 
     def insert(self, count: Any, value: Any, coordinates: Sequence[Any], holds: Any | None = None) -> Any:
         """Writes an entry, if a condition holds; returns the number of entries after it.

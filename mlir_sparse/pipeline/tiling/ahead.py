@@ -8,7 +8,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.lines import is_number, maker
 
-__all__ = ["is_loaded", "prefetch", "prefetch_ahead"]
+__all__ = ["coordinate_load", "is_loaded", "later_coordinate", "prefetch", "prefetch_ahead", "stored_load"]
 
 _LINE = 64  # bytes that caches hold together
 _WIDENINGS = frozenset(("arith.extui", "arith.index_cast", "arith.index_castui"))
@@ -23,12 +23,12 @@ def prefetch_ahead(buffer: Any, at: list[Any], size: int, distance: int) -> None
         size: how many elements.
         distance: how many entries later.
     """
-    rows = [(place, load) for place, value in enumerate(at[:-1]) if (load := _coordinate(value)) is not None]
+    rows = [(place, load) for place, value in enumerate(at[:-1]) if (load := coordinate_load(value)) is not None]
     if len(rows) != 1:
         return
     place, load = rows[0]
     later = list(at)
-    later[place] = _later(load, distance)
+    later[place] = later_coordinate(load, distance)
     step = _LINE * 8 // code.element_of(buffer).width
     for line in range(0, size, step):
         prefetch(buffer, [*later[:-1], code.add(later[-1], code.constant(line)) if line else later[-1]])
@@ -56,19 +56,20 @@ def prefetch(buffer: Any, at: list[Any], *, written: bool = False) -> None:
 
 def is_loaded(value: Any) -> bool:
     """Returns whether a number is one that a buffer holds."""
-    return _load_of(value) is not None
+    return stored_load(value) is not None
 
 
-def _load_of(value: Any) -> Any | None:
+def stored_load(value: Any) -> Any | None:
+    """Returns the load that a number is read by, widened or not; None for any other value."""
     op = maker(value)
     while op is not None and op.name in _WIDENINGS:
         op = maker(op.operands[0])
     return op if op is not None and op.name == "memref.load" else None
 
 
-def _coordinate(value: Any) -> Any | None:
+def coordinate_load(value: Any) -> Any | None:
     """Returns the load that a coordinate is read by, at the index of a loop; None for any other value."""
-    op = _load_of(value)
+    op = stored_load(value)
     if op is None or len(op.operands) != 2:
         return None
     index = _index_of(op.operands[1])
@@ -83,11 +84,9 @@ def _index_of(value: Any) -> Any | None:
     return value if op is None else None
 
 
-def _later(load: Any, distance: int) -> Any:
+def later_coordinate(load: Any, distance: int) -> Any:
     """Returns the coordinate some entries later, that of the last one where there are fewer."""
     buffer, at = load.operands
-    last = code.operation(
-        "arith.subi", at.type, code.operation("memref.dim", at.type, buffer, code.constant(0)), code.constant(1)
-    )
+    last = code.operation("arith.subi", at.type, code.size_of(buffer), code.constant(1))
     place = code.minimum(code.add(at, code.constant(distance)), last)
     return code.widened(code.load(buffer, place))
