@@ -1,5 +1,5 @@
 // RUN: env -u MLIR_SPARSE_VECTOR_LANES mlir-sparse emit "Y(i,j) = T(i,j,k) * v(k)" -f T:CSF -f Y:DCSR --stage sparsified | FileCheck %s
-// RUN: env -u MLIR_SPARSE_VECTOR_LANES mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage sparsified | FileCheck %s --check-prefix=ROWS
+// RUN: env -u MLIR_SPARSE_VECTOR_LANES mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:SlotELL --stage sparsified | FileCheck %s --check-prefix=SLOTS
 
 // Fibers are short: eight entries are read from where one begins, and those of the next ones count as zeros.
 
@@ -7,20 +7,24 @@
 // CHECK: scf.for %[[FIBER:[a-z0-9_]+]] = %c0
 // CHECK: %[[BEGIN:[a-z0-9_]+]] = memref.load %[[POSITIONS:[a-z0-9_]+]][%[[FIBER]]]
 // CHECK: %[[END:[a-z0-9_]+]] = memref.load %[[POSITIONS]]
+// CHECK: %[[BEHIND:[a-z0-9_]+]] = arith.addi %[[END]], %c8
+// CHECK: %[[INSIDE:[a-z0-9_]+]] = arith.cmpi ule, %[[BEHIND]],
+// CHECK: scf.if %[[INSIDE]]
+// An empty one has a turn too.
+// CHECK: scf.while (%[[FIRST:[a-z0-9_]+]] = %{{.+}}, %[[HELD:[a-z0-9_]+]] = %{{.+}}) : (index, vector<4xf64>)
 // CHECK-COUNT-2: memref.prefetch
-// CHECK: %[[BEHIND:[a-z0-9_]+]] = arith.addi %[[BEGIN]], %c8
-// CHECK: %[[INSIDE:[a-z0-9_]+]] = arith.andi
-// CHECK: %[[REACHED:[a-z0-9_]+]]:2 = scf.if %[[INSIDE]]
-// CHECK: vector.load %{{.+}}[%[[BEGIN]]] : memref<?xf64>, vector<8xf64>
-// CHECK: vector.from_elements
-// CHECK: %[[COUNT:[a-z0-9_]+]] = arith.subi %[[END]], %[[BEGIN]]
-// CHECK: %[[OWN:[a-z0-9_]+]] = vector.create_mask %[[COUNT]] : vector<8xi1>
-// CHECK: arith.select %[[OWN]]
+// CHECK: %[[LEFT:[a-z0-9_]+]] = arith.subi %[[END]], %[[FIRST]]
+// CHECK: %[[OWN:[a-z0-9_]+]] = arith.cmpi ult, %{{.+}}, %{{.+}} : vector<8xi64>
+// CHECK: vector.load %{{.+}}[%[[FIRST]]] : memref<?xf64>, vector<4xf64>
+// CHECK-COUNT-4: vector.load %{{.+}} : memref<?xf64>, vector<1xf64>
+// CHECK: %[[PART:[a-z0-9_]+]] = vector.extract_strided_slice %[[OWN]] {offsets = [0], sizes = [4], strides = [1]}
+// CHECK: arith.select %[[PART]]
+// CHECK: scf.condition
 // CHECK: vector.reduction <add>
-// CHECK: arith.minui %[[BEHIND]], %[[END]]
 
-// What is longer goes on from there.
-// CHECK: scf.for %{{.+}} = %[[REACHED]]#1 to %[[END]] step %{{.+}} iter_args(%{{.+}} = %[[REACHED]]#0)
+// The last ones are added up by entries: nothing is read beyond them.
+// CHECK: } else {
+// CHECK: scf.for %{{.+}} to %[[END]] step %{{.+}} iter_args
 
-// ROWS-NOT: vector.create_mask %
-// ROWS: return
+// SLOTS-NOT: scf.while
+// SLOTS: return

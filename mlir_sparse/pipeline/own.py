@@ -18,7 +18,7 @@ from mlir_sparse.pipeline.tiling import (
     read_slots,
     register_tile,
     start_rows,
-    sum_short_rows,
+    sum_rows,
     take_factors,
     write_blocks_out,
 )
@@ -40,7 +40,7 @@ OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
     "share-structure": share_structure,
     "split-merges": split_merges,
     "start-rows": start_rows,
-    "sum-short-rows": sum_short_rows,
+    "sum-rows": sum_rows,
     "take-factors": take_factors,
     "write-blocks-out": write_blocks_out,
 }

@@ -44,7 +44,7 @@ def sparsifier(
         filled: whether results are filled before the loops, for threads that share their elements.
     """
     # Threads of a GPU are given loops as the sparsifier makes them.
-    tiling = (*(() if filled else (_BOUNDS, _SLOTS, _STARTING, _JOINING)), *_tiling(tile, tile_lanes))
+    tiling = (*(() if filled else (_BOUNDS, _SLOTS, _STARTING, _JOINING)), *_tiling(tile, tile_lanes, vector_length))
     if results is not None:
         return Pipeline((_GENERALIZE, *_with_sparse_results(vector_length, results), *_CLEANING, *tiling))
     # What is tiled has vectors already; the rest is vectorised as `sparsification-and-bufferization` would, but later.
@@ -57,13 +57,15 @@ def sparsifier(
     return Pipeline((_GENERALIZE, whole, *_CLEANING, *tiling, *vectors, *(_CLEANING[1:] if vectors else ())))
 
 
-def _tiling(tile: int | None, lanes: int) -> tuple[Pass, ...]:
+def _tiling(tile: int | None, lanes: int, vector_length: int) -> tuple[Pass, ...]:
     if tile == 0:
         return ()
     options = (("lanes", lanes), ("tile", tile or 0), *vector_options())
+    # Without masks selections stand for them, which pays for short rows only.
+    every = vector_length == 0 and ("masks", True) in options
     return (
         Pass("register-tile", "rows of dense results stay in registers across sparse loops", options),
-        Pass("sum-short-rows", "rows of a few entries are summed without a branch that nobody foresees"),
+        Pass("sum-rows", "vectors of entries are added up: where rows end is a mask, no branch", (("every", every),)),
     )
 
 

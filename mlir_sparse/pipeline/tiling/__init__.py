@@ -9,8 +9,8 @@ from mlir_sparse.pipeline.tiling.blocks import write_blocks_out
 from mlir_sparse.pipeline.tiling.bounds import bound_rows
 from mlir_sparse.pipeline.tiling.factors import take_factors
 from mlir_sparse.pipeline.tiling.rewrite import register_tile
+from mlir_sparse.pipeline.tiling.rows import sum_rows
 from mlir_sparse.pipeline.tiling.segments import join_segments
-from mlir_sparse.pipeline.tiling.short import sum_short_rows
 from mlir_sparse.pipeline.tiling.slots import read_slots
 from mlir_sparse.pipeline.tiling.start import start_rows
 
@@ -20,7 +20,7 @@ __all__ = [
     "read_slots",
     "register_tile",
     "start_rows",
-    "sum_short_rows",
+    "sum_rows",
     "take_factors",
     "write_blocks_out",
 ]

@@ -1,4 +1,4 @@
-"""Sums over short rows by vectors: what they compute, wherever rows end and buffers end."""
+"""Sums over rows by vectors: what they compute, wherever rows end and buffers end."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from mlir_sparse import _native
 
 TTV = "C(i,j) = A(i,j,k) * v(k)"
 
@@ -107,3 +108,74 @@ def test_matrices_as_fibres_of_several_levels() -> None:
     A, v = ms.tensor(dense, "CSF"), np.arange(7.0)
     found = ms.evaluate("C(i,j,k) = A(i,j,k,l) * v(l)", A=A, v=v, out="CSF")
     np.testing.assert_array_equal(found.to_numpy(), dense @ v)
+
+
+def matrix(lengths: list[int], dtype: Any, seed: int = 0) -> Any:
+    """Returns a CSR matrix with rows of so many entries."""
+    rng = np.random.default_rng(seed)
+    columns = max(64, *lengths, 0) if lengths else 64
+    dense = np.zeros((len(lengths), columns), dtype)
+    for row, length in enumerate(lengths):
+        dense[row, rng.choice(columns, length, replace=False)] = rng.integers(1, 10, length)
+    return ms.tensor(dense, "CSR"), dense
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i32", "c128"])
+@pytest.mark.parametrize(
+    "lengths",
+    [[], [0], [1], [8], [9, 0, 0], [0, 3, 5], [16, 1, 17, 40, 0, 64], [1] * 50, list(range(33)), list(range(33))[::-1]],
+)
+def test_rows_of_all_lengths(lengths: list[int], dtype: str) -> None:
+    A, dense = matrix(lengths, ms.DType(dtype).numpy)
+    rng = np.random.default_rng(2)
+    x, b = (rng.integers(1, 9, n).astype(A.dtype) for n in (dense.shape[1], dense.shape[0]))
+    product = dense @ x
+    kinds: Any = {"A": f"{dtype}[?,?] CSR", "x": f"{dtype}[?]"}
+    np.testing.assert_array_equal(ms.compile("y(i) = A(i,j) * x(j)", **kinds)(A, x), product)
+    residual = ms.compile("y(i) = b(i) - A(i,j) * x(j)", b=f"{dtype}[?]", **kinds)
+    np.testing.assert_array_equal(residual(b, A, x), b - product)
+    multiple = ms.compile("y(i) = alpha * A(i,j) * x(j) + b(i)", alpha=f"{dtype}[]", b=f"{dtype}[?]", **kinds)
+    np.testing.assert_array_equal(multiple(A=A, x=x, b=b, alpha=np.array(3, A.dtype)), b + 3 * product)
+    np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j)", A=A), dense.sum(1))
+
+
+def test_what_is_not_finite_stays_in_its_row() -> None:
+    A, dense = matrix([3, 0, 12, 5, 1, 30, 2], np.float64)
+    x, b = np.ones(64), np.ones(7)
+    x[5], x[9] = np.nan, np.inf
+    hit = (dense[:, [5, 9]] != 0).any(1)
+    clean = dense.sum(1)
+    for found, expected in (
+        (ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x), clean),
+        (ms.evaluate("y(i) = b(i) - A(i,j) * x(j)", A=A, x=x, b=b), b - clean),
+    ):
+        np.testing.assert_array_equal(np.isfinite(found), ~hit)
+        np.testing.assert_array_equal(found[~hit], expected[~hit])
+    # What a row without entries is a multiple of does not matter.
+    found = ms.evaluate("y(i) = a * A(i,j) * x(j)", A=A, x=np.ones(64), a=np.array(np.inf))
+    np.testing.assert_array_equal(found, np.where(clean > 0, np.inf, 0.0))
+
+
+def test_rows_do_not_depend_on_where_pieces_end() -> None:
+    rng = np.random.default_rng(7)
+    A, dense = matrix([int(n) for n in rng.geometric(0.1, 300).clip(max=64)], np.float64)
+    x = rng.random(64)
+    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)
+    before = _native.piece_work()
+    results = []
+    try:
+        _native.set_piece_work(1)
+        for threads in (1, 2, 3, 7):
+            ms.set_num_threads(threads)
+            results.append(kernel(A, x))
+    finally:
+        _native.set_piece_work(before)
+    np.testing.assert_allclose(results[0], dense @ x)
+    assert all(np.array_equal(results[0], other) for other in results)
+
+
+@pytest.mark.parametrize("widths", [(32, 32), (64, 64), (32, 16), (16, 8)])
+def test_rows_of_all_widths(widths: tuple[int, int]) -> None:
+    _, dense = matrix([4, 0, 20, 7, 8, 9, 1, 1], np.float64)
+    A, x = ms.tensor(dense, ms.encoding("CSR").with_widths(*widths)), np.arange(64.0)
+    np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x), dense @ x)
