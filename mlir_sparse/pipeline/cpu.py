@@ -13,6 +13,7 @@ def cpu() -> Pipeline:
     """Returns the pipeline from sparsified code to the LLVM dialect."""
     return Pipeline(
         (
+            Pass("share-copies", "what either of two operands has alone is copied by one nest, not by one for each"),
             Pass("split-merges", "the processor foresees how operands meet, before loops lose their shape"),
             Pass("write-blocks-out", "small blocks are no loops, their rows of the result are values"),
             Pass("take-factors", "sums of rows are multiplied, rather than each summand"),

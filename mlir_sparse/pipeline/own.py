@@ -8,6 +8,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import assemble_sparse_results
+from mlir_sparse.pipeline.copies import share_copies
 from mlir_sparse.pipeline.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
 from mlir_sparse.pipeline.rows import prefetch_rows
 from mlir_sparse.pipeline.split import split_merges
@@ -37,6 +38,7 @@ OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
     "prefetch-streams": prefetch_streams,
     "read-slots": read_slots,
     "register-tile": register_tile,
+    "share-copies": share_copies,
     "share-structure": share_structure,
     "split-merges": split_merges,
     "start-rows": start_rows,

@@ -1,0 +1,21 @@
+// RUN: mlir-sparse emit "A(i,j,k) = T(i,j,k) + U(i,j,k)" -f T:CSF -f U:CSF -f A:CSF --stage sparsified > %t.mlir
+// RUN: echo "// pipeline: builtin.module(share-copies)" >> %t.mlir
+// RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s
+
+// What T has alone and what U has alone is copied by the same loops, below the first level and below the second.
+
+// CHECK-LABEL: func.func @kernel(
+// CHECK: scf.while
+// CHECK: arith.minui %[[SECOND:[a-z0-9_]+]], %[[FIRST:[a-z0-9_]+]] : index
+// CHECK: scf.while
+// CHECK: scf.while
+// CHECK: arith.select %[[ONE:[a-z0-9_]+]], %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}} : memref<
+// CHECK: arith.ori %[[ONE]], %[[OTHER:[a-z0-9_]+]] : i1
+// Behind a merge: a turn for T, and one for U.
+// CHECK: scf.for %[[TURN:[a-z0-9_]+]] = %c0_{{[0-9]+}} to %c2
+// CHECK: %[[IS_FIRST:[a-z0-9_]+]] = arith.cmpi eq, %[[TURN]], %
+// CHECK: arith.select %[[IS_FIRST]], %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}} : memref<
+// CHECK: loop_annotation = #loop_annotation
+// CHECK: arith.ori
+// CHECK: loop_annotation = #loop_annotation
+// CHECK-NOT: scf.while
