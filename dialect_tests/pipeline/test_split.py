@@ -119,3 +119,16 @@ def test_a_way_to_meet_has_only_what_it_takes() -> None:
 def test_llvm_leaves_what_follows_a_merge_alone() -> None:
     text = ms.compile("C(i,j) = A(i,j) + B(i,j)", A="f64[?,?] CSR", B="f64[?,?] CSR").ir("llvmir")
     assert "llvm.loop.unroll.disable" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "scalar"),
+    [
+        ("C(i,j) = A(i,j) + B(i,j)", "f64[?,?] CSR", True),
+        ("C(i,j) = A(i,j) + B(i,j)", "c128[?,?] CSR", False),  # two parts of a number are two lanes
+        ("C(i,j) = A(i,k) * B(k,j)", "f64[?,?] CSR", False),  # rows are gathered in a workspace
+    ],
+)
+def test_lanes_are_looked_for_where_there_may_be_any(text: str, kind: str, scalar: bool) -> None:
+    kernel = ms.compile(text, A=kind, B=kind, out=kind.partition(" ")[2])
+    assert ("noimplicitfloat" in kernel.ir("llvmir")) == scalar

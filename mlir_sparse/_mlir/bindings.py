@@ -41,16 +41,12 @@ class Bindings:
 
     def module(self, name: str) -> ModuleType:
         """Imports a module of the bindings, such as `ir` or `dialects.linalg`."""
-        return _imported(f"{self.name}.{name}")
+        return importlib.import_module(f"{self.name}.{name}")
 
     @property
     def ir(self) -> ModuleType:
         """Returns the bindings' `ir` module."""
         return self.module("ir")
-
-
-# A pass asks a thousand times, and the import system takes as long as what it asks for.
-_imported = cache(importlib.import_module)
 
 
 @cache

@@ -62,17 +62,19 @@ def split_merges(module: Any, _: Mapping[str, str]) -> None:
     Args:
         module: after bufferization; rewritten in place.
     """
-    for merges, counting in _loops(module):
+    for function, merges, counting in _loops(module):
         split = [loop for loop in merges if _split_loop(loop)]
         for loop in counting if split else ():
             # It goes through what one operand alone has: few entries at a time.
             code.keep_rolled(loop)
+        if split and _appends(function, [*merges, *counting]):
+            code.keep_scalar(function)
 
 
-def _loops(module: Any) -> list[tuple[list[Any], list[Any]]]:
-    """Returns for each function the loops that may merge, and those that count."""
+def _loops(module: Any) -> list[tuple[Any, list[Any], list[Any]]]:
+    """Returns the functions, each with its loops that may merge, and those that count."""
     ir = bindings().ir
-    found: list[tuple[list[Any], list[Any]]] = []
+    found: list[tuple[Any, list[Any], list[Any]]] = []
     merges: list[Any] = []
     counting: list[Any] = []
 
@@ -83,13 +85,22 @@ def _loops(module: Any) -> list[tuple[list[Any], list[Any]]]:
             case "scf.for":
                 counting.append(op)
             case "func.func":  # after all that is in it
-                found.append((merges.copy(), counting.copy()))
+                found.append((op, merges.copy(), counting.copy()))
                 merges.clear()
                 counting.clear()
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
     return found
+
+
+def _appends(function: Any, loops: Sequence[Any]) -> bool:
+    """Returns whether all that loops do is to append entries, so many as each turn finds: no two turns are of one kind.
+
+    Numbers of two parts are moved by a vector of two lanes.
+    """
+    counts = all(loop.results and all(result.type == code.index_type() for result in loop.results) for loop in loops)
+    return counts and "complex<" not in str(function.attributes["function_type"])
 
 
 def _split_loop(loop: Any) -> bool:
