@@ -40,6 +40,7 @@ struct Kept {
   void *data;
   std::size_t bytes;       // addresses
   std::size_t begin, end;  // what has pages, at most
+  Block::Pages pages;
 
   std::size_t used() const { return end - begin; }
 };
@@ -47,11 +48,12 @@ struct Kept {
 class Store {
  public:
   // The smallest that is large enough, and not so large that others would miss it.
-  bool take(std::size_t wanted, Kept &found) {
+  bool take(std::size_t wanted, Block::Pages pages, Kept &found) {
     std::lock_guard<std::mutex> lock(mutex_);
     auto best = blocks_.end();
     for (auto block = blocks_.begin(); block != blocks_.end(); ++block)
-      if (block->bytes >= wanted && block->bytes / 2 <= wanted && (best == blocks_.end() || block->bytes < best->bytes))
+      if (block->pages == pages && block->bytes >= wanted && block->bytes / 2 <= wanted &&
+          (best == blocks_.end() || block->bytes < best->bytes))
         best = block;
     if (best == blocks_.end()) return false;
     found = *best;
@@ -108,7 +110,7 @@ Store &store() {
   return *the_store;
 }
 
-void *map(std::size_t bytes) {
+void *map(std::size_t bytes, [[maybe_unused]] Block::Pages pages) {
 #ifdef MAP_NORESERVE
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 #else
@@ -128,7 +130,8 @@ void *map(std::size_t bytes) {
     found = start + before;
   }
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  madvise(found, bytes, MADV_HUGEPAGE);  // advice: no matter if it is not taken
+  // Advice: no matter if it is not taken.
+  madvise(found, bytes, pages == Block::kLarge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 #endif
   return found;
 }
@@ -147,13 +150,14 @@ bool offer(void *data, std::size_t begin, std::size_t end) {
 
 }  // namespace
 
-Block::Block(std::size_t wanted, bool zeroed) : bytes_(std::max<std::size_t>(wanted, 1)) {
+Block::Block(std::size_t wanted, bool zeroed, Pages pages)
+    : bytes_(std::max<std::size_t>(wanted, 1)), pages_(pages) {
 #ifdef MLIR_SPARSE_MAPS
   if (bytes_ >= kMapped) {
     Kept found{};
     const std::size_t addresses = rounded(bytes_, kLargePage);
-    if ((zeroed && bytes_ > kCleared) || !store().take(addresses, found)) {
-      found = {map(addresses), addresses, 0, 0};
+    if ((zeroed && bytes_ > kCleared) || !store().take(addresses, pages, found)) {
+      found = {map(addresses, pages), addresses, 0, 0, pages};
     } else if (zeroed) {
       std::memset(found.data, 0, bytes_);
     }
@@ -175,7 +179,7 @@ Block::~Block() {
   if (data_ == nullptr) return;
 #ifdef MLIR_SPARSE_MAPS
   if (mapped_) {
-    const Kept kept{data_, bytes_, begin_, end_};
+    const Kept kept{data_, bytes_, begin_, end_, pages_};
     if (keeps_ && kept.used() <= kMostKept && offer(data_, begin_, end_))
       store().keep(kept);
     else
@@ -193,6 +197,7 @@ void Block::swap(Block &other) noexcept {
   std::swap(end_, other.end_);
   std::swap(mapped_, other.mapped_);
   std::swap(keeps_, other.keeps_);
+  std::swap(pages_, other.pages_);
 }
 
 std::size_t Block::shrink(std::size_t begin, std::size_t end) {

@@ -10,8 +10,11 @@ namespace mlir_sparse {
 // system needs them or there is too much of it: the first touch of fresh pages is a third of the time of an addition.
 class Block {
  public:
+  // Large pages are quick to get; of small ones no more are taken than are touched.
+  enum Pages { kLarge, kSmall };
+
   Block() = default;
-  Block(std::size_t wanted, bool zeroed);  // throws std::bad_alloc
+  Block(std::size_t wanted, bool zeroed, Pages pages = kLarge);  // throws std::bad_alloc
   Block(Block &&other) noexcept { swap(other); }
   Block &operator=(Block &&other) noexcept {
     swap(other);
@@ -31,6 +34,7 @@ class Block {
   std::size_t bytes_ = 0;
   std::size_t begin_ = 0, end_ = 0;  // what has pages, at most
   bool mapped_ = false, keeps_ = false;  // keeps_: blocks to come may have it
+  Pages pages_ = kLarge;
 };
 
 // How many bytes are kept for blocks to come; and gives them all back, for tests.

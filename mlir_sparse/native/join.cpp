@@ -17,13 +17,16 @@ namespace mlir_sparse {
 namespace {
 
 // Pieces that are done wait for those before them; no more than so many for each thread, for the memory they take.
-constexpr std::size_t kWaitingPerThread = 4;
-// Room of a piece at first, in entries; more is taken when one has more.
-constexpr std::int64_t kRoom = std::int64_t{1} << 17;
+constexpr std::size_t kWaitingPerThread = 2;
+// Room of a piece at first, in entries: for more than its share of those that there may be at most, which may be far too
+// many. Where a piece has more, it is computed once more in more room.
+constexpr std::int64_t kMostRoom = std::int64_t{1} << 19;
+constexpr std::int64_t kLeastRoom = std::int64_t{1} << 12;
+constexpr std::int64_t kShares = 2;
 // What a piece takes that is copied, of what it takes in place.
 constexpr double kCopied = 1.25;
-// How many times as large pieces in place are: nothing of theirs has to stay in the cache.
-constexpr std::size_t kLarger = 4;
+// How many times as large pieces in place are: nothing of theirs has to stay in the cache, but others wait for the last.
+constexpr std::size_t kLarger = 2;
 // Positions that a thread raises at a time.
 constexpr std::int64_t kStretch = std::int64_t{1} << 16;
 
@@ -61,7 +64,8 @@ class Join {
     for (std::size_t level = 1; level < static_cast<std::size_t>(levels_.depth); ++level) inner_ *= call.sizes[level];
     for (std::size_t piece = 0; piece < cuts.pieces(); ++piece)
       most_rows_ = std::max(most_rows_, cuts.coordinates[piece + 1] - cuts.coordinates[piece]);
-    for (std::size_t level = 0; level < rank; ++level) capacity_[level] = std::min(call.rooms[level], kRoom);
+    for (std::int64_t &room : capacity_)
+      room = std::min({room, kMostRoom, kLeastRoom + room / static_cast<std::int64_t>(cuts.pieces() + 1) * kShares});
     const std::size_t threads = thread_limit();
     most_waiting_ = kWaitingPerThread * threads;
     up_ = {middle, middle, std::vector<std::int64_t>(rank, 0)};
@@ -194,7 +198,7 @@ class Join {
       begins.push_back(bytes);
       bytes += static_cast<std::size_t>((length_of(b, capacity) * levels_.items[b] + 63) / 64 * 64);
     }
-    fresh->block = Block(bytes, false);
+    fresh->block = Block(bytes, false, Block::kSmall);
     for (const std::size_t begin : begins) fresh->buffers.push_back(fresh->block.data() + begin);
     return fresh;
   }

@@ -11,6 +11,8 @@ namespace {
 
 // Pieces take unequal times: threads that are done early find others to take.
 constexpr std::size_t kPiecesPerThread = 4;
+// Entries of results may be many times those of operands: what of them waits to be copied is to be a small part.
+constexpr std::size_t kJoinedPerThread = 16;
 // Where results of pieces are combined, their number decides about rounding, and must not follow from the threads.
 constexpr std::size_t kFixedPieces = 8;
 // A result of its own costs a piece a pass to fill it and one to combine it: worth that much work for each element.
@@ -100,7 +102,8 @@ std::size_t pieces_of(const Partition &partition, std::int64_t work, std::int64_
   if (partition.outcome != Partition::kAdded) {
     const bool joined = partition.outcome == Partition::kJoined, alone = threads < 2;
     const std::size_t most = !joined ? kMostWork : alone ? kMostJoinedWork : kJoinedWork;
-    const std::size_t shared = alone && piece_work() > 1 ? 1 : std::min(worth, kPiecesPerThread * threads);
+    const std::size_t shares = (joined ? kJoinedPerThread : kPiecesPerThread) * threads;
+    const std::size_t shared = alone && piece_work() > 1 ? 1 : std::min(worth, shares);
     return std::max(shared, static_cast<std::size_t>(work) / most);
   }
   const std::size_t most = std::min(worth, fixed ? kFixedPieces : threads);

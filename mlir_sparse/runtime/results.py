@@ -20,14 +20,16 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import TooLargeError
 from mlir_sparse.runtime.abi import buffer_dtypes
-from mlir_sparse.tensor.memory import available_bytes, in_units
+from mlir_sparse.tensor.memory import available_bytes, in_units, was_plenty
 
 __all__ = ["Buffers", "assemble", "compute"]
 
 Array = np.ndarray[Any, Any]
 
-# Below it no look at the memory available is worth its time.
+# Below it no look at the memory available is worth its time, which is 0.2 ms; up to some times that, the last look may
+# do.
 _SMALL = 1 << 26
+_SOME = 16
 _WORD = 64
 
 
@@ -233,7 +235,8 @@ def _filled(
 
 def _affordable(layout: Buffers, bound: int) -> int:
     """Returns as many entries as memory has room for, any number where the bound is far below."""
-    if bound * layout.entry_bytes <= _SMALL:
+    need = bound * layout.entry_bytes
+    if need <= _SMALL or (need <= _SOME * _SMALL and was_plenty(need)):
         return 1 << 62
     # Some stays free: memory that was all taken would end the process when anything else is written.
     return available_bytes() * 7 // 8 // layout.entry_bytes

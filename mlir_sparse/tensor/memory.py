@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from mlir_sparse.errors import TooLargeError
 
-__all__ = ["available_bytes", "check_fits", "in_units"]
+__all__ = ["available_bytes", "check_fits", "in_units", "was_plenty"]
 
 # Below it no system call is worth its time.
 _SMALL = 1 << 26
 _CGROUP = Path("/sys/fs/cgroup")
+# For how many seconds what was available says something about what is, and how many times what is needed.
+_RECENT, _PLENTY = 1.0, 8
+_last_look = (-_RECENT, 0)
 
 
 def available_bytes() -> int:
     """Returns the memory this process can still take, in bytes, as the system and its container say."""
+    global _last_look
     free = _meminfo_available()
     limit = _cgroup_available()
-    return min(free, limit) if limit is not None else free
+    available = min(free, limit) if limit is not None else free
+    _last_look = (time.monotonic(), available)
+    return available
+
+
+def was_plenty(nbytes: int) -> bool:
+    """Returns whether many times as much was available when it was last looked at, a moment ago."""
+    at, available = _last_look
+    return _PLENTY * nbytes <= available and time.monotonic() - at < _RECENT
 
 
 def _meminfo_available() -> int:
