@@ -113,6 +113,7 @@ class Partition:
         fills: bool,
         identity: bytes,
         combine: str,
+        reached: int = -1,
     ) -> None: ...
 
 class Limits:

@@ -121,6 +121,7 @@ def _cut(function: lower.Function, program: plan.Program) -> runtime.Cut | None:
         fills=step.meeting is plan.Meeting.START and step.start is None and step.sampled is None,
         identity=_identity(step, output),
         combine=f"{plan.combining_name(step.combine)} {output.dtype.numpy.name}",
+        reached=-1 if found.reached is None else found.reached,
     )
 
 

@@ -9,6 +9,7 @@
 #include <pybind11/numpy.h>
 
 #include "partition.hpp"
+#include "spread.hpp"
 
 namespace mlir_sparse {
 
@@ -58,7 +59,7 @@ class Operand {
 
   // How many values are stored.
   std::int64_t entries() const { return descriptors_.back().size; }
-  Storage storage() const { return {&descriptors_, &specifier_, &items_}; }
+  Storage storage() const { return {&descriptors_, &specifier_, &items_, &spreads_}; }
 
   void append_to(std::vector<void *> &packed) {
     for (Descriptor1 *&pointer : pointers_) packed.push_back(&pointer);
@@ -75,6 +76,7 @@ class Operand {
   std::vector<Descriptor1> descriptors_;
   std::vector<Descriptor1 *> pointers_;
   std::vector<Range> ranges_;
+  mutable Spreads spreads_;
 };
 
 }  // namespace mlir_sparse

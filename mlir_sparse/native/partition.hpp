@@ -14,6 +14,8 @@
 
 namespace mlir_sparse {
 
+class Spreads;
+
 // {allocated, aligned, offset, size, stride} of a memref of rank 1.
 struct Descriptor1 {
   void *allocated;
@@ -28,6 +30,7 @@ struct Storage {
   const std::vector<Descriptor1> *buffers;
   const std::vector<std::int64_t> *specifier;
   const std::vector<std::int64_t> *items;
+  Spreads *spreads = nullptr;  // what is remembered of its pieces
 
   std::int64_t at(int buffer, std::int64_t place) const;
 };
@@ -98,6 +101,7 @@ struct Partition {
   bool fills = false;         // whether the function fills its result first
   std::string identity;       // what with: the bytes of an element
   std::string combine;        // how results of all pieces become one
+  int reached = -1;           // the buffer of coordinates that are rows of the result written to; positions precede it
 };
 
 // Where pieces begin and end: along the variable, and in each listed operand.

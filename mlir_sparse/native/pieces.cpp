@@ -4,6 +4,7 @@
 
 #include "block.hpp"
 #include "combine.hpp"
+#include "spread.hpp"
 #include "threads.hpp"
 
 namespace mlir_sparse {
@@ -17,6 +18,9 @@ constexpr std::size_t kJoinedPerThread = 16;
 constexpr std::size_t kFixedPieces = 8;
 // A result of its own costs a piece a pass to fill it and one to combine it: worth that much work for each element.
 constexpr std::int64_t kWorkPerElement = 1;
+// What pieces write to both they write to one after the other where an entry of it is worth so many elements to fill
+// and combine.
+constexpr std::int64_t kWorkToShare = 2;
 // Entries of operands to a piece whose own entries are copied: few enough to stay in the cache until then.
 constexpr std::size_t kJoinedWork = std::size_t{1} << 16;
 // A piece takes no more, some milliseconds, so that Ctrl-C comes between two of them; on one thread there are pieces
@@ -24,7 +28,7 @@ constexpr std::size_t kJoinedWork = std::size_t{1} << 16;
 constexpr std::size_t kMostWork = std::size_t{1} << 22;
 constexpr std::size_t kMostJoinedWork = std::size_t{1} << 20;
 // Elements that a thread fills or combines at a time.
-constexpr std::size_t kStretch = std::size_t{1} << 16;
+constexpr std::size_t kStretch = std::size_t{1} << 13;
 
 void over_elements(std::size_t count, const std::function<void(std::size_t, std::size_t)> &work) {
   const std::size_t stretches = (count + kStretch - 1) / kStretch;
@@ -69,11 +73,58 @@ void call_apart(Function function, const Partition &partition, const std::vector
       [&](std::size_t piece) { call_piece(function, partition, arguments, cuts, piece, nullptr); }, goes_on);
 }
 
+// Whether pieces that write to parts of the result apart pay, but for the rows where they meet, which come one piece
+// after the other: else parts are filled and combined.
+bool meet_seldom(const std::vector<Spread> &spreads) {
+  std::int64_t shared = 0, rows = 0;
+  for (std::size_t piece = 1; piece < spreads.size(); ++piece) {
+    shared += spreads[piece].shared;
+    rows += spreads[piece].end - spreads[piece].begin;
+  }
+  return kWorkToShare * shared <= rows;
+}
+
+// All pieces work on the result itself: at the same time where they write to rows apart, then where they meet.
+void call_parted(Function function, const Partition &partition, const std::vector<Argument> &arguments,
+                 const Cuts &cuts, const std::vector<Spread> &spreads, const std::function<void()> &goes_on) {
+  Array result = arguments.back().array;
+  if (partition.fills) {
+    over_elements(static_cast<std::size_t>(result.size()), [&](std::size_t begin, std::size_t end) {
+      fill_with(result.data, partition.identity, begin, end);
+    });
+    result.shape.front() = 0;  // where the function writes, coordinates say
+  }
+  Cuts apart;
+  apart.positions.resize(partition.stored.size());
+  std::vector<std::size_t> bodies, borders;
+  for (std::size_t piece = 0; piece < cuts.pieces(); ++piece) {
+    apart.coordinates.push_back(cuts.coordinates[piece]);
+    const std::int64_t begin = spreads[piece].apart;
+    if (begin > cuts.coordinates[piece]) borders.push_back(apart.coordinates.size() - 1);
+    if (begin > cuts.coordinates[piece] && begin < cuts.coordinates[piece + 1]) apart.coordinates.push_back(begin);
+    if (begin < cuts.coordinates[piece + 1]) bodies.push_back(apart.coordinates.size() - 1);
+  }
+  apart.coordinates.push_back(cuts.coordinates.back());
+  const auto call = [&](std::size_t number) { call_piece(function, partition, arguments, apart, number, &result); };
+  run_pieces(bodies.size(), thread_limit(), [&](std::size_t number) { call(bodies[number]); }, goes_on);
+  for (const std::size_t number : borders) call(number);
+}
+
 // The first piece works on the result itself; those of the others are combined with it in their order.
 void call_added(Function function, const Partition &partition, const std::vector<Argument> &arguments,
                 const Cuts &cuts, const std::function<void()> &goes_on) {
   const Array &result = arguments.back().array;
   const auto elements = static_cast<std::size_t>(result.size());
+  const Spreads::Found spreads = spreads_of(partition, arguments, cuts);
+  if (spreads && meet_seldom(*spreads))
+    return call_parted(function, partition, arguments, cuts, *spreads, goes_on);
+  // What a piece does not write to is neither filled nor combined.
+  const auto written = [&](std::size_t piece) -> std::pair<std::size_t, std::size_t> {
+    if (!spreads) return {0, elements};
+    const std::size_t row = elements / static_cast<std::size_t>(std::max<std::int64_t>(result.shape.front(), 1));
+    return {static_cast<std::size_t>((*spreads)[piece].begin) * row,
+            static_cast<std::size_t>((*spreads)[piece].end) * row};
+  };
   std::vector<Block> owned;
   for (std::size_t piece = 1; piece < cuts.pieces(); ++piece)
     owned.emplace_back(elements * static_cast<std::size_t>(result.item), false);
@@ -81,14 +132,22 @@ void call_added(Function function, const Partition &partition, const std::vector
       cuts.pieces(), thread_limit(),
       [&](std::size_t piece) {
         Array own = result;
-        if (piece > 0) own.data = owned[piece - 1].data();
-        if (piece > 0 && !partition.fills) fill_with(own.data, partition.identity, 0, elements);
+        if (piece > 0) {
+          own.data = owned[piece - 1].data();
+          const auto [begin, end] = written(piece);
+          if (spreads || !partition.fills) fill_with(own.data, partition.identity, begin, end);
+          if (spreads && partition.fills) own.shape.front() = 0;
+        }
         call_piece(function, partition, arguments, cuts, piece, &own);
       },
       goes_on);
   const Combine combine = combine_of(partition.combine);
   over_elements(elements, [&](std::size_t begin, std::size_t end) {
-    for (const Block &own : owned) combine(result.data, own.data(), begin, end);
+    for (std::size_t piece = 1; piece < cuts.pieces(); ++piece) {
+      const auto [least, most] = written(piece);
+      const std::size_t from = std::max(begin, least), to = std::min(end, most);
+      if (from < to) combine(result.data, owned[piece - 1].data(), from, to);
+    }
   });
 }
 

@@ -73,17 +73,17 @@ void register_partition(py::module_ &module) {
       .def(py::init([](int variable, std::int64_t unit, bool listed, const std::string &outcome,
                        std::vector<int> factors, std::vector<StoredPart> stored,
                        const std::vector<std::tuple<int, int, std::int64_t, bool>> &axes, bool fills,
-                       const py::bytes &identity, std::string combine) {
+                       const py::bytes &identity, std::string combine, int reached) {
              if (outcome == "added" && combine_of(combine) == nullptr)
                throw py::value_error("expected an operator and an element type, but got " + combine);
              Partition partition{variable,           unit, listed, outcome_of(outcome), std::move(factors),
-                                 std::move(stored), {},   fills,  identity,            std::move(combine)};
+                                 std::move(stored), {},   fills,  identity,            std::move(combine), reached};
              for (const auto &[parameter, dim, coefficient, plain] : axes)
                partition.axes.push_back({parameter, dim, coefficient, plain});
              return partition;
            }),
            py::arg("variable"), py::arg("unit"), py::arg("listed"), py::arg("outcome"), py::arg("factors"),
-           py::arg("stored"), py::arg("axes"), py::arg("fills"), py::arg("identity"), py::arg("combine"));
+           py::arg("stored"), py::arg("axes"), py::arg("fills"), py::arg("identity"), py::arg("combine"), py::arg("reached") = -1);
 }
 
 void register_threads(py::module_ &module) {

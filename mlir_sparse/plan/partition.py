@@ -82,6 +82,8 @@ class Partition:
         outcome: what the result of a piece is.
         stored: the operands in level storage that are cut; all arrays are that have the variable.
         factors: the index variables that each entry is met once for.
+        reached: the buffer of coordinates, of the only operand that is cut, that are the rows of the result written
+            to; None where none says which those are.
     """
 
     variable: IndexVar
@@ -89,6 +91,7 @@ class Partition:
     outcome: Outcome
     stored: tuple[StoredPart, ...]
     factors: tuple[IndexVar, ...]
+    reached: int | None = None
 
     @property
     def unit(self) -> int:
@@ -163,7 +166,24 @@ def _along_first(step: Generic, types: Types) -> Partition | str:
     outcome = _outcome(step, variable, by_lists, types)
     if isinstance(outcome, str):
         return outcome
-    return Partition(variable, by_lists, outcome, stored, _factors(step, variable, types))
+    reached = _reached(step, stored, types) if outcome is Outcome.ADDED else None
+    return Partition(variable, by_lists, outcome, stored, _factors(step, variable, types), reached)
+
+
+def _reached(step: Generic, stored: tuple[StoredPart, ...], types: Types) -> int | None:
+    """Returns the buffer of coordinates below rows that are counted, where those are rows of the result."""
+    if len(stored) != 1 or stored[0].listed or stored[0].block != 1 or not step.target.subscripts:
+        return None
+    access, row = stored[0].access, step.target.subscripts[0]
+    encoding = _encoding(access, types)
+    if not encoding.is_permutation or stored[0].steps[:1] != (("positions", 0),) or not isinstance(row, IndexVar):
+        return None
+    if level_variables(access, encoding)[1] != row or not encoding.level_types[1].has_coordinates:
+        return None
+    for product in products(step.payload, types):
+        if not any((walk.access, walk.level) == (access, 1) for walk in walks(product, row, step.loops, types)):
+            return None
+    return 1
 
 
 def _factors(step: Generic, variable: IndexVar, types: Types) -> tuple[IndexVar, ...]:

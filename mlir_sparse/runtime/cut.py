@@ -49,6 +49,7 @@ class Cut:
         fills: whether the function fills its result first.
         identity: what with, or what it leaves unchanged: the bytes of an element as hexadecimal digits.
         combine: what results of pieces are combined by, and NumPy's name of the element type.
+        reached: the buffer of the coordinates that are the rows of the result written to; -1 where none says.
     """
 
     variable: int
@@ -61,6 +62,7 @@ class Cut:
     fills: bool
     identity: str
     combine: str
+    reached: int
 
     def linked(self) -> _native.Partition:
         """Returns the cut as calls take it."""
@@ -81,4 +83,5 @@ class Cut:
             fills=self.fills,
             identity=bytes.fromhex(self.identity),
             combine=self.combine,
+            reached=self.reached,
         )
