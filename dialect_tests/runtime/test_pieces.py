@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +13,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.interrupts import seconds_to_interrupt
 from mlir_sparse import _native
 
 Array = np.ndarray[Any, Any]
@@ -309,21 +308,7 @@ def test_interrupts_arrive_and_leave_the_process_sound() -> None:
     A, B = ms.tensor(np.ones((n, n)), "CSR"), np.ones((n, 400))
     kernel = ms.compile("C(i,k) = A(i,j) * B(j,k)", A=A, B=B)
     small = kernel(A, np.ones((n, 1)))
-    timer = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT))
-
-    def go_on() -> None:
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            kernel(A, B)
-
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs have it ignored
-    try:
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            go_on()
-        timer.join()
-    finally:
-        signal.signal(signal.SIGINT, before)
+    seconds_to_interrupt(lambda: kernel(A, B), 0.05)
     np.testing.assert_array_equal(kernel(A, np.ones((n, 1))), small)
 
 
@@ -335,21 +320,6 @@ def test_interrupts_arrive_in_the_middle_of_a_long_call(threads: int) -> None:
     kernel = ms.compile("C(i,k) = A(i,j) * B(j,k)", A=A, B=B, threads=threads)
     out = np.zeros((1500, 4000))
     kernel(ms.tensor(np.eye(1500), "CSR"), B, out=out)
-    sent: list[float] = []
-
-    def interrupt() -> None:
-        sent.append(time.monotonic())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    timer = threading.Timer(0.1, interrupt)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            kernel(A, B, out=out)
-        assert time.monotonic() - sent[0] < 1
-        timer.join()
-    finally:
-        signal.signal(signal.SIGINT, before)
+    assert seconds_to_interrupt(lambda: kernel(A, B, out=out), 0.1) < 1
     assert out.min() < 1500, "the call had ended"
     np.testing.assert_array_equal(kernel(ms.tensor(np.eye(1500), "CSR"), B, out=out), B)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import mlir_sparse as ms
+from dialect_tests.interrupts import seconds_to_interrupt
 from mlir_sparse.tools.cli import main
 from mlir_sparse.tuning import Row, Table, candidates, tune
 
@@ -295,22 +293,7 @@ def test_errors(call: Any, error: type[ms.SparseError], message: str) -> None:
 
 def test_an_interrupt_ends_a_tuning_and_keeps_nothing_of_it(folder: Path) -> None:
     dense, A, B = operands()
-    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
-
-    def go_on() -> None:
-        while time.monotonic() < start + 60:
-            tune(SPMM, A, B, budget=30, fresh=True)
-
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs have it ignored
-    start = time.monotonic()
-    try:
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            go_on()
-        timer.join()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert time.monotonic() - start < 10
+    assert seconds_to_interrupt(lambda: tune(SPMM, A, B, budget=30, fresh=True), 0.2) < 10
     assert not list(folder.glob("tuned/*.part"))
     found = tune(SPMM, A, B, budget=0.05, fresh=True)
     np.testing.assert_allclose(found.kernel(*found.arrange(A, B)), dense @ B)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
+from mlir_sparse._mlir.interrupts import uninterrupted
 from mlir_sparse.errors import BindingsError
 
 __all__ = ["Bindings", "bindings", "bindings_stamp"]
@@ -41,7 +42,7 @@ class Bindings:
 
     def module(self, name: str) -> ModuleType:
         """Imports a module of the bindings, such as `ir` or `dialects.linalg`."""
-        return importlib.import_module(f"{self.name}.{name}")
+        return _imported(f"{self.name}.{name}")
 
     @property
     def ir(self) -> ModuleType:
@@ -59,7 +60,7 @@ def bindings() -> Bindings:
     asked = os.environ.get(ENVIRONMENT)
     for name in (asked,) if asked else CANDIDATES:
         if _is_installed(name):
-            module = importlib.import_module(f"{name}.ir")
+            module = _imported(f"{name}.ir")
             _stamp.cache_clear()  # these it is, wherever the path to modules led before
             return Bindings(name, _version(name), os.path.dirname(module.__file__ or ""))
     rule = f"{ENVIRONMENT}={asked} to name importable bindings" if asked else f"one of {', '.join(CANDIDATES)}"
@@ -96,6 +97,14 @@ def _files(package: str) -> list[tuple[str, int, int]]:
             continue
         found += [(path, about.st_mtime_ns, about.st_size) for path, about in stats]
     return sorted(found)
+
+
+def _imported(name: str) -> ModuleType:
+    """Imports a module, whole or not at all: half of one leaves types behind that cannot be made again."""
+    if name in sys.modules:
+        return sys.modules[name]
+    with uninterrupted():
+        return importlib.import_module(name)
 
 
 def _is_installed(name: str) -> bool:

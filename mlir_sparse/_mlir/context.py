@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mlir_sparse._mlir.bindings import bindings
+from mlir_sparse._mlir.interrupts import uninterrupted
 
 __all__ = ["diagnostics_of", "mlir_context", "parse_module"]
 
@@ -20,22 +21,23 @@ os.register_at_fork(after_in_child=_spare.clear)
 
 @contextmanager
 def mlir_context() -> Iterator[Any]:
-    """Enters a Context with an unknown Location that no other thread is in.
+    """Enters a Context with an unknown Location that no other thread is in; Ctrl-C arrives when it is left.
 
     Loading the dialects takes 5 ms, as long as some compilations take in all: contexts are
     used again, unless an exception left one in doubt.
     """
-    ir = bindings().ir
-    try:
-        context, uses = _spare.pop()
-    except IndexError:
-        context, uses = ir.Context(), 0
-        # Diagnostics travel in the exception; printing them as well would show each one twice.
-        context.emit_error_diagnostics = False
-    with context, ir.Location.unknown():
-        yield context
-    if uses < _MOST_USES:
-        _spare.append((context, uses + 1))
+    with uninterrupted():
+        ir = bindings().ir
+        try:
+            context, uses = _spare.pop()
+        except IndexError:
+            context, uses = ir.Context(), 0
+            # Diagnostics travel in the exception; printing them as well would show each one twice.
+            context.emit_error_diagnostics = False
+        with context, ir.Location.unknown():
+            yield context
+        if uses < _MOST_USES:
+            _spare.append((context, uses + 1))
 
 
 def parse_module(text: str | bytes) -> Any:

@@ -42,8 +42,17 @@ def _merge_into_interfaces(module: Any) -> None:
     four times, and their dozens of arguments take longer to pass through instruction selection than some loops.
     """
     ir = bindings().ir
-    for operation in module.body.operations:
-        if operation.operation.name != "llvm.func" or not operation.regions[0].blocks:
+    functions: list[Any] = []
+
+    def visit(operation: Any) -> Any:
+        # To iterate over a block would import Python's classes for all its dialect: much time, for LLVM's.
+        if operation.name == "llvm.func":
+            functions.append(operation)
+        return ir.WalkResult.ADVANCE if operation == module.operation else ir.WalkResult.SKIP
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    for operation in functions:
+        if not list(operation.regions[0].blocks):
             continue
         if _INTERFACE in ir.StringAttr(operation.attributes["sym_name"]).value:
             if "always_inline" not in operation.attributes:
