@@ -252,3 +252,27 @@ def test_lists_of_every_width_become_rows(widths: tuple[int, int], by_columns: b
             stored = tensor(dense, listed)
             for wanted in (encoding(name), encoding(name).with_widths(*widths)):
                 np.testing.assert_array_equal(stored.convert(wanted).to_numpy(), dense)
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+@pytest.mark.parametrize("width", [16, 32, 64])
+@pytest.mark.parametrize("rank", [2, 3])
+def test_lists_are_taken_apart_on_several_threads(
+    rank: int, width: int, threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each entry's coordinates stand together in COO; trees have one array for each level."""
+    monkeypatch.setenv("MLIR_SPARSE_NUM_THREADS", threads)
+    rng = np.random.default_rng(rank)
+    shape = (90, 700, 800)[3 - rank :]
+    wanted = np.array(np.unravel_index(np.unique(rng.integers(0, np.prod(shape), LARGE)), shape))
+    values = rng.random(wanted.shape[1])
+    listed = tensor((wanted, values), encoding("COO", rank=rank, crd_width=width), shape=shape)
+    coordinates, found = listed.to_coo()
+    np.testing.assert_array_equal(coordinates, wanted)
+    np.testing.assert_array_equal(found, values)
+    tree = listed.convert(encoding("CSF" if rank == 3 else "DCSR", rank=rank)).storage
+    starts = np.flatnonzero(np.r_[True, (np.diff(wanted[:-1]) != 0).any(0)])
+    np.testing.assert_array_equal(tree.coordinates[-1], wanted[-1])
+    np.testing.assert_array_equal(tree.coordinates[-2], wanted[-2, starts])
+    np.testing.assert_array_equal(tree.positions[-1], np.r_[starts, values.size])
+    np.testing.assert_array_equal(tree.values, values)

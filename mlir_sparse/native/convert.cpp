@@ -7,10 +7,15 @@
 #include <algorithm>
 #include <optional>
 
+#include "memory.hpp"
 #include "pack_levels.hpp"
+#include "pack_threads.hpp"
 
 namespace mlir_sparse {
 namespace {
+
+// Entries whose coordinates of all levels are read while they are in the nearest cache.
+constexpr int64_t kStretch = 1024;
 
 // Walks down the levels; at each it holds, for all places reached so far, their coordinates in the levels above.
 template <class I>
@@ -27,7 +32,9 @@ public:
   }
 
 private:
-  static py::array new_column(int64_t length) { return py::array(py::dtype::of<I>(), length); }
+  static py::array new_column(int64_t length) {
+    return reserve(static_cast<size_t>(length), py::dtype::of<I>(), false);
+  }
   static I *data(py::array &column) { return static_cast<I *>(column.mutable_data()); }
 
   size_t expand_level(size_t level) {
@@ -96,6 +103,10 @@ private:
       return 0;
     });
     const size_t stride = region_stride(levels_, start, end);
+    if (stride > 1 && !places_) {
+      read_interleaved(*coordinates_[start], stride);
+      return end;
+    }
     for (size_t level = start; level < end; ++level) {
       const bool own = stride == 1;
       columns_.push_back(read_coordinates(*coordinates_[own ? level : start], own ? 0 : level - start, stride));
@@ -151,6 +162,29 @@ private:
       return 0;
     });
     return column;
+  }
+
+  // The coordinates of each entry stand together, in the order of the entries: parts of them are read at the same time.
+  void read_interleaved(const py::array &array, size_t stride) {
+    const IntBuffer buffer = to_buffer(array);
+    std::vector<I *> out;
+    for (size_t level = 0; level < stride; ++level) {
+      columns_.push_back(new_column(count_));
+      out.push_back(data(columns_.back()));
+    }
+    const size_t count = static_cast<size_t>(count_);
+    const auto begins = even_parts(count, thread_count(count));
+    buffer.visit([&](auto at) {
+      py::gil_scoped_release release;
+      in_parallel(begins.size() - 1, [&](size_t part) {
+        const auto end = static_cast<int64_t>(begins[part + 1]), step = static_cast<int64_t>(stride);
+        for (auto e = static_cast<int64_t>(begins[part]); e < end; e += kStretch)
+          for (int64_t level = 0; level < step; ++level)
+            for (int64_t k = e; k < std::min(e + kStretch, end); ++k)
+              out[static_cast<size_t>(level)][k] = static_cast<I>(at(k * step + level));
+      });
+      return 0;
+    });
   }
 
   const std::vector<Level> &levels_;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <tuple>
 
+#include "memory.hpp"
 #include "pack_build.hpp"
 #include "pack_rows.hpp"
 #include "pack_tree.hpp"
@@ -91,13 +92,13 @@ Packed pack_tree(const PackPlan &plan, const Columns<I> &columns, const py::arra
     require_width("posWidth", level, plan.pos_width, count);
     require_memory(plan, level, parents + 1, plan.pos_width / 8);
     require_memory(plan, level, count, plan.crd_width / 8);
-    packed.positions[level] = new_array(width_dtype(plan.pos_width), parents + 1);
-    packed.coordinates[level] = new_array(width_dtype(plan.crd_width), count);
+    packed.positions[level] = reserve(static_cast<size_t>(parents + 1), width_dtype(plan.pos_width), false);
+    packed.coordinates[level] = reserve(static_cast<size_t>(count), width_dtype(plan.crd_width), false);
     pos.push_back(packed.positions[level]->mutable_data());
     crd.push_back(packed.coordinates[level]->mutable_data());
   }
   require_memory(plan, rank, built->nodes(rank - 1), values.itemsize());
-  packed.values = new_array(values.dtype(), values.size());
+  packed.values = reserve(static_cast<size_t>(values.size()), values.dtype(), false);
   const void *from = values.data();
   void *to = packed.values.mutable_data();
   const int64_t itemsize = values.itemsize();
