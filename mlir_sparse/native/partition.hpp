@@ -81,6 +81,15 @@ struct StoredPart {
   int level = 0;        // which level is cut
 };
 
+// Follows positions downwards: how many lie before one of `total` positions of the level that is cut, `steps` below it.
+std::int64_t before(const StoredPart &part, const Storage &storage, std::int64_t position, std::int64_t total,
+                    int steps);
+
+// Returns how many coordinates of the level lie before one of the variable.
+inline std::int64_t rows_of(const StoredPart &part, std::int64_t coordinate) {
+  return (coordinate + part.block - 1) / part.block;
+}
+
 // An axis of an array along which it is cut.
 struct Axis {
   int parameter;
