@@ -66,6 +66,7 @@ def _tiling(tile: int | None, lanes: int, vector_length: int) -> tuple[Pass, ...
     return (
         Pass("register-tile", "rows of dense results stay in registers across sparse loops", options),
         Pass("sum-rows", "vectors of entries are added up: where rows end is a mask, no branch", (("every", every),)),
+        Pass("scatter-runs", "entries side by side are added to a result as vectors", (("every", every),)),
     )
 
 

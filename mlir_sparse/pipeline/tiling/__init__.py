@@ -10,6 +10,7 @@ from mlir_sparse.pipeline.tiling.bounds import bound_rows
 from mlir_sparse.pipeline.tiling.factors import take_factors
 from mlir_sparse.pipeline.tiling.rewrite import register_tile
 from mlir_sparse.pipeline.tiling.rows import sum_rows
+from mlir_sparse.pipeline.tiling.runs import scatter_runs
 from mlir_sparse.pipeline.tiling.segments import join_segments
 from mlir_sparse.pipeline.tiling.slots import read_slots
 from mlir_sparse.pipeline.tiling.start import start_rows
@@ -19,6 +20,7 @@ __all__ = [
     "join_segments",
     "read_slots",
     "register_tile",
+    "scatter_runs",
     "start_rows",
     "sum_rows",
     "take_factors",
