@@ -15,8 +15,8 @@
 // CHECK: scf.if %[[WHOLE]]
 // CHECK: vector.load %[[COORDINATES:[a-z0-9_]+]][%[[FIRST]]] : memref<?xindex>, vector<8xindex>
 // CHECK: %[[SAME:[a-z0-9_]+]] = arith.cmpi eq, %{{.+}}, %{{.+}} : vector<8xi64>
-// CHECK: %[[RUN:[a-z0-9_]+]] = vector.reduction <and>, %[[SAME]]
-// CHECK: scf.if %[[RUN]]
+// CHECK: %[[BESIDE:[a-z0-9_]+]] = vector.reduction <and>, %[[SAME]]
+// CHECK: scf.if %[[BESIDE]]
 // CHECK: %[[COLUMN:[a-z0-9_]+]] = memref.load %[[COORDINATES]][%[[FIRST]]]
 // CHECK: vector.load %{{.+}}[%[[FIRST]]] : memref<?xf64>, vector<8xf64>
 // CHECK: %[[HELD:[a-z0-9_]+]] = vector.load %[[RESULT:[a-z0-9_]+]][%[[COLUMN]]] : memref<?xf64>, vector<8xf64>
