@@ -22,6 +22,9 @@ struct ResultLevels {
 
   int rank() const { return static_cast<int>(positions.size()); }
   int values() const;  // the buffer of values
+  bool above(std::size_t level) const { return static_cast<int>(level) < depth; }
+  // How many coordinates an entry has in the buffer of a level.
+  std::int64_t interleaved(std::size_t level) const;
 };
 
 // One call with a sparse result.
@@ -37,6 +40,8 @@ struct JoinedCall {
   std::vector<std::int64_t> sizes;      // of each level
   std::vector<std::int64_t> workspace;  // the lengths of its buffers
   std::int64_t limit;                   // with more entries than that the result is of no use
+
+  std::int64_t inner() const;  // how many places the dense levels below the first have for each of its own
 };
 
 // How many entries each level has, which is more than there was room for where the buffers are not to be used; and at

@@ -79,13 +79,13 @@ bool is_tree(const PackPlan &plan) {
 }
 
 template <class I>
-Packed pack_tree(const PackPlan &plan, const Columns<I> &columns, const py::array &values) {
+PackedLevels pack_tree(const PackPlan &plan, const Columns<I> &columns, const py::array &values) {
   const auto built = [&] {
     py::gil_scoped_release release;
     return std::make_unique<Tree<I>>(columns);
   }();
   const size_t rank = plan.levels.size();
-  Packed packed{std::vector<OptionalArray>(rank), std::vector<OptionalArray>(rank), {}};
+  PackedLevels packed{std::vector<OptionalArray>(rank), std::vector<OptionalArray>(rank), {}};
   std::vector<void *> pos, crd;
   for (size_t level = 0; level < rank; ++level) {
     const int64_t parents = level ? built->nodes(level - 1) : 1, count = built->nodes(level);
@@ -109,7 +109,7 @@ Packed pack_tree(const PackPlan &plan, const Columns<I> &columns, const py::arra
 }
 
 template <class I>
-Packed pack_levels(const PackPlan &plan, const Columns<I> &columns, const Scan &scan, const py::array &values) {
+PackedLevels pack_levels(const PackPlan &plan, const Columns<I> &columns, const Scan &scan, const py::array &values) {
   if (scan.sorted && scan.distinct && is_tree(plan)) return pack_tree(plan, columns, values);
   if (scan.sorted) return Builder<I>(plan, columns, nullptr).build(values);
   std::optional<Scratch<uint64_t>> order;
@@ -173,9 +173,9 @@ public:
       *array = (*array)[py::slice(0, static_cast<py::ssize_t>(count), 1)].attr("copy")();
   }
 
-  Packed packed() const {
+  PackedLevels packed() const {
     const size_t rank = plan_.levels.size();
-    Packed packed{std::vector<OptionalArray>(rank), std::vector<OptionalArray>(rank), values_};
+    PackedLevels packed{std::vector<OptionalArray>(rank), std::vector<OptionalArray>(rank), values_};
     packed.positions.back() = of_width(pos_, plan_.pos_width);
     packed.coordinates.back() = of_width(crd_, plan_.crd_width);
     return packed;
@@ -193,7 +193,7 @@ private:
 };
 
 template <class I>
-Packed pack_by_rows(const PackPlan &plan, const Columns<I> &columns, int64_t rows, const Scan &scan,
+PackedLevels pack_by_rows(const PackPlan &plan, const Columns<I> &columns, int64_t rows, const Scan &scan,
                     const py::array &values) {
   RowArrays arrays(plan, rows, static_cast<int64_t>(columns.count), values);
   const auto out = arrays.buffers();
@@ -211,7 +211,7 @@ Packed pack_by_rows(const PackPlan &plan, const Columns<I> &columns, int64_t row
 }
 
 template <class I>
-Packed pack_columns(const PackPlan &plan, const Columns<I> &columns, const py::array &values) {
+PackedLevels pack_columns(const PackPlan &plan, const Columns<I> &columns, const py::array &values) {
   const Scan scan = scan_levels(plan, columns);
   if (const auto rows = rows_of(plan, std::numeric_limits<I>::max()))
     return pack_by_rows(plan, columns, *rows, scan, values);
@@ -224,7 +224,7 @@ PackedTuple pack(const std::vector<LevelTuple> &levels, const std::vector<py::ar
   const PackPlan plan{to_levels(levels), pos_width, crd_width, dtype, keep_duplicates, memory_limit};
   const auto count = static_cast<size_t>(values.size());
   const bool narrow = !coordinates.empty() && coordinates.front().itemsize() == 4;
-  Packed packed = narrow ? pack_columns(plan, to_columns<int32_t>(coordinates, count), values)
+  PackedLevels packed = narrow ? pack_columns(plan, to_columns<int32_t>(coordinates, count), values)
                          : pack_columns(plan, to_columns<int64_t>(coordinates, count), values);
   return {std::move(packed.positions), std::move(packed.coordinates), std::move(packed.values)};
 }

@@ -49,7 +49,7 @@ struct PackPlan {
 };
 
 // Buffers by level, as Python gets them; an array of structs is whole at its first level.
-struct Packed {
+struct PackedLevels {
   std::vector<OptionalArray> positions;
   std::vector<OptionalArray> coordinates;
   py::array values;
@@ -80,7 +80,7 @@ public:
     find_differences();
   }
 
-  Packed build(const py::array &values) {
+  PackedLevels build(const py::array &values) {
     const size_t rank = plan_.levels.size();
     packed_.positions.resize(rank);
     packed_.coordinates.resize(rank);
@@ -290,7 +290,7 @@ private:
   int64_t places_ = 1;
   bool at_root_ = true; // no level yet: every entry is at place 0
   bool distinct_ = true;
-  Packed packed_;
+  PackedLevels packed_;
 };
 
 } // namespace mlir_sparse

@@ -1,0 +1,60 @@
+// Where pieces of a sparse result are computed that have no place in it yet, and what all pieces work in.
+
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "block.hpp"
+#include "join.hpp"
+
+namespace mlir_sparse {
+
+// Buffers of one piece's entries, in one block.
+struct Room {
+  std::vector<std::int64_t> capacity;  // entries of each level
+  Block block;
+  std::vector<char *> buffers;
+};
+
+class Rooms {
+ public:
+  // The mutex is that of those who say whose turn it is.
+  Rooms(const JoinedCall &call, const Cuts &cuts, std::mutex &mutex);
+
+  // How many places a buffer of a piece has: one more than there is room for, where what is beyond it goes.
+  std::int64_t length_of(std::size_t buffer, const std::vector<std::int64_t> &rooms) const;
+
+  // Returns room, after a while where much of it waits to be copied; at once where others wait for the piece itself,
+  // which is asked under the mutex.
+  std::unique_ptr<Room> take(const std::function<bool()> &has_turn);
+  // Returns what a piece with so many entries needs; null where there is room, or none in the whole result either.
+  std::unique_ptr<Room> larger_than(const Room &room, const std::vector<std::int64_t> &counts);
+  void give_back(std::unique_ptr<Room> room);
+  // Says that turns have changed; under the mutex.
+  void turned() { freed_.notify_all(); }
+
+  // Workspaces stay empty between the pieces that use them.
+  std::vector<Block> take_workspace();
+  void give_back(std::vector<Block> workspace);
+
+ private:
+  std::unique_ptr<Room> new_room(const std::vector<std::int64_t> &capacity) const;
+
+  const JoinedCall &call_;
+  const ResultLevels &levels_;
+  std::mutex &mutex_;
+  std::condition_variable freed_;
+  std::int64_t most_rows_ = 0;  // of a piece, where levels above are dense
+  std::vector<std::int64_t> capacity_;
+  std::size_t most_waiting_, taken_ = 0;
+  std::vector<std::unique_ptr<Room>> rooms_;
+  std::vector<std::vector<Block>> workspaces_;
+};
+
+}  // namespace mlir_sparse
