@@ -48,13 +48,13 @@ def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> Ten
     f64[?,?]
     """
     dtypes = {name: kind.dtype for name, kind in types.items()}
-    value = with_explicit_sums(assignment).value
+    explicit = value = with_explicit_sums(assignment).value
     if assignment.op.reads_target:  # the present value meets the new one in their common type
         truth = assignment.op in (AssignOp.OR, AssignOp.AND)
         value = Binary(BinaryOp.OR if truth else BinaryOp.ADD, assignment.target, value)
     dtype = result_dtype(value, dtypes)
     shape = tuple(_static_size(assignment, subscript, types) for subscript in assignment.target.subscripts)
-    return TensorType(dtype, shape, _storage(assignment, types))
+    return TensorType(dtype, shape, _storage(assignment, explicit, types))
 
 
 def _static_size(assignment: Assignment, subscript: Subscript, types: Mapping[str, TensorType]) -> int | None:
@@ -66,10 +66,10 @@ def _static_size(assignment: Assignment, subscript: Subscript, types: Mapping[st
     return None
 
 
-def _storage(assignment: Assignment, types: Mapping[str, TensorType]) -> Encoding | None:
+def _storage(assignment: Assignment, value: Expr, types: Mapping[str, TensorType]) -> Encoding | None:
+    """Returns the storage of a result; `value` has its sums written out."""
     if assignment.op.reads_target:
         return types[assignment.target.tensor].encoding
-    value = with_explicit_sums(assignment).value
     sparse = [node for node in walk(value) if isinstance(node, Access) and _is_sparse(types[node.tensor])]
     target = assignment.target.subscripts
     reduces = any(isinstance(node, Reduce | Fold) and node.indices for node in walk(value))

@@ -20,11 +20,11 @@ def look(folder: str = os.path.dirname(os.path.dirname(__file__))) -> tuple[str,
     while folders:
         with os.scandir(folders.pop()) as items:
             for item in items:
-                if item.is_dir(follow_symlinks=False):
-                    folders.append(item.path)
-                elif item.name.endswith(".py"):
+                if item.name.endswith(".py"):
                     about = item.stat()
                     found.append((item.path, about.st_mtime_ns, about.st_size))
+                elif item.name != "__pycache__" and item.is_dir(follow_symlinks=False):
+                    folders.append(item.path)
     built = os.stat(_native.__file__)
     found.append((_native.__file__, built.st_mtime_ns, built.st_size))
     youngest = max(changed for _, changed, _ in found)
