@@ -384,6 +384,9 @@ def reads(node: Expr) -> Iterator[Access]:
 
 def walk(node: Expr) -> Iterator[Expr]:
     """Yields a node and all below it, in the order of the text."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    left = [node]
+    while left:
+        node = left.pop()
+        yield node
+        if not isinstance(node, (Access, Literal)):  # most are, and have none
+            left += children(node)[::-1]

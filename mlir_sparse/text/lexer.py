@@ -111,11 +111,12 @@ def tokenize(
 
 
 def _refuse_malformed(match: re.Match[str], source: Source, error: type[SyntaxError_]) -> None:
-    text, span = match.group(), Span(*match.span())
+    text = match.group()
     if match.lastgroup == "MALFORMED":
-        raise error(f"expected a number, but got `{text}`", source=source, span=span)
+        raise error(f"expected a number, but got `{text}`", source=source, span=Span(*match.span()))
     if match.lastgroup == "NAME" and not _is_identifier(text):
-        raise error(f"expected a name of letters, digits and `_`, but got `{text}`", source=source, span=span)
+        rule = "expected a name of letters, digits and `_`"
+        raise error(f"{rule}, but got `{text}`", source=source, span=Span(*match.span()))
 
 
 def _is_identifier(text: str) -> bool:
