@@ -12,6 +12,7 @@ import pytest
 
 import mlir_sparse as ms
 from mlir_sparse import _native
+from mlir_sparse.runtime.calls import Chained
 
 SPMV = "y(i) = A(i,j) * x(j)"
 
@@ -290,3 +291,56 @@ def test_blocks_that_the_shape_does_not_fill_show_in_no_later_call(storage: str)
             product(tensor, np.ones(4))
         with pytest.raises(ms.ExtentError, match="3"):
             kernel(tensor, x, out=np.zeros(4))
+
+
+def test_several_loops_into_one_array_are_called_as_one_function_and_refuse_as_others_do() -> None:
+    A, x, z = random_matrix(5, 7), np.arange(5.0), np.arange(7.0)
+    kernel = ms.compile("y(j) = a * A(i,j) * x(i) + b * z(j)", A=in_rows(A), x=x, z=z, a=2.0, b=0.5)
+    expected = 2.0 * (x @ A) + 0.5 * z
+    for _ in range(2):
+        np.testing.assert_array_equal(kernel(2.0, in_rows(A), x, 0.5, z), expected)
+    assert isinstance(kernel._last, Chained)
+    out = np.full(7, np.nan)
+    assert kernel(2.0, in_rows(A), x, 0.5, z, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+    for wrong in (
+        (2.0, in_rows(A), x[:4], 0.5, z),
+        (2.0, in_rows(A), x, 0.5, z[:6]),
+        (2.0, in_rows(A[:, :6]), x, 0.5, z),
+    ):
+        with pytest.raises(ms.ExtentError):
+            kernel(*wrong)
+        out[:] = 3.0
+        with pytest.raises(ms.ExtentError):
+            kernel(*wrong, out=out)
+        assert (out == 3.0).all()
+    with pytest.raises(ms.ExtentError):
+        kernel(2.0, in_rows(A), x, 0.5, z, out=np.zeros(8))
+    other, w = random_matrix(5, 7, 1), np.arange(1.0, 8.0)
+    np.testing.assert_array_equal(kernel(1.0, in_rows(other), x, 1.0, w), x @ other + w)
+
+
+def test_a_result_in_an_operand_of_the_last_loops_is_right() -> None:
+    """The first loops must not have written to it then."""
+    A, x, z = random_matrix(6, 6), np.arange(6.0), np.arange(6.0) + 1
+    kernel = ms.compile("y(j) = A(i,j) * x(i) + z(j)", A=in_rows(A), x=x, z=z)
+    expected = x @ A + z
+    for _ in range(3):
+        for operand in (x, z):
+            before = operand.copy()
+            np.testing.assert_array_equal(kernel(in_rows(A), x, z, out=operand), expected)
+            operand[:] = before
+
+
+def test_extents_that_two_sums_share_are_compared() -> None:
+    A, B = random_matrix(5, 7), random_matrix(5, 7, 1)
+    x, w = np.arange(5.0), np.arange(5.0) + 1
+    kernel = ms.compile("y(j) = A(i,j) * x(i) + B(i,j) * w(i)", A=in_rows(A), B=in_rows(B), x=x, w=w)
+    for _ in range(2):
+        np.testing.assert_array_equal(kernel(in_rows(A), x, in_rows(B), w), x @ A + w @ B)
+        with pytest.raises(ms.ExtentError):
+            kernel(in_rows(A), x, in_rows(B[:3]), w[:3])
+
+
+def in_rows(array: np.ndarray[Any, Any]) -> ms.SparseTensor:
+    return ms.tensor(array, "CSR")

@@ -91,30 +91,20 @@ class Launcher {
   // Returns the output, or None where an argument is not as it must be.
   py::object operator()(const py::tuple &arguments, py::object out) {
     Bound bound(*this);
-    if (result_.sparse || !take_all(arguments, parameters_.size() - 1, bound)) return py::none();
-    if (out.is_none()) {
-      if (!allocate(bound.extents, out)) return py::none();
-    }
-    if (!py::isinstance<py::array>(out)) return py::none();  // a number would be written to in vain
-    Operand *unused = nullptr;
-    py::array &array = bound.arrays.back();
-    if (!take(parameters_.back(), out, unused, array, bound.keep)) return py::none();
-    if (!array.writeable() || !bind(parameters_.back(), nullptr, array, bound.extents)) return py::none();
-    if (overlaps(bound.operands, bound.arrays) || !within(bound)) return py::none();
-    return call_dense(bound, std::move(out));
+    return take_dense(arguments, out, bound) ? call_dense(bound, std::move(out)) : py::none();
   }
 
   // As a call, on the user's own arguments; None also where loops run beyond a tensor's edge, which others must not see.
   py::object direct(const py::tuple &arguments, py::object out) {
-    std::vector<py::object> keep;
-    for (std::size_t p = 0; p < parameters_.size() && p < arguments.size(); ++p) {
-      if (!parameters_[p].sparse) continue;
-      Operand *operand = nullptr;
-      py::array unused = py::reinterpret_steal<py::array>(py::handle());
-      py::handle argument = PyTuple_GET_ITEM(arguments.ptr(), static_cast<py::ssize_t>(p));
-      if (!take(parameters_[p], argument, operand, unused, keep) || operand->padded()) return py::none();
-    }
-    return (*this)(arguments, std::move(out));
+    Bound bound(*this);
+    const bool ready = take_dense(arguments, out, bound) && !padded(bound);
+    return ready ? call_dense(bound, std::move(out)) : py::none();
+  }
+
+  // Whether `direct` would call.
+  bool accepts(const py::tuple &arguments, py::object out) {
+    Bound bound(*this);
+    return take_dense(arguments, out, bound) && !padded(bound);
   }
 
   // As a call, of a nest along diagonals: `lows` says of arrays that are read at the sum of a diagonal and a row, which
@@ -310,6 +300,23 @@ class Launcher {
       if (!bind(parameters_[p], bound.operands[p], bound.arrays[p], bound.extents)) return false;
     }
     return true;
+  }
+
+  // Takes the operands and the dense result, which is allocated if there is none; returns whether all may be called.
+  bool take_dense(const py::tuple &arguments, py::object &out, Bound &bound) const {
+    if (result_.sparse || !take_all(arguments, parameters_.size() - 1, bound)) return false;
+    if (out.is_none() && !allocate(bound.extents, out)) return false;
+    if (!py::isinstance<py::array>(out)) return false;  // a number would be written to in vain
+    Operand *unused = nullptr;
+    py::array &array = bound.arrays.back();
+    if (!take(parameters_.back(), out, unused, array, bound.keep)) return false;
+    if (!array.writeable() || !bind(parameters_.back(), nullptr, array, bound.extents)) return false;
+    return !overlaps(bound.operands, bound.arrays) && within(bound);
+  }
+
+  static bool padded(const Bound &bound) {
+    return std::any_of(bound.operands.begin(), bound.operands.end(),
+                       [](const Operand *operand) { return operand && operand->padded(); });
   }
 
   static bool take(const Parameter &parameter, py::handle argument, Operand *&operand, py::array &array,
@@ -557,6 +564,7 @@ void register_launch(py::module_ &module) {
            py::arg("partition") = py::none())
       .def("__call__", &Launcher::operator(), py::arg("arguments"), py::arg("out") = py::none())
       .def("direct", &Launcher::direct, py::arg("arguments"), py::arg("out") = py::none())
+      .def("accepts", &Launcher::accepts, py::arg("arguments"), py::arg("out"))
       .def("framed", &Launcher::framed, py::arg("arguments"), py::arg("out"), py::arg("lows"))
       .def("pieces", &Launcher::pieces, py::arg("arguments"))
       .def("join", &Launcher::join, py::arg("arguments"), py::arg("pieces"), py::arg("buffers"), py::arg("rooms"),

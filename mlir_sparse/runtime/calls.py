@@ -23,6 +23,7 @@ from mlir_sparse.tensor.widths import check_width
 
 __all__ = [
     "Call",
+    "Chained",
     "Direct",
     "InOrder",
     "SampledCall",
@@ -278,7 +279,34 @@ class InOrder:
         return self._function.direct(tuple(operands[number] for number in self._order), out)
 
 
-Direct = _native.Launcher | SparseCall | SampledCall | InOrder | Viewed
+class Chained:
+    """Calls one after the other that write to one dense result, as what a user calls.
+
+    Args:
+        calls: the functions, each with where its operands are among those given.
+        count: the number of operands given, each of which some function takes.
+    """
+
+    def __init__(self, calls: Sequence[tuple[_native.Launcher, tuple[int, ...]]], count: int) -> None:
+        self._calls = calls
+        self._count = count
+
+    def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
+        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        if len(operands) != self._count:
+            return None
+        calls = [(function, tuple(operands[number] for number in order)) for function, order in self._calls]
+        # What was written to must not be an operand of a later call.
+        if out is not None and not all(function.accepts(arguments, out) for function, arguments in calls):
+            return None
+        for function, arguments in calls:
+            out = function.direct(arguments, out)
+            if out is None:
+                return None
+        return out
+
+
+Direct = _native.Launcher | SparseCall | SampledCall | InOrder | Chained | Viewed
 
 
 def _call_dense(

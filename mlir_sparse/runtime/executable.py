@@ -11,7 +11,17 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.runtime.calls import Call, Direct, InOrder, SampledCall, SparseCall, Value, empty, run_call
+from mlir_sparse.runtime.calls import (
+    Call,
+    Chained,
+    Direct,
+    InOrder,
+    SampledCall,
+    SparseCall,
+    Value,
+    empty,
+    run_call,
+)
 from mlir_sparse.runtime.machine import Machine
 from mlir_sparse.runtime.viewed import Viewed
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
@@ -147,7 +157,7 @@ class Executable:
     module: Machine = field(repr=False)
 
     def direct(self, parameters: Sequence[str], values: Mapping[str, Value]) -> Direct | None:
-        """Returns the function of a program that is one call, of views at most; None for any other.
+        """Returns the function of a program of one call, of views at most, or of calls on one array; None for others.
 
         Args:
             parameters: the names of the operands, in the order in which they will be passed.
@@ -160,6 +170,8 @@ class Executable:
                 )
             case (Call(operands=operands, sampled=int()) as call, Rows() as rows) if set(operands) == set(parameters):
                 function = SampledCall(call, rows.encoding)
+            case (Call(), Call(), *_):
+                return _chained(self.stages, self.result, parameters)
             case (*views, Call(encoding=None, sampled=None) as call):
                 return _viewed(views, call, parameters, values)
             case _:
@@ -184,6 +196,24 @@ class Executable:
         for stage in self.stages:
             values[stage.result] = run_stage(stage, values, extents)
         return values[self.result]
+
+
+def _chained(stages: Sequence[Stage], result: str, parameters: Sequence[str]) -> Chained | None:
+    """Returns the calls of a program that all write to its result, an array; None for any other program."""
+    calls = [stage for stage in stages if isinstance(stage, Call)]
+    names = {name for call in calls for name in call.operands}
+    if len(calls) != len(stages) or names != set(parameters) or result in names:
+        return None
+    summed: set[str] = set()
+    for call in calls:
+        dense = call.encoding is None and call.sampled is None and not call.frames
+        walked = {variable for axes in call.axes for variable in axes if variable}
+        # Functions compare the extents of their own operands, and those of others by the result alone.
+        apart = summed.isdisjoint(walked - set(call.variables)) and walked.issuperset(call.variables)
+        if call.result != result or not dense or not apart:
+            return None
+        summed |= walked - set(call.variables)
+    return Chained([(call.launcher, tuple(map(parameters.index, call.operands))) for call in calls], len(parameters))
 
 
 def _viewed(
