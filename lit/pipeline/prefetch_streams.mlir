@@ -1,6 +1,7 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --diff prefetch-streams | FileCheck %s
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" --diff prefetch-streams | FileCheck %s --check-prefix=DENSE --allow-empty
 // RUN: env MLIR_SPARSE_VECTOR_LANES=8 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --diff prefetch-streams | FileCheck %s --check-prefix=LANES
+// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:SlotELL --diff prefetch-streams | FileCheck %s --check-prefix=SLOTS
 
 // Eight entries at a time; before them, those that are far ahead are asked for, wherever that is: no fault follows.
 // What the coordinates point to is not asked for: the processor gets there in time.
@@ -25,3 +26,13 @@
 // LANES-NOT: memref.prefetch
 
 // DENSE-NOT: memref.prefetch
+
+// Rows that are counted, a slot of each: the sums so far, and what lies as far behind the slot's first place.
+// SLOTS: scf.for %[[FIRST:[a-z0-9_]+]] = {{.+}} step %c8
+// SLOTS: %[[LATER:[a-z0-9_]+]] = arith.addi %[[FIRST]], %c768
+// SLOTS: memref.prefetch %{{.+}}[%[[LATER]]], read
+// SLOTS: arith.addi %[[LATER]], %[[SLOT:[a-z0-9_]+]]
+// SLOTS: memref.prefetch
+// SLOTS: arith.addi %[[LATER]], %[[SLOT]]
+// SLOTS: memref.prefetch
+// SLOTS-NOT: memref.prefetch
