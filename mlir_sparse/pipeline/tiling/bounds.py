@@ -13,7 +13,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.assembly.trace_back import is_inside
-from mlir_sparse.pipeline.tiling.lines import is_constant, root_of
+from mlir_sparse.pipeline.tiling.lines import is_constant, may_share, root_of
 
 __all__ = ["ROWS", "bound_rows"]
 
@@ -49,9 +49,13 @@ def _bound(function: Any, axis: int) -> None:
     stores: list[Any] = []
 
     def visit(op: Any) -> Any:
-        if op.name == "memref.store" and root_of(op.operands[1]) == result:
-            stores.append(op)
-        elif op.name.startswith("vector.") and any(root_of(v) == result for v in op.operands if _is_buffer(v)):
+        if op.name == "memref.store":
+            root = root_of(op.operands[1])
+            if root is None:
+                raise ValueError(f"expected to know where loops write, but got {op}")
+            if root == result:
+                stores.append(op)
+        elif op.name.startswith("vector.") and any(may_share(v, result) for v in op.operands if _is_buffer(v)):
             raise ValueError(f"expected no vectors before rows end with the result, but got {op}")
         return ir.WalkResult.ADVANCE
 

@@ -20,6 +20,7 @@ __all__ = [
     "is_number",
     "line_of",
     "maker",
+    "may_share",
     "operations_in",
     "operations_within",
     "root_of",
@@ -152,6 +153,12 @@ def root_of(buffer: Any) -> Any | None:
     if op is None:
         return buffer if buffer.owner.owner.operation.name == "func.func" else None
     return buffer if op.name in ("memref.alloc", "memref.alloca") else None
+
+
+def may_share(buffer: Any, other: Any) -> bool:
+    """Returns whether two buffers may be into one: what a view is into is not always known."""
+    root, second = root_of(buffer), root_of(other)
+    return root is None or second is None or bool(root == second)
 
 
 def line_of(loop: Any) -> Line | None:

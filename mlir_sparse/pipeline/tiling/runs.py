@@ -14,7 +14,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.ahead import is_loaded, prefetch
-from mlir_sparse.pipeline.tiling.lines import body_of, copy_of, is_constant, operations_in, root_of
+from mlir_sparse.pipeline.tiling.lines import body_of, copy_of, is_constant, may_share, operations_in
 from mlir_sparse.pipeline.tiling.nests import innermost
 
 __all__ = ["scatter_runs"]
@@ -91,7 +91,7 @@ def _scatter_of(loop: Any) -> _Scatter | None:
     touched = [*streams, element]
     if not all(_is_dense(op.operands[0]) for op in [*touched, coordinate]):
         return None
-    if any(root_of(op.operands[0]) == root_of(element.operands[0]) for op in (*streams, coordinate)):
+    if any(may_share(op.operands[0], element.operands[0]) for op in (*streams, coordinate)):
         return None
     if not all(_is_element(op.results[0].type) for op in (*touched, *values)):
         return None

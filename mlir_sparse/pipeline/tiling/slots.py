@@ -79,7 +79,10 @@ def _slot_of(loop: Any) -> _Slot | None:
     list_ = _coordinates_of(positions)
     place, body = body_of(loop).arguments[0], operations_in(loop)
     loads = [op for op in body if op.name == "memref.load" and list(op.operands)[1:] == [place]]
-    coordinates = tuple(op for op in loads if list_ is not None and root_of(op.operands[0]) == list_)
+    if list_ is None:
+        return None
+    roots = [root_of(op.operands[0]) for op in loads]
+    coordinates = tuple(op for op, root in zip(loads, roots, strict=True) if root is not None and root == list_)
     if not coordinates or not all(op.name in _MEMORY or op.name.startswith(_PURE) for op in body):
         return None
     return _Slot(loop, parent, positions, coordinates)
