@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+import mlir_sparse as ms
+from mlir_sparse import _native
 
 # What an earlier run compiled must not make this one pass; the tests of the cache have folders of their own.
 os.environ["MLIR_SPARSE_CACHE"] = "off"
@@ -18,3 +23,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture
+def whatever_can_be_cut() -> Iterator[None]:
+    """Calls come in pieces wherever they can, however small their operands are; threads are what a test sets."""
+    _native.set_piece_work(1)
+    yield
+    _native.set_piece_work(0)
+    ms.set_num_threads(None)

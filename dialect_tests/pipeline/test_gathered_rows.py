@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,20 +9,13 @@ import pytest
 import scipy.sparse
 
 import mlir_sparse as ms
-from mlir_sparse import _native
 
 PRODUCT = "C(i,j) = A(i,k) * B(k,j)"
 
 
 @pytest.fixture(autouse=True, params=[1, 3], ids=["whole", "pieces"])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Runs on one thread, and cuts whatever can be cut."""
-    before, work = ms.get_num_threads(), _native.piece_work()
+def threads(request: pytest.FixtureRequest, whatever_can_be_cut: None) -> None:
     ms.set_num_threads(request.param)
-    _native.set_piece_work(1)
-    yield request.param
-    _native.set_piece_work(work)
-    ms.set_num_threads(before)
 
 
 def rows_of(lengths: list[int], columns: int, seed: int, dtype: Any = np.float64) -> Any:

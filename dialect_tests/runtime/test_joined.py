@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from mlir_sparse import _native
 
-
-@pytest.fixture(autouse=True)
-def whatever_can_be_cut() -> Iterator[None]:
-    _native.set_piece_work(1)
-    yield
-    _native.set_piece_work(0)
-    ms.set_num_threads(None)
+pytestmark = pytest.mark.usefixtures("whatever_can_be_cut")
 
 
 def check(text: str, wanted: Any, out: str, **operands: Any) -> None:

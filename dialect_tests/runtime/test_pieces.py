@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,12 +22,7 @@ THREADS = (1, 2, 3, 8)
 STORAGE = ("CSR", "CSC", "DCSR", "DCSC", "COO", "BSR(4, 4)", "DIA", "ELL", "CSB(8, 8)", "BCOO")
 
 
-@pytest.fixture(autouse=True)
-def whatever_can_be_cut() -> Iterator[None]:
-    _native.set_piece_work(1)
-    yield
-    _native.set_piece_work(0)
-    ms.set_num_threads(None)
+pytestmark = pytest.mark.usefixtures("whatever_can_be_cut")
 
 
 def power_law() -> Array:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from mlir_sparse import _native
 
 
 @pytest.fixture(autouse=True)
-def pieces() -> Iterator[None]:
-    """Cuts whatever can be cut."""
-    threads, work = ms.get_num_threads(), _native.piece_work()
+def three_threads(whatever_can_be_cut: None) -> None:
     ms.set_num_threads(3)
-    _native.set_piece_work(1)
-    yield
-    _native.set_piece_work(work)
-    ms.set_num_threads(threads)
 
 
 def matrix(rows: int, columns: int, dtype: Any = np.float64) -> Any:

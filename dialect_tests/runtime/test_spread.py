@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from mlir_sparse import _native
 
 Array = np.ndarray[Any, Any]
 
@@ -17,12 +15,7 @@ ROWS, COLUMNS = 83, 71
 THREADS = (1, 2, 3, 8)
 
 
-@pytest.fixture(autouse=True)
-def whatever_can_be_cut() -> Iterator[None]:
-    _native.set_piece_work(1)
-    yield
-    _native.set_piece_work(0)
-    ms.set_num_threads(None)
+pytestmark = pytest.mark.usefixtures("whatever_can_be_cut")
 
 
 def banded(width: int, seed: int = 0) -> Array:
