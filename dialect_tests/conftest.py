@@ -32,3 +32,11 @@ def whatever_can_be_cut() -> Iterator[None]:
     yield
     _native.set_piece_work(0)
     ms.set_num_threads(None)
+
+
+@pytest.fixture(params=[1, 2])
+def one_thread_and_two(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Calls take one thread, then two."""
+    ms.set_num_threads(request.param)
+    yield
+    ms.set_num_threads(None)

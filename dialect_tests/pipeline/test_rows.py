@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,7 @@ from mlir_sparse import _native
 TTV = "C(i,j) = A(i,j,k) * v(k)"
 
 
-@pytest.fixture(params=[1, 2], autouse=True)
-def threads(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = ms.get_num_threads()
-    ms.set_num_threads(request.param)
-    yield
-    ms.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread_and_two")
 
 
 def fibres(lengths: list[int], dtype: Any = np.float64, seed: int = 0) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,7 @@ Array = np.ndarray[Any, Any]
 COLUMNS = 90
 
 
-@pytest.fixture(params=[1, 2], autouse=True)
-def threads(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = ms.get_num_threads()
-    ms.set_num_threads(request.param)
-    yield
-    ms.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread_and_two")
 
 
 def runs(*starts_and_lengths: tuple[int, int]) -> list[int]:
