@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, IndexVar
+from mlir_sparse.notation import Access
 from mlir_sparse.plan.program import Generic
 from mlir_sparse.plan.sampled import with_entries_of
 
@@ -94,12 +94,14 @@ class Mapped:
         cases: ways to map it, of which the first whose tests hold is taken.
         combine: the operator of the accumulation, by its plain name.
         why: why it is mapped so.
+        names: what the loops are called where they are not those over variables: over blocks, and in them.
     """
 
     step: Generic
     cases: tuple[Case, ...]
     combine: str
     why: str
+    names: tuple[str, ...] = ()
 
 
 def explain_mapping(mapped: Mapped) -> str:
@@ -110,13 +112,13 @@ def explain_mapping(mapped: Mapped) -> str:
         x, y = case.threads
         tests = f", if {' and '.join(map(str, case.tests))}" if case.tests else ""
         lines.append(f"  {case.name}: blocks of {x} x {y} threads{tests}")
-        lines += [f"    {text}" for text in _parts(step.loops, case)]
+        lines += [f"    {text}" for text in _parts(mapped.names or tuple(map(str, step.loops)), case)]
     return "\n".join(lines)
 
 
-def _parts(loops: Sequence[IndexVar], case: Case) -> list[str]:
+def _parts(loops: Sequence[str], case: Case) -> list[str]:
     """Returns what becomes of each loop, in words."""
-    joined = [str(loop) for loop, role in zip(loops, case.roles, strict=False) if role == "entries"]
+    joined = [loop for loop, role in zip(loops, case.roles, strict=False) if role == "entries"]
     found = []
     if joined:
         some = f"{case.chunk} after another, " if case.chunk > 1 else ""
@@ -128,6 +130,7 @@ def _parts(loops: Sequence[IndexVar], case: Case) -> list[str]:
         "lanes": f"shared by {case.lanes} lanes, which exchange their sums" if case.lanes > 1 else "one thread's",
         "spread": f"to {case.lanes} lanes" if case.lanes > 1 else "one thread's",
         "run": "one thread's",
+        "held": "one thread's, with what it adds up in a register: inside the loops below",
     }
     rest = [*case.roles, *["run"] * (len(loops) - len(case.roles))]
     found += [f"{loop}: {words[role]}" for loop, role in zip(loops, rest, strict=False) if role != "entries"]

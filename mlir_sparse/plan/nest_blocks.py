@@ -2,35 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.mapping import CPU, Case, Mapped
-from mlir_sparse.plan.nests import THREADS, Nest
+from mlir_sparse.plan.nests import THREADS, Level, Nest, held_roles
+from mlir_sparse.plan.storage import is_packed
 from mlir_sparse.plan.wording import listed
 
 __all__ = ["map_blocks"]
 
 
 def map_blocks(nest: Nest, lead: Access, encoding: Encoding) -> Mapped:
-    """Maps a nest over blocks: block rows to rows of threads, rows of blocks or columns across."""
-    own = [s for s in lead.subscripts if isinstance(s, IndexVar)]
-    dims = [spec.expr.dims()[0] for spec in encoding.levels]
-    first = lead.subscripts[dims[0]]
-    if not nest.only(lead) or encoding.lvl_rank != 4 or first not in nest.parallel:
+    """Maps a nest over blocks: block rows, or blocks, to rows of threads, rows of blocks or columns across."""
+    variables = [s for s in lead.subscripts if isinstance(s, IndexVar)]
+    levels = [lead.subscripts[dim] for spec in encoding.levels for dim in spec.expr.dims()]
+    if not nest.only(lead):
         raise UnsupportedError(
-            f"expected blocks of a matrix along {listed(nest.parallel)}, for a GPU, but got {lead} stored as "
-            f"{encoding.map_text()}: convert it to CSR, or {CPU}"
+            f"expected {lead} as the one sparse operand of a GPU's loops over blocks, but got "
+            f"{listed(nest.sparse)}: convert it to CSR, or {CPU}"
         )
-    kept, _ = nest.free(own)
-    both = all(variable in nest.parallel for variable in own)
-    block = encoding.block_of(dims[0])
-    why = f"a row of threads each row of blocks of {lead}"
-    # The sparsifier's loops: block rows, blocks, rows of a block, columns of a block, what the blocks do not have.
+    kept, summed = nest.free(variables)
+    # The sparsifier's loops: levels, then what the blocks do not have.
+    names = (*_names(lead, encoding), *(str(variable) for variable in (*kept, *summed)))
+    owned = [variable in nest.parallel for variable in levels]
+    if not owned[0]:
+        return _scattered(nest, lead, encoding, owned, kept, names)
+    why = f"a row of threads each {names[0]} of {lead}"
+    if summed and (kept or _is_n_of_m(encoding)):
+        # Where the sparsifier has the loops over what blocks do not have is not known before.
+        return Mapped(nest.step, (Case("rows", ("rows",), (1, THREADS)),), nest.combine, why, names[:1])
+    counted = [kind.functions.is_counted for kind in encoding.level_types]
+    roles = held_roles([*owned, *[True] * len(kept)], [*counted, *[True] * len(kept)])
     if kept:
-        roles = ("rows", "run", "run", "run", *["run"] * (len(kept) - 1), "columns")
-        return Mapped(nest.step, tuple(nest.wide(roles, kept[-1])), nest.combine, why)
-    width = min(32, 1 << max(block - 1, 0).bit_length())
-    roles = ("rows", "run", "columns") if not both else ("rows", "run", "run", "run")
-    threads = (width, THREADS // width) if not both else (1, THREADS)
-    return Mapped(nest.step, (Case("blocks", roles, threads),), nest.combine, why)
+        return Mapped(nest.step, tuple(nest.wide(tuple(roles), kept[-1])), nest.combine, why, names)
+    if owned.count(True) > 1:
+        block = encoding.block_of(encoding.levels[roles.index("columns")].expr.dims()[0]) if "columns" in roles else 1
+        width = min(32, 1 << max(block - 1, 0).bit_length())
+        case = Case("blocks", tuple(roles), (width, THREADS // width))
+        return Mapped(nest.step, (case,), nest.combine, why, names)
+    if not nest.combine:
+        return Mapped(nest.step, (Case("blocks", ("rows",), (1, THREADS)),), nest.combine, why, names)
+    below = Level(variables[-1], dense=True, parallel=False, joined=False)
+    cases = nest.shared(("rows", "lanes"), lead, 1, below, below, variables[-1:])
+    return Mapped(nest.step, tuple(cases), nest.combine, why, names)
+
+
+def _scattered(
+    nest: Nest, lead: Access, encoding: Encoding, owned: list[bool], kept: Sequence[IndexVar], names: tuple[str, ...]
+) -> Mapped:
+    """Maps a nest over blocks whose outermost loop is a sum: blocks add to the result atomically."""
+    first, second = encoding.level_types[:2]
+    why = f"atomic, because {names[0]} is summed and outermost in {lead}"
+    nest.need_atomics(why)
+    joined = first.functions.is_counted and is_packed(second) and second.unique and owned[1]
+    depth = 2 if joined else 1
+    leading = ("entries", "entries") if joined else ("rows",)
+    rest = [role if role == "held" else "run" for role in held_roles([*owned[depth:], *[True] * len(kept)])]
+    if kept:
+        roles = (*leading, *rest[:-1], "columns")
+        return Mapped(nest.step, tuple(nest.wide(roles, kept[-1], atomic=True)), nest.combine, why, names)
+    case = Case("blocks", (*leading, *rest), (1, THREADS), atomic=True)
+    return Mapped(nest.step, (case,), nest.combine, why, names)
+
+
+def _names(lead: Access, encoding: Encoding) -> list[str]:
+    """Returns what the loops over levels are called: variables, over blocks and in blocks."""
+    found: list[str] = []
+    for spec in encoding.levels:
+        (dim,) = spec.expr.dims()
+        name, block = str(lead.subscripts[dim]), encoding.block_of(dim)
+        known = f"{name} floordiv {block}"
+        found.append(name if block == 1 else f"{name} mod {block}" if known in found else known)
+    return found
+
+
+def _is_n_of_m(encoding: Encoding) -> bool:
+    return any(kind.functions.children is Children.KEPT for kind in encoding.level_types)

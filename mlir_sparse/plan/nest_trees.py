@@ -121,7 +121,9 @@ def _scattering(
     alone = owned is not None and not any(level.parallel for level in levels[:owned])
     if owned is not None and alone and nest.alone(lead, own[owned]):
         loops = (*own[: owned + 1], *kept, *own[owned + 1 :], *summed)
-        roles = (*["run"] * owned, "rows", *["run"] * (len(kept) - 1), *["columns"] * bool(kept))
+        below = any(level.parallel for level in levels[owned + 1 :])
+        hold = "held" if nest.only(lead) and not below else "run"
+        roles = (*[hold] * owned, "rows", *["run"] * (len(kept) - 1), *["columns"] * bool(kept))
         why = f"threads each {own[owned]}, which run over {listed(own[:owned])} together"
         cases = nest.wide(roles, kept[-1]) if kept else [Case("thread", roles, (1, THREADS))]
         return nest.ordered(loops, why, cases)
@@ -142,4 +144,6 @@ def _scattering(
             replace(case, atomic=True) for case in nest.shared(("rows", "lanes"), lead, 1, levels[1], levels[0], rest)
         ]
         return nest.ordered(loops, why, cases)
+    if nest.only(lead) and len(leading) == 1 and len(levels) == 2 and levels[1].dense and nest.step.target.subscripts:
+        return nest.ordered(loops, why, [Case("wide", ("rows", "columns"), (32, THREADS // 32), atomic=True)])
     return nest.ordered(loops, why, [Case("thread", leading, (1, THREADS), atomic=True)])

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, IndexVar, Monoid, Subscript
+from mlir_sparse.notation import Access, IndexVar, Subscript
 from mlir_sparse.plan.mapping import CPU, Case, Mapped, Quantity, Test
 from mlir_sparse.plan.program import Generic, combining_name
 from mlir_sparse.plan.storage import is_packed, is_sparse
 from mlir_sparse.plan.terms import accesses_of
 
-__all__ = ["CHUNK", "MOST_TURNS", "THREADS", "Level", "Nest", "Types"]
+__all__ = ["CHUNK", "MOST_TURNS", "THREADS", "Level", "Nest", "Types", "held_roles"]
 
 Types = Dictionary[str, TensorType]
 
@@ -155,7 +155,9 @@ class Nest:
         rest: Sequence[IndexVar] = (),
     ) -> list[Case]:
         """Returns cases for as many lanes as terms are there on average."""
-        if level is None or level.dense:
+        if level is not None and level.dense:
+            amount, pieces = Quantity("level", lead.tensor, number), Quantity("fixed", number=1)
+        elif level is None:
             amount, pieces = Quantity("extent", rest[0].name), Quantity("fixed", number=1)
         else:
             amount = Quantity("stored", lead.tensor, number)
@@ -173,9 +175,30 @@ class Nest:
         Raises:
             UnsupportedError: for such an operator, by name.
         """
-        if not self.combine or isinstance(self.step.combine, Monoid):
+        if not self.combine:
             raise UnsupportedError(
                 f"expected sums, products, extremes or truth values where threads meet in one element ({why}), "
                 f"but got {combining_name(self.step.combine)}: convert the operand so that its rows are those of the "
                 f"result, or {CPU}"
             )
+
+
+def held_roles(owned: Sequence[bool], counted: Sequence[bool] = ()) -> list[str]:
+    """Returns roles of loops, the outermost first, for threads that hold their elements in registers.
+
+    Args:
+        owned: of each loop, whether its turns have elements of their own.
+        counted: of each loop, whether it is as long in all turns of those around; all are where nothing is said.
+
+    >>> held_roles([True, False, True, False])
+    ['rows', 'held', 'columns', 'run']
+    """
+    places = [place for place, own in enumerate(owned) if own]
+    across = [place for place in places[1:] if not counted or counted[place]]
+    roles = []
+    for place, own in enumerate(owned):
+        if not own:
+            roles.append("held" if places and place < places[-1] else "run")
+        else:
+            roles.append("rows" if place == places[0] else "columns" if across and place == across[-1] else "run")
+    return roles

@@ -7,26 +7,27 @@ add to one element, and do so atomically.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, IndexVar
+from mlir_sparse.kernel.semiring import MONOIDS
+from mlir_sparse.notation import Access, IndexVar, Monoid, ReduceOp
 from mlir_sparse.plan.mapping import CPU, Case, Mapped, shared_structure
 from mlir_sparse.plan.nest_blocks import map_blocks
 from mlir_sparse.plan.nest_trees import map_tree
-from mlir_sparse.plan.nests import CHUNK, THREADS, Level, Nest, Types
+from mlir_sparse.plan.nests import CHUNK, THREADS, Level, Nest, Types, held_roles
 from mlir_sparse.plan.program import Generic, combining_name
 from mlir_sparse.plan.storage import is_packed
 from mlir_sparse.plan.wording import listed
 
 __all__ = ["map_loops"]
 
-_OPERATORS = {
-    **{name: name for name in ("sum", "prod", "max", "min", "or", "and")},
-    "plus": "sum",
-    "times": "prod",
-}
+# Operators that lanes and memory combine by, by their plain names: those of reductions, and monoids like them.
+_OPERATORS = {name: name for name in ("sum", "prod", "max", "min", "or", "and")}
+_MONOIDS = {"plus": "sum", "times": "prod", **{name: name for name in ("max", "min", "or", "and")}}
+_OF_INTEGERS = ("or", "and")
 
 
 def map_loops(step: Generic, types: Types) -> Mapped:
@@ -39,9 +40,19 @@ def map_loops(step: Generic, types: Types) -> Mapped:
     Raises:
         UnsupportedError: for loops that no threads can divide, by name.
     """
-    name = combining_name(step.combine)
-    combine = _OPERATORS.get(name, "")
+    combine = _combining(step.combine)
+    if combine in _OF_INTEGERS and types[step.result].dtype.kind != "i":
+        combine = ""
     return _mapped(Nest(step, types, combine))
+
+
+def _combining(combine: ReduceOp | Monoid) -> str:
+    """Returns the plain name of an operator; empty for one of the user's, whatever it is called."""
+    if not isinstance(combine, Monoid):
+        return _OPERATORS.get(combining_name(combine), "")
+    known = MONOIDS.get(combine.name)
+    same = known is not None and (known.operator.overlap, known.lift) == (combine.operator.overlap, combine.lift)
+    return _MONOIDS.get(combine.name, "") if same else ""
 
 
 def _mapped(nest: Nest) -> Mapped:
@@ -63,6 +74,8 @@ def _mapped(nest: Nest) -> Mapped:
 def _dense(nest: Nest) -> Mapped:
     """Maps a nest over arrays: the last variable of the result across threads, the first down."""
     kept, summed = nest.free(())
+    if nest.step.frames and nest.step.target.subscripts:
+        return _whole(nest, kept)
     if not kept:
         roles: tuple[str, ...] = ("rows",) if summed else ()
         nest.need_atomics(f"{listed(summed)} is summed by many threads") if summed else None
@@ -72,6 +85,22 @@ def _dense(nest: Nest) -> Mapped:
         return nest.ordered((*kept, *summed), "a thread an element", [Case("all", ("rows",), (1, THREADS))])
     roles = ("rows", *(["layers"] if len(kept) > 2 else []), *["run"] * (len(kept) - 3), "columns")
     return nest.ordered((*kept, *summed), "a thread an element", nest.wide(roles, kept[-1]))
+
+
+def _whole(nest: Nest, kept: Sequence[IndexVar]) -> Mapped:
+    """Maps a nest over levels that are all dense: in their order, which is that of the operand in memory."""
+    loops = nest.step.loops
+    if any(not nest.owners(subscript) for subscript in nest.step.target.subscripts):
+        why = "atomic, because several levels add up to one element"
+        nest.need_atomics(why)
+        roles = ["rows", *["run"] * (len(loops) - 2), *["columns"] * (len(loops) > 1)]
+        atomic = True
+    else:
+        why, atomic = "a thread an element, over levels in their order", False
+        roles = held_roles([variable in kept for variable in loops])
+    cases = nest.wide(tuple(roles), loops[-1], atomic=atomic) if kept and "columns" in roles else []
+    single = Case("all", tuple(roles), (32, THREADS // 32) if "columns" in roles else (1, THREADS), atomic=atomic)
+    return Mapped(nest.step, tuple(cases or [single]), nest.combine, why)
 
 
 def _list(nest: Nest, lead: Access, encoding: Encoding) -> Mapped:

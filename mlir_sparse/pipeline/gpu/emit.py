@@ -10,6 +10,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu import combine
 from mlir_sparse.pipeline.gpu.columns import write_columns
+from mlir_sparse.pipeline.gpu.held import HELD, write_held
 from mlir_sparse.pipeline.gpu.kernel import WARP, Kernel, copied
 from mlir_sparse.pipeline.gpu.source import constant_of, depends, inside
 from mlir_sparse.pipeline.gpu.steps import strided
@@ -17,9 +18,10 @@ from mlir_sparse.pipeline.gpu.steps import strided
 __all__ = ["ROLES", "Emitter", "Mapping"]
 
 # What becomes of a loop: turns go to rows of threads, to threads along x, to blocks along z, to the lanes that
-# share a sum, to lanes that share nothing; or one thread makes them all. `entries` are loops taken as one.
+# share a sum, to lanes that share nothing; or one thread makes them all, of `held` with those inside around it.
+# `entries` are loops taken as one.
 _CONTRACTED = ("arith.addf", "arith.mulf", "arith.subf")
-ROLES = ("entries", "rows", "columns", "layers", "lanes", "spread", "run")
+ROLES = ("entries", "rows", "columns", "layers", "lanes", "spread", "run", HELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,8 @@ class Emitter:
             if old in known:
                 return known[old]
         op = old.owner
-        if getattr(op, "name", "") == "memref.load" and self._is_output(op.operands[0]):
-            return self._present(op)
+        if getattr(op, "name", "") == "memref.load" and self.is_output(op.operands[0]):
+            return self.present(op)
         return self.kernel.outer(old)
 
     def turn_to(self, own: dict[Any, Any] | None) -> None:
@@ -95,15 +97,22 @@ class Emitter:
         """Says what stands for a value of the function; while several columns are written, for one of them."""
         self._own[old] = new
 
-    def _is_output(self, memref: Any) -> bool:
+    def is_output(self, memref: Any) -> bool:
+        """Returns whether a memref of the function is the result."""
         alias = self.kernel.source.alias_of(memref)
         return alias is not None and alias.argument == self.kernel.source.output
 
-    def _present(self, op: Any) -> Any:
+    def knows(self, old: Any) -> bool:
+        """Returns whether something stands for a value of the function already."""
+        return old in self._own or old in self._values
+
+    def present(self, op: Any, indices: Sequence[Any] | None = None) -> Any:
         """Returns what the result holds before: the identity where other threads add to it, or nothing did."""
-        if self._fresh or self.mapping.atomic:
+        if self.mapping.atomic:
             return combine.identity(self.mapping.combine, op.results[0].type)
-        return self.kernel.load(op, [self.value(index) for index in list(op.operands)[1:]])
+        if self._fresh:
+            return self.kernel.outer(self.kernel.source.filler)
+        return self.kernel.load(op, [self.value(i) for i in list(op.operands)[1:]] if indices is None else indices)
 
     # -- operations ----------------------------------------------------------------------------------------------
 
@@ -126,7 +135,7 @@ class Emitter:
         elif op.name == "memref.store":
             self.store(op)
         elif op.name == "memref.load":
-            loaded = self._present(op) if self._is_output(op.operands[0]) else self._load(op)
+            loaded = self.present(op) if self.is_output(op.operands[0]) else self._load(op)
             self.bind(op.results[0], loaded)
         elif len(op.regions):
             self._rebuilt(op, depth)
@@ -224,9 +233,12 @@ class Emitter:
         if role == "run" or (role == "lanes" and self.mapping.lanes == 1):
             self._rebuilt(op, depth + 1)
             return
+        if role == HELD:
+            write_held(self, op, depth)
+            return
         if op.name != "scf.for" or constant_of(op.operands[2]) != 1:
             raise ValueError(f"expected a loop that counts, to be mapped to {role}, but got {op.name}")
-        self._check_apart(op, role)
+        self.check_apart(op, role)
         match role:
             case "rows":
                 results = self._rows(op, depth)
@@ -246,7 +258,7 @@ class Emitter:
             self.bind(old, new)
         return self.block([one.operation for one in block.operations], depth + 1)
 
-    def _check_apart(self, op: Any, role: str) -> None:
+    def check_apart(self, op: Any, role: str) -> None:
         """Refuses to divide turns that store to one element, where nothing makes that safe."""
         if self.mapping.atomic or role == "lanes":
             return
@@ -258,21 +270,34 @@ class Emitter:
         """Writes a loop each of whose turns is one thread's, or one block's."""
         if len(op.results):
             raise ValueError(f"expected turns that hand nothing on, for {role}")
+        if self.mapping.tile > 1 and role == "columns":
+            write_columns(self, op, depth, (self.value(op.operands[0]), self.value(op.operands[1])))
+            return []
+        strided(*self.steps(op, role), (), lambda at: self.turn(op, at, (), depth))
+        return []
+
+    def steps(self, op: Any, role: str) -> tuple[Any, Any, Any]:
+        """Returns where a thread's turns of a loop begin, where the loop ends, and how far it is to the next."""
         kernel = self.kernel
         lower, upper = self.value(op.operands[0]), self.value(op.operands[1])
-        if role == "layers":
-            first, step = kernel.identity("block_id", "z"), kernel.identity("grid_dim", "z")
-        elif role == "spread":
-            first, step = kernel.identity("thread_id", "x"), code.constant(self.mapping.lanes)
-        else:
-            width = kernel.identity("block_dim", "x")
-            if self.mapping.tile > 1:
-                write_columns(self, op, depth, (lower, upper))
-                return []
-            first = code.add(code.multiply(kernel.identity("block_id", "y"), width), kernel.identity("thread_id", "x"))
-            step = code.multiply(kernel.identity("grid_dim", "y"), width)
-        strided(code.add(lower, first), upper, step, (), lambda at: self.turn(op, at, (), depth))
-        return []
+        match role:
+            case "rows":
+                height = kernel.identity("block_dim", "y")
+                begin = code.multiply(kernel.identity("block_id", "x"), height)
+                first, step = code.add(begin, kernel.identity("thread_id", "y")), kernel.identity("grid_dim", "x")
+                step = code.multiply(step, height)
+            case "layers":
+                first, step = kernel.identity("block_id", "z"), kernel.identity("grid_dim", "z")
+            case "spread":
+                first, step = kernel.identity("thread_id", "x"), code.constant(self.mapping.lanes)
+            case "columns":
+                width = kernel.identity("block_dim", "x")
+                begin = code.multiply(kernel.identity("block_id", "y"), width)
+                first, step = code.add(begin, kernel.identity("thread_id", "x")), kernel.identity("grid_dim", "y")
+                step = code.multiply(step, width)
+            case _:
+                return lower, upper, code.constant(1)
+        return code.add(lower, first), upper, step
 
     def _lanes(self, op: Any, depth: int) -> list[Any]:
         """Writes a sum whose terms the lanes of a group share; each of them has the whole sum then."""
@@ -296,10 +321,6 @@ class Emitter:
     def _rows(self, op: Any, depth: int) -> list[Any]:
         """Writes a loop whose turns go to rows of threads, in steps of the whole grid."""
         kernel = self.kernel
-        height = kernel.identity("block_dim", "y")
-        begin = code.multiply(kernel.identity("block_id", "x"), height)
-        step = code.multiply(kernel.identity("grid_dim", "x"), height)
-        lower, upper = self.value(op.operands[0]), self.value(op.operands[1])
         carried = [combine.identity(self.mapping.combine, result.type) for result in op.results]
 
         def apart(at: Any, *held: Any) -> list[Any]:
@@ -313,11 +334,10 @@ class Emitter:
             self.within(inside_, lambda: made.extend(self.turn(op, code.minimum(at, last), held, depth)))
             return [code.operation("arith.select", m.type, inside_, m, h) for m, h in zip(made, held, strict=True)]
 
+        first, upper, step = self.steps(op, "rows")
         if self.mapping.shares:
-            sums = strided(code.add(lower, begin), upper, step, carried, together)
-        else:
-            first = code.add(begin, kernel.identity("thread_id", "y"))
-            sums = strided(code.add(lower, first), upper, step, carried, apart)
+            first = code.operation("arith.subi", first.type, first, kernel.identity("thread_id", "y"))
+        sums = strided(first, upper, step, carried, together if self.mapping.shares else apart)
         return self._summed(op, sums)
 
     def _summed(self, op: Any, sums: Sequence[Any]) -> list[Any]:

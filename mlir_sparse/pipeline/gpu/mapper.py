@@ -8,6 +8,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.gpu.collapse import Entries
 from mlir_sparse.pipeline.gpu.emit import Emitter, Mapping
+from mlir_sparse.pipeline.gpu.held import HELD
 from mlir_sparse.pipeline.gpu.host import KERNELS, Launch, write_case
 from mlir_sparse.pipeline.gpu.kernel import Kernel
 from mlir_sparse.pipeline.gpu.source import Source, constant_of, inside, read_source
@@ -77,20 +78,28 @@ def _is_fresh(source: Source, mapping: Mapping) -> bool:
     if mapping.atomic or "entries" in mapping.roles:
         return False
     stores = [inner for op in source.main for inner in inside(op) if inner.name == "memref.store"]
-    return all(_covers(source, store) for store in stores)
+    held = [_loop_at(source, depth) for depth, role in enumerate(mapping.roles) if role == HELD]
+    return all(_covers(source, store, held) for store in stores)
 
 
-def _covers(source: Source, store: Any) -> bool:
+def _covers(source: Source, store: Any, held: list[Any]) -> bool:
     indices, op = set(list(store.operands)[2:]), store.parent
     while op.name != "func.func":
+        if op in held:  # what it adds up is stored behind it
+            op = _parent(op)
+            continue
         if op.name != "scf.for" or not source.is_spine(op) or constant_of(op.operands[0]) != 0:
             return False
         index = op.regions[0].blocks[0].arguments[0]
         if index not in indices or _is_inside(op.operands[1], source):
             return False
         indices.discard(index)
-        op = op.parent.operation if hasattr(op.parent, "operation") else op.parent
+        op = _parent(op)
     return not indices
+
+
+def _parent(op: Any) -> Any:
+    return op.parent.operation if hasattr(op.parent, "operation") else op.parent
 
 
 def _is_inside(value: Any, source: Source) -> bool:

@@ -48,6 +48,12 @@ class Source:
     output: int
     guards: Mapping[int, tuple[tuple[int, bool], ...]]
 
+    @property
+    def filler(self) -> Any:
+        """Returns what the fill stores."""
+        (store,) = [op for op in inside(self.fill) if op.name == "memref.store"]
+        return store.operands[0]
+
     def is_spine(self, op: Any) -> bool:
         """Returns whether an operation is a loop over an index variable, and no search on the way."""
         return is_loop(op) and (not self.marked or _MARK in op.attributes)

@@ -1,0 +1,167 @@
+"""Kernels by storage on emulated threads, against the oracle; and what is refused, so that a new refusal shows."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from functools import cache
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from dialect_tests import oracle
+from mlir_sparse.gpu_build import GpuBuild
+from mlir_sparse.runtime import arguments
+
+pytest.importorskip("llvmlite", reason="the package llvmlite writes PTX, and runs what is emulated")
+from dialect_tests.gpu.host import run_cases
+
+if (sys.platform, platform.machine()) not in (("linux", "x86_64"), ("linux", "aarch64")):
+    pytest.skip("threads are emulated by contexts of Linux's C library", allow_module_level=True)
+
+EXTENTS = {"i": 12, "j": 12, "k": 12, "l": 6, "r": 5}
+MATRICES = (
+    *("CSR", "CSC", "COO", "SoA-COO", "UnorderedCOO", "DCSR", "DCSC", "ELL", "SlotELL", "HashedRows", "DIA", "Banded"),
+    *("Skyline", "LowerTriangular", "BSR(2,2)", "BSR(3,2)", "RowBlocked(4)", "NV24"),
+)
+CUBES = (
+    *("CSF", "COO", "CSF(2,1,0)", "(i, j, k) -> (i : dense, j : compressed, k : compressed)"),
+    "(i, j, k) -> (i : compressed, j : dense, k : compressed)",
+)
+BLOCKS = {"BSR(2,2)", "BSR(3,2)", "RowBlocked(4)", "NV24"}
+SKEWED = {"DIA", "Banded"}
+INTERVALS = {"Skyline", "LowerTriangular"}
+OWN_LOOPS = {*BLOCKS, *SKEWED, *INTERVALS, "SlotELL", "HashedRows"}
+LISTS = {"COO", "SoA-COO", "UnorderedCOO"}
+# Of each kernel, into a dense result: what it is not made for, all by name.
+MATRIX_KERNELS: dict[str, set[str]] = {
+    "y(i) = A(i,j) * x(j)": set(),
+    "y(j) = A(i,j) * x(i)": set(),
+    "y(i) = b(i) - A(i,j) * x(j)": set(),
+    "C(i,k) = A(i,j) * B(j,k)": set(),
+    "C(j,k) = A(i,j) * B(i,k)": set(),
+    "C(i,j) = A(i,j) * B(i,k) * D(k,j)": SKEWED,
+    "C(i,j) = A(i,j) + B(i,j)": SKEWED,
+    "C(j,i) = A(i,j)": SKEWED,
+    "C(i,j) = A(i,j) + S(i,j)": SKEWED,
+    "y(j) = sum(i : A(i,j))": set(),
+    "a = sum(i, j : A(i,j))": set(),
+    "y(i) = max(j : A(i,j))": {*OWN_LOOPS, "UnorderedCOO"},
+    "y(j) = max(i : A(i,j))": {*OWN_LOOPS, "UnorderedCOO"},
+    "C(i,j) = A(i,j) * S(i,j)": {*OWN_LOOPS, *LISTS, "DCSR", "DCSC"},
+    "C(i,j) = max(A(i,j), S(i,j))": {*OWN_LOOPS, *LISTS, "DCSR", "DCSC"},
+    "a = A(i,j) * S(i,j)": {*OWN_LOOPS, *LISTS, "DCSR", "DCSC"},
+    "C(i,k) = A(i,j) * S(j,k)": {*OWN_LOOPS, *LISTS, "CSC", "DCSC"},
+    "y(k) = A(i,k) * A(i,j) * x(j)": {*OWN_LOOPS, *LISTS, "CSC", "DCSC", "DCSR"},
+}
+CUBE_KERNELS: dict[str, set[str]] = {
+    "C(i,j) = A(i,j,k) * b(k)": set(),
+    "C(i,j,l) = A(i,j,k) * B(k,l)": set(),
+    "C(i,r) = A(i,j,k) * B(j,r) * D(k,r)": set(),
+    "a = A(i,j,k) * S(i,j,k)": {"CSF", "COO", "CSF(2,1,0)", "(i, j, k) -> (i : compressed, j : dense, k : compressed)"},
+}
+KERNELS = {**dict.fromkeys(MATRIX_KERNELS, MATRICES), **dict.fromkeys(CUBE_KERNELS, CUBES)}
+REFUSED = {**MATRIX_KERNELS, **CUBE_KERNELS}
+
+
+def kept(name: str, array: np.ndarray) -> np.ndarray:
+    """Returns the entries that the storage has room for."""
+    if array.ndim > 2:
+        return array
+    i, j = np.indices(array.shape)
+    match name:
+        case "Banded":
+            return np.where(abs(j - i) <= 1, array, 0)
+        case "Skyline" | "LowerTriangular":
+            return np.where(j <= i, array, 0)
+        case "NV24":
+            before = np.cumsum((array != 0).reshape(-1, 4), axis=1).reshape(array.shape)
+            return np.where(before <= 2, array, 0)
+        case _:
+            return array
+
+
+@cache
+def operands(text: str, name: str, dtype: str) -> tuple[dict[str, object], dict[str, np.ndarray]]:
+    """Returns operands as they are passed, and as arrays; A and S are stored as named."""
+    rng = np.random.default_rng(7)
+    passed: dict[str, object] = {}
+    plain: dict[str, np.ndarray] = {}
+    for access in ms.notation.reads(ms.parse(text).value):
+        if access.tensor in plain:
+            continue
+        shape = [EXTENTS[str(subscript)] for subscript in access.subscripts]
+        array = rng.integers(1, 4, shape).astype(dtype)
+        if access.tensor in ("A", "S"):
+            array = kept(name, np.where(rng.random(shape) < 0.3, array, 0)).astype(dtype)
+        plain[access.tensor] = array
+        passed[access.tensor] = ms.tensor(array, name) if access.tensor in ("A", "S") else array
+    return passed, plain
+
+
+def built(text: str, name: str, dtype: str) -> GpuBuild:
+    types = {tensor: arguments.type_of(value) for tensor, value in operands(text, name, dtype)[0].items()}
+    return GpuBuild(ms.compile(text, tensors=types, out="dense").spec.with_open_blocks().with_output_widths(), "sm_90")
+
+
+def check(text: str, name: str, dtype: str) -> None:
+    passed, plain = operands(text, name, dtype)
+    expected = oracle.evaluate(text, plain)
+    for number, result in run_cases(built(text, name, dtype), passed).items():
+        try:
+            oracle.assert_close(result, expected, terms=40)
+        except AssertionError as error:
+            raise AssertionError(f"case {number}: {error}") from error
+
+
+def cases(refused: bool) -> list[tuple[str, str]]:
+    return [(text, name) for text, names in KERNELS.items() for name in names if (name in REFUSED[text]) == refused]
+
+
+@pytest.mark.parametrize(("text", "name"), cases(refused=False))
+def test_numbers(text: str, name: str) -> None:
+    check(text, name, "float64")
+
+
+@pytest.mark.parametrize(("text", "name"), cases(refused=True))
+def test_refused_by_name(text: str, name: str) -> None:
+    """What is refused no longer is to leave the table."""
+    with pytest.raises(ms.UnsupportedError, match=r"^expected (?s:.)*, but got (?s:.)*use target='cpu'$"):
+        built(text, name, "float64").mapped  # noqa: B018
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int32"])
+@pytest.mark.parametrize("name", ["CSR", "COO", "DIA", "BSR(2,2)", "NV24"])
+@pytest.mark.parametrize("text", ["y(i) = A(i,j) * x(j)", "y(j) = A(i,j) * x(i)", "C(i,j) = A(i,j) * B(i,k) * D(k,j)"])
+def test_other_element_types(text: str, name: str, dtype: str) -> None:
+    if name not in REFUSED[text]:
+        check(text, name, dtype)
+
+
+# -- operators of the user's ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["CSR", "ELL", "DIA", "BSR(2,2)"])
+def test_operators_are_told_by_what_they_do(name: str) -> None:
+    """One that is called as another, and one whose sums start elsewhere."""
+    text = "y(i) = A(i,j) * x(j)"
+    passed, plain = operands(text, name, "float64")
+    either = ms.monoid(lambda a, b: a + b - a * b, 0.0, name="max")
+    floor = ms.monoid(lambda a, b: ms.notation.call("max", a, b), 5.0, name="max")
+    terms = np.where(plain["A"] != 0, plain["A"] * plain["x"], 0)
+    expected = {
+        either: 1 - np.prod(1 - terms, axis=1),
+        floor: np.maximum(np.max(terms, axis=1), 5.0),
+    }
+    types = {tensor: arguments.type_of(value) for tensor, value in passed.items()}
+    for add, numbers in expected.items():
+        kernel = ms.compile(text, tensors=types, semiring=ms.semiring(add, "times"))
+        try:
+            build = GpuBuild(kernel.spec.with_open_blocks().with_output_widths(), "sm_90")
+            build.mapped  # noqa: B018
+        except ms.UnsupportedError:
+            assert name in OWN_LOOPS
+            continue
+        for result in run_cases(build, passed).values():
+            np.testing.assert_array_equal(result, numbers)
