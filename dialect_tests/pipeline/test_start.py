@@ -61,6 +61,19 @@ def test_other_reductions_start_from_their_identities(text: str, expected: float
     assert found[0] == expected
 
 
+@pytest.mark.usefixtures("whatever_can_be_cut", "one_thread_and_two")
+@pytest.mark.parametrize("stored", ["CSR", "CSC", "DCSR", "ELL", "BSR(2, 3)"])
+def test_rows_of_a_matrix_are_written_once_wherever_they_are(stored: str) -> None:
+    A = matrix(12, 9).toarray()
+    A[[0, 5, 11]] = 0  # nothing is stored in some rows, the last among them
+    operand = ms.tensor(A, stored)
+    kernel = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=operand.type, B="f64[?,?]")
+    for columns in (0, 1, 7, 8, 31, 200):
+        B, out = vector(9 * columns).reshape(9, columns), np.full((12, columns), np.nan)
+        assert kernel(operand, B, out=out) is out
+        np.testing.assert_array_equal(out, A @ B)
+
+
 def test_what_the_result_held_counts_only_where_it_is_read() -> None:
     A, b, x = matrix(12, 9), vector(12), vector(9, 2)
     out = np.full(12, np.nan)
@@ -187,3 +200,79 @@ def test_a_vector_that_is_only_written_is_not_filled() -> None:
 )
 def test_what_is_filled_first_where_it_must_be(changes: dict[str, str]) -> None:
     assert "linalg.generic" in started(**changes)
+
+
+ROWS = """
+func.func @kernel(%pos: memref<?xindex>, %val: memref<?xf64>, %b: memref<?xf64>, %y: memref<?x?xf64>, %n: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %zero = arith.constant 0.0 : f64
+  %m = memref.dim %b, %c0 : memref<?xf64>
+  {before}
+  linalg.generic {{indexing_maps = [affine_map<(d0, d1) -> ()>, affine_map<(d0, d1) -> (d0, d1)>],
+      iterator_types = ["parallel", "parallel"]}} ins(%zero : f64) outs(%y : memref<?x?xf64>) {{
+  ^bb0(%in: f64, %out: f64):
+    linalg.yield %in : f64
+  }}
+  scf.for %i = {lower} to %n step {step} {{
+    %begin = memref.load %pos[%i] : memref<?xindex>
+    %next = arith.addi %i, %c1 : index
+    %end = memref.load %pos[%next] : memref<?xindex>
+    {inside}
+    scf.for %p = %begin to %end step %c1 {{
+      %a = memref.load %val[%p] : memref<?xf64>
+      scf.for %j = {first} to %m step %c1 {{
+        %old = memref.load %y[{row}, %j] : memref<?x?xf64>
+        %new = memref.load %b[%j] : memref<?xf64>
+        %scaled = arith.mulf %a, %new : f64
+        %sum = arith.addf %old, %scaled : f64
+        memref.store %sum, %y[{row}, %j] : memref<?x?xf64>
+      }}
+    }}
+  }}
+  {after}
+  return
+}}
+"""
+PLAIN_ROWS = {"before": "", "lower": "%c0", "step": "%c1", "inside": "", "first": "%c0", "row": "%i", "after": ""}
+
+
+def rows_started(**changes: str) -> str:
+    text = ROWS.format(**{**PLAIN_ROWS, **changes})
+    outcome = run_here(text, "builtin.module(register-tile{bits=512 tile=8 masks=true fma=true})", as_text=True)
+    assert outcome.module is not None, outcome.diagnostics
+    return outcome.module.decode()
+
+
+def test_rows_of_a_matrix_without_hindrance_start_in_registers() -> None:
+    text = rows_started()
+    assert "linalg.generic" not in text
+    assert "%arg3[%" not in "".join(line for line in text.splitlines() if "load" in line)
+    assert text.count("memref.store") == 2  # what the loops do not reach, if anything: ends of rows, and rows behind
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"lower": "%c1"}, id="leaves out the first row"),
+        pytest.param({"step": "%c2"}, id="leaves out every other row"),
+        pytest.param({"first": "%c1"}, id="leaves out the first column"),
+        pytest.param({"row": "%next"}, id="writes another row"),
+        pytest.param({"row": "%c1"}, id="writes one row"),
+        pytest.param({"inside": "memref.store %zero, %y[%i, %c0] : memref<?x?xf64>"}, id="writes a row twice"),
+        pytest.param(
+            {"inside": "%v = memref.load %y[%next, %c0] : memref<?x?xf64> memref.store %v, %val[%c0] : memref<?xf64>"},
+            id="reads another row",
+        ),
+        pytest.param(
+            {
+                "before": "%other = memref.cast %y : memref<?x?xf64> to memref<?x?xf64>",
+                "inside": "memref.store %zero, %other[%i, %c0] : memref<?x?xf64>",
+            },
+            id="has another name for it",
+        ),
+    ],
+)
+def test_what_of_a_matrix_is_filled_first_where_it_must_be(changes: dict[str, str]) -> None:
+    assert "linalg.generic" in rows_started(**changes)

@@ -11,7 +11,7 @@ from mlir_sparse.pipeline.tiling.carry import LINE, PATH, carry
 from mlir_sparse.pipeline.tiling.lines import Line, is_constant, line_of, maker, operations_in, root_of
 from mlir_sparse.pipeline.tiling.nests import Nest, innermost, is_inside, nests_of
 from mlir_sparse.pipeline.tiling.several import add_up_several
-from mlir_sparse.pipeline.tiling.start import Constant, constant_before
+from mlir_sparse.pipeline.tiling.start import Constant, constant_before, constant_before_rows
 from mlir_sparse.pipeline.tiling.sums import add_up
 from mlir_sparse.pipeline.tiling.target import Target
 from mlir_sparse.pipeline.tiling.vectors import Lanes, Tile, load_vector, mask_of, store_vector, strided
@@ -44,13 +44,16 @@ class _Tiler:
         self.target = target
         self.written = root_of(nest.store.operands[1])
         self.start = self._constant()
+        self.rows = list(nest.store.operands)[2:-1]
 
     def _constant(self) -> Constant | None:
         """Returns what the rows are filled with before, where tiles go through all of them once."""
         _, buffer, *at = self.nest.store.operands
-        if not self.nest.stays or len(at) != 1 or buffer != self.written:
+        if not self.nest.stays or buffer != self.written or not is_constant(self.nest.lines[0].bounds[0], 0):
             return None
-        return constant_before(self.nest.root, buffer) if is_constant(self.nest.lines[0].bounds[0], 0) else None
+        if len(at) == 1:
+            return constant_before(self.nest.root, buffer)
+        return constant_before_rows(self.nest.root, buffer, at[0]) if len(at) == 2 else None
 
     def run(self) -> None:
         """Puts the tiled nest in place of the nest."""
@@ -69,10 +72,12 @@ class _Tiler:
                 before = size
             self._rest(at, upper, before)
             if self.start is not None:
-                self.start.store(upper)
-        self.nest.root.erase()
+                self.start.store(upper, row=self.rows)
         if self.start is not None:
+            if self.rows:
+                self.start.store_rows_after(self.nest.root.parent)
             self.start.erase()
+        self.nest.root.erase()
 
     def _held(self, line: Line) -> int:
         """Returns how many rows registers hold at once across the innermost loop around a line."""
@@ -122,7 +127,7 @@ class _Tiler:
 
     def _scalar(self, at: Any, upper: Any) -> None:
         if self.start is not None:
-            self.start.store(at, upper)
+            self.start.store(at, upper, self.rows)
         root = self.nest.root.clone(bindings().ir.InsertionPoint.current)
         for op in [root, *_marked(root)]:
             if LINE in op.attributes:

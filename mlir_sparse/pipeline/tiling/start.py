@@ -8,7 +8,7 @@ never read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +16,14 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.lines import body_of, copy_of, is_constant, operations_in, root_of
 
-__all__ = ["Constant", "constant_before", "start_rows"]
+__all__ = ["Constant", "constant_before", "constant_before_rows", "start_rows"]
 
 _PURE = ("arith.", "math.", "complex.")
 # Besides arithmetic: what changes no memory, and what does so only by the operations in it.
 _HARMLESS = frozenset(
     ("memref.load", "memref.dim", "memref.subview", "memref.cast", "llvm.extractvalue", "scf.yield", "scf.condition")
 )
+_LOOKS = frozenset(("memref.dim", "func.return"))  # that need no value, or come last
 _NESTS = frozenset(("scf.for", "scf.while", "scf.if"))
 
 
@@ -51,12 +52,12 @@ def start_rows(module: Any, options: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Fill:
-    """An elementwise `linalg.generic` that gives all elements of a vector a value.
+    """An elementwise `linalg.generic` that gives all elements of an array a value.
 
     Args:
         op: the operation.
-        result: the vector: an argument of the function, or an allocation.
-        along: of each input, whether it is a vector as well, read where the result is written; else it is one element.
+        result: the array: an argument of the function, or an allocation.
+        along: of each input, whether it is an array as well, read where the result is written; else it is one element.
     """
 
     op: Any
@@ -79,7 +80,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """What all elements of a vector are given before a loop.
+    """What all elements of an array are given before a loop.
 
     Args:
         fill: the operation that does so.
@@ -91,12 +92,28 @@ class Constant:
         """Writes the value; returns it."""
         return _value_at(self.fill, None)
 
-    def store(self, lower: Any, upper: Any | None = None) -> None:
-        """Writes a loop that gives it to the elements from one on, up to another or to the end."""
-        result = self.fill.result
-        if upper is None:
-            upper = code.operation("memref.dim", code.index_type(), result, code.constant(0))
-        code.loop(upper, (), lambda place: code.store(self.value(), result, place), lower)
+    def store(self, lower: Any, upper: Any | None = None, row: Sequence[Any] = ()) -> None:
+        """Writes a loop that gives it to the elements from one on, up to another or to the end.
+
+        Args:
+            lower: the first.
+            upper: the one behind the last; None for the end.
+            row: the subscripts before theirs.
+        """
+        upper = self._size(len(row)) if upper is None else upper
+        code.loop(upper, (), lambda place: self._give([*row, place]), lower)
+
+    def store_rows_after(self, loop: Any) -> None:
+        """Writes loops that give it to the rows of a matrix that a loop does not reach, behind that."""
+        with bindings().ir.InsertionPoint(_following(loop)):
+            upper = loop.operands[1]
+            code.loop(self._size(0), (), lambda row: self.store(code.constant(0), row=[row]), upper)
+
+    def _size(self, dimension: int) -> Any:
+        return code.operation("memref.dim", code.index_type(), self.fill.result, code.constant(dimension))
+
+    def _give(self, at: list[Any]) -> None:
+        bindings().ir.Operation.create("memref.store", operands=[self.value(), self.fill.result, *at])
 
     def erase(self) -> None:
         """Takes it out of the function."""
@@ -118,12 +135,40 @@ def constant_before(root: Any, buffer: Any) -> Constant | None:
     return None
 
 
+def constant_before_rows(root: Any, buffer: Any, row: Any) -> Constant | None:
+    """Returns the constant that a matrix is filled with, if nothing but a nest reads or writes it after that.
+
+    Args:
+        root: the nest, which must be right inside a loop that goes through the rows in order.
+        buffer: the matrix.
+        row: the number of the nest's row, which must be that loop's index.
+    """
+    loop = root.parent
+    if loop.name != "scf.for" or loop.results or list(body_of(loop).arguments) != [row]:
+        return None
+    lower, _, step = loop.operands
+    if not (is_constant(lower, 0) and is_constant(step, 1)):
+        return None
+    constant = constant_before(loop, buffer)
+    if constant is None:
+        return None
+    inside = _uses_in(buffer, root)
+    others = [op for use in buffer.uses if (op := use.owner.operation) not in inside]
+    return constant if all(op == constant.fill.op or op.name in _LOOKS for op in others) else None
+
+
+def _following(op: Any) -> Any:
+    """Returns the operation behind one."""
+    operations = operations_in(op.parent)
+    return operations[operations.index(op) + 1]
+
+
 def _fill_of(op: Any) -> _Fill | None:
     """Returns an operation as a fill; None where it is none."""
     ir = bindings().ir
     *inputs, result = op.operands
     maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
-    along = ir.AffineMap.get_identity(1)
+    along = ir.AffineMap.get_identity(ir.MemRefType(result.type).rank)
     if len(op.regions) != 1 or op.results or maps[-1] != along or root_of(result) != result:
         return None
     block = op.regions[0].blocks[0]
@@ -198,8 +243,7 @@ def _start(fill: _Fill, row: _Row) -> None:
             row.load.results[0].replace_all_uses_with(_value_at(fill, at))
         row.load.erase()
     upper = row.loop.operands[1]
-    following = operations_in(row.loop.parent)
-    with ir.InsertionPoint(following[following.index(row.loop) + 1]):
+    with ir.InsertionPoint(_following(row.loop)):
         size = code.operation("memref.dim", code.index_type(), fill.result, code.constant(0))
         # The loop is as long as a level of an operand. The runtime sees to it that the result is so too; here it shows.
         code.loop(size, (), lambda place: code.store(_value_at(fill, place), fill.result, place), upper)
