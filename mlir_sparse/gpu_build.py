@@ -10,35 +10,14 @@ from typing import Literal
 
 from mlir_sparse import lower, pipeline, plan
 from mlir_sparse.build import Build
-from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import MissingPackageError, UnsupportedError
+from mlir_sparse.gpu_launches import launch_program
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import AffineSubscript
 from mlir_sparse.pipeline.gpu.libdevice import ENVIRONMENT as LIBDEVICE_ENVIRONMENT
 from mlir_sparse.pipeline.gpu.libdevice import find_library, functions_wanted
 from mlir_sparse.pipeline.gpu.passes import gpu, nvvm, ptx
 from mlir_sparse.pipeline.gpu.read import HostLaunch, llvm_ir_of, read_launches, read_ptx
-from mlir_sparse.runtime.launches import (
-    Array,
-    AxisSize,
-    Choice,
-    Count,
-    Extent,
-    Fixed,
-    Launch,
-    LaunchProgram,
-    LevelBuffer,
-    LevelSize,
-    Longest,
-    MakeArray,
-    MakeShared,
-    Parameter,
-    Positions,
-    Start,
-    Stored,
-    Within,
-    Work,
-)
+from mlir_sparse.runtime.launches import LaunchProgram
 from mlir_sparse.schedule import STATIC, Schedule
 
 __all__ = ["GPU_STAGES", "GpuBuild", "GpuStage"]
@@ -87,8 +66,15 @@ class GpuBuild:
             match step:
                 case plan.Generic():
                     found.append(plan.map_loops(step, types))
+                    _check_result(found[-1], program)
                 case plan.Extent() | plan.LevelView():
                     pass
+                case plan.Conversion() if step.result == program.result:
+                    raise UnsupportedError(
+                        f"expected a sparse result that a GPU's loops can fill, but got {step.result} stored as "
+                        f"{types[step.result]} ({step.reason}): ask for storage in the order of the loops, "
+                        "for out='dense', or use target='cpu'"
+                    )
                 case plan.Conversion():
                     raise UnsupportedError(
                         f"expected operands stored as a GPU's loops walk them, but got {step.operand}, which has to be "
@@ -198,134 +184,23 @@ class GpuBuild:
     def launches(self) -> LaunchProgram:
         """Returns the program as launches of kernels in PTX."""
         found = read_launches(self._assembled)
-        return self._launches(read_ptx(self._assembled), found)
+        return self._program(read_ptx(self._assembled), found)
 
     @property
     def emulated(self) -> LaunchProgram:
         """Returns the same launches without the PTX, which need no backend for GPUs."""
-        return self._launches("", read_launches(self._nvvm))
+        return self._program("", read_launches(self._nvvm))
 
-    def _launches(self, text: str, found: Mapping[str, tuple[HostLaunch, ...]]) -> LaunchProgram:
-        steps: list[Launch | Choice] = []
-        for function, mapped in zip(self.lowered.functions, self.mapped, strict=True):
-            arguments = _Arguments(self.program, function)
-            cases = []
-            for case in mapped.cases:
-                launches = tuple(arguments.launch(one) for one in found[f"{function.name}_{case.name}"])
-                cases.append((tuple(_within(test) for test in case.tests), launches))
-            steps += cases[0][1] if len(cases) == 1 else [Choice(tuple(cases))]
-        return LaunchProgram(text, self.chip, tuple(self._made()), tuple(steps), self.program.result)
-
-    def _made(self) -> list[MakeArray | MakeShared]:
-        """Returns what is made: the result and temporaries, each by the first nest that writes it."""
-        made: dict[str, MakeArray | MakeShared] = {}
-        for mapped in self.mapped:
-            step = mapped.step
-            kind = self.program.type_of(step.result)
-            if kind.encoding is not None:
-                shared = plan.shared_structure(step, dict(self.program.types))
-                made.setdefault(step.result, MakeShared(step.result, kind.dtype, shared.tensor))
-            else:
-                frames = {frame.subscript: frame.variable for frame in step.frames}
-                names = [frames[s] if isinstance(s, AffineSubscript) else s for s in step.target.subscripts]
-                shape = tuple(Extent(str(name)) for name in names)
-                made.setdefault(step.result, MakeArray(step.result, kind.dtype, shape))
-        return list(made.values())
+    def _program(self, text: str, found: Mapping[str, tuple[HostLaunch, ...]]) -> LaunchProgram:
+        return launch_program(text, self.chip, self.program, self.lowered.functions, self.mapped, found)
 
 
-class _Arguments:
-    """What the arguments of a lowered function are: buffers of level storage and arrays."""
-
-    def __init__(self, program: plan.Program, function: lower.Function) -> None:
-        self._extents = {step.result: step.variable.name for step in program.steps if isinstance(step, plan.Extent)}
-        self._buffers: list[LevelBuffer | Array | str] = []
-        self._starts = {
-            (guard.argument, guard.axis): Start(guard.frame.operand, guard.frame.dim)
-            for guard in lower.guards_of(function, dict(program.types))
-            if guard.frame is not None
-        }
-        self._levels: dict[int, tuple[str, int]] = {}
-        for access in function.operands:
-            self._add(access.tensor, program.type_of(access.tensor).encoding)
-        result = program.type_of(function.step.result)
-        if result.encoding is None:
-            self._buffers.append(Array(function.step.result))
-        else:
-            count = len(lower.level_buffers(result.encoding))
-            self._buffers.append(LevelBuffer(function.step.result, count))
-
-    def _add(self, name: str, encoding: Encoding | None) -> None:
-        if encoding is None:
-            self._buffers.append(Array(name))
-            return
-        buffers = lower.level_buffers(encoding)
-        for number, (level, kind) in enumerate(buffers):
-            if kind == "positions":
-                self._levels[len(self._buffers)] = (name, level)
-            self._buffers.append(LevelBuffer(name, number))
-        self._buffers.append(LevelBuffer(name, len(buffers)))
-        self._buffers.append(name)  # the sizes of its levels
-
-    def launch(self, launch: HostLaunch) -> Launch:
-        """Returns a launch in terms of tensors."""
-        x, y, z = (self._work(size, block) for size, block in launch.grid)
-        parameters = tuple(self._parameter(text) for text in launch.parameters)
-        return Launch(launch.kernel, (x, y, z), launch.threads, parameters)
-
-    def _work(self, size: str, block: int) -> Work:
-        kind, *numbers = size.split()
-        if size == "fixed 1":
-            return Work()
-        if kind == "chunks":
-            return Work((self._count(f"stored {numbers[0]} {numbers[1]}"),), block * int(numbers[2]))
-        return Work((self._count(size),), block)
-
-    def _parameter(self, text: str) -> Parameter:
-        kind, *numbers = text.split()
-        if kind in ("buffer", "parts"):
-            found = self._buffers[int(numbers[0])]
-            assert not isinstance(found, str)
-            return found
-        return self._count(text)
-
-    def _count(self, text: str) -> Count:
-        kind, *rest = text.split()
-        numbers = [int(number) for number in rest]
-        match kind:
-            case "fixed":
-                return Fixed(numbers[0])
-            case "stored":
-                return Stored(*self._levels[numbers[0]])
-            case "positions":
-                return Positions(*self._levels[numbers[0]])
-            case "start":
-                return self._starts[numbers[0], numbers[1]]
-            case "size":
-                name = self._buffers[numbers[0]]
-                assert isinstance(name, str)
-                return LevelSize(name, numbers[1])
-            case "dim":
-                array = self._buffers[numbers[0]]
-                assert isinstance(array, Array)
-                variable = self._extents.get(array.tensor)
-                return AxisSize(array.tensor, numbers[1]) if variable is None else Extent(variable)
-            case _:
-                raise AssertionError(f"a size that kernels do not ask for: {text}")
-
-
-def _within(test: plan.Test) -> Within:
-    return Within(_quantity(test.left), test.factor, _quantity(test.right))
-
-
-def _quantity(quantity: plan.Quantity) -> Count:
-    match quantity.kind:
-        case "fixed":
-            return Fixed(quantity.number)
-        case "extent":
-            return Extent(quantity.name)
-        case "stored":
-            return Stored(quantity.name, quantity.number)
-        case "level":
-            return LevelSize(quantity.name, quantity.number)
-        case _:
-            return Longest(quantity.name, quantity.number)
+def _check_result(mapped: plan.Mapped, program: plan.Program) -> None:
+    """Refuses an intermediate result with a structure of its own: launches after it would not know its size."""
+    name = mapped.step.result
+    if mapped.own is not None and name != program.result:
+        raise UnsupportedError(
+            f"expected no sparse intermediate result, for a GPU, but got {name} = {mapped.step.payload} stored as "
+            f"{program.type_of(name)} ({dict(program.notes).get(name, mapped.step.reason)}): "
+            "compute it by a kernel of its own, or use target='cpu'"
+        )

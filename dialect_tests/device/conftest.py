@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dialect_tests.device.fake import Gpu, compile_fakes, compiler
+import mlir_sparse as ms
+from dialect_tests.device.fake import Gpu, compile_fakes, compiler, launches_of
+from mlir_sparse.gpu_kernel import GpuKernel
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +26,24 @@ def gpu(fakes: dict[str, Path]) -> Iterator[Gpu]:
     made.open()
     yield made
     made.close()
+
+
+@pytest.fixture
+def emulate(gpu: Gpu) -> Any:
+    """Compiles kernels whose code the stand-in runs by the emulation."""
+    pytest.importorskip("llvmlite", reason="expected llvmlite for PTX (extra gpu)")
+    from dialect_tests.gpu.emulator import Emulated
+
+    def compiled(text: str, **given: Any) -> GpuKernel:
+        made: GpuKernel = ms.compile(text, target="cuda", via="codegen", **given)
+        build = made._declared
+        emulated = Emulated(build.llvm_ir)
+        for one in launches_of(build.launches):
+            gpu.kernel(
+                one.kernel,
+                lambda grid, block, slots, name=one.kernel: emulated.launch(name, grid, block, slots),
+                len(one.parameters),
+            )
+        return made
+
+    return compiled

@@ -17,6 +17,7 @@ import numpy as np
 
 from mlir_sparse import _cuda
 from mlir_sparse.api import _compiled
+from mlir_sparse.runtime.launches import Choice, Launch, LaunchProgram
 from mlir_sparse.runtime.ptx import _function
 
 FAKES = Path(__file__).parent / "fakes"
@@ -122,3 +123,10 @@ def view(pointer: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, An
     count = int(np.prod(shape)) * kind.itemsize
     buffer = (ctypes.c_char * max(count, 1)).from_address(pointer) if count else b""
     return np.frombuffer(buffer, kind, int(np.prod(shape))).reshape(shape)
+
+
+def launches_of(made: LaunchProgram) -> list[Launch]:
+    """Returns every launch that a call of a program may make."""
+    all_steps = (*made.steps, *(made.own.steps if made.own is not None else ()))
+    steps = [step.cases if isinstance(step, Choice) else (((), (step,)),) for step in all_steps]
+    return [one for cases in steps for _, found in cases for one in found]

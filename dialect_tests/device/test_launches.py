@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import mlir_sparse as ms
-from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu, view
+from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu, launches_of, view
 from mlir_sparse import device
 from mlir_sparse.device import Device, from_host
 from mlir_sparse.dtypes import DType
@@ -164,31 +164,6 @@ def test_failures_of_launches_are_named_with_their_grid(gpu: Gpu) -> None:
 # What kernels compute: those compiled for a device, their code run by the stand-in through the emulation.
 
 
-@pytest.fixture
-def emulate(gpu: Gpu) -> Any:
-    pytest.importorskip("llvmlite", reason="expected llvmlite for PTX (extra gpu)")
-    from dialect_tests.gpu.emulator import Emulated
-
-    def compiled(text: str, **given: Any) -> GpuKernel:
-        made: GpuKernel = ms.compile(text, target="cuda", via="codegen", **given)
-        build = made._declared
-        emulated = Emulated(build.llvm_ir)
-        for one in _launches(build.launches):
-            gpu.kernel(
-                one.kernel,
-                lambda grid, block, slots, name=one.kernel: emulated.launch(name, grid, block, slots),
-                len(one.parameters),
-            )
-        return made
-
-    return compiled
-
-
-def _launches(made: LaunchProgram) -> list[Launch]:
-    steps = [step.cases if isinstance(step, Choice) else (((), (step,)),) for step in made.steps]
-    return [one for cases in steps for _, found in cases for one in found]
-
-
 def on(array: np.ndarray[Any, Any], number: int = 0) -> ms.DeviceArray:
     return from_host(array, Device(number))
 
@@ -289,7 +264,7 @@ def test_a_warm_call_takes_microseconds_beside_the_driver(gpu: Gpu, emulate: Any
     A, x = ms.tensor(A_ROWS).to("cuda"), on(np.ones(3))
     spmv = emulate("y(i) = A(i,j) * x(j)", A=A, x=x)
     spmv(A, x)
-    for one in _launches(spmv._declared.launches):
+    for one in launches_of(spmv._declared.launches):
         gpu.driver.loaded.fake_kernel(one.kernel.encode(), None)
     times = min(timeit.repeat(lambda: spmv(A, x), number=200, repeat=5)) / 200
     assert times < 100e-6  # the bound on a quiet machine is 10; this one catches what is done anew

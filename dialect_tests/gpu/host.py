@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from mlir_sparse import kernel, plan
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.runtime import launches as data
 from mlir_sparse.tensor import LevelStorage, SparseTensor, level_view
+from mlir_sparse.tensor.widths import width_dtype
 
 __all__ = ["run_cases"]
 
@@ -73,7 +74,9 @@ class _Call:
         for make in program.makes:
             self.values[make.name] = self._made(make, out)
 
-    def _made(self, make: data.MakeArray | data.MakeShared, out: Array | None) -> Value:
+    def _made(self, make: data.MakeArray | data.MakeBegins | data.MakeShared, out: Array | None) -> Value:
+        if isinstance(make, data.MakeBegins):
+            return _junk(self.value_of(make.size), width_dtype(make.width))
         if isinstance(make, data.MakeArray):
             if out is not None and make.name == self.program.result:
                 return out.copy()
@@ -95,6 +98,10 @@ class _Call:
                 return self.extents[variable]
             case data.AxisSize(name, axis):
                 return self.values[name].shape[axis]
+            case data.Product(factors, more):
+                return math.prod(map(self.value_of, factors)) + more
+            case data.Parts(pieces):
+                return count.number(self.value_of(pieces))
         value = self.values[count.tensor]
         assert isinstance(value, SparseTensor)
         storage = value.storage
@@ -130,7 +137,29 @@ class _Call:
                 return self.value_of(parameter)
 
     def run(self, number: int) -> Value:
-        for step in self.program.steps:
+        self._run(self.program.steps, number)
+        own = self.program.own
+        if own is not None:
+            self.values[own.name] = self._reserved(own)
+            self._run(own.steps, number)
+        return self.values[self.program.result]
+
+    def _reserved(self, own: data.MakeOwn) -> SparseTensor:
+        """Returns a result of as many entries as were counted, nothing but its positions filled."""
+        sums, begins = self.values[own.total], self.values[own.begins]
+        assert isinstance(sums, np.ndarray)
+        assert isinstance(begins, np.ndarray)
+        entries, shape = int(sums[-1]), tuple(map(self.value_of, own.shape))
+        if own.is_listed:
+            begins = np.array([0, entries], width_dtype(own.encoding.pos_width or 64))
+        each = len(shape) if own.is_listed else 1
+        coordinates = _junk(entries * each, width_dtype(own.encoding.crd_width or 64))
+        buffers = (begins, coordinates, _junk(entries, own.dtype.numpy))
+        storage = LevelStorage.from_buffers(own.encoding, own.encoding.level_sizes(shape), buffers)
+        return SparseTensor._trusted(own.encoding, shape, storage)
+
+    def _run(self, steps: Sequence[data.Launch | data.Choice], number: int) -> None:
+        for step in steps:
             if isinstance(step, data.Launch):
                 launches: tuple[data.Launch, ...] = (step,)
             elif number < 0:
@@ -139,7 +168,6 @@ class _Call:
                 launches = step.cases[min(number, len(step.cases) - 1)][1]
             for launch in launches:
                 self._launch(launch)
-        return self.values[self.program.result]
 
     def _launch(self, launch: data.Launch) -> None:
         blocks = tuple(min(count, self.most) for count in launch.blocks(self.value_of))

@@ -89,6 +89,9 @@ def with_mappings(
                 )
             cases = [_attribute(case, mapped.combine or "sum") for case in mapped.cases]
             function.attributes["mappings"] = ir.ArrayAttr.get(cases)
+            if mapped.own is not None:
+                word = ir.IntegerType.get_signless(64)
+                function.attributes["own"] = ir.IntegerAttr.get(word, len(mapped.own.owners))
         buffer = io.BytesIO()
         module.operation.write_bytecode(buffer)
         return LoweredProgram(buffer.getvalue(), str(module), lowered.functions)

@@ -3,6 +3,7 @@
 from mlir_sparse.plan.bound import entry_tree
 from mlir_sparse.plan.explain import explain
 from mlir_sparse.plan.mapping import Case, Mapped, Quantity, Test, explain_mapping, shared_structure
+from mlir_sparse.plan.own import Own
 from mlir_sparse.plan.partition import Outcome, Partition, partition
 from mlir_sparse.plan.planner import plan
 from mlir_sparse.plan.program import (
@@ -36,6 +37,7 @@ __all__ = [
     "Mapped",
     "Meeting",
     "Outcome",
+    "Own",
     "Partition",
     "Pick",
     "Position",

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access
+from mlir_sparse.plan.own import Own
 from mlir_sparse.plan.program import Generic
 from mlir_sparse.plan.sampled import with_entries_of
 
@@ -95,6 +95,7 @@ class Mapped:
         combine: the operator of the accumulation, by its plain name.
         why: why it is mapped so.
         names: what the loops are called where they are not those over variables: over blocks, and in them.
+        own: how a sparse result that shares no operand's structure comes about; None for any other result.
     """
 
     step: Generic
@@ -102,12 +103,14 @@ class Mapped:
     combine: str
     why: str
     names: tuple[str, ...] = ()
+    own: Own | None = None
 
 
 def explain_mapping(mapped: Mapped) -> str:
     """Returns how the loops of a nest are given to threads, and why, for people."""
     step = mapped.step
     lines = [f"{step.result} on threads: {mapped.why}"]
+    lines += [f"  {mapped.own}"] if mapped.own else []
     for case in mapped.cases:
         x, y = case.threads
         tests = f", if {' and '.join(map(str, case.tests))}" if case.tests else ""
@@ -139,18 +142,8 @@ def _parts(loops: Sequence[str], case: Case) -> list[str]:
     return found
 
 
-def shared_structure(step: Generic, types: Mapping[str, TensorType]) -> Access:
-    """Returns the operand that a sparse result has the entries of, and whose buffers it shares.
-
-    Raises:
-        UnsupportedError: for a result that has entries of its own.
-    """
+def shared_structure(step: Generic, types: Mapping[str, TensorType]) -> Access | None:
+    """Returns the operand that a sparse result has the entries of, and whose buffers it shares; None where none has."""
     encoding = types[step.result].encoding
     assert encoding is not None
-    found = with_entries_of(step.target, step.payload, encoding, types)
-    if found is not None:
-        return found
-    raise UnsupportedError(
-        f"expected a sparse result with the entries and the storage of one operand, for a GPU, but got "
-        f"{step.target} = {step.payload} stored as {encoding.map_text()}: ask for out='dense', or {CPU}"
-    )
+    return with_entries_of(step.target, step.payload, encoding, types)

@@ -60,6 +60,8 @@ __all__ = ["plan"]
 # A union of n operands compiles to 2^n loop bodies, which a processor cannot foresee: three matrices of unlike
 # patterns are added in two steps in 0.6 of the time that one nest takes, those of one pattern in 1.2 of it.
 _WIDEST_UNION = 2
+# On a GPU a step more is another result to count, to wait for and to keep.
+_WIDEST_ON_GPU = 4
 
 _ACCUMULATION = {
     Meeting.REPLACE: "elementwise, every element once",
@@ -233,10 +235,14 @@ class _Planner:
                 return self._by_way_of_dense(result, variables, terms, encoding)
             while (together := self._in_one_union(terms)) < len(terms):
                 first = self.materialize(combine(terms[:together]), variables)
-                self.values.note(first.tensor, f"a union of more than {_WIDEST_UNION} is made in several steps")
+                self.values.note(first.tensor, f"a union of more than {self._widest} is made in several steps")
                 terms = (Term(first), *terms[together:])
             terms = (Term(combine(terms)),)
         return self._insert(result, variables, terms[0], encoding)
+
+    @property
+    def _widest(self) -> int:
+        return _WIDEST_ON_GPU if self.loops_only else _WIDEST_UNION
 
     def _in_one_union(self, terms: tuple[Term, ...]) -> int:
         """Returns how many terms, from the first on, one nest adds: those that read few enough sets of entries."""
@@ -244,7 +250,7 @@ class _Planner:
         patterns: set[frozenset[Access]] = set()
         for count, term in enumerate(terms):
             patterns.add(frozenset(access for access in accesses_of(term.body) if access.tensor in sparse))
-            if len(patterns) > _WIDEST_UNION:
+            if len(patterns) > self._widest:
                 return count
         return len(terms)
 

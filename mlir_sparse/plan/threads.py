@@ -16,8 +16,10 @@ from mlir_sparse.kernel.semiring import MONOIDS
 from mlir_sparse.notation import Access, IndexVar, Monoid, ReduceOp
 from mlir_sparse.plan.mapping import CPU, Case, Mapped, shared_structure
 from mlir_sparse.plan.nest_blocks import map_blocks
+from mlir_sparse.plan.nest_own import map_own
 from mlir_sparse.plan.nest_trees import map_tree
 from mlir_sparse.plan.nests import CHUNK, THREADS, Level, Nest, Types, held_roles
+from mlir_sparse.plan.own import own_structure
 from mlir_sparse.plan.program import Generic, combining_name
 from mlir_sparse.plan.storage import is_packed
 from mlir_sparse.plan.wording import listed
@@ -57,8 +59,8 @@ def _combining(combine: ReduceOp | Monoid) -> str:
 
 def _mapped(nest: Nest) -> Mapped:
     """Returns the mapping."""
-    if nest.types[nest.step.result].encoding is not None:
-        shared_structure(nest.step, nest.types)
+    if nest.types[nest.step.result].encoding is not None and shared_structure(nest.step, nest.types) is None:
+        return map_own(nest, own_structure(nest.step, nest.types))
     if not nest.sparse:
         return _dense(nest)
     lead = nest.sparse[0]

@@ -16,28 +16,25 @@ import numpy as np
 
 from mlir_sparse import _cuda
 from mlir_sparse.device import Device, DeviceArray, chip_of, current_stream, empty
-from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.runtime.device_counts import Counts
+from mlir_sparse.runtime.device_results import OwnResult, Prepared
 from mlir_sparse.runtime.launches import (
     Array,
-    AxisSize,
-    Count,
-    Extent,
-    Fixed,
+    Launch,
     LaunchProgram,
     LevelBuffer,
-    LevelSize,
-    Longest,
     MakeArray,
+    MakeBegins,
+    MakeOwn,
     MakeShared,
     Parameter,
-    Positions,
-    Start,
-    Stored,
+    chosen,
 )
 from mlir_sparse.runtime.library import DeviceValue
 from mlir_sparse.tensor import DeviceTensor
 from mlir_sparse.tensor.device_tensor import level_view_of
+from mlir_sparse.tensor.widths import width_dtype
 
 __all__ = ["DeviceProgram", "PreparedCall", "check_chip"]
 
@@ -112,16 +109,30 @@ class DeviceProgram:
         views = tuple((name, _viewed(values[operand])) for name, operand in self.views.items())
         values = {**values, **dict(views)}
         made = tuple(_room(one, values, extents) for one in self.program.makes)
-        counts = _Counts(values, {room.name: room.shape for room in made}, extents)
-        places = _Places((*self.operands, *self.views), values, made)
-        launches = []
-        for launch in self.program.launches(counts):
+        counts = Counts(values, {room.name: room.shape for room in made}, extents)
+        own = self.program.own
+        places = _Places((*self.operands, *self.views), values, made, own)
+        launches = self._prepared(self.program.launches(counts), places, counts, where)
+        viewed = tuple(self.operands.index(operand) for operand in self.views.values())
+        filled = None
+        if own is not None:
+            names = [room.name for room in made]
+            filling = self._prepared(chosen(own.steps, counts), places, counts, where)
+            shape = tuple(extents[axis.variable] for axis in own.shape)
+            filled = OwnResult(own, shape, names.index(own.total), names.index(own.begins), filling)
+        return PreparedCall(where, launches, viewed, made, self.program.result, filled)
+
+    def _prepared(
+        self, launches: Sequence[Launch], places: _Places, counts: Counts, where: Device
+    ) -> tuple[Prepared, ...]:
+        """Returns launches with all but addresses filled in; those of no block are left out."""
+        found = []
+        for launch in launches:
             parameters = tuple(_filled(parameter, places, counts) for parameter in launch.parameters)
             grid = launch.blocks(counts)
             if all(grid):
-                launches.append((self._function(launch.kernel, where), grid, launch.block, parameters))
-        viewed = tuple(self.operands.index(operand) for operand in self.views.values())
-        return PreparedCall(where, tuple(launches), viewed, made, self.program.result)
+                found.append((self._function(launch.kernel, where), grid, launch.block, parameters))
+        return tuple(found)
 
 
 def _viewed(value: DeviceValue) -> DeviceTensor:
@@ -151,18 +162,20 @@ class PreparedCall:
         views: which operands are read over their levels as well.
         made: what to reserve.
         result: the name of the value to return.
+        own: the result, where its structure is its own.
     """
 
     where: Device
-    launches: tuple[
-        tuple[_cuda.Function, tuple[int, int, int], tuple[int, int, int], tuple[tuple[bool, int], ...]], ...
-    ]
+    launches: tuple[Prepared, ...]
     views: tuple[int, ...]
     made: tuple[_Room, ...]
     result: str
+    own: OwnResult | None = None
 
     def run(self, operands: Sequence[DeviceValue], out: DeviceArray | None) -> DeviceValue:
         """Launches the kernels on the current stream, and returns without waiting for them.
+
+        A result with a structure of its own is waited for in between: until its entries are counted.
 
         Args:
             operands: the operands, as the call was prepared for.
@@ -185,12 +198,19 @@ class PreparedCall:
                 _begin(values[room.start], array)
             if room.name == self.result:
                 returned = array if room.operand is None else _over(values[room.operand], array)
-        number = self.where.number
-        for function, grid, block, parameters in self.launches:
-            filled = tuple([addresses[value] if is_address else value for is_address, value in parameters])
-            function.launch(number, grid, block, 0, stream, filled)
+        self._launch(self.launches, addresses, stream)
+        if self.own is not None:
+            returned = self.own.reserve(kept, self.where)
+            addresses += [array.pointer for array in returned._arrays]
+            self._launch(self.own.launches, addresses, stream)
         assert returned is not None
         return returned
+
+    def _launch(self, launches: Sequence[Prepared], addresses: Sequence[int], stream: int) -> None:
+        number = self.where.number
+        for function, grid, block, parameters in launches:
+            filled = tuple([addresses[value] if is_address else value for is_address, value in parameters])
+            function.launch(number, grid, block, 0, stream, filled)
 
 
 def _begin(operand: DeviceValue, array: DeviceArray) -> None:
@@ -205,11 +225,16 @@ def _over(operand: DeviceValue, numbers: DeviceArray) -> DeviceTensor:
     return operand._with_values(numbers)
 
 
-def _room(one: MakeArray | MakeShared, values: Mapping[str, DeviceValue], extents: Mapping[str, int]) -> _Room:
+def _room(
+    one: MakeArray | MakeBegins | MakeShared, values: Mapping[str, DeviceValue], extents: Mapping[str, int]
+) -> _Room:
+    counts = Counts(values, {}, extents)
     match one:
         case MakeArray():
             start = list(values).index(one.name) if one.name in values else None
-            return _Room(one.name, one.dtype.numpy, tuple(extents[axis.variable] for axis in one.shape), start=start)
+            return _Room(one.name, one.dtype.numpy, tuple(map(counts, one.shape)), start=start)
+        case MakeBegins():
+            return _Room(one.name, width_dtype(one.width), (counts(one.size),))
         case MakeShared():
             operand = values[one.operand]
             assert isinstance(operand, DeviceTensor)
@@ -221,7 +246,9 @@ def _room(one: MakeArray | MakeShared, values: Mapping[str, DeviceValue], extent
 class _Places:
     """Where the address of each buffer stands among all of a call."""
 
-    def __init__(self, operands: Sequence[str], values: Mapping[str, DeviceValue], made: Sequence[_Room]) -> None:
+    def __init__(
+        self, operands: Sequence[str], values: Mapping[str, DeviceValue], made: Sequence[_Room], own: MakeOwn | None
+    ) -> None:
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
         at = 0
@@ -234,6 +261,8 @@ class _Places:
             if room.operand is not None:
                 self._last[room.name] = self._first[operands[room.operand]]
             at += 1
+        if own is not None:
+            self._first[own.name] = at
         self._values = values
 
     def array(self, name: str) -> int:
@@ -249,7 +278,7 @@ class _Places:
         return self._first[name] if number == len(owner._arrays) - 1 else structure + number
 
 
-def _filled(parameter: Parameter, places: _Places, counts: _Counts) -> tuple[bool, int]:
+def _filled(parameter: Parameter, places: _Places, counts: Counts) -> tuple[bool, int]:
     match parameter:
         case LevelBuffer(name, number):
             return True, places.buffer(name, number)
@@ -257,71 +286,3 @@ def _filled(parameter: Parameter, places: _Places, counts: _Counts) -> tuple[boo
             return True, places.array(name)
         case _:
             return False, counts(parameter)
-
-
-class _Counts:
-    """The numbers that grids and kernels go by, of one call."""
-
-    def __init__(
-        self, values: Mapping[str, DeviceValue], made: Mapping[str, tuple[int, ...]], extents: Mapping[str, int]
-    ) -> None:
-        self._values, self._made, self._extents = values, made, extents
-
-    def __call__(self, count: Count) -> int:
-        match count:
-            case Fixed(value):
-                return value
-            case Extent(variable):
-                return self._extents[variable]
-            case AxisSize(name, axis):
-                return self._made[name][axis] if name in self._made else self._values[name].shape[axis]
-            case LevelSize(name, level):
-                return self._tensor(name)._level_sizes[level]
-            case Stored(name, level):
-                return _stored(self._tensor(name), level)
-            case Positions(name, level):
-                return _buffer(self._tensor(name), level, "positions").size
-            case Start(name, dim):
-                low, _ = self._tensor(name).encoding.level_space().dim_bounds[dim]
-                return min(0, int(low.evaluate((), self._tensor(name).shape)))
-            case Longest(name, level):
-                return _longest(self._tensor(name), level)
-            case _:
-                assert_never(count)
-
-    def _tensor(self, name: str) -> DeviceTensor:
-        value = self._values[name]
-        assert isinstance(value, DeviceTensor)
-        return value
-
-
-def _buffer(tensor: DeviceTensor, level: int, kind: str) -> DeviceArray:
-    return tensor._arrays[_order(tensor.encoding).index((level, kind))]
-
-
-def _order(encoding: Encoding) -> list[tuple[int, str]]:
-    """Returns the level and kind of each buffer but the values, as `LevelStorage.buffers` has them."""
-    found: list[tuple[int, str]] = []
-    for level, kind in enumerate(encoding.level_types):
-        if kind.has_positions:
-            found.append((level, "positions"))
-        if kind.has_coordinates and level not in encoding.aos_levels[1:]:
-            found.append((level, "coordinates"))
-    return found
-
-
-def _stored(tensor: DeviceTensor, level: int) -> int:
-    together = tensor.encoding.aos_levels
-    if level in together:
-        return _buffer(tensor, together[0], "coordinates").size // len(together)
-    return _buffer(tensor, level, "coordinates").size
-
-
-def _longest(tensor: DeviceTensor, level: int) -> int:
-    """Returns the most coordinates below one position; the positions are read from the device once a tensor."""
-    key = ("longest", level)
-    found = tensor._kept.get(key)
-    if not isinstance(found, int):
-        positions = _buffer(tensor, level, "positions").to_numpy().astype(np.int64, copy=False)
-        found = tensor._kept[key] = int(np.diff(positions).max(initial=0))
-    return found

@@ -8,11 +8,12 @@ grid (they stride over it), and read and write the buffers that their parameters
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
 from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding
 
 __all__ = [
     "Array",
@@ -27,13 +28,18 @@ __all__ = [
     "LevelSize",
     "Longest",
     "MakeArray",
+    "MakeBegins",
+    "MakeOwn",
     "MakeShared",
     "Parameter",
+    "Parts",
     "Positions",
+    "Product",
     "Start",
     "Stored",
     "Within",
     "Work",
+    "chosen",
 ]
 
 # What the driver takes: 2^31 - 1 blocks along x, 65535 along y and z.
@@ -108,7 +114,35 @@ class Fixed:
     value: int
 
 
-Count = LevelSize | AxisSize | Stored | Positions | Longest | Extent | Start | Fixed
+@dataclass(frozen=True, slots=True)
+class Product:
+    """How many combinations of indices there are, and so many more: rows of a matrix, and one beyond the last."""
+
+    factors: tuple[Extent, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Into how many parts a number of pieces is divided: each of `least` pieces or more, `most` at most; and one more.
+
+    There is one part where there are no pieces: who takes it writes the end.
+
+    >>> parts = Parts(Product((Extent("i"),)), least=512, most=2048)
+    >>> parts.number(0), parts.number(1000), parts.number(10**9)
+    (2, 3, 2049)
+    """
+
+    pieces: Product
+    least: int
+    most: int
+
+    def number(self, pieces: int) -> int:
+        """Returns the number for so many pieces."""
+        return max(1, min(self.most, -(-pieces // self.least))) + 1
+
+
+Count = LevelSize | AxisSize | Stored | Positions | Longest | Extent | Start | Fixed | Product | Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +243,55 @@ class MakeArray:
         name: the value's name.
         dtype: its element type.
         shape: the index variable of each axis; loops over blocks and frames need the room that `Launch` counts tell.
+            Of what other kernels count, how much there is to count.
     """
 
     name: str
     dtype: DType
+    shape: tuple[Extent | Product | Parts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MakeBegins:
+    """Where the entries of each owner begin, and after them where the last one's end: an array of integers.
+
+    Args:
+        name: the value's name.
+        width: their bits.
+        size: how many there are.
+    """
+
+    name: str
+    width: int
+    size: Product
+
+
+@dataclass(frozen=True, slots=True)
+class MakeOwn:
+    """A sparse tensor with a structure of its own, reserved once it is known how many entries it has.
+
+    Args:
+        name: the value's name.
+        dtype: its element type.
+        encoding: its storage, widths included: dense levels and a compressed one, or a list of coordinates.
+        shape: the index variable of each dimension.
+        total: the array of integers whose last element is the number of entries, once all launches before are done.
+        begins: where entries begin: the positions of the compressed level; those of a list are nothing and the total.
+        steps: what to launch then; it fills the coordinates and values.
+    """
+
+    name: str
+    dtype: DType
+    encoding: Encoding
     shape: tuple[Extent, ...]
+    total: str
+    begins: str
+    steps: tuple[Launch | Choice, ...]
+
+    @property
+    def is_listed(self) -> bool:
+        """Returns whether entries have the coordinates of all levels."""
+        return self.encoding.level_types[0].has_coordinates
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,23 +319,30 @@ class LaunchProgram:
         makes: the values that are not operands, the result among them.
         steps: what to launch, in order on one stream.
         result: the name of the value to return.
+        own: the result, where its structure is its own; what it needs is launched after all other steps.
     """
 
     ptx: str
     chip: str
-    makes: tuple[MakeArray | MakeShared, ...]
+    makes: tuple[MakeArray | MakeBegins | MakeShared, ...]
     steps: tuple[Launch | Choice, ...]
     result: str
+    own: MakeOwn | None = None
 
     def launches(self, value_of: Callable[[Count], int]) -> tuple[Launch, ...]:
-        """Returns the launches of a call, choices made."""
-        found: list[Launch] = []
-        for step in self.steps:
-            match step:
-                case Launch():
-                    found.append(step)
-                case Choice():
-                    found += step.chosen(value_of)
-                case _:
-                    assert_never(step)
-        return tuple(found)
+        """Returns the launches of a call, choices made; those of a result with a structure of its own come after."""
+        return chosen(self.steps, value_of)
+
+
+def chosen(steps: Sequence[Launch | Choice], value_of: Callable[[Count], int]) -> tuple[Launch, ...]:
+    """Returns the launches of some steps, choices made."""
+    found: list[Launch] = []
+    for step in steps:
+        match step:
+            case Launch():
+                found.append(step)
+            case Choice():
+                found += step.chosen(value_of)
+            case _:
+                assert_never(step)
+    return tuple(found)

@@ -12,7 +12,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.assembly.chain import Chain
 
-__all__ = ["store_at_entries"]
+__all__ = ["finish", "store_at_entries"]
 
 
 def store_at_entries(function: Any, chain: Chain, *, returned: bool) -> None:
@@ -48,7 +48,7 @@ def store_at_entries(function: Any, chain: Chain, *, returned: bool) -> None:
     insert = chain.inserts[0]
     insert.results[0].replace_all_uses_with(insert.operands[1])
     insert.erase()
-    _finish(function, chain, [values] if returned else [])
+    finish(function, chain, [values] if returned else [])
     start.erase()
 
 
@@ -69,8 +69,14 @@ def _store(insert: Any, chain: Chain, values: Any) -> None:
         code.store(insert.operands[0], values, entry)
 
 
-def _finish(function: Any, chain: Chain, results: list[Any]) -> None:
-    """Ends the function without the tensor."""
+def finish(function: Any, chain: Chain, results: list[Any]) -> None:
+    """Ends a function without the tensor that it returned.
+
+    Args:
+        function: in place.
+        chain: the tensor's way, of which nothing is left but its end.
+        results: what the function returns instead.
+    """
     ir = bindings().ir
     for op in chain.ends:
         if op.name != "func.return":

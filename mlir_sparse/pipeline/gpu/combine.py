@@ -9,7 +9,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 
-__all__ = ["OPERATORS", "atomically", "combined", "identity", "of_lane", "over_lanes"]
+__all__ = ["OPERATORS", "atomically", "combined", "identity", "of_lane", "of_neighbour", "over_lanes"]
 
 # By the operator of an accumulation: the operation on floats, integers and complex numbers, and what it starts from.
 _OPERATIONS: dict[str, tuple[str, str, str, float]] = {
@@ -40,7 +40,7 @@ _WORD = 32
 def _operation(combine: str, kind: Any) -> str:
     ir = bindings().ir
     floats, integers, complexes, _ = _OPERATIONS[combine]
-    name = integers if isinstance(kind, ir.IntegerType) else complexes if _is_complex(kind) else floats
+    name = integers if isinstance(kind, ir.IntegerType | ir.IndexType) else complexes if _is_complex(kind) else floats
     if not name:
         raise ValueError(f"expected an operator of {kind}, but got {combine}")
     return name
@@ -88,6 +88,11 @@ def over_lanes(combine: str, value: Any, offsets: Sequence[int]) -> Any:
 def of_lane(value: Any, lane: int) -> Any:
     """Returns the value that one lane of the warp has."""
     return _exchanged(value, lane, "idx")
+
+
+def of_neighbour(value: Any, bit: int) -> Any:
+    """Returns the value that the lane has whose number differs in one bit."""
+    return _exchanged(value, bit)
 
 
 def _exchanged(value: Any, other: int, mode: str = "xor") -> Any:

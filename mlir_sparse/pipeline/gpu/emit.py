@@ -100,7 +100,7 @@ class Emitter:
     def is_output(self, memref: Any) -> bool:
         """Returns whether a memref of the function is the result."""
         alias = self.kernel.source.alias_of(memref)
-        return alias is not None and alias.argument == self.kernel.source.output
+        return alias is not None and alias.argument in self.kernel.source.outputs
 
     def knows(self, old: Any) -> bool:
         """Returns whether something stands for a value of the function already."""
@@ -260,7 +260,7 @@ class Emitter:
 
     def check_apart(self, op: Any, role: str) -> None:
         """Refuses to divide turns that store to one element, where nothing makes that safe."""
-        if self.mapping.atomic or role == "lanes":
+        if self.mapping.atomic or role == "lanes" or self.kernel.source.apart:
             return
         for store in (inner for inner in inside(op) if inner.name == "memref.store"):
             if not any(depends(index, _index(op)) for index in list(store.operands)[2:]):

@@ -70,7 +70,7 @@ class Kernel:
         if kind not in ("buffer", "parts"):
             return ir.DictAttr.get({})
         known = {"llvm.noalias": ir.UnitAttr.get()}
-        if int(number[0]) != self.source.output:
+        if int(number[0]) not in self.source.outputs:
             known["llvm.readonly"] = ir.UnitAttr.get()
         return ir.DictAttr.get(known)
 

@@ -11,6 +11,8 @@ from mlir_sparse.pipeline.gpu.emit import Emitter, Mapping
 from mlir_sparse.pipeline.gpu.held import HELD
 from mlir_sparse.pipeline.gpu.host import KERNELS, Launch, write_case
 from mlir_sparse.pipeline.gpu.kernel import Kernel
+from mlir_sparse.pipeline.gpu.own import SCANS
+from mlir_sparse.pipeline.gpu.scan import write_scan
 from mlir_sparse.pipeline.gpu.source import Source, constant_of, inside, read_source
 
 __all__ = ["MAPPINGS", "map_loops"]
@@ -37,8 +39,19 @@ def map_loops(module: Any, options: Options[str, str]) -> None:
         holder = ir.Operation.create("gpu.module", regions=1, attributes={"sym_name": ir.StringAttr.get(KERNELS)})
     kernels = holder.regions[0].blocks.append()
     for function in functions:
-        _map(function, kernels)
+        if SCANS in function.attributes:
+            _map_scan(function, kernels)
+        else:
+            _map(function, kernels)
         function.erase()
+
+
+def _map_scan(function: Any, kernels: Any) -> None:
+    ir = bindings().ir
+    name: str = ir.StringAttr(function.attributes[SCANS]).value
+    source, launches = write_scan(function, name, kernels)
+    with ir.InsertionPoint(function):
+        write_case(source, f"{source.name}_all", launches)
 
 
 def _map(function: Any, kernels: Any) -> None:
@@ -130,7 +143,7 @@ def _fill(source: Source, kernels: Any, written: Options[tuple[object, ...], Lau
         None,
         (source.fill,),
         marked=False,
-        output=source.output,
+        outputs=source.outputs,
         guards={},
     )
     return _kernel(filling, kernels, mapping, False, threads if depth else (1, 1))

@@ -8,9 +8,10 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 
-__all__ = ["Alias", "Source", "constant_of", "depends", "inside", "is_loop", "read_source"]
+__all__ = ["APART", "Alias", "Source", "constant_of", "depends", "inside", "is_loop", "read_source"]
 
 _LOOPS = ("scf.for", "scf.while")
+APART = "apart"  # says of a function that turns of its loops store to places of their own
 GUARDS = "guards"  # what a function says of arrays: argument, axis, whether indices are counted from a start
 _MARK = "Emitted from"  # what the sparsifier writes on the loops that it makes of index variables
 
@@ -35,8 +36,9 @@ class Source:
         fill: the loops that set the result to what an accumulation starts from; None where nothing does.
         main: the loops of the computation and the stores after them.
         marked: whether the sparsifier made the loops; else they are of a generic that reads dense operands only.
-        output: the number of the argument that is written.
+        outputs: the numbers of the arguments that are written.
         guards: (axis, whether its indices are counted from a start) of each array that loops reach beyond.
+        apart: whether turns of loops are known to store to places of their own.
     """
 
     function: Any
@@ -45,8 +47,14 @@ class Source:
     fill: Any | None
     main: tuple[Any, ...]
     marked: bool
-    output: int
+    outputs: tuple[int, ...]
     guards: Mapping[int, tuple[tuple[int, bool], ...]]
+    apart: bool = False
+
+    @property
+    def output(self) -> int:
+        """Returns the number of the argument that values are written to."""
+        return self.outputs[-1]
 
     @property
     def filler(self) -> Any:
@@ -111,7 +119,7 @@ def read_source(function: Any) -> Source:
     """Takes a function apart.
 
     Raises:
-        ValueError: for a function that writes nothing, or to more than one buffer.
+        ValueError: for a function that writes nothing, or to more than one buffer where it does not say how.
     """
     ops = [op.operation for op in function.regions[0].blocks[0].operations]
     stored = [number for number, op in enumerate(ops) if any(inner.name == "memref.store" for inner in inside(op))]
@@ -119,8 +127,9 @@ def read_source(function: Any) -> Source:
         raise ValueError("expected loops that store a result, but got none")
     arguments = tuple(function.regions[0].blocks[0].arguments)
     written = {inner.operands[1] for op in ops for inner in inside(op) if inner.name == "memref.store"}
-    outputs = [number for number, argument in enumerate(arguments) if argument in written]
-    if len(outputs) != 1 or len(written) != 1:
+    outputs = tuple(number for number, argument in enumerate(arguments) if argument in written)
+    apart = APART in function.attributes
+    if len(outputs) != len(written) or (len(written) != 1 and not apart):
         raise ValueError(f"expected stores to one buffer, but got {len(written)}")
     fill = ops[stored[0]] if len(stored) > 1 and _is_fill(ops[stored[0]]) else None
     first = stored[1] if fill is not None else stored[0]
@@ -128,7 +137,7 @@ def read_source(function: Any) -> Source:
     main = tuple(ops[min([first, *marks]) : stored[-1] + 1])
     marked = bool(marks)
     name = bindings().ir.StringAttr(function.attributes["sym_name"]).value
-    return Source(function, name, arguments, fill, main, marked, outputs[0], _guards(function))
+    return Source(function, name, arguments, fill, main, marked, outputs, _guards(function), apart)
 
 
 def _guards(function: Any) -> Mapping[int, tuple[tuple[int, bool], ...]]:

@@ -1,0 +1,243 @@
+"""Kernels of a GPU as a program of launches: which buffers of which tensors they take, and what is made for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mlir_sparse import lower, plan
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.notation import AffineSubscript
+from mlir_sparse.pipeline.gpu.read import HostLaunch
+from mlir_sparse.runtime.launches import (
+    Array,
+    AxisSize,
+    Choice,
+    Count,
+    Extent,
+    Fixed,
+    Launch,
+    LaunchProgram,
+    LevelBuffer,
+    LevelSize,
+    Longest,
+    MakeArray,
+    MakeBegins,
+    MakeOwn,
+    MakeShared,
+    Parameter,
+    Parts,
+    Positions,
+    Product,
+    Start,
+    Stored,
+    Within,
+    Work,
+)
+
+__all__ = ["launch_program"]
+
+Found = Mapping[str, tuple[HostLaunch, ...]]
+Made = MakeArray | MakeBegins | MakeShared
+
+# What is counted, and how many counts a warp scans at least; up to so many parts each add up the sums of those before.
+_COUNTS = DType("i64")
+_LEAST_COUNTS = 512
+_MOST_PARTS = 2048
+
+
+def launch_program(
+    text: str,
+    chip: str,
+    program: plan.Program,
+    functions: Sequence[lower.Function],
+    mapped: Sequence[plan.Mapped],
+    found: Found,
+) -> LaunchProgram:
+    """Returns a program as launches of kernels.
+
+    Args:
+        text: the kernels in PTX; empty for a program that is emulated.
+        chip: the GPU's architecture.
+        program: the steps.
+        functions: what each loop nest of them became.
+        mapped: how the loops of each are given to threads.
+        found: the launches of each function of the host.
+    """
+    made: dict[str, Made] = {}
+    steps: list[Launch | Choice] = []
+    own: MakeOwn | None = None
+    for function, nest in zip(functions, mapped, strict=True):
+        if nest.own is not None:
+            made |= _scanned(nest, nest.own, program)
+            counting, own = _counted(function, nest, program, found)
+            steps += counting
+            continue
+        made.setdefault(function.step.result, _made(function.step, program))
+        written = _written(function.step.result, program)
+        steps += _cases(function.name, nest, _Arguments(program, function, written), found)
+    return LaunchProgram(text, chip, tuple(made.values()), tuple(steps), program.result, own)
+
+
+def _written(name: str, program: plan.Program) -> tuple[LevelBuffer | Array, ...]:
+    """Returns what loops write to, of a dense result and of one that shares the structure of an operand."""
+    encoding = program.type_of(name).encoding
+    return (Array(name) if encoding is None else LevelBuffer(name, len(lower.level_buffers(encoding))),)
+
+
+def _cases(name: str, mapped: plan.Mapped, arguments: _Arguments, found: Found) -> list[Launch | Choice]:
+    """Returns what a function launches, in each way that its loops are given to threads."""
+    cases = []
+    for case in mapped.cases:
+        launches = tuple(arguments.launch(one) for one in found[f"{name}_{case.name}"])
+        cases.append((tuple(_within(test) for test in case.tests), launches))
+    return list(cases[0][1]) if len(cases) == 1 else [Choice(tuple(cases))]
+
+
+def _counted(
+    function: lower.Function, mapped: plan.Mapped, program: plan.Program, found: Found
+) -> tuple[list[Launch | Choice], MakeOwn]:
+    """Returns the launches that count the entries of a result, and the result with those that fill it."""
+    name = function.step.result
+    kind = program.type_of(name)
+    assert kind.encoding is not None
+    counts, sums, begins = (Array(made) for made in _names(name))
+    counting = _cases(f"{function.name}_count", mapped, _Arguments(program, function, (counts,)), found)
+    scanning = _Arguments(program, function, (counts, sums, begins), operands=False)
+    counting += [scanning.launch(one) for one in found[f"{function.name}_scan_all"]]
+    rest = tuple(LevelBuffer(name, number + 1) for number in range(len(lower.level_buffers(kind.encoding))))
+    steps = _cases(f"{function.name}_fill", mapped, _Arguments(program, function, (begins, *rest)), found)
+    shape = tuple(Extent(str(subscript)) for subscript in mapped.step.target.subscripts)
+    return counting, MakeOwn(name, kind.dtype, kind.encoding, shape, sums.tensor, begins.tensor, tuple(steps))
+
+
+def _names(result: str) -> tuple[str, str, str]:
+    """Returns the names of what is made to count a result: entries of each owner, sums of parts, where they begin."""
+    return f"{result}.counts", f"{result}.sums", f"{result}.begins"
+
+
+def _scanned(mapped: plan.Mapped, own: plan.Own, program: plan.Program) -> dict[str, Made]:
+    """Returns what is made to count a result."""
+    encoding = program.type_of(mapped.step.result).encoding
+    assert encoding is not None
+    owners = tuple(Extent(str(variable)) for variable in own.owners)
+    counts, sums, begins = _names(mapped.step.result)
+    # Where entries of a list begin is nothing that it keeps.
+    width = 64 if own.listed else encoding.pos_width or 64
+    return {
+        counts: MakeArray(counts, _COUNTS, (Product(owners),)),
+        sums: MakeArray(sums, _COUNTS, (Parts(Product(owners), _LEAST_COUNTS, _MOST_PARTS),)),
+        begins: MakeBegins(begins, width, Product(owners, 1)),
+    }
+
+
+def _made(step: plan.Generic, program: plan.Program) -> Made:
+    """Returns what is made of a result or a temporary by the first nest that writes it."""
+    kind = program.type_of(step.result)
+    if kind.encoding is not None:
+        shared = plan.shared_structure(step, dict(program.types))
+        assert shared is not None
+        return MakeShared(step.result, kind.dtype, shared.tensor)
+    frames = {frame.subscript: frame.variable for frame in step.frames}
+    names = [frames[s] if isinstance(s, AffineSubscript) else s for s in step.target.subscripts]
+    return MakeArray(step.result, kind.dtype, tuple(Extent(str(name)) for name in names))
+
+
+class _Arguments:
+    """What the arguments of a lowered function are: buffers of level storage and arrays."""
+
+    def __init__(
+        self,
+        program: plan.Program,
+        function: lower.Function,
+        written: Sequence[LevelBuffer | Array],
+        *,
+        operands: bool = True,
+    ) -> None:
+        self._extents = {step.result: step.variable.name for step in program.steps if isinstance(step, plan.Extent)}
+        self._buffers: list[LevelBuffer | Array | str] = []
+        self._starts = {
+            (guard.argument, guard.axis): Start(guard.frame.operand, guard.frame.dim)
+            for guard in lower.guards_of(function, dict(program.types))
+            if guard.frame is not None
+        }
+        self._levels: dict[int, tuple[str, int]] = {}
+        for access in function.operands if operands else ():
+            self._add(access.tensor, program.type_of(access.tensor).encoding)
+        self._buffers += written
+
+    def _add(self, name: str, encoding: Encoding | None) -> None:
+        if encoding is None:
+            self._buffers.append(Array(name))
+            return
+        buffers = lower.level_buffers(encoding)
+        for number, (level, kind) in enumerate(buffers):
+            if kind == "positions":
+                self._levels[len(self._buffers)] = (name, level)
+            self._buffers.append(LevelBuffer(name, number))
+        self._buffers.append(LevelBuffer(name, len(buffers)))
+        self._buffers.append(name)  # the sizes of its levels
+
+    def launch(self, launch: HostLaunch) -> Launch:
+        """Returns a launch in terms of tensors."""
+        x, y, z = (self._work(size, block) for size, block in launch.grid)
+        parameters = tuple(self._parameter(text) for text in launch.parameters)
+        return Launch(launch.kernel, (x, y, z), launch.threads, parameters)
+
+    def _work(self, size: str, block: int) -> Work:
+        kind, *numbers = size.split()
+        if size == "fixed 1":
+            return Work()
+        if kind == "chunks":
+            return Work((self._count(f"stored {numbers[0]} {numbers[1]}"),), block * int(numbers[2]))
+        return Work((self._count(size),), block)
+
+    def _parameter(self, text: str) -> Parameter:
+        kind, *numbers = text.split()
+        if kind in ("buffer", "parts"):
+            found = self._buffers[int(numbers[0])]
+            assert not isinstance(found, str)
+            return found
+        return self._count(text)
+
+    def _count(self, text: str) -> Count:
+        kind, *rest = text.split()
+        numbers = [int(number) for number in rest]
+        match kind:
+            case "fixed":
+                return Fixed(numbers[0])
+            case "stored":
+                return Stored(*self._levels[numbers[0]])
+            case "positions":
+                return Positions(*self._levels[numbers[0]])
+            case "start":
+                return self._starts[numbers[0], numbers[1]]
+            case "size":
+                name = self._buffers[numbers[0]]
+                assert isinstance(name, str)
+                return LevelSize(name, numbers[1])
+            case "dim":
+                array = self._buffers[numbers[0]]
+                assert isinstance(array, Array)
+                variable = self._extents.get(array.tensor)
+                return AxisSize(array.tensor, numbers[1]) if variable is None else Extent(variable)
+            case _:
+                raise AssertionError(f"a size that kernels do not ask for: {text}")
+
+
+def _within(test: plan.Test) -> Within:
+    return Within(_quantity(test.left), test.factor, _quantity(test.right))
+
+
+def _quantity(quantity: plan.Quantity) -> Count:
+    match quantity.kind:
+        case "fixed":
+            return Fixed(quantity.number)
+        case "extent":
+            return Extent(quantity.name)
+        case "stored":
+            return Stored(quantity.name, quantity.number)
+        case "level":
+            return LevelSize(quantity.name, quantity.number)
+        case _:
+            return Longest(quantity.name, quantity.number)
