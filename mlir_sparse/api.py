@@ -142,7 +142,7 @@ def compile(
         semiring: what `+` and `*` mean, anything that `semiring` takes; missing entries are its zero.
         target: where to run: "cpu", "cuda", or "cuda:sm_90" for another machine's chip.
         via: how on a GPU: "codegen" for kernels of our own, "library" for those of cuSPARSE and cuSPARSELt, "auto" for
-            either.
+            ours where there is one, else the libraries'.
         schedule: the order of the loops, vector lanes and tiles, or their text such as `"order=i,k,j lanes=8"`, for
             one statement without ranges; what it leaves out, and all when absent, is chosen by the plan. "tuned" is
             what `tune` found for this kernel on operands of like extents, or found last where only types are given.

@@ -84,7 +84,7 @@ class GpuKernel:
     Args:
         spec: the kernel.
         chip: the architecture to compile for.
-        via: `codegen` for kernels of our own, `library` for NVIDIA's, `auto` for what is known to be faster.
+        via: `codegen` for kernels of our own, `library` for NVIDIA's, `auto` for the first of the two that has it.
         schedule: the order of loops asked for, if any.
     """
 
@@ -93,10 +93,29 @@ class GpuKernel:
             raise UnsupportedError(f"expected via= one of {', '.join(VIAS)}, but got {via!r}")
         self.spec, self.chip, self.via, self.schedule = spec, chip, via, schedule
         self.parameters = spec.assignment.inputs
-        self._product = library_product(spec) if via == "library" else None
+        if via == "library":
+            self._by_library = library_product(spec), "asked for"
         self._programs: dict[tuple[TensorType, ...], DeviceProgram] = {}
         self._prepared: dict[tuple[Any, ...], _Call] = {}
         self._lock = threading.Lock()
+
+    @cached_property
+    def _by_library(self) -> tuple[LibraryProduct | None, str]:
+        """Returns the library's product where that is what runs, and why."""
+        if self.via != "auto":
+            return None, ""
+        try:
+            _ = self._declared.mapped
+        except UnsupportedError as refusal:
+            try:
+                return library_product(self.spec), f"codegen refuses it: {refusal}"
+            except UnsupportedError:
+                pass  # what our own kernels need is what to say
+        return None, ""
+
+    @property
+    def _product(self) -> LibraryProduct | None:
+        return self._by_library[0]
 
     def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
         """Computes the result on the device of the operands, on the current stream.
@@ -203,7 +222,8 @@ class GpuKernel:
                 return f"{self._product}\n"
             case _:
                 raise UnsupportedError(
-                    f"expected a stage of notation, plan for via='library', but got {stage!r}: the kernel is NVIDIA's"
+                    f"expected a stage of notation, plan via library ({self._by_library[1]}), but got {stage!r}: "
+                    "the kernel is NVIDIA's"
                 )
 
     def passes(self) -> pipeline.Trace:
@@ -213,13 +233,13 @@ class GpuKernel:
             UnsupportedError: for a library's kernel, which has none.
         """
         if self._product is not None:
-            raise UnsupportedError("expected passes of via='codegen', but got via='library': the kernel is NVIDIA's")
+            raise UnsupportedError("expected passes of via='codegen', but the kernel is NVIDIA's, which has none")
         return self._declared.trace()
 
     def explain(self) -> str:
         """Returns what the kernel does, how its loops are given to threads, and why."""
         if self._product is not None:
-            return f"{self._product}\n\nruns on: cuda, via library"
+            return f"{self._product}\n\nruns on: cuda, via library ({self._by_library[1]})"
         return f"{self._declared.explain()}\n\nruns on: cuda:{self.chip}, via codegen"
 
     @property
@@ -246,17 +266,23 @@ class GpuKernel:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.spec, self.chip, self.via, self.schedule, self._programs)
+        return _unpickled, (self.spec, self.chip, self.via, self.schedule, self._programs, self._by_library)
 
     def __repr__(self) -> str:
         return f"GpuKernel({self.spec}, {self.chip}, via {self.via})"
 
 
 def _unpickled(
-    spec: KernelSpec, chip: str, via: str, schedule: Schedule, programs: dict[tuple[TensorType, ...], DeviceProgram]
+    spec: KernelSpec,
+    chip: str,
+    via: str,
+    schedule: Schedule,
+    programs: dict[tuple[TensorType, ...], DeviceProgram],
+    by_library: tuple[LibraryProduct | None, str],
 ) -> GpuKernel:
     made = GpuKernel(spec, chip, via, schedule)
     made._programs = dict(programs)
+    made._by_library = by_library  # found out before: what planned it need not be here
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import subprocess
 from pathlib import Path
@@ -159,6 +160,28 @@ def test_spgemm(gpu: Gpu, preset: str, dtype: Any) -> None:
         "cusparseSpGEMM_compute run",
         "cusparseSpGEMM_copy on (nil)",
     ]
+
+
+def test_auto_takes_the_library_where_it_alone_has_the_product(gpu: Gpu) -> None:
+    A, B = sparse(6, 8, np.float64), sparse(8, 5, np.float64, 7)
+    a, b = (ms.tensor(one, "CSR").to("cuda") for one in (A, B))
+    multiply = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=a, B=b, out="CSR", target="cuda")
+    for kernel in (multiply, pickle.loads(pickle.dumps(multiply))):
+        assert np.array_equal(kernel(a, b).to_numpy(), A @ B)
+        assert kernel.explain().startswith(
+            "cuSPARSE: C = spgemm(A as CSR, B as CSR)\n\nruns on: cuda, via library (codegen"
+        )
+    assert "cusparseSpGEMM_compute run" in gpu.sparse.calls
+
+
+def test_auto_stays_with_codegen_where_both_or_neither_have_a_kernel() -> None:
+    types = {"A": "f64[?,?] CSR", "B": "f64[?,?] CSR", "x": "f64[?]"}
+    target: dict[str, Any] = {"target": "cuda:sm_90"}
+    both = ms.compile("y(i) = A(i,j) * x(j)", A=types["A"], x=types["x"], **target)
+    assert both.explain().endswith("runs on: cuda:sm_90, via codegen")
+    neither = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=types["A"], B=types["B"], out="COO", **target)
+    with pytest.raises(ms.UnsupportedError, match=r"for a GPU, .* use target='cpu'"):
+        neither.explain()
 
 
 def two_of_four(rows: int, columns: int, dtype: Any) -> np.ndarray[Any, Any]:
