@@ -337,3 +337,36 @@ def test_threads_that_do_not_come_to_an_exchange_are_found() -> None:
     place = np.zeros(1, np.int32)
     with pytest.raises(AssertionError, match="a thread did not come"):
         Emulated(DIVERGENT).launch("lost", (1, 1, 1), (32, 1, 1), [place.ctypes.data])
+
+
+APART = """
+@held = internal addrspace(3) global [64 x i32] undef
+define ptx_kernel void @turned(ptr %y, i64 %early) {
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %wide = zext i32 %t to i64
+  %is = icmp slt i64 %wide, %early
+  br i1 %is, label %end, label %on
+on:
+  %mine = getelementptr [64 x i32], ptr addrspace(3) @held, i64 0, i64 %wide
+  store i32 %t, ptr addrspace(3) %mine
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  %other = sub i64 63, %wide
+  %theirs = getelementptr [64 x i32], ptr addrspace(3) @held, i64 0, i64 %other
+  %got = load i32, ptr addrspace(3) %theirs
+  %place = getelementptr i32, ptr %y, i64 %wide
+  store i32 %got, ptr %place
+  br label %end
+end:
+  ret void
+}
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
+"""
+
+
+def test_threads_of_a_block_wait_for_each_other() -> None:
+    places = np.zeros(64, np.int32)
+    Emulated(APART).launch("turned", (1, 1, 1), (64, 1, 1), [places.ctypes.data, 0])
+    np.testing.assert_array_equal(places, np.arange(64)[::-1])
+    with pytest.raises(AssertionError, match="a thread did not come"):
+        Emulated(APART).launch("turned", (1, 1, 1), (64, 1, 1), [places.ctypes.data, 3])

@@ -17,7 +17,7 @@ from benchmarks.gpu_checks import CHECKS, Check
 from benchmarks.machine import commit
 from mlir_sparse import api
 from mlir_sparse.gpu_kernel import GpuKernel
-from mlir_sparse.plan import threads
+from mlir_sparse.plan import nest_trees
 
 __all__ = ["CHUNKS", "Kernels", "compiled", "kept", "read"]
 
@@ -100,13 +100,13 @@ def _checked(check: Check, target: str) -> GpuKernel:
 
 @contextmanager
 def _chunks_of(size: int) -> Iterator[None]:
-    before = threads._CHUNK
-    threads._CHUNK = size
+    before = nest_trees.CHUNK
+    nest_trees.CHUNK = size
     api._compiled.cache_clear()  # what was compiled before is not what is asked for
     try:
         yield
     finally:
-        threads._CHUNK = before
+        nest_trees.CHUNK = before
         api._compiled.cache_clear()
 
 
