@@ -137,7 +137,10 @@ def _made(step: plan.Generic, program: plan.Program) -> Made:
     if kind.encoding is not None:
         shared = plan.shared_structure(step, dict(program.types))
         assert shared is not None
-        return MakeShared(step.result, kind.dtype, shared.tensor)
+        if len(shared.subscripts) == len(step.target.subscripts):
+            return MakeShared(step.result, kind.dtype, shared.tensor)
+        shape = tuple(Extent(str(subscript)) for subscript in step.target.subscripts)
+        return MakeShared(step.result, kind.dtype, shared.tensor, kind.encoding, shape)
     frames = {frame.subscript: frame.variable for frame in step.frames}
     names = [frames[s] if isinstance(s, AffineSubscript) else s for s in step.target.subscripts]
     return MakeArray(step.result, kind.dtype, tuple(Extent(str(name)) for name in names))

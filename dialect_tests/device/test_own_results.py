@@ -115,6 +115,24 @@ def test_a_result_larger_than_the_memory_is_refused_with_the_figures(gpu: Gpu, e
     assert np.array_equal(add(*small).to_numpy(), 2 * np.eye(3))
 
 
+def test_results_over_the_fibres_of_an_operand_share_its_levels(gpu: Gpu, emulate: Any) -> None:
+    rng = np.random.default_rng(1)
+    A, B = np.where(rng.random((5, 6, 7)) < 0.2, 2.0, 0), matrices(5, 6)[0]
+    x = np.arange(7.0)
+    rows = "(i, j, k) -> (i : dense, j : compressed, k : compressed)"
+    a, (b,) = ms.tensor(A, rows).to("cuda"), on_device(B)
+    there = from_host(x, Device(0))
+    contract = emulate("C(i,j) = A(i,j,k) * x(k)", A=a, x=there, out="CSR")
+    gpu.driver.clear()
+    C = contract(a, there)
+    assert "cuMemcpyDtoHAsync" not in gpu.driver.names()
+    assert [one.pointer for one in C.storage.arrays[:2]] == [one.pointer for one in a.storage.arrays[:2]]
+    assert np.array_equal(C.to_numpy(), A @ x)
+    assert C.nse == np.count_nonzero(A.any(axis=2))
+    add = emulate("C(i,j) = A(i,j,k) * x(k) + B(i,j)", A=a, x=there, B=b, out="CSR")
+    assert np.array_equal(add(A=a, x=there, B=b).to_numpy(), A @ x + B)
+
+
 def test_no_place_is_given_to_a_sparse_result(gpu: Gpu, emulate: Any) -> None:
     A, B = on_device(*matrices(4, 4))
     add = emulate(SUM, A=A, B=B, out="CSR")

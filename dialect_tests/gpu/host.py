@@ -11,6 +11,7 @@ import numpy as np
 
 from dialect_tests.gpu.emulator import Emulated
 from mlir_sparse import kernel, plan
+from mlir_sparse.encoding import Encoding
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.runtime import launches as data
 from mlir_sparse.tensor import LevelStorage, SparseTensor, level_view
@@ -84,10 +85,22 @@ class _Call:
             return _junk(math.prod(shape), make.dtype.numpy).reshape(shape)
         operand = self.values[make.operand]
         assert isinstance(operand, SparseTensor)
+        if make.encoding is not None:
+            return self._fibres(operand, make, make.encoding)
         *structure, old = operand.storage.buffers()
         values = _junk(len(old), make.dtype.numpy)
         storage = LevelStorage.from_buffers(operand.encoding, operand.storage.level_sizes, (*structure, values))
         return SparseTensor._trusted(operand.encoding, operand.shape, storage)
+
+    def _fibres(self, operand: SparseTensor, make: data.MakeShared, encoding: Encoding) -> SparseTensor:
+        """Returns a result over the first levels of an operand."""
+        last = encoding.lvl_rank - 1
+        values = _junk(self.value_of(data.Stored(make.operand, last)), make.dtype.numpy)
+        levels = zip(operand.storage.positions[: last + 1], operand.storage.coordinates, strict=False)
+        structure = [buffer for pair in levels for buffer in pair if buffer is not None]
+        shape = tuple(map(self.value_of, make.shape))
+        storage = LevelStorage.from_buffers(encoding, encoding.level_sizes(shape), (*structure, values))
+        return SparseTensor._trusted(encoding, shape, storage)
 
     def value_of(self, count: data.Count) -> int:
         """Returns a number as a driver reads it off the operands."""

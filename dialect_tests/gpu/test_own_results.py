@@ -20,7 +20,7 @@ from mlir_sparse.compiled import Kernel
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.runtime import arguments
-from mlir_sparse.runtime.launches import Extent, Parts, Product
+from mlir_sparse.runtime.launches import Extent, MakeShared, Parts, Product
 
 pytest.importorskip("llvmlite", reason="the package llvmlite writes PTX, and runs what is emulated")
 from dialect_tests.gpu.host import run_cases
@@ -28,10 +28,11 @@ from dialect_tests.gpu.host import run_cases
 if (sys.platform, platform.machine()) not in (("linux", "x86_64"), ("linux", "aarch64")):
     pytest.skip("threads are emulated by contexts of Linux's C library", allow_module_level=True)
 
-EXTENTS = {"i": 21, "j": 13, "k": 7}
+EXTENTS = {"i": 21, "j": 13, "k": 7, "l": 4}
 SUM, PRODUCT = "C(i,j) = A(i,j) + B(i,j)", "C(i,j) = A(i,j) * B(i,j)"
 TTV = "C(i,j) = A(i,j,k) * x(k)"
 ROWS = "(i, j, k) -> (i : dense, j : compressed, k : compressed)"
+FIBRES = "(i, j, k, l) -> (i : dense, j : compressed, k : compressed, l : compressed)"
 PAGES = "(i, j, k) -> (i : dense, j : dense, k : compressed)"
 CASES = [
     *((text, out, {"A": name, "B": name}) for text in (SUM, PRODUCT) for name, out in (("CSR", "CSR"), ("CSC", "CSC"))),
@@ -47,7 +48,14 @@ CASES = [
     (PRODUCT, "CSR", {"A": "ELL", "B": "CSR"}),
     ("C(i,j) = A(i,j) * x(j)", "COO", {"A": "CSR"}),
     ("C(i,j) = A(i,j) * x(j)", "CSR", {"A": "DCSR"}),
-    *((TTV, "CSR", {"A": name}) for name in (ROWS, "CSF")),
+    *((TTV, out, {"A": name}) for name, out in ((ROWS, "CSR"), ("CSF", "CSR"), ("CSF", "DCSR"))),
+    ("C(i,j) = 2 * sum(k : A(i,j,k) * x(k))", "CSR", {"A": ROWS}),
+    ("C(j,i) = A(i,j,k) * x(k)", "CSC", {"A": ROWS}),
+    ("C(i,j) = B(i,j) * A(i,j,k) * x(k)", "CSR", {"A": ROWS}),
+    ("C(i,j) = A(i,j,k) * x(k) + B(i,j)", "CSR", {"A": ROWS, "B": "CSR"}),
+    ("C(i,j) = A(i,j,k,l) * B(k,l)", "CSR", {"A": FIBRES}),
+    ("C(i,j,k) = A(i,j,k,l) * x(l)", "CSF", {"A": "CSF"}),
+    ("y(i) = A(i,j) * x(j)", "(i) -> (i : compressed)", {"A": "DCSR"}),
     (TTV, "COO", {"A": ROWS}),
     ("C(i,j,k) = A(i,j,k) + B(i,j,k)", PAGES, {"A": PAGES, "B": PAGES}),
     ("C(i,j,k) = A(i,j,k) + B(i,j,k)", "COO", {"A": ROWS, "B": ROWS}),
@@ -134,6 +142,21 @@ def test_rows_of_several_parts_of_the_scan(rows: int) -> None:
     A[rows // 3 : rows // 2] = B[rows // 3 : rows // 2] = 0
     A[rows - 1] = 1
     check(SUM, "CSR", {"A": ms.tensor(A, "CSR"), "B": ms.tensor(B, "CSR")}, {"A": A, "B": B})
+
+
+def test_a_result_over_the_fibres_of_an_operand_shares_its_levels() -> None:
+    passed, _ = operands(TTV, {"A": ROWS})
+    types = tuple((name, arguments.type_of(value)) for name, value in passed.items())
+    program = compiled(TTV, types, "CSR")[1].emulated
+    assert program.own is None
+    (made,) = program.makes
+    assert isinstance(made, MakeShared)
+    assert (made.operand, made.shape) == ("A", (Extent("i"), Extent("j")))
+
+
+@pytest.mark.parametrize("extents", [{"i": 0}, {"j": 0}, {"k": 0}, {"density": 0.0}, {"density": 1.0}], ids=str)
+def test_no_fibres_and_full_ones(extents: dict[str, Any]) -> None:
+    check(TTV, "CSR", *operands(TTV, {"A": ROWS}, **extents))
 
 
 def test_parts_are_few_and_never_none() -> None:

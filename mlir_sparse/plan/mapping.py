@@ -9,7 +9,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access
 from mlir_sparse.plan.own import Own
 from mlir_sparse.plan.program import Generic
-from mlir_sparse.plan.sampled import with_entries_of
+from mlir_sparse.plan.sampled import with_entries_of, with_fibres_of
 
 __all__ = ["CPU", "Case", "Mapped", "Quantity", "Test", "explain_mapping", "shared_structure"]
 
@@ -143,7 +143,11 @@ def _parts(loops: Sequence[str], case: Case) -> list[str]:
 
 
 def shared_structure(step: Generic, types: Mapping[str, TensorType]) -> Access | None:
-    """Returns the operand that a sparse result has the entries of, and whose buffers it shares; None where none has."""
+    """Returns the operand that a sparse result has the entries or the fibres of, and whose buffers it shares.
+
+    None where no operand has.
+    """
     encoding = types[step.result].encoding
     assert encoding is not None
-    return with_entries_of(step.target, step.payload, encoding, types)
+    whole = with_entries_of(step.target, step.payload, encoding, types)
+    return whole or with_fibres_of(step.target, step.payload, encoding, types)

@@ -13,11 +13,11 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.notation import Access, Expr, IndexVar
 from mlir_sparse.plan.coiteration import products
 from mlir_sparse.plan.program import Generic, Rows
-from mlir_sparse.plan.storage import is_packed, is_sparse
+from mlir_sparse.plan.storage import is_packed, is_sparse, level_variables
 from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.plan.values import Values
 
-__all__ = ["compute_at_entries", "find_sampled", "with_entries_of"]
+__all__ = ["compute_at_entries", "find_sampled", "with_entries_of", "with_fibres_of"]
 
 Types = Mapping[str, TensorType]
 
@@ -36,6 +36,29 @@ def with_entries_of(target: Access, payload: Expr, encoding: Encoding, types: Ty
         return None
     own = types[found[0].tensor].encoding
     return found[0] if own is not None and own.to_text() == encoding.to_text() else None
+
+
+def with_fibres_of(target: Access, payload: Expr, encoding: Encoding, types: Types) -> Access | None:
+    """Returns the operand whose fibres are the entries of a result, so that it has the first of its levels.
+
+    In `C(i,j) = A(i,j,k) * b(k)` those are the fibres along k, of which each has an entry at least.
+
+    Args:
+        target: the result.
+        payload: what is computed.
+        encoding: the storage of the result.
+        types: the types of the operands.
+    """
+    found = [access for access in accesses_of(payload) if is_sparse(types[access.tensor])]
+    if len(found) != 1 or len(products(payload, types)) != 1:
+        return None
+    own, rank = types[found[0].tensor].encoding, encoding.lvl_rank
+    if own is None or rank >= own.lvl_rank or not _counts_entries(encoding) or not _counts_entries(own):
+        return None
+    widths = (own.pos_width, own.crd_width) == (encoding.pos_width, encoding.crd_width)
+    same = own.level_types[:rank] == encoding.level_types and all(kind.unique for kind in encoding.level_types)
+    ordered = level_variables(found[0], own)[:rank] == level_variables(target, encoding)
+    return found[0] if widths and same and ordered else None
 
 
 def find_sampled(

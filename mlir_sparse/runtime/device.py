@@ -16,8 +16,9 @@ import numpy as np
 
 from mlir_sparse import _cuda
 from mlir_sparse.device import Device, DeviceArray, chip_of, current_stream, empty
+from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.runtime.device_counts import Counts
+from mlir_sparse.runtime.device_counts import Counts, buffer_order
 from mlir_sparse.runtime.device_results import OwnResult, Prepared
 from mlir_sparse.runtime.launches import (
     Array,
@@ -29,6 +30,7 @@ from mlir_sparse.runtime.launches import (
     MakeOwn,
     MakeShared,
     Parameter,
+    Stored,
     chosen,
 )
 from mlir_sparse.runtime.library import DeviceValue
@@ -109,7 +111,9 @@ class DeviceProgram:
         views = tuple((name, _viewed(values[operand])) for name, operand in self.views.items())
         values = {**values, **dict(views)}
         made = tuple(_room(one, values, extents) for one in self.program.makes)
-        counts = Counts(values, {room.name: room.shape for room in made}, extents)
+        # The levels of what shares a structure are as those of the operand.
+        shared = {room.name: list(values.values())[room.operand] for room in made if room.operand is not None}
+        counts = Counts({**values, **shared}, {room.name: room.shape for room in made}, extents)
         own = self.program.own
         places = _Places((*self.operands, *self.views), values, made, own)
         launches = self._prepared(self.program.launches(counts), places, counts, where)
@@ -148,6 +152,7 @@ class _Room:
     dtype: np.dtype[np.generic]
     shape: tuple[int, ...]
     operand: int | None = None  # whose structure it has
+    fibres: tuple[Encoding, tuple[int, ...]] | None = None  # its storage and shape where it has the first levels only
     start: int | None = None  # which operand's values it begins with
 
 
@@ -197,7 +202,7 @@ class PreparedCall:
             if room.start is not None:
                 _begin(values[room.start], array)
             if room.name == self.result:
-                returned = array if room.operand is None else _over(values[room.operand], array)
+                returned = array if room.operand is None else _over(values[room.operand], array, room.fibres)
         self._launch(self.launches, addresses, stream)
         if self.own is not None:
             returned = self.own.reserve(kept, self.where)
@@ -220,9 +225,13 @@ def _begin(operand: DeviceValue, array: DeviceArray) -> None:
         operand.copy_into(array)
 
 
-def _over(operand: DeviceValue, numbers: DeviceArray) -> DeviceTensor:
+def _over(operand: DeviceValue, numbers: DeviceArray, fibres: tuple[Encoding, tuple[int, ...]] | None) -> DeviceTensor:
     assert isinstance(operand, DeviceTensor)
-    return operand._with_values(numbers)
+    if fibres is None:
+        return operand._with_values(numbers)
+    encoding, shape = fibres
+    arrays = (*operand._arrays[: len(buffer_order(encoding))], numbers)
+    return DeviceTensor._made(encoding, shape, encoding.level_sizes(shape), arrays, numbers.size)
 
 
 def _room(
@@ -238,7 +247,12 @@ def _room(
         case MakeShared():
             operand = values[one.operand]
             assert isinstance(operand, DeviceTensor)
-            return _Room(one.name, one.dtype.numpy, (operand._arrays[-1].size,), list(values).index(one.operand))
+            place = list(values).index(one.operand)
+            if one.encoding is None:
+                return _Room(one.name, one.dtype.numpy, (operand._arrays[-1].size,), place)
+            fibres = counts(Stored(one.operand, one.encoding.lvl_rank - 1))
+            shape = tuple(map(counts, one.shape))
+            return _Room(one.name, one.dtype.numpy, (fibres,), place, (one.encoding, shape))
         case _:
             assert_never(one)
 
@@ -250,7 +264,7 @@ class _Places:
         self, operands: Sequence[str], values: Mapping[str, DeviceValue], made: Sequence[_Room], own: MakeOwn | None
     ) -> None:
         self._first: dict[str, int] = {}
-        self._last: dict[str, int] = {}
+        self._last: dict[str, tuple[int, int]] = {}
         at = 0
         for name in operands:
             value = values[name]
@@ -259,11 +273,13 @@ class _Places:
         for room in made:
             self._first[room.name] = at
             if room.operand is not None:
-                self._last[room.name] = self._first[operands[room.operand]]
+                owner = values[operands[room.operand]]
+                assert isinstance(owner, DeviceTensor)
+                structure = len(owner._arrays) - 1 if room.fibres is None else len(buffer_order(room.fibres[0]))
+                self._last[room.name] = (self._first[operands[room.operand]], structure)
             at += 1
         if own is not None:
             self._first[own.name] = at
-        self._values = values
 
     def array(self, name: str) -> int:
         return self._first[name]
@@ -273,9 +289,8 @@ class _Places:
         if structure is None:
             return self._first[name] + number
         # All but the values of a result over the structure of an operand are the operand's.
-        owner = next(value for key, value in self._values.items() if self._first[key] == structure)
-        assert isinstance(owner, DeviceTensor)
-        return self._first[name] if number == len(owner._arrays) - 1 else structure + number
+        first, count = structure
+        return self._first[name] if number == count else first + number
 
 
 def _filled(parameter: Parameter, places: _Places, counts: Counts) -> tuple[bool, int]:

@@ -26,7 +26,7 @@ from mlir_sparse.runtime.launches import (
 from mlir_sparse.runtime.library import DeviceValue
 from mlir_sparse.tensor import DeviceTensor
 
-__all__ = ["Counts"]
+__all__ = ["Counts", "buffer_order"]
 
 
 class Counts:
@@ -77,10 +77,10 @@ class Counts:
 
 
 def _buffer(tensor: DeviceTensor, level: int, kind: str) -> DeviceArray:
-    return tensor._arrays[_order(tensor.encoding).index((level, kind))]
+    return tensor._arrays[buffer_order(tensor.encoding).index((level, kind))]
 
 
-def _order(encoding: Encoding) -> list[tuple[int, str]]:
+def buffer_order(encoding: Encoding) -> list[tuple[int, str]]:
     """Returns the level and kind of each buffer but the values, as `LevelStorage.buffers` has them."""
     found: list[tuple[int, str]] = []
     for level, kind in enumerate(encoding.level_types):

@@ -296,17 +296,21 @@ class MakeOwn:
 
 @dataclass(frozen=True, slots=True)
 class MakeShared:
-    """A sparse tensor with the structure of an operand, whose buffers but the values it shares.
+    """A sparse tensor with the structure of an operand, or of the first of its levels, whose buffers it shares.
 
     Args:
         name: the value's name.
         dtype: its element type.
         operand: whose structure it has.
+        encoding: its storage where it has the first levels only, widths included; None where it has all.
+        shape: the index variable of each dimension then.
     """
 
     name: str
     dtype: DType
     operand: str
+    encoding: Encoding | None = None
+    shape: tuple[Extent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
