@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, permutations
 
 from mlir_sparse.encoding import Encoding, TensorType
@@ -100,20 +100,16 @@ def choose_loops(
     Raises:
         UnsupportedError: where the order asked for cannot insert into the result, or is not the plan's to choose.
     """
-    loops = nest.variables + nest.reductions
-    seen: dict[_Converted, _Work] = {}
-    found = [
-        choice
-        for order in islice(permutations(loops), _MOST_ORDERS)
-        if (choice := _evaluate(nest, order, types, seen)) is not None
-    ]
+    search = _Search.of(nest, types)
+    orders = islice(permutations(nest.variables + nest.reductions), _MOST_ORDERS)
+    found = [choice for order in orders if (choice := _evaluate(search, order)) is not None]
     # `min` takes the first of equals: the order of the text.
     best = min(found, key=lambda choice: choice.cost, default=None)
     if best is None:
         return None
     why = None
     if asked is not None:
-        chosen = _as_asked(nest, asked, best, types)
+        chosen = _as_asked(search, asked, best)
         why, best = _asked_reason(chosen, best), chosen
     converted = tuple(access for access, _ in best.conversions)
     return replace(
@@ -124,13 +120,14 @@ def choose_loops(
     )
 
 
-def _as_asked(nest: Nest, asked: tuple[IndexVar, ...], best: LoopChoice, types: Mapping[str, TensorType]) -> LoopChoice:
+def _as_asked(search: _Search, asked: tuple[IndexVar, ...], best: LoopChoice) -> LoopChoice:
     """Returns the choice of an order asked for."""
+    nest = search.nest
     order = tuple(variable for variable in asked if variable in best.order)
     if len(order) < len(best.order):
         missing = listed(variable for variable in best.order if variable not in order)
         raise UnsupportedError(f"expected no order for loops that the plan makes itself, but it has {missing}")
-    chosen = _evaluate(nest, order, types, {})
+    chosen = _evaluate(search, order)
     told = ", ".join(map(str, order))
     if chosen is None:
         raise UnsupportedError(
@@ -189,6 +186,7 @@ class _Work:
 
     Args:
         payload: the computation, on what the operands became.
+        accesses: those of the computation.
         types: the types, those that were made among them.
         turns: how often each loop runs for one turn of those around it.
         cost: of the conversions.
@@ -197,6 +195,7 @@ class _Work:
     """
 
     payload: Expr
+    accesses: tuple[Access, ...]
     types: Mapping[str, TensorType]
     turns: Mapping[IndexVar, float]
     cost: float
@@ -206,35 +205,82 @@ class _Work:
     @classmethod
     def of(cls, nest: Nest, types: Mapping[str, TensorType], conversions: Mapping[Access, TensorType]) -> _Work:
         payload, after = _after(nest.payload, types, conversions)
+        accesses = accesses_of(payload)
         return cls(
             payload,
+            accesses,
             after,
             turns_of(nest.variables + nest.reductions, payload, after),
             sum(conversion_cost(types[access.tensor]) for access in conversions),
             _kept(conversions, types),
-            all(_is_permutation(after[access.tensor]) for access in accesses_of(payload)),
+            all(_is_permutation(after[access.tensor]) for access in accesses),
         )
 
 
-def _evaluate(
-    nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, TensorType], seen: dict[_Converted, _Work]
-) -> LoopChoice | None:
-    """Returns an order with what it takes; `seen` holds what other orders found out."""
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """A sparse operand, and what it asks of any order.
+
+    Args:
+        access: where it stands.
+        kind: its type.
+        levels: what its levels run over, where loops can take it as it is; None where they never can.
+    """
+
+    access: Access
+    kind: TensorType
+    levels: tuple[IndexVar, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What is the same for all orders.
+
+    Args:
+        nest: the loops.
+        types: the types of the operands, by name.
+        sparse: the sparse operands.
+        seen: what orders found out for others, by what they convert.
+    """
+
+    nest: Nest
+    types: Mapping[str, TensorType]
+    sparse: tuple[_Operand, ...]
+    seen: dict[_Converted, _Work] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, nest: Nest, types: Mapping[str, TensorType]) -> _Search:
+        sparse = [access for access in accesses_of(nest.payload) if is_sparse(types[access.tensor])]
+        alone = len(sparse) == 1 and not nest.sparse
+        levels = [_levels(nest, access, types[access.tensor], alone) for access in sparse]
+        found = zip(sparse, levels, strict=True)
+        return cls(nest, types, tuple(_Operand(access, types[access.tensor], its) for access, its in found))
+
+
+def _levels(nest: Nest, access: Access, kind: TensorType, alone: bool) -> tuple[IndexVar, ...] | None:
+    assert kind.encoding is not None
+    takes = takes_shared(kind.encoding) or (alone and takes_alone(kind.encoding) and _has_room(nest, kind))
+    return level_variables(access, kind.encoding) if takes else None
+
+
+def _evaluate(search: _Search, order: tuple[IndexVar, ...]) -> LoopChoice | None:
+    """Returns an order with what it takes."""
+    nest, seen = search.nest, search.seen
     output_cost, storage = 0.0, None
     if nest.sparse:
         if not _can_insert(nest, order):
             return None
         storage = _result_storage(nest, order)
-    conversions = _conversions(nest, order, types)
+    conversions = _conversions(search, order)
     converted = tuple(conversions.items())
     work = seen.get(converted)
     if work is None:
-        work = seen[converted] = _Work.of(nest, types, conversions)
+        work = seen[converted] = _Work.of(nest, search.types, conversions)
     if storage is not None and nest.output not in (None, storage):
         # The result's entries are at most the steps of the loops over its own variables.
         own = tuple(variable for variable in order if variable in nest.variables)
         output_cost = steps_in(own, work.turns)
-    strided = _strided(nest, work.payload, order, work.types)
+    strided = _strided(nest, work, order)
     cost = steps_in(order, work.turns) * work.kept * (1 + _STRIDED * strided)
     if nest.sparse and not _injective(nest, order):
         scattered = scattered_in(order, nest.reductions, work.payload, work.types)
@@ -255,12 +301,11 @@ def _is_permutation(kind: TensorType) -> bool:
     return kind.encoding is None or kind.encoding.is_permutation
 
 
-def _conversions(nest: Nest, order: tuple[IndexVar, ...], types: Mapping[str, TensorType]) -> dict[Access, TensorType]:
+def _conversions(search: _Search, order: tuple[IndexVar, ...]) -> dict[Access, TensorType]:
     """Returns the type that each operand in the way of a loop order must take."""
-    sparse = [a for a in accesses_of(nest.payload) if is_sparse(types[a.tensor])]
-    alone = len(sparse) == 1 and not nest.sparse
-    wanted = {access: _wanted(nest, access, types[access.tensor], order, alone) for access in sparse}
-    return {access: kind for access, kind in wanted.items() if kind is not None}
+    stay = [operand.levels is not None and _follows(operand.levels, order) for operand in search.sparse]
+    converted = [operand for operand, stays in zip(search.sparse, stay, strict=True) if not stays]
+    return {operand.access: _wanted(operand, order) for operand in converted}
 
 
 def _after(
@@ -274,16 +319,10 @@ def _after(
     return replace_accesses(payload, names), {**types, **after}
 
 
-def _wanted(
-    nest: Nest, access: Access, kind: TensorType, order: tuple[IndexVar, ...], alone: bool
-) -> TensorType | None:
-    """Returns the type to convert an operand to, or None where it can stay as it is."""
-    assert kind.encoding is not None
-    takes = takes_shared(kind.encoding) or (alone and takes_alone(kind.encoding) and _has_room(nest, kind))
-    if takes and _follows(level_variables(access, kind.encoding), order):
-        return None
-    dims = sorted(range(kind.rank), key=lambda dim: _position(access, dim, order))
-    return ordered_as(kind, tuple(dims))
+def _wanted(operand: _Operand, order: tuple[IndexVar, ...]) -> TensorType:
+    """Returns the type to convert an operand to."""
+    dims = sorted(range(operand.kind.rank), key=lambda dim: _position(operand.access, dim, order))
+    return ordered_as(operand.kind, tuple(dims))
 
 
 def _reason(nest: Nest, access: Access, kind: TensorType, order: tuple[IndexVar, ...]) -> str:
@@ -338,10 +377,10 @@ def _result_storage(nest: Nest, order: tuple[IndexVar, ...]) -> Encoding:
     return natural(nest.variables, order, nest.output)
 
 
-def _strided(nest: Nest, payload: Expr, order: tuple[IndexVar, ...], types: Mapping[str, TensorType]) -> int:
+def _strided(nest: Nest, work: _Work, order: tuple[IndexVar, ...]) -> int:
     """Returns how many dense arrays are walked by more than one element in the innermost loop."""
     if not order:
         return 0
-    dense = [access.subscripts for access in accesses_of(payload) if types[access.tensor].encoding is None]
+    dense = [access.subscripts for access in work.accesses if work.types[access.tensor].encoding is None]
     every = dense if nest.sparse else [*dense, nest.variables]
     return sum(order[-1] in subscripts[:-1] for subscripts in every if subscripts)
