@@ -57,7 +57,9 @@ class Build:
             recipe, machine = stored
             return cls(spec, recipe.densified, schedule).given(recipe, machine, None)
         build = cls.of(spec, schedule)
-        runtime.store(asked.key, asked.encodings, build.recipe, build.executable.module)
+        module = build.executable.module
+        if build.recipe.functions:
+            runtime.store(asked.key, asked.encodings, build.recipe, module, changed=build._changed)
         return build
 
     @property
@@ -166,6 +168,11 @@ class Build:
         """Returns the passes down to the LLVM dialect."""
         return self.sparsifier.then(pipeline.cpu())
 
+    @cached_property
+    def _changed(self) -> bool:
+        """Returns whether sources were edited since they were loaded, which is looked up while the compiler works."""
+        return runtime.sources_changed()
+
     def compile(self, passes: pipeline.Pipeline, *, as_text: bool = False, functions: tuple[str, ...] = ()) -> bytes:
         """Returns the module after the passes, or machine code of its functions, made in the compiler's process.
 
@@ -174,7 +181,12 @@ class Build:
         """
         kernel = str(self.spec.assignment)
         return pipeline.compile_module(
-            self.lowered.bytecode, passes, kernel=kernel, as_text=as_text, functions=functions
+            self.lowered.bytecode,
+            passes,
+            kernel=kernel,
+            as_text=as_text,
+            functions=functions,
+            meanwhile=(lambda: self._changed) if functions else None,
         )
 
     def _machine(self, passes: pipeline.Pipeline) -> runtime.Machine:
@@ -204,7 +216,7 @@ class Build:
             return self.recipe.linked(stored[1])
         passes = self._sparsifier("compute").then(pipeline.cpu())
         machine = self._machine(passes)
-        runtime.store(key, self.encodings, self.recipe, machine)
+        runtime.store(key, self.encodings, self.recipe, machine, changed=runtime.sources_changed())
         return self.recipe.linked(machine)
 
     def trace(self) -> pipeline.Trace:

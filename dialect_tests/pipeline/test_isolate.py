@@ -86,6 +86,14 @@ def test_machine_code_is_made_by_the_compiler_too() -> None:
     assert b"\0_mlir__mlir_ciface_f\0" in code
 
 
+def test_what_the_caller_does_meanwhile() -> None:
+    isolate._discard()
+    done: list[bool] = []
+    for expected in (0, 1, 2):  # a new compiler may still load its sources
+        pipeline.compile_module(GOOD, Pipeline(()), kernel="", meanwhile=lambda: done.append(True))
+        assert len(done) == expected
+
+
 @pytest.mark.parametrize(
     ("module", "functions"),
     [

@@ -33,6 +33,7 @@ from mlir_sparse.runtime import (
     operand_of,
     read_recipe,
     sources,
+    sources_changed,
     store,
     write_recipe,
 )
@@ -75,7 +76,7 @@ def computes(found: Made | None) -> bool:
 
 
 def stored(made: Made, key: str = "key") -> None:
-    store(key, (), *made)
+    store(key, (), *made, changed=sources_changed())
 
 
 def entry(folder: Path) -> Path:

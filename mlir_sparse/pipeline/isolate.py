@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from typing import IO
 
 from mlir_sparse.errors import CompileError, CompilerCrash
@@ -34,6 +35,7 @@ _DEFAULT_MEMORY = 8 << 30  # bytes
 class _Worker:
     def __init__(self) -> None:
         limit = os.environ.get(MEMORY_ENVIRONMENT, str(_DEFAULT_MEMORY))
+        self.has_answered = False
         self.log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self.process = subprocess.Popen(
             [sys.executable, "-m", "mlir_sparse.pipeline.worker", limit],
@@ -45,7 +47,7 @@ class _Worker:
             start_new_session=True,
         )
 
-    def ask(self, request: Request, timeout: float) -> Outcome | str:
+    def ask(self, request: Request, timeout: float, meanwhile: Callable[[], object] | None = None) -> Outcome | str:
         """Returns the answer, or how the worker ended without one."""
         timed_out = threading.Event()
 
@@ -60,12 +62,15 @@ class _Worker:
             assert self.process.stdin is not None
             assert self.process.stdout is not None
             write_message(self.process.stdin, request)
+            if meanwhile is not None and self.has_answered:
+                meanwhile()
             answer = read_message(self.process.stdout)
         except BrokenPipeError:
             answer = None
         finally:
             timer.cancel()
         if isinstance(answer, Outcome):
+            self.has_answered = True
             return answer
         return f"ran past {timeout:g} s ({TIMEOUT_ENVIRONMENT} sets the limit)" if timed_out.is_set() else self._death()
 
@@ -97,7 +102,13 @@ def warm_up() -> None:
 
 
 def compile_module(
-    module: bytes, pipeline: Pipeline, *, kernel: str, as_text: bool = False, functions: tuple[str, ...] = ()
+    module: bytes,
+    pipeline: Pipeline,
+    *,
+    kernel: str,
+    as_text: bool = False,
+    functions: tuple[str, ...] = (),
+    meanwhile: Callable[[], object] | None = None,
 ) -> bytes:
     """Lowers a module in the worker, also down to machine code.
 
@@ -107,6 +118,7 @@ def compile_module(
         kernel: the assignment, for messages.
         as_text: whether to return MLIR text instead of bytecode.
         functions: if any, return an object file with these functions instead.
+        meanwhile: what to do while a worker is at it that has all loaded that it needs: not with a new one.
 
     Raises:
         CompileError: when a pass fails, with MLIR's diagnostics.
@@ -116,7 +128,7 @@ def compile_module(
     with _lock:
         worker = _current_worker()
         try:
-            outcome = worker.ask(Request(module, str(pipeline), as_text, functions), timeout)
+            outcome = worker.ask(Request(module, str(pipeline), as_text, functions), timeout, meanwhile)
         except BaseException:
             _discard()  # an interrupt left half an answer in the pipe
             raise

@@ -2,7 +2,7 @@
 
 from mlir_sparse.runtime.abi import operand_of, type_id
 from mlir_sparse.runtime.ahead import machine_of, read_archive, write_archive
-from mlir_sparse.runtime.cache import cache_folder, cache_state, fetch, store, user_folder
+from mlir_sparse.runtime.cache import cache_folder, cache_state, fetch, sources_changed, store, user_folder
 from mlir_sparse.runtime.calls import Call, Direct
 from mlir_sparse.runtime.codec import read_recipe, write_recipe
 from mlir_sparse.runtime.cut import Cut, StoredCut
@@ -52,6 +52,7 @@ __all__ = [
     "read_archive",
     "read_recipe",
     "set_num_threads",
+    "sources_changed",
     "store",
     "type_id",
     "user_folder",

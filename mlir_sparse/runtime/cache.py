@@ -26,7 +26,7 @@ from mlir_sparse.runtime.codec import read_recipe, write_recipe
 from mlir_sparse.runtime.machine import LoadedObject, Machine
 from mlir_sparse.runtime.recipe import Recipe
 
-__all__ = ["cache_folder", "cache_state", "fetch", "store", "user_folder"]
+__all__ = ["cache_folder", "cache_state", "fetch", "sources_changed", "store", "user_folder"]
 
 ENVIRONMENT = "MLIR_SPARSE_CACHE"
 _MAGIC = b"MLIRSPK1"
@@ -145,7 +145,18 @@ def _parts(content: bytes, key: str) -> tuple[bytes, bytes] | None:
     return (recipe, code) if named == key.encode() else None
 
 
-def store(key: str, known: Sequence[Encoding | None], recipe: Recipe, machine: Machine) -> None:
+def sources_changed() -> bool:
+    """Returns whether sources of this package were edited since this process loaded them, which takes a millisecond.
+
+    To be asked once the compiler's process has loaded its own: it may run others than this one.
+    """
+    folder = cache_folder()
+    return folder is not None and sources.have_changed()
+
+
+def store(
+    key: str, known: Sequence[Encoding | None], recipe: Recipe, machine: Machine, *, changed: bool = False
+) -> None:
     """Keeps a kernel for other processes, where that works.
 
     Args:
@@ -153,9 +164,10 @@ def store(key: str, known: Sequence[Encoding | None], recipe: Recipe, machine: M
         known: likewise.
         recipe: the steps of the program.
         machine: the code of its functions.
+        changed: whether the sources that it was made by may be others than those that the key is completed with.
     """
     folder = cache_folder()
-    if folder is None or not recipe.functions or _usable(folder) or sources.have_changed():
+    if folder is None or not recipe.functions or changed or _usable(folder):
         return
     key = _complete(key)
     named, text, code = key.encode(), write_recipe(recipe, known).encode(), machine.object_file()
