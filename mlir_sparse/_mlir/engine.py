@@ -60,6 +60,7 @@ def _merge_into_interfaces(module: Any) -> None:
         else:
             operation.attributes["sym_visibility"] = ir.StringAttr.get("private")
     passes = bindings().module("passmanager").PassManager.parse("builtin.module(inline{default-pipeline=})")
+    passes.enable_verifier(False)  # LLVM has one of its own
     passes.run(module.operation)
 
 

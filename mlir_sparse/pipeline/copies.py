@@ -16,7 +16,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
-from mlir_sparse.pipeline.tiling.lines import operations_in
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["share_copies"]
 
@@ -85,27 +85,33 @@ class _Match:
         return chosen
 
 
-def share_copies(module: Any, _: Mapping[str, str]) -> None:
+def share_copies(seen: Seen, _: Mapping[str, str]) -> bool:
     """Writes nests once that are the same but for what they read.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
     """
-    for function in operations_in(module.operation):
-        if function.name == "func.func" and function.regions[0].blocks:
-            _share_in(function.regions[0].blocks[0])
+    bodies = [op.regions[0].blocks for op, inside in seen.functions if any(map(inside.named, _LOOPS))]
+    changed = [_share_in(blocks[0]) for blocks in bodies]
+    return any(changed)
 
 
-def _share_in(block: Any) -> None:
+def _share_in(block: Any) -> bool:
     """Goes through a block from the outside in: what became one need not be looked through twice."""
     before: Any | None = None
+    changed = False
     for op in [found.operation for found in block.operations]:
         made = _shared(before, op)
+        changed |= made is not op
         before = made
         if made.name in ("scf.if", *_LOOPS):
             for region in made.regions:
                 for inner in region.blocks:
-                    _share_in(inner)
+                    changed |= _share_in(inner)
+    return changed
 
 
 def _shared(before: Any | None, op: Any) -> Any:

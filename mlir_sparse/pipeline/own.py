@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from mlir_sparse._mlir import bindings
@@ -24,31 +24,59 @@ from mlir_sparse.pipeline.tiling import (
     take_factors,
     write_blocks_out,
 )
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["OWN_PASSES", "run_passes"]
 
-# What each does to a module, given its options.
-OWN_PASSES: Mapping[str, Callable[[Any, Mapping[str, str]], None]] = {
-    "assemble-sparse-results": assemble_sparse_results,
+_Pass = Callable[[Seen, Mapping[str, str]], bool]
+
+
+def _anywhere(change: Callable[[Any, Mapping[str, str]], None]) -> _Pass:
+    """Returns a pass that looks through a module by itself, and changes it."""
+
+    def run(seen: Seen, options: Mapping[str, str]) -> bool:
+        change(seen.module, options)
+        return True
+
+    return run
+
+
+# What each does to a module, given its options; each returns whether it may have changed anything.
+OWN_PASSES: Mapping[str, _Pass] = {
+    "assemble-sparse-results": _anywhere(assemble_sparse_results),
     "bound-rows": bound_rows,
-    "gpu-to-ptx": assemble_kernels,
+    "gpu-to-ptx": _anywhere(assemble_kernels),
     "join-segments": join_segments,
-    "map-loops-to-gpu": map_loops,
-    "pass-gpu-addresses": pass_addresses,
+    "map-loops-to-gpu": _anywhere(map_loops),
+    "pass-gpu-addresses": _anywhere(pass_addresses),
     "prefetch-rows": prefetch_rows,
     "prefetch-streams": prefetch_streams,
     "read-slots": read_slots,
     "register-tile": register_tile,
     "scatter-runs": scatter_runs,
     "share-copies": share_copies,
-    "share-structure": share_structure,
+    "share-structure": _anywhere(share_structure),
     "split-merges": split_merges,
     "start-rows": start_rows,
     "sum-rows": sum_rows,
     "take-factors": take_factors,
     "write-blocks-out": write_blocks_out,
 }
+# What a pass of MLIR's is about: in a module without such operations it would only look at all others.
+_ABOUT: Mapping[str, tuple[str, ...]] = {
+    "convert-complex-to-libm": ("complex.",),
+    "convert-complex-to-standard": ("complex.",),
+    "convert-math-to-funcs": ("math.", "complex."),  # absolute values, for one, are square roots
+    "convert-math-to-libm": ("math.", "complex."),
+    "convert-math-to-llvm": ("math.", "complex."),
+    "convert-vector-to-llvm": ("vector.",),
+    "convert-vector-to-scf": ("vector.",),
+    "expand-realloc": ("memref.realloc",),
+}
+# What passes leave something of to passes that ran before them: libraries take elements of vectors one by one.
+_EXPANDED = ("math.", "complex.")
 _ANCHOR = "builtin.module("
+_FUNCTIONS = "func.func("
 
 
 def run_passes(module: Any, pipeline: str) -> None:
@@ -60,39 +88,47 @@ def run_passes(module: Any, pipeline: str) -> None:
 
     Raises:
         ValueError: for a pipeline that does not parse, or a module that a pass of ours does not take.
-        MLIRError: when a pass of MLIR's fails, or leaves a module that is none.
+        MLIRError: when a pass of MLIR's fails, or one of ours leaves a module that is none.
     """
-    manager = bindings().module("passmanager").PassManager
-    stretches = [*_stretches(pipeline), (False, "")]
-    for (own, passes), (follows, _) in pairwise(stretches):
-        if own:
-            name, _, options = passes.partition("{")
-            pairs = (option.partition("=") for option in options.removesuffix("}").split())
-            OWN_PASSES[name](module, {key: value for key, _, value in pairs})
-        else:
-            stretch = manager.parse(passes)
-            stretch.enable_verifier(False)  # after each pass it takes as long as most passes
-            stretch.run(module.operation)
-        if not follows:
-            module.operation.verify()  # before passes of MLIR's, and in the end
-
-
-def _stretches(pipeline: str) -> Iterator[tuple[bool, str]]:
-    """Yields the pipeline in pieces: passes of ours one by one, and what stands between them as pipelines."""
     if not (pipeline.startswith(_ANCHOR) and pipeline.endswith(")")):
-        yield False, pipeline
-        return
-    held: list[str] = []
-    for item in _items(pipeline[len(_ANCHOR) : -1]):
-        if item.partition("{")[0] not in OWN_PASSES:
-            held.append(item)
-            continue
-        if held:
-            yield False, f"{_ANCHOR}{','.join(held)})"
-        held = []
-        yield True, item
-    if held:
-        yield False, f"{_ANCHOR}{','.join(held)})"
+        _run_theirs(pipeline, module)
+    else:
+        seen = Seen(module)
+        for own, passes in groupby(_items(pipeline[len(_ANCHOR) : -1]), _is_own):
+            if own:
+                _run_ours(passes, seen)
+                module.operation.verify()  # before passes of MLIR's
+            else:
+                _run_theirs(f"{_ANCHOR}{','.join(_wanted(list(passes), seen))})", module)
+                seen.forget()
+
+
+def _is_own(item: str) -> bool:
+    return item.partition("{")[0] in OWN_PASSES
+
+
+def _run_ours(passes: Iterable[str], seen: Seen) -> None:
+    for item in passes:
+        name, _, options = item.partition("{")
+        pairs = (option.partition("=") for option in options.removesuffix("}").split())
+        if OWN_PASSES[name](seen, {key: value for key, _, value in pairs}):
+            seen.forget()
+
+
+def _run_theirs(pipeline: str, module: Any) -> None:
+    stretch = bindings().module("passmanager").PassManager.parse(pipeline)
+    stretch.enable_verifier(False)  # after each pass it takes as long as most passes
+    stretch.run(module.operation)
+
+
+def _wanted(passes: Sequence[str], seen: Seen) -> Iterator[str]:
+    """Yields the passes that have something to do in a module."""
+    about = [_ABOUT.get(item.removeprefix(_FUNCTIONS).partition("{")[0].rstrip(")")) for item in passes]
+    names = seen.whole.by_name if any(about) else ()
+    for place, (item, prefixes) in enumerate(zip(passes, about, strict=True)):
+        wanted = _EXPANDED if prefixes and item in passes[:place] else prefixes
+        if wanted is None or any(name.startswith(wanted) for name in names):
+            yield item
 
 
 def _items(text: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.ahead import coordinate_load, later_coordinate, prefetch, stored_load
 from mlir_sparse.pipeline.tiling.lines import body_of, operations_within
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["is_row_of_entry", "prefetch_rows"]
 
@@ -41,19 +42,25 @@ class _Row:
     coordinate: Any
 
 
-def prefetch_rows(module: Any, _: Mapping[str, str]) -> None:
+def prefetch_rows(seen: Seen, _: Mapping[str, str]) -> bool:
     """Lets loops over entries ask for the rows that later entries name.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
     """
-    for op in operations_within(module.operation):
-        row = _row_of(op)
+    changed = False
+    for loop in seen.whole.named("scf.for"):
+        row = _row_of(loop)
         if row is None:
             continue
         streams = _streams_of(row)
         with bindings().ir.InsertionPoint(row.coordinate):
             _ask(row, streams)
+        changed = True
+    return changed
 
 
 def is_row_of_entry(loop: Any) -> bool:
@@ -61,16 +68,16 @@ def is_row_of_entry(loop: Any) -> bool:
     return _row_of(loop) is not None
 
 
-def _row_of(op: Any) -> _Row | None:
-    if op.name != "scf.for" or op.parent.name != "scf.for":
+def _row_of(loop: Any) -> _Row | None:
+    if loop.parent.name != "scf.for":
         return None
-    positions = stored_load(op.operands[0])
+    positions = stored_load(loop.operands[0])
     if positions is None or len(positions.operands) != 2:
         return None
     coordinate = coordinate_load(positions.operands[1])
-    if coordinate is None or coordinate.operands[1] != body_of(op.parent).arguments[0]:
+    if coordinate is None or coordinate.operands[1] != body_of(loop.parent).arguments[0]:
         return None
-    return _Row(op, op.parent, positions, coordinate)
+    return _Row(loop, loop.parent, positions, coordinate)
 
 
 def _streams_of(row: _Row) -> list[Any]:

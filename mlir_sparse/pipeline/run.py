@@ -79,6 +79,7 @@ def run_here(
                 engine, _ = execution_engine(parsed, functions)
                 used.append(engine)
                 return Outcome(object_code(engine))
+            parsed.operation.verify()  # machine code is made of what LLVM has verified
             if as_text:
                 return Outcome(str(parsed).encode())
             buffer = io.BytesIO()

@@ -19,6 +19,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.assembly.trace_back import is_comparison, maker
 from mlir_sparse.pipeline.tiling.lines import copy_of
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["split_merges"]
 
@@ -56,42 +57,26 @@ class _Meeting:
         return found | {self.least: self.left if left else self.right}
 
 
-def split_merges(module: Any, _: Mapping[str, str]) -> None:
+def split_merges(seen: Seen, _: Mapping[str, str]) -> bool:
     """Splits the bodies of innermost loops that merge two operands into branches.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
     """
-    for function, merges, counting in _loops(module):
+    changed = False
+    for function, inside in seen.functions:
+        merges, counting = inside.named("scf.while"), inside.named("scf.for")
         split = [loop for loop in merges if _split_loop(loop)]
         for loop in counting if split else ():
             # It goes through what one operand alone has: few entries at a time.
             code.keep_rolled(loop)
         if split and _appends(function, [*merges, *counting]):
             code.keep_scalar(function)
-
-
-def _loops(module: Any) -> list[tuple[Any, list[Any], list[Any]]]:
-    """Returns the functions, each with its loops that may merge, and those that count."""
-    ir = bindings().ir
-    found: list[tuple[Any, list[Any], list[Any]]] = []
-    merges: list[Any] = []
-    counting: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        match op.name:
-            case "scf.while":
-                merges.append(op)
-            case "scf.for":
-                counting.append(op)
-            case "func.func":  # after all that is in it
-                found.append((op, merges.copy(), counting.copy()))
-                merges.clear()
-                counting.clear()
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
+        changed |= bool(split)
+    return changed
 
 
 def _appends(function: Any, loops: Sequence[Any]) -> bool:
@@ -107,14 +92,19 @@ def _split_loop(loop: Any) -> bool:
     """Splits the body of a loop, if it is innermost and merges two operands; returns whether it does."""
     body = loop.regions[1].blocks[0]
     operations = [op.operation for op in body.operations]
-    inside = [inner for op in operations for inner in _with_inner(op)]
-    if len(inside) > _MOST_OPERATIONS or any(op.name in _LOOPS for op in inside):
+    if not _is_short(operations):
         return False
     meeting = _meeting_of(operations)
     if meeting is None:
         return False
     _split(operations, meeting)
     return True
+
+
+def _is_short(body: Sequence[Any]) -> bool:
+    """Returns whether a body has no loops, and not too many operations; looks no further than it must."""
+    inside = (inner for op in body for inner in _with_inner(op))
+    return all(count < _MOST_OPERATIONS and op.name not in _LOOPS for count, op in enumerate(inside))
 
 
 def _with_inner(op: Any) -> Iterator[Any]:

@@ -27,6 +27,7 @@ from mlir_sparse.pipeline.tiling.lines import (
     root_of,
 )
 from mlir_sparse.pipeline.tiling.nests import is_inside
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["prefetch_streams"]
 
@@ -56,17 +57,22 @@ class _Stream:
     written: bool
 
 
-def prefetch_streams(module: Any, _: Mapping[str, str]) -> None:
+def prefetch_streams(seen: Seen, _: Mapping[str, str]) -> bool:
     """Cuts innermost loops over positions into chunks that begin with requests for later entries.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
     """
-    for loop in _over_positions(module):
+    changed = False
+    for loop in _over_positions(seen):
         body = operations_within(loop)
         streams = () if len(body) > _MOST_OPERATIONS else _streams_of(loop, body)
         if not streams:
             continue
+        changed = True
         if is_constant(loop.operands[2], 1) and (loop.results or loop.parent.name != "func.func"):
             _cut(loop, streams)
         elif is_constant(loop.operands[2], 1):
@@ -75,11 +81,12 @@ def prefetch_streams(module: Any, _: Mapping[str, str]) -> None:
             block = body_of(loop)
             with bindings().ir.InsertionPoint.at_block_begin(block):
                 _ask(streams, block.arguments[0], block.arguments[0])
+    return changed
 
 
-def _over_positions(module: Any) -> list[Any]:
+def _over_positions(seen: Seen) -> list[Any]:
     """Returns the loops over positions that follow each other: from where a buffer says, of more turns than a few."""
-    loops = [op for op in operations_within(module.operation) if op.name == "scf.for" and not code.is_kept_rolled(op)]
+    loops = [op for op in seen.whole.named("scf.for") if not code.is_kept_rolled(op)]
     return [op for op in loops if (is_loaded(op.operands[0]) and not is_row_of_entry(op)) or _is_over_slots(op)]
 
 

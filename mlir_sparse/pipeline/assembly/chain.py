@@ -94,11 +94,12 @@ def find_chain(function: Any) -> Chain | None:
     if len(starts) != 1:
         raise ValueError(f"expected one empty sparse tensor in a function with a sparse result, but got {len(starts)}")
     chain = Chain(starts[0].results[0])
-    pending = [chain.start]
+    pending, met = [chain.start], set[Any]()
     while pending:
         value = pending.pop()
-        if value in chain.values:
+        if value in met:
             continue
+        met.add(value)
         chain.values.append(value)
         for use in value.uses:
             pending += _after(chain, use.owner.operation, use.operand_number)

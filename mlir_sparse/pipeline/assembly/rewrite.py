@@ -46,7 +46,7 @@ def assemble_sparse_results(module: Any, options: Mapping[str, str]) -> None:
             del op.operation.attributes[SAMPLED]
             store_at_entries(op.operation, chain, returned=True)
         else:
-            _rewrite(op.operation, MODES[options["mode"]])
+            _rewrite(op.operation, chain, MODES[options["mode"]])
 
 
 def own_buffers(function: Any) -> None:
@@ -65,15 +65,13 @@ def own_buffers(function: Any) -> None:
     function.walk(visit)
 
 
-def _rewrite(function: Any, mode: type[Writer]) -> None:
+def _rewrite(function: Any, found: Chain, mode: type[Writer]) -> None:
     ir = bindings().ir
-    chain = find_chain(function)
-    assert chain is not None
     block = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(block):
-        kind = ir.RankedTensorType(chain.start.type)
+        kind = ir.RankedTensorType(found.start.type)
         scatters = SCATTERS in function.attributes
-        result = append_arguments(block, kind, gathers=bool(chain.expands), scatters=scatters)
+        result = append_arguments(block, kind, gathers=bool(found.expands), scatters=scatters)
         writer = mode(result)
     if result.places is not None:
         scatter_rows(function, result.places)

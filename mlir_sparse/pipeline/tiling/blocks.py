@@ -24,6 +24,7 @@ from mlir_sparse.pipeline.tiling.lines import (
     root_of,
 )
 from mlir_sparse.pipeline.tiling.nests import is_inside
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["write_blocks_out"]
 
@@ -56,29 +57,26 @@ class _Blocks:
     size: tuple[int, int]
 
 
-def write_blocks_out(module: Any, _: Mapping[str, str]) -> None:
+def write_blocks_out(seen: Seen, _: Mapping[str, str]) -> bool:
     """Writes small blocks out, in loops over positions that add to a dense result.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
     """
-    for loop in _over_positions(module):
+    changed = False
+    for loop in [op for op in seen.whole.named("scf.for") if _is_over_positions(op)]:
         blocks = _blocks_of(loop)
         if blocks is not None:
             _write(blocks)
+            changed = True
+    return changed
 
 
-def _over_positions(module: Any) -> list[Any]:
-    ir = bindings().ir
-    found: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        if op.name == "scf.for" and is_loaded(op.operands[0]) and is_constant(op.operands[2], 1) and not op.results:
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
+def _is_over_positions(loop: Any) -> bool:
+    return not loop.results and is_loaded(loop.operands[0]) and is_constant(loop.operands[2], 1)
 
 
 def _blocks_of(loop: Any) -> _Blocks | None:

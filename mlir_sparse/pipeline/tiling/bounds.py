@@ -14,6 +14,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.assembly.trace_back import is_inside
 from mlir_sparse.pipeline.tiling.lines import is_constant, may_share, root_of
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["ROWS", "bound_rows"]
 
@@ -21,26 +22,22 @@ __all__ = ["ROWS", "bound_rows"]
 ROWS = "rows"
 
 
-def bound_rows(module: Any, _: Mapping[str, str]) -> None:
+def bound_rows(seen: Seen, _: Mapping[str, str]) -> bool:
     """Ends the loops over rows of results that are cut where the result does.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
 
     Raises:
         ValueError: for a function whose result is not written by rows: pieces of it would write beyond it.
     """
-    ir = bindings().ir
-    functions: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        if op.name == "func.func" and ROWS in op.attributes:
-            functions.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
+    functions = [function for function, _ in seen.functions if ROWS in function.attributes]
     for function in functions:
-        _bound(function, ir.IntegerAttr(function.attributes[ROWS]).value)
+        _bound(function, bindings().ir.IntegerAttr(function.attributes[ROWS]).value)
+    return bool(functions)
 
 
 def _bound(function: Any, axis: int) -> None:

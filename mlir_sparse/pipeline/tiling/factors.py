@@ -8,6 +8,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.lines import body_of, maker, operations_in
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["take_factors", "take_out"]
 
@@ -15,16 +16,21 @@ _FLOATS = ("f16", "bf16", "f32", "f64")
 _LOOPS = ("scf.for", "scf.while", "scf.parallel")
 
 
-def take_factors(module: Any, _: Mapping[str, str]) -> None:
+def take_factors(seen: Seen, _: Mapping[str, str]) -> bool:
     """Multiplies the sums of rows by what is the same for all entries of the row, rather than each of them.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it may have changed anything.
     """
-    for loop in _row_sums(module):
+    sums = [loop for loop in seen.whole.named("scf.for") if _is_sum(loop)]
+    for loop in sums:
         factors = take_out(loop, 0)
         if factors:
             _multiply(loop, factors)
+    return bool(sums)
 
 
 def take_out(loop: Any, place: int) -> list[Any]:
@@ -62,23 +68,12 @@ def _factors(value: Any, body: list[Any]) -> list[Any]:
     return [factor for operand in op.operands for factor in _factors(operand, body)]
 
 
-def _row_sums(module: Any) -> list[Any]:
-    """Returns the innermost loops that carry nothing but a sum, which begins with them."""
-    ir = bindings().ir
-    found: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        if op.name == "scf.for" and len(op.results) == 1 and _is_sum(op):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
-
-
 def _is_sum(loop: Any) -> bool:
+    """Returns whether an innermost loop carries nothing but a sum, which begins with it."""
+    if len(loop.results) != 1 or str(loop.operands[3].type) not in _FLOATS:
+        return False
     *body, end = operations_in(loop)
-    if str(loop.operands[3].type) not in _FLOATS or any(op.name in _LOOPS or len(op.regions) for op in body):
+    if any(op.name in _LOOPS or len(op.regions) for op in body):
         return False
     first, held = loop.operands[3], body_of(loop).arguments[1]
     # Where a loop around it carries the sum, rows go on after this one.

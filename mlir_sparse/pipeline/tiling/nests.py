@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.tiling.lines import Line, body_of, maker, operations_in, root_of
 
-__all__ = ["Nest", "innermost", "is_inside", "nests_of"]
+__all__ = ["Nest", "is_inside", "nests_of"]
 
 _LOOPS = frozenset(("scf.for", "scf.while"))
 _HARMLESS = frozenset(("memref.dim", "memref.subview", "memref.cast", "scf.yield", "scf.condition"))
@@ -41,23 +40,6 @@ class Nest:
     def store(self) -> Any:
         """Returns where the row is written."""
         return self.lines[0].stores[0]
-
-
-def innermost(module: Any) -> list[Any]:
-    """Returns the loops without loops or branches inside."""
-    ir = bindings().ir
-    loops: list[Any] = []
-    around: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        if op.name in ("scf.for", "scf.while", "scf.if"):
-            around.append(op.parent)
-            if op.name == "scf.for" and op not in around:
-                loops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.walk(visit)
-    return loops
 
 
 def nests_of(lines: Sequence[Line]) -> list[Nest]:

@@ -9,7 +9,8 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.carry import LINE, PATH, carry
 from mlir_sparse.pipeline.tiling.lines import Line, is_constant, line_of, maker, operations_in, root_of
-from mlir_sparse.pipeline.tiling.nests import Nest, innermost, is_inside, nests_of
+from mlir_sparse.pipeline.tiling.nests import Nest, is_inside, nests_of
+from mlir_sparse.pipeline.tiling.seen import Seen
 from mlir_sparse.pipeline.tiling.several import add_up_several
 from mlir_sparse.pipeline.tiling.start import Constant, constant_before, constant_before_rows
 from mlir_sparse.pipeline.tiling.sums import add_up
@@ -19,21 +20,25 @@ from mlir_sparse.pipeline.tiling.vectors import Lanes, Tile, load_vector, mask_o
 __all__ = ["register_tile"]
 
 
-def register_tile(module: Any, options: Mapping[str, str]) -> None:
+def register_tile(seen: Seen, options: Mapping[str, str]) -> bool:
     """Tiles the dense innermost loops of sparsified functions, so that registers hold rows across sparse loops.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
         options: `bits`, `lanes`, `tile`, `masks`, `fma`: see Target.
+
+    Returns:
+        whether it may have changed anything.
     """
     target = Target.of(options)
-    lines = [line for loop in innermost(module.operation) if (line := line_of(loop)) is not None]
+    lines = [line for loop in seen.whole.innermost() if (line := line_of(loop)) is not None]
     for nest in nests_of(lines):
         _Tiler(nest, target).run()
     for line in lines:
         if line.loop.results:
             add_up_several(line, target)
             add_up(line, target)
+    return bool(lines)
 
 
 class _Tiler:

@@ -16,8 +16,8 @@ from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.ahead import is_loaded
 from mlir_sparse.pipeline.tiling.factors import take_out
 from mlir_sparse.pipeline.tiling.lines import body_of, is_constant, maker, operations_in
-from mlir_sparse.pipeline.tiling.nests import innermost
 from mlir_sparse.pipeline.tiling.row_vectors import LANES, Row, sum_of_lanes, sum_of_vectors
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["sum_rows"]
 
@@ -31,23 +31,29 @@ _SUMS = {"arith.addf": 2, "arith.subf": 1}
 _WHOLE = frozenset(f"arith.{name}" for name in ("extui", "extsi", "index_cast", "index_castui", "addi", "subi", "muli"))
 
 
-def sum_rows(module: Any, options: Mapping[str, str]) -> None:
+def sum_rows(seen: Seen, options: Mapping[str, str]) -> bool:
     """Writes a loop over vectors of entries in place of each loop that adds up a row.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
         options: `every`: whether in all functions, rather than in those whose rows are short.
+
+    Returns:
+        whether it changed anything.
     """
-    for function in [op for op in operations_in(module.operation) if op.name == "func.func"]:
+    changed = False
+    for function, inside in seen.functions:
         short = SHORT in function.attributes
         if short:
             del function.attributes[SHORT]
         if not short and (options.get("every") != "true" or BELOW in function.attributes):
             continue
-        for loop in innermost(function):
+        for loop in inside.innermost():
             row = None if not short and _has_room(loop) else _Reader(loop).row()
             if row is not None:
                 _write(row, short)
+                changed = True
+    return changed
 
 
 def _has_room(loop: Any) -> bool:

@@ -15,7 +15,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.ahead import is_loaded, prefetch
 from mlir_sparse.pipeline.tiling.lines import body_of, copy_of, is_constant, may_share, operations_in
-from mlir_sparse.pipeline.tiling.nests import innermost
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["scatter_runs"]
 
@@ -27,19 +27,25 @@ _ARITHMETIC = frozenset(f"arith.{name}" for name in ("addf", "subf", "mulf", "di
 _WIDENINGS = frozenset(("arith.extui", "arith.index_cast", "arith.index_castui"))
 
 
-def scatter_runs(module: Any, options: Mapping[str, str]) -> None:
+def scatter_runs(seen: Seen, options: Mapping[str, str]) -> bool:
     """Writes a loop over chunks of entries, runs of coordinates apart, in place of each that scatters them.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
         options: `every`: whether at all, which vectors of eight elements decide.
+
+    Returns:
+        whether it changed anything.
     """
     if options.get("every") != "true":
-        return
-    for loop in innermost(module.operation):
+        return False
+    changed = False
+    for loop in seen.whole.innermost():
         scatter = _scatter_of(loop)
         if scatter is not None:
             _write(scatter)
+            changed = True
+    return changed
 
 
 @dataclass(frozen=True, slots=True)

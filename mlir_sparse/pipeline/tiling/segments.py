@@ -17,6 +17,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.assembly.trace_back import is_comparison, loaded_from
 from mlir_sparse.pipeline.tiling.lines import copy_of, is_constant, maker, operations_in, root_of
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["join_segments"]
 
@@ -60,25 +61,22 @@ class _Segments:
     sums: tuple[tuple[Any, Any], ...]
 
 
-def join_segments(module: Any, _: Mapping[str, str]) -> None:
+def join_segments(seen: Seen, _: Mapping[str, str]) -> bool:
     """Makes one loop of loops over runs of equal coordinates and through their entries.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
     """
-    ir = bindings().ir
-    loops: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        if op.name == "scf.while" and len(op.operands) == 2:
-            loops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for loop in loops:
+    changed = False
+    for loop in [op for op in seen.whole.named("scf.while") if len(op.operands) == 2]:
         found = _segments_of(loop)
         if found is not None:
             _join(found)
+            changed = True
+    return changed
 
 
 def _segments_of(loop: Any) -> _Segments | None:

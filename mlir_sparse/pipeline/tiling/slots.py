@@ -16,6 +16,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.assembly.trace_back import loaded_from
 from mlir_sparse.pipeline.tiling.lines import body_of, copy_of, is_constant, maker, operations_in, root_of
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["SLOTS", "read_slots"]
 
@@ -43,24 +44,21 @@ class _Slot:
     coordinates: tuple[Any, ...]
 
 
-def read_slots(module: Any, _: Mapping[str, str]) -> None:
+def read_slots(seen: Seen, _: Mapping[str, str]) -> bool:
     """Replaces loops over slots by branches, where no other loops are in them.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
     """
-    ir = bindings().ir
-    found: list[_Slot] = []
-
-    def visit(op: Any) -> Any:
-        if op.name == "scf.for":
-            slot = _slot_of(op)
-            found.extend([] if slot is None else [slot])
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
+    if not any(SLOTS in function.attributes for function, _ in seen.functions):
+        return False
+    found = [slot for loop in seen.whole.named("scf.for") if (slot := _slot_of(loop)) is not None]
     for slot in found:
         _read(slot)
+    return bool(found)
 
 
 def _slot_of(loop: Any) -> _Slot | None:

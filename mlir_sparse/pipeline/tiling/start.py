@@ -15,6 +15,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.lines import body_of, copy_of, is_constant, operations_in, root_of
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["Constant", "constant_before", "constant_before_rows", "start_rows"]
 
@@ -27,27 +28,24 @@ _LOOKS = frozenset(("memref.dim", "func.return"))  # that need no value, or come
 _NESTS = frozenset(("scf.for", "scf.while", "scf.if"))
 
 
-def start_rows(module: Any, options: Mapping[str, str]) -> None:
+def start_rows(seen: Seen, options: Mapping[str, str]) -> bool:
     """Moves what fills a vector into the loop that goes through it.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
         options: none.
+
+    Returns:
+        whether it changed anything.
     """
-    ir = bindings().ir
-    fills: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        if op.name == "linalg.generic" and op.parent.name == "func.func":
-            fills.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for op in fills:
+    changed = False
+    for op in [op for op in seen.whole.named("linalg.generic") if op.parent.name == "func.func"]:
         fill = _fill_of(op)
         found = None if fill is None else _find_row(fill)
         if fill is not None and found is not None:
             _start(fill, found)
+            changed = True
+    return changed
 
 
 @dataclass(frozen=True, slots=True)

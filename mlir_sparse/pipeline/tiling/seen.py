@@ -1,0 +1,81 @@
+"""The operations of a module by name, found by one walk for all passes that look for some.
+
+A walk through Python takes as long as a pass of MLIR's, and most passes of ours find nothing
+to do in most modules.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+
+__all__ = ["Inside", "Seen"]
+
+_BRANCHES = ("scf.for", "scf.while", "scf.if")
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What is inside an operation, at any depth.
+
+    Args:
+        by_name: operations, each behind what is in it.
+    """
+
+    by_name: Mapping[str, list[Any]]
+
+    def named(self, name: str) -> list[Any]:
+        """Returns the operations of a name."""
+        return self.by_name.get(name, [])
+
+    def innermost(self) -> list[Any]:
+        """Returns the `scf.for` without loops or branches inside."""
+        around = {op.parent.operation for name in _BRANCHES for op in self.named(name)}
+        return [op for op in self.named("scf.for") if op not in around]
+
+
+class Seen:
+    """A module, and its operations as they were when last looked at.
+
+    Args:
+        module: the module; whoever changes it says so by `forget`.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self._whole: Inside | None = None
+
+    def forget(self) -> None:
+        """Looks again when next asked."""
+        self._whole = None
+
+    @property
+    def whole(self) -> Inside:
+        """Returns what is in the module."""
+        if self._whole is None:
+            self._whole = _inside(self.module.operation)
+        return self._whole
+
+    @property
+    def functions(self) -> Sequence[tuple[Any, Inside]]:
+        """Returns the functions, each with what is in it."""
+        functions = self.whole.named("func.func")
+        if len(functions) == 1:
+            return [(functions[0], self.whole)]
+        return [(function, _inside(function)) for function in functions]
+
+
+def _inside(around: Any) -> Inside:
+    found: defaultdict[str, list[Any]] = defaultdict(list)
+    advance = bindings().ir.WalkResult.ADVANCE
+
+    def visit(op: Any) -> Any:
+        found[op.name].append(op)
+        return advance
+
+    around.walk(visit)
+    return Inside(found)
