@@ -61,13 +61,14 @@ class GpuBuild:
         """
         program = self.planned
         types = dict(program.types)
+        located = [step.result for step in program.steps if isinstance(step, plan.Located)]
         found = []
         for step in program.steps:
             match step:
                 case plan.Generic():
-                    found.append(plan.map_loops(step, types))
+                    found.append(plan.map_loops(step, types, frozenset(located)))
                     _check_result(found[-1], program)
-                case plan.Extent() | plan.LevelView():
+                case plan.Extent() | plan.LevelView() | plan.Located():
                     pass
                 case plan.Conversion() if step.result == program.result:
                     raise UnsupportedError(
@@ -97,7 +98,8 @@ class GpuBuild:
     @cached_property
     def lowered(self) -> lower.LoweredProgram:
         """Returns the steps as `linalg.generic`, each function with its mapping."""
-        return lower.with_mappings(lower.lower(self.program), self.mapped, dict(self.program.types))
+        located = [step for step in self.program.steps if isinstance(step, plan.Located)]
+        return lower.with_mappings(lower.lower(self.program), self.mapped, dict(self.program.types), located)
 
     @property
     def kernels(self) -> pipeline.Pipeline:

@@ -158,6 +158,7 @@ class _Arguments:
         operands: bool = True,
     ) -> None:
         self._extents = {step.result: step.variable.name for step in program.steps if isinstance(step, plan.Extent)}
+        self._sources = {step.result: step.source for step in program.steps if isinstance(step, plan.Located)}
         self._buffers: list[LevelBuffer | Array | str] = []
         self._starts = {
             (guard.argument, guard.axis): Start(guard.frame.operand, guard.frame.dim)
@@ -197,6 +198,10 @@ class _Arguments:
 
     def _parameter(self, text: str) -> Parameter:
         kind, *numbers = text.split()
+        if kind == "level":
+            return LevelBuffer(numbers[0], int(numbers[1]))
+        if kind == "level_size":
+            return LevelSize(numbers[0], int(numbers[1]))
         if kind in ("buffer", "parts"):
             found = self._buffers[int(numbers[0])]
             assert not isinstance(found, str)
@@ -223,6 +228,8 @@ class _Arguments:
                 array = self._buffers[numbers[0]]
                 assert isinstance(array, Array)
                 variable = self._extents.get(array.tensor)
+                if array.tensor in self._sources:
+                    return AxisSize(self._sources[array.tensor], numbers[1])
                 return AxisSize(array.tensor, numbers[1]) if variable is None else Extent(variable)
             case _:
                 raise AssertionError(f"a size that kernels do not ask for: {text}")

@@ -260,9 +260,9 @@ def refused(text: str, out: str, **formats: str) -> str:
 
 
 def test_refusals_say_what_to_do() -> None:
-    merged = refused("C(i,j) = A(i,j) * B(i,j)", "dense", A=("DCSR", 2), B=("DCSR", 2))
+    merged = refused("y(i) = max(A(i,j), B(i,j))", "dense", A=("DCSR", 2), B=("DCSR", 2))
     assert merged.startswith("expected one operand that says which i there are, for a GPU, but got A(i,j) and B(i,j)")
-    converted = refused("y(i) = A(i,j) * B(j,i)", "dense", A=("CSR", 2), B=("CSR", 2))
+    converted = refused("y(i) = max(A(i,j), B(j,i))", "dense", A=("CSR", 2), B=("CSR", 2))
     assert "convert it before, or use target='cpu'" in converted
 
 

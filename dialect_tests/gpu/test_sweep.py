@@ -33,6 +33,7 @@ BLOCKS = {"BSR(2,2)", "BSR(3,2)", "RowBlocked(4)", "NV24"}
 SKEWED = {"DIA", "Banded"}
 INTERVALS = {"Skyline", "LowerTriangular"}
 OWN_LOOPS = {*BLOCKS, *SKEWED, *INTERVALS, "SlotELL", "HashedRows"}
+UNSEARCHED = {"SlotELL", "HashedRows", "UnorderedCOO"}
 LISTS = {"COO", "SoA-COO", "UnorderedCOO"}
 # Of each kernel, into a dense result: what it is not made for, all by name.
 MATRIX_KERNELS: dict[str, set[str]] = {
@@ -42,24 +43,24 @@ MATRIX_KERNELS: dict[str, set[str]] = {
     "C(i,k) = A(i,j) * B(j,k)": set(),
     "C(j,k) = A(i,j) * B(i,k)": set(),
     "C(i,j) = A(i,j) * B(i,k) * D(k,j)": SKEWED,
-    "C(i,j) = A(i,j) + B(i,j)": SKEWED,
-    "C(j,i) = A(i,j)": SKEWED,
-    "C(i,j) = A(i,j) + S(i,j)": SKEWED,
+    "C(i,j) = A(i,j) + B(i,j)": set(),
+    "C(j,i) = A(i,j)": set(),
+    "C(i,j) = A(i,j) + S(i,j)": set(),
     "y(j) = sum(i : A(i,j))": set(),
     "a = sum(i, j : A(i,j))": set(),
     "y(i) = max(j : A(i,j))": {*OWN_LOOPS, "UnorderedCOO"},
     "y(j) = max(i : A(i,j))": {*OWN_LOOPS, "UnorderedCOO"},
-    "C(i,j) = A(i,j) * S(i,j)": {*OWN_LOOPS, *LISTS, "DCSR", "DCSC"},
-    "C(i,j) = max(A(i,j), S(i,j))": {*OWN_LOOPS, *LISTS, "DCSR", "DCSC"},
-    "a = A(i,j) * S(i,j)": {*OWN_LOOPS, *LISTS, "DCSR", "DCSC"},
-    "C(i,k) = A(i,j) * S(j,k)": {*OWN_LOOPS, *LISTS, "CSC", "DCSC"},
+    "C(i,j) = A(i,j) * S(i,j)": UNSEARCHED,
+    "C(i,j) = max(A(i,j), S(i,j))": UNSEARCHED,
+    "a = A(i,j) * S(i,j)": {*UNSEARCHED, *SKEWED},
+    "C(i,k) = A(i,j) * S(j,k)": {*OWN_LOOPS, *LISTS},
     "y(k) = A(i,k) * A(i,j) * x(j)": {*OWN_LOOPS, *LISTS, "CSC", "DCSC", "DCSR"},
 }
 CUBE_KERNELS: dict[str, set[str]] = {
     "C(i,j) = A(i,j,k) * b(k)": set(),
     "C(i,j,l) = A(i,j,k) * B(k,l)": set(),
     "C(i,r) = A(i,j,k) * B(j,r) * D(k,r)": set(),
-    "a = A(i,j,k) * S(i,j,k)": {"CSF", "COO", "CSF(2,1,0)", "(i, j, k) -> (i : compressed, j : dense, k : compressed)"},
+    "a = A(i,j,k) * S(i,j,k)": set(),
 }
 KERNELS = {**dict.fromkeys(MATRIX_KERNELS, MATRICES), **dict.fromkeys(CUBE_KERNELS, CUBES)}
 REFUSED = {**MATRIX_KERNELS, **CUBE_KERNELS}
@@ -137,6 +138,53 @@ def test_refused_by_name(text: str, name: str) -> None:
 def test_other_element_types(text: str, name: str, dtype: str) -> None:
     if name not in REFUSED[text]:
         check(text, name, dtype)
+
+
+# -- what is looked up ---------------------------------------------------------------------------------------------
+
+
+def mixed(text: str, first: str, second: str, A: np.ndarray, S: np.ndarray, **more: np.ndarray) -> None:
+    passed = {"A": ms.tensor(A, first), "S": ms.tensor(S, second), **more}
+    types = {tensor: arguments.type_of(value) for tensor, value in passed.items()}
+    kernel = ms.compile(text, tensors=types, out="dense")
+    build = GpuBuild(kernel.spec.with_open_blocks().with_output_widths(), "sm_90")
+    expected = oracle.evaluate(text, {"A": A, "S": S, **more})
+    for result in run_cases(build, passed).values():
+        oracle.assert_close(result, expected, terms=40)
+
+
+@pytest.mark.parametrize("second", [name for name in MATRICES if name not in UNSEARCHED])
+@pytest.mark.parametrize("first", ["CSR", "COO", "UnorderedCOO", "BSR(2,2)", "DCSC"])
+def test_storage_of_two_kinds(first: str, second: str) -> None:
+    rng = np.random.default_rng(11)
+    A, S = (np.where(rng.random((12, 12)) < 0.4, rng.integers(1, 4, (12, 12)), 0).astype(float) for _ in "AS")
+    mixed("a = A(i,j) * S(i,j)", first, second, A, kept(second, S))
+    mixed("y(j) = A(i,j) * S(i,j) * x(i)", first, second, A, kept(second, S), x=rng.integers(1, 4, 12).astype(float))
+
+
+@pytest.mark.parametrize("shape", [(11, 7), (1, 1), (0, 5), (5, 0)])
+@pytest.mark.parametrize("name", ["DCSR", "COO", "BSR(2,2)", "DIA"])
+def test_shapes_that_blocks_do_not_fill_and_empty_ones(name: str, shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(11)
+    A, S = (np.where(rng.random(shape) < 0.4, rng.integers(1, 4, shape), 0).astype(float) for _ in "AS")
+    mixed("C(i,j) = A(i,j) * S(i,j)", "CSR", name, A, S)
+    mixed("C(i,j) = max(A(i,j), S(i,j))", name, name, A, S)
+    mixed("C(i,j) = A(i,j) - S(i,j)", name, name, A, S)
+
+
+def test_what_is_not_there_is_no_factor() -> None:
+    """Not even of what is no number: an entry of both operands is a term, and nothing else is."""
+    A = np.array([[np.inf, 2.0, np.nan], [0.0, np.inf, 3.0]])
+    S = np.array([[0.0, 5.0, 0.0], [7.0, 0.0, 11.0]])
+    expected = np.array([[0.0, 10.0, 0.0], [0.0, 0.0, 33.0]])
+    for name in ("CSR", "DCSR", "COO", "BSR(1,1)", "CSC"):
+        passed = {"A": ms.tensor(A, "COO"), "S": ms.tensor(S, name)}
+        types = {tensor: arguments.type_of(value) for tensor, value in passed.items()}
+        for text, numbers in (("C(i,j) = A(i,j) * S(i,j)", expected), ("y(i) = A(i,j) * S(i,j)", expected.sum(1))):
+            kernel = ms.compile(text, tensors=types, out="dense")
+            build = GpuBuild(kernel.spec.with_open_blocks().with_output_widths(), "sm_90")
+            for result in run_cases(build, passed).values():
+                np.testing.assert_array_equal(result, numbers)
 
 
 # -- operators of the user's ---------------------------------------------------------------------------------------

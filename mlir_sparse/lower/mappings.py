@@ -9,9 +9,10 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings, mlir_context, parse_module
 from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.lower.module import Function, LoweredProgram
 from mlir_sparse.notation import AffineSubscript, IndexVar, Subscript
-from mlir_sparse.plan import Case, Frame, Mapped
+from mlir_sparse.plan import Case, Frame, Located, Mapped
 
 __all__ = ["Guard", "guards_of", "level_buffers", "with_mappings"]
 
@@ -68,7 +69,10 @@ def guards_of(function: Function, types: Mapping[str, TensorType]) -> tuple[Guar
 
 
 def with_mappings(
-    lowered: LoweredProgram, mappings: Sequence[Mapped], types: Mapping[str, TensorType]
+    lowered: LoweredProgram,
+    mappings: Sequence[Mapped],
+    types: Mapping[str, TensorType],
+    located: Sequence[Located] = (),
 ) -> LoweredProgram:
     """Returns a lowered program whose functions say how their loops are given to threads.
 
@@ -76,6 +80,7 @@ def with_mappings(
         lowered: the program.
         mappings: one for each of its functions, in order.
         types: the types of all values.
+        located: the operands that are looked up.
     """
     ir = bindings().ir
     with mlir_context():
@@ -87,6 +92,9 @@ def with_mappings(
                 function.attributes["guards"] = ir.ArrayAttr.get(
                     [ir.DenseI64ArrayAttr.get(list(map(int, guard))) for guard in guards]
                 )
+            searched = _searched(known, types, located)
+            if searched:
+                function.attributes["located"] = ir.ArrayAttr.get(searched)
             cases = [_attribute(case, mapped.combine or "sum") for case in mapped.cases]
             function.attributes["mappings"] = ir.ArrayAttr.get(cases)
             if mapped.own is not None:
@@ -113,3 +121,64 @@ def _attribute(case: Case, combine: str) -> Any:
             "threads": ir.DenseI64ArrayAttr.get(list(case.threads)),
         }
     )
+
+
+def _searched(function: Function, types: Mapping[str, TensorType], located: Sequence[Located]) -> list[Any]:
+    """Returns what the pass must know of arguments that are looked up: where, and by which coordinates."""
+    ir = bindings().ir
+    word = ir.IntegerType.get_signless(64)
+    found, number = [], 0
+    steps = {step.result: step for step in located}
+    for access in function.operands:
+        encoding = types[access.tensor].encoding
+        if encoding is not None:
+            number += len(level_buffers(encoding)) + 2  # values, and the sizes of levels
+            continue
+        step = steps.get(access.tensor)
+        if step is not None:
+            stored = types[step.operand].encoding
+            assert stored is not None
+            levels = [ir.StringAttr.get(text) for text in _levels(stored)]
+            fields = {
+                "argument": ir.IntegerAttr.get(word, number),
+                "coordinates": ir.Attribute.parse(f"affine_map<{step.coordinates}>"),
+                "levels": ir.ArrayAttr.get(levels),
+                "tensor": ir.StringAttr.get(step.operand),
+                "values": ir.IntegerAttr.get(word, len(level_buffers(stored))),
+                "whole": ir.BoolAttr.get(step.whole),
+                "widths": ir.ArrayAttr.get([_width(stored.pos_width), _width(stored.crd_width)]),
+            }
+            found.append(ir.DictAttr.get(fields))
+        number += 1
+    return found
+
+
+def _width(bits: int) -> Any:
+    ir = bindings().ir
+    return ir.TypeAttr.get(ir.IntegerType.get_signless(bits) if bits else ir.IndexType.get())
+
+
+def _levels(encoding: Encoding) -> list[str]:
+    """Returns how each level is searched: `dense`, or by which buffers, and where in them.
+
+    `segments P W C S O`: positions in buffer P, W of them a parent, coordinates in buffer C, each S-th from O on;
+    `chained C S O`: with the level above; `kept C N`: coordinates in buffer C, N of them a parent.
+    """
+    places = {kind: number for number, kind in enumerate(level_buffers(encoding))}
+    together = encoding.aos_levels
+    found = []
+    for level, kind in enumerate(encoding.level_types):
+        if kind.functions.is_counted:
+            found.append("dense")
+            continue
+        if kind.functions.children is Children.KEPT:
+            found.append(f"kept {places[level, 'coordinates']} {kind.n}")
+            continue
+        first = together[0] if level in together else level
+        stride, offset = (len(together), level - first) if level in together else (1, 0)
+        coordinates = f"{places[first, 'coordinates']} {stride} {offset}"
+        if kind.functions.is_chained:
+            found.append(f"chained {coordinates}")
+        else:
+            found.append(f"segments {places[level, 'positions']} {2 if kind.functions.has_room else 1} {coordinates}")
+    return found

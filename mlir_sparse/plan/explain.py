@@ -19,6 +19,7 @@ from mlir_sparse.plan.program import (
     FibreView,
     Generic,
     LevelView,
+    Located,
     Meeting,
     Pick,
     Position,
@@ -81,6 +82,8 @@ def _step(number: int, step: Step, program: Program, mapped: Mapped | None) -> l
     match step:
         case LevelView():
             lines = [f"{step.result} is {step.operand} over its levels"]
+        case Located():
+            lines = [f"{step.result} is {step.source}, its elements found by their coordinates"]
         case FibreView():
             lines = [f"{step.result} is {step.operand} as its fibres below {step.depth} levels"]
         case Rows():

@@ -49,12 +49,14 @@ class Nest:
         step: the nest.
         types: the types of all values.
         combine: the operator of the accumulation, by its plain name; empty for one that has none.
+        located: the values that are looked up.
     """
 
-    def __init__(self, step: Generic, types: Types, combine: str) -> None:
+    def __init__(self, step: Generic, types: Types, combine: str, located: frozenset[str]) -> None:
         self.step, self.types, self.combine = step, types, combine
         self.parallel = tuple(v for s in step.target.subscripts for v in self.owners(s))
         reads = accesses_of(step.payload)
+        self.searches = any(access.tensor in located for access in reads)
         self.sparse = [access for access in dict.fromkeys(reads) if is_sparse(types[access.tensor])]
 
     def owners(self, subscript: Subscript) -> tuple[IndexVar, ...]:
@@ -134,7 +136,13 @@ class Nest:
         extent = Quantity("extent", column.name)
         shapes = [(width, 1) for width in _WIDTHS]
         lead = self.sparse[0] if self.sparse else None
-        if lead and rest and set(rest).isdisjoint(self.parallel) and all(self.alone(lead, v) for v in rest):
+        if (
+            lead
+            and rest
+            and not self.searches
+            and set(rest).isdisjoint(self.parallel)
+            and all(self.alone(lead, v) for v in rest)
+        ):
             shapes += [(_WIDTHS[-1], tile) for tile in _TILES]
         cases = []
         for width, tile in shapes:

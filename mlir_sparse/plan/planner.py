@@ -26,6 +26,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.plan.admit import Admission
 from mlir_sparse.plan.fibres import compute_by_fibres, find_fibres
 from mlir_sparse.plan.level_space import level_nest, space_of
+from mlir_sparse.plan.located import looked_up, looked_up_everywhere
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
 from mlir_sparse.plan.picking import Picking
 from mlir_sparse.plan.presence import Presence, folded
@@ -180,14 +181,19 @@ class _Planner:
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
         # What is not stored adds nothing, and makes no truth of a falsehood.
         body = self.admission.payload(term.body, sums=term.op in (ReduceOp.SUM, ReduceOp.OR))
+        entries = self._reads_sparse(body)
+        if self.loops_only:
+            body = looked_up(body, self.values)
         if self._over_levels(target, term, body, meeting):
             return
+        if self.loops_only and not term.indices:
+            body = looked_up_everywhere(body, target, self.values)
         nest = Nest(variables, term.indices, body, None, False)
         choice = self._choice(nest)
         body = self.values.converted(body, choice)
         if term.negative:
             body = Negate(body)
-        if meeting is Meeting.START and not term.indices and not self._reads_sparse(body):
+        if meeting is Meeting.START and not term.indices and not entries:
             meeting = Meeting.REPLACE
         reason = _ACCUMULATION[meeting]
         nested = Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason)

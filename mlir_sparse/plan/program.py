@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from mlir_sparse.affine import AffineMap
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Monoid, ReduceOp, reads, walk
@@ -17,6 +18,7 @@ __all__ = [
     "Frame",
     "Generic",
     "LevelView",
+    "Located",
     "Meeting",
     "Pick",
     "Position",
@@ -181,6 +183,32 @@ class LevelView:
 
 
 @dataclass(frozen=True, slots=True)
+class Located:
+    """A sparse tensor whose elements are looked up by their coordinates; it takes no room.
+
+    Loops read it as an array. Where it has no entry, a turn is as if it had not been made; or there are zeros.
+
+    Args:
+        result: the name of the value.
+        operand: the tensor, or its view over levels.
+        source: the tensor.
+        coordinates: those of each level of the operand, by coordinates and sizes of the tensor.
+        whole: whether there are zeros where it has no entry.
+        reason: why the plan has this step.
+    """
+
+    result: str
+    operand: str
+    source: str
+    coordinates: AffineMap
+    whole: bool
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.result} = elements of {self.source}, by a search  # {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class FibreView:
     """A tensor read as its stored fibres, one after another: a dimension counts them, the rest is that of a fibre.
 
@@ -285,7 +313,7 @@ class Position:
         return f"{self.result} = arg{'max' if self.greatest else 'min'} {self.operand}  # {self.reason}"
 
 
-Step = Generic | Conversion | LevelView | FibreView | Rows | Extent | Pick | Position
+Step = Generic | Conversion | LevelView | Located | FibreView | Rows | Extent | Pick | Position
 
 
 def values_read(step: Step) -> tuple[str, ...]:

@@ -32,12 +32,13 @@ _MONOIDS = {"plus": "sum", "times": "prod", **{name: name for name in ("max", "m
 _OF_INTEGERS = ("or", "and")
 
 
-def map_loops(step: Generic, types: Types) -> Mapped:
+def map_loops(step: Generic, types: Types, located: frozenset[str] = frozenset()) -> Mapped:
     """Gives the loops of a nest to the threads of a GPU.
 
     Args:
         step: the loop nest.
         types: the types of all values.
+        located: the values that are looked up.
 
     Raises:
         UnsupportedError: for loops that no threads can divide, by name.
@@ -45,7 +46,7 @@ def map_loops(step: Generic, types: Types) -> Mapped:
     combine = _combining(step.combine)
     if combine in _OF_INTEGERS and types[step.result].dtype.kind != "i":
         combine = ""
-    return _mapped(Nest(step, types, combine))
+    return _mapped(Nest(step, types, combine, located))
 
 
 def _combining(combine: ReduceOp | Monoid) -> str:
@@ -63,7 +64,18 @@ def _mapped(nest: Nest) -> Mapped:
         return map_own(nest, own_structure(nest.step, nest.types))
     if not nest.sparse:
         return _dense(nest)
-    lead = nest.sparse[0]
+    refused: UnsupportedError | None = None
+    for lead in nest.sparse:
+        try:
+            return _led(nest, lead)
+        except UnsupportedError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
+def _led(nest: Nest, lead: Access) -> Mapped:
+    """Maps a nest whose threads take what one operand stores."""
     encoding = nest.types[lead.tensor].encoding
     assert encoding is not None
     if not encoding.is_permutation:

@@ -12,7 +12,7 @@ from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import Access, Expr, IndexVar, walk
 from mlir_sparse.plan.loops import LoopChoice
-from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Step
+from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Located, Step
 from mlir_sparse.plan.storage import is_sparse
 from mlir_sparse.plan.terms import replace_accesses
 
@@ -39,6 +39,7 @@ class Values:
         self._reserved: set[str] = set()
         # Apart from conversions: over levels in another order than dimensions, a view has the type of a conversion.
         self._views: dict[str, str] = {}
+        self._located: dict[tuple[str, bool], str] = {}
         self._ranges: dict[IndexVar, str] = {}
         self._notes: dict[str, str] = {}
 
@@ -164,6 +165,16 @@ class Values:
     def _viewed(self, name: str, space: LevelSpace) -> TensorType:
         shape = (None,) * len(space.views)
         return replace(self._types[name], shape=shape, encoding=self.widened(space.encoding))
+
+    def located(self, step: Located) -> str:
+        """Returns the name of a tensor whose elements are looked up; made at most once."""
+        name = self._located.get((step.source, step.whole))
+        if name is None:
+            name = self._located[step.source, step.whole] = self.fresh(f"{step.source}_located")
+            kind = self._types[step.source]
+            self.declare(name, replace(kind, encoding=None))
+            self.emit(replace(step, result=name))
+        return name
 
     def converted(self, body: Expr, choice: LoopChoice) -> Expr:
         """Returns a payload that reads its operands in the storage that a loop order takes."""

@@ -134,8 +134,9 @@ class Entries:
 
         def body(at: Any, *parents: Any) -> list[Any]:
             found = self._advanced(at, parents)
-            self._enter(at, found)
-            self._emitter.block(self._bodies[-1], len(self._loops))
+            with self._emitter.turns():
+                self._enter(at, found)
+                self._emitter.block(self._bodies[-1], len(self._loops))
             return found
 
         strided(first, end, code.constant(1), self._first(first), body)
@@ -149,11 +150,12 @@ class Entries:
             at = code.add(first, turn)
             entry = code.minimum(at, last)
             found = self._advanced(entry, parents)
-            self._enter(entry, found)
-            self._emitter.within(
-                code.compare("ult", at, count),
-                lambda: self._emitter.block(self._bodies[-1], len(self._loops)),
-            )
+            with self._emitter.turns():
+                self._enter(entry, found)
+                self._emitter.within(
+                    code.compare("ult", at, count),
+                    lambda: self._emitter.block(self._bodies[-1], len(self._loops)),
+                )
             return found
 
         chunk = code.constant(self._emitter.mapping.chunk)
@@ -258,22 +260,24 @@ class Entries:
         kind = self._loops[-1].results[0].type
         entry = code.minimum(first, code.operation("arith.subi", count.type, count, code.constant(1)))
         parents = self._first(entry)
-        self._enter(entry, parents)
-        start = [combine.identity(operator, kind), *(emitter.value(index) for index in indices), *parents]
+        with emitter.turns():
+            self._enter(entry, parents)
+            start = [combine.identity(operator, kind), *(emitter.value(index) for index in indices), *parents]
         rank = len(indices)
 
         def body(at: Any, so_far: Any, *state: Any) -> list[Any]:
             here, found = list(state[:rank]), self._advanced(at, state[rank:])
-            self._enter(at, found)
-            now = [emitter.value(index) for index in indices]
-            held = so_far
-            if rank:
-                other = _any([code.compare("ne", one, two) for one, two in zip(now, here, strict=True)])
-                code.branch(other, lambda: emitter.store(store, so_far, here))
-                held = code.operation("arith.select", kind, other, combine.identity(operator, kind), so_far)
-            emitter.bind(self._loops[-1].regions[0].blocks[0].arguments[1], held)
-            (whole,) = emitter.block(self._bodies[-1], len(self._loops))
-            return [whole, *now, *found]
+            with emitter.turns() as counted:
+                self._enter(at, found)
+                now = [emitter.value(index) for index in indices]
+                held = so_far
+                if rank:
+                    other = _any([code.compare("ne", one, two) for one, two in zip(now, here, strict=True)])
+                    emitter.always(lambda: code.branch(other, lambda: emitter.store(store, so_far, here)))
+                    held = code.operation("arith.select", kind, other, combine.identity(operator, kind), so_far)
+                emitter.bind(self._loops[-1].regions[0].blocks[0].arguments[1], held)
+                whole = counted(emitter.block(self._bodies[-1], len(self._loops)), [held])
+            return [*whole, *now, *found]
 
         whole, *state = strided(first, end, code.constant(1), start, body)
         self._add_last(store, whole, state[:rank])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,8 +75,9 @@ class Emitter:
         self._values: dict[Any, Any] = {}
         # Of the column that is written, where a thread takes several together.
         self._own = self._values
-        # What must hold for a thread to store.
+        # What must hold for a thread to store; and what of it says that a turn counts.
         self._guards: list[Any] = []
+        self._found: list[Any] = []
 
     # -- values --------------------------------------------------------------------------------------------------
 
@@ -118,15 +120,42 @@ class Emitter:
 
     def block(self, ops: Sequence[Any], depth: int) -> list[Any]:
         """Writes operations; returns the operands of the terminator."""
-        guards = len(self._guards)
         yielded: list[Any] = []
-        for op in ops:
-            if op.name in ("scf.yield", "scf.condition"):
-                yielded = [self.value(operand) for operand in op.operands]
-            else:
-                self.one(op, depth)
-        del self._guards[guards:]
+        with self.turns() as counted:
+            for op in ops:
+                if op.name in ("scf.yield", "scf.condition"):
+                    yielded = counted([self.value(operand) for operand in op.operands], self._before(op))
+                else:
+                    self.one(op, depth)
         return yielded
+
+    @contextmanager
+    def turns(self) -> Iterator[Callable[[Sequence[Any], Sequence[Any]], list[Any]]]:
+        """Ends what guards say that come up in the meantime.
+
+        Yields a function that returns values, or what they were before where something looked up is not there.
+        """
+        guards, found = len(self._guards), len(self._found)
+
+        def counted(values: Sequence[Any], before: Sequence[Any]) -> list[Any]:
+            conditions = self._found[found:]
+            if not conditions or not values:
+                return list(values)
+            truth = code.conjunction(conditions)
+            pairs = zip(values, before, strict=True)
+            return [code.operation("arith.select", value.type, truth, value, old) for value, old in pairs]
+
+        try:
+            yield counted
+        finally:
+            del self._guards[guards:], self._found[found:]
+
+    def _before(self, op: Any) -> list[Any]:
+        """Returns what a loop carries into the turn that a terminator ends."""
+        loop = op.parent.operation if hasattr(op.parent, "operation") else op.parent
+        if loop.name != "scf.for" or not self._found:
+            return []
+        return [self.value(argument) for argument in list(loop.regions[0].blocks[0].arguments)[1:]]
 
     def one(self, op: Any, depth: int) -> None:
         """Writes an operation."""
@@ -143,7 +172,11 @@ class Emitter:
             self._copied(op)
 
     def _load(self, op: Any) -> Any:
-        return self.kernel.load(op, [self.value(index) for index in list(op.operands)[1:]])
+        loaded, found = self.kernel.looked_up(op, [self.value(index) for index in list(op.operands)[1:]])
+        if found is not None:
+            self._guards.append(found)
+            self._found.append(found)
+        return loaded
 
     def _copied(self, op: Any) -> None:
         for old, new in zip(op.results, copied(op, self.value), strict=True):
@@ -199,6 +232,12 @@ class Emitter:
         self._guards.append(condition)
         write()
         self._guards.pop()
+
+    def always(self, write: Callable[[], object]) -> None:
+        """Writes what threads do whatever they looked up: about turns before."""
+        kept, self._guards = self._guards, []
+        write()
+        self._guards = kept
 
     def _stored(self, value: Any, memref: Any, indices: Sequence[Any]) -> None:
         ir = bindings().ir

@@ -124,6 +124,13 @@ class _Held:
     def _body(self, number: int, held: Any) -> Any:
         loop, emitter = self._loops[number], self._emitter
         below = self._loops[number + 1].op if number + 1 < len(self._loops) else None
+        with emitter.turns() as counted:
+            made = self._ops(loop, below, held, number)
+            (made,) = counted([made], [held])
+        return made
+
+    def _ops(self, loop: _Loop, below: Any | None, held: Any, number: int) -> Any:
+        emitter = self._emitter
         for op in loop.body:
             if below is not None and op == below:
                 held = self._loop(number + 1, held)

@@ -43,8 +43,9 @@ def write_case(source: Source, name: str, launches: Sequence[Launch]) -> None:
         launches: the launches, in order.
     """
     ir, func = bindings().ir, bindings().module("dialects.func")
-    starts = sorted({spec for launch in launches for spec in launch.parameters if spec.startswith("start")})
-    kinds = [argument.type for argument in source.arguments] + [code.index_type()] * len(starts)
+    given = ("start", "level")
+    starts = sorted({spec for launch in launches for spec in launch.parameters if spec.startswith(given)})
+    kinds = [argument.type for argument in source.arguments] + [_kind(spec) for spec in starts]
     op = func.FuncOp(name, ir.FunctionType.get(kinds, []))
     op.attributes["of"] = ir.FlatSymbolRefAttr.get(source.name)
     op.attributes[LAUNCHES] = ir.ArrayAttr.get([_attribute(launch) for launch in launches])
@@ -71,6 +72,17 @@ def _attribute(launch: Launch) -> Any:
             "threads": ir.DenseI64ArrayAttr.get(list(launch.threads)),
             "parameters": texts(launch.parameters),
         }
+    )
+
+
+def _kind(spec: str) -> Any:
+    """Returns the type of what no argument of the function tells: a number, or a buffer of an operand looked up."""
+    ir = bindings().ir
+    what, *_, last = spec.split()
+    return (
+        ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], ir.Type.parse(last))
+        if what == "level"
+        else code.index_type()
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu.combine import identity
+from mlir_sparse.pipeline.gpu.located import find
 from mlir_sparse.pipeline.gpu.source import Source, constant_of
 
 __all__ = ["WARP", "Kernel", "copied"]
@@ -67,10 +68,10 @@ class Kernel:
         """Returns what LLVM may know of a parameter: buffers lie apart from that which is written."""
         ir = bindings().ir
         kind, *number = spec.split()
-        if kind not in ("buffer", "parts"):
+        if kind not in ("buffer", "parts", "level"):
             return ir.DictAttr.get({})
         known = {"llvm.noalias": ir.UnitAttr.get()}
-        if int(number[0]) not in self.source.outputs:
+        if kind == "level" or int(number[0]) not in self.source.outputs:
             known["llvm.readonly"] = ir.UnitAttr.get()
         return ir.DictAttr.get(known)
 
@@ -81,8 +82,8 @@ class Kernel:
 
         Args:
             spec: what the host passes: `buffer N`, `parts N`, `size N L`, `dim N A`, `stored N S`, `positions N`
-                or `start N A`,
-                of argument N of the function.
+                or `start N A`, of argument N of the function; `level T B E`, the buffer B of elements E of a
+                tensor, or `level_size T L`.
             kind: its type.
 
         """
@@ -194,12 +195,24 @@ class Kernel:
 
     def load(self, op: Any, indices: Sequence[Any]) -> Any:
         """Returns what a load of the function reads, at other indices."""
+        return self.looked_up(op, indices)[0]
+
+    def looked_up(self, op: Any, indices: Sequence[Any]) -> tuple[Any, Any | None]:
+        """Returns the same, and whether there is an entry; None for arrays, which have all elements."""
         alias = self.source.alias_of(op.operands[0])
         kind = op.results[0].type
         indices, truth = self.inside(alias.argument, indices) if alias is not None else (list(indices), None)
+        located = None if alias is None else self.source.located.get(alias.argument)
+        if located is not None:
+            value, found = find(self, located, indices, kind)
+            if truth is not None:
+                value = code.operation("arith.select", kind, truth, value, identity("sum", kind))
+                found = code.bits_of("andi", found, truth)
+            return value, None if located.whole else found
         memref, at = self.place(op.operands[0], indices)
         loaded = code.operation("memref.load", kind, memref, *at)
-        return loaded if truth is None else code.operation("arith.select", kind, truth, loaded, identity("sum", kind))
+        nothing = identity("sum", kind) if truth is not None else None
+        return (loaded if truth is None else code.operation("arith.select", kind, truth, loaded, nothing)), None
 
     # -- threads -------------------------------------------------------------------------------------------------
 

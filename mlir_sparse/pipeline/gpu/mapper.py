@@ -88,7 +88,7 @@ def _mapping(fields: Any) -> Mapping:
 
 def _is_fresh(source: Source, mapping: Mapping) -> bool:
     """Returns whether each element is stored once: at the index of every loop around, all of which run from 0."""
-    if mapping.atomic or "entries" in mapping.roles:
+    if mapping.atomic or "entries" in mapping.roles or not all(one.whole for one in source.located.values()):
         return False
     stores = [inner for op in source.main for inner in inside(op) if inner.name == "memref.store"]
     held = [_loop_at(source, depth) for depth, role in enumerate(mapping.roles) if role == HELD]
@@ -145,6 +145,7 @@ def _fill(source: Source, kernels: Any, written: Options[tuple[object, ...], Lau
         marked=False,
         outputs=source.outputs,
         guards={},
+        located={},
     )
     return _kernel(filling, kernels, mapping, False, threads if depth else (1, 1))
 

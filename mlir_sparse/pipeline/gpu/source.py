@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.gpu.located import Located, read_located
 
 __all__ = ["APART", "Alias", "Source", "constant_of", "depends", "inside", "is_loop", "read_source"]
 
@@ -39,6 +40,7 @@ class Source:
         outputs: the numbers of the arguments that are written.
         guards: (axis, whether its indices are counted from a start) of each array that loops reach beyond.
         apart: whether turns of loops are known to store to places of their own.
+        located: the arguments whose elements are looked up.
     """
 
     function: Any
@@ -50,6 +52,7 @@ class Source:
     outputs: tuple[int, ...]
     guards: Mapping[int, tuple[tuple[int, bool], ...]]
     apart: bool = False
+    located: Mapping[int, Located] = field(default_factory=dict)
 
     @property
     def output(self) -> int:
@@ -137,7 +140,8 @@ def read_source(function: Any) -> Source:
     main = tuple(ops[min([first, *marks]) : stored[-1] + 1])
     marked = bool(marks)
     name = bindings().ir.StringAttr(function.attributes["sym_name"]).value
-    return Source(function, name, arguments, fill, main, marked, outputs, _guards(function), apart)
+    located = read_located(function)
+    return Source(function, name, arguments, fill, main, marked, outputs, _guards(function), apart, located)
 
 
 def _guards(function: Any) -> Mapping[int, tuple[tuple[int, bool], ...]]:

@@ -1,0 +1,180 @@
+"""Elements of sparse operands found by their coordinates, level by level; coordinates in order by bisection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.gpu.combine import combined, identity
+
+if TYPE_CHECKING:
+    from mlir_sparse.pipeline.gpu.kernel import Kernel
+
+__all__ = ["LOCATED", "Located", "find", "read_located"]
+
+LOCATED = "located"  # what a function says of arguments that stand for sparse operands
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """An argument whose elements are looked up.
+
+    Args:
+        argument: its number.
+        tensor: the operand.
+        coordinates: an `affine_map` from the coordinates and sizes of an element to those of each level.
+        levels: how each level is searched.
+        values: the number of the buffer of values.
+        whole: whether there are zeros where it has no entry.
+        widths: the element types of positions and of coordinates.
+    """
+
+    argument: int
+    tensor: str
+    coordinates: Any
+    levels: tuple[str, ...]
+    values: int
+    whole: bool
+    widths: tuple[Any, Any]
+
+
+def read_located(function: Any) -> dict[int, Located]:
+    """Returns what a function says is looked up, by the number of the argument."""
+    ir = bindings().ir
+    if LOCATED not in function.attributes:
+        return {}
+    found = {}
+    for attribute in ir.ArrayAttr(function.attributes[LOCATED]):
+        fields = ir.DictAttr(attribute)
+        positions, coordinates = (ir.TypeAttr(width).value for width in ir.ArrayAttr(fields["widths"]))
+        one = Located(
+            int(ir.IntegerAttr(fields["argument"]).value),
+            ir.StringAttr(fields["tensor"]).value,
+            fields["coordinates"],
+            tuple(ir.StringAttr(text).value for text in ir.ArrayAttr(fields["levels"])),
+            int(ir.IntegerAttr(fields["values"]).value),
+            bool(ir.BoolAttr(fields["whole"]).value),
+            (positions, coordinates),
+        )
+        found[one.argument] = one
+    return found
+
+
+def find(kernel: Kernel, located: Located, indices: Sequence[Any], kind: Any) -> tuple[Any, Any]:
+    """Writes a search, at the insertion point.
+
+    Args:
+        kernel: the kernel.
+        located: what is looked up.
+        indices: the coordinates of the element.
+        kind: its type.
+
+    Returns:
+        the element, zero where there is none, and whether there is one.
+    """
+    return _Search(kernel, located, kind).find(indices)
+
+
+class _Search:
+    def __init__(self, kernel: Kernel, located: Located, kind: Any) -> None:
+        self._kernel, self._located, self._kind = kernel, located, kind
+        self._truth = bindings().ir.IntegerType.get_signless(1)
+
+    def find(self, indices: Sequence[Any]) -> tuple[Any, Any]:
+        """Returns the element at some coordinates, and whether there is one."""
+        ir, located = bindings().ir, self._located
+        sizes = [self._kernel.extent(located.argument, axis) for axis in range(len(indices))]
+        self._coordinates = []
+        for level in range(len(located.levels)):
+            one = ir.AffineMapAttr(located.coordinates).value.get_submap([level])
+            of = ir.AffineMapAttr.get(one)
+            self._coordinates.append(code.operation("affine.apply", code.index_type(), *indices, *sizes, map=of))
+        value, found = self._below(0, code.constant(0))
+        return value, found
+
+    def _below(self, level: int, place: Any) -> list[Any]:
+        """Returns the element below a place of the level above, and whether there is one."""
+        if level == len(self._located.levels):
+            values = self._buffer(self._located.values, self._kind)
+            return [code.load(values, place), code.integer(1, self._truth)]
+        how, *numbers = self._located.levels[level].split()
+        wanted = self._coordinates[level]
+        if how == "dense":
+            size = self._kernel.size(f"level_size {self._located.tensor} {level}")
+            there = code.compare("ult", wanted, size)
+            return self._where(there, lambda: self._below(level + 1, code.add(code.multiply(place, size), wanted)))
+        if how == "kept":
+            return self._kept(level, place, *(int(number) for number in numbers))
+        positions, width, *rest = (int(number) for number in numbers)
+        begin = place if width == 1 else code.multiply(place, code.constant(width))
+        buffer = self._buffer(positions, self._located.widths[0])
+        low = code.widened(code.load(buffer, begin))
+        high = code.widened(code.load(buffer, code.add(begin, code.constant(1))))
+        return self._segment(level, low, high, rest)
+
+    def _segment(self, level: int, low: Any, high: Any, where: Sequence[int]) -> list[Any]:
+        """Returns the same, of coordinates in a range; those that tuples share are narrowed down level by level."""
+        wanted, first = self._coordinates[level], self._bound(low, high, where, self._coordinates[level], "ult")
+        following = self._located.levels[level + 1 : level + 2]
+        if following and following[0].startswith("chained"):
+            last = self._bound(first, high, where, wanted, "ule")
+            return self._segment(level + 1, first, last, [int(number) for number in following[0].split()[1:]])
+        inside = code.compare("ult", first, high)
+
+        def look() -> list[Any]:
+            same = code.compare("eq", self._coordinate(first, where), wanted)
+            return self._where(same, lambda: self._below(level + 1, first))
+
+        return self._where(inside, look)
+
+    def _kept(self, level: int, place: Any, number: int, count: int) -> list[Any]:
+        """Returns the same, of so many coordinates; those of places without an entry are any, and hold zeros."""
+        value, found = identity("sum", self._kind), code.integer(0, self._truth)
+        first = code.multiply(place, code.constant(count))
+        for more in range(count):
+            at = code.add(first, code.constant(more))
+            same = code.compare("eq", self._coordinate(at, (number, 1, 0)), self._coordinates[level])
+            one, there = self._where(same, partial(self._below, level + 1, at))
+            value, found = combined("sum", value, one), code.bits_of("ori", found, there)
+        return [value, found]
+
+    def _bound(self, low: Any, high: Any, where: Sequence[int], wanted: Any, before: str) -> Any:
+        """Returns the first place in a range whose coordinate is not before the one wanted, or not up to it."""
+
+        def goes_on(start: Any, end: Any) -> Any:
+            return code.compare("ult", start, end)
+
+        def half(start: Any, end: Any) -> list[Any]:
+            middle = code.bits_of("shrui", code.add(start, end), code.constant(1))
+            behind = code.compare(before, self._coordinate(middle, where), wanted)
+            after = code.add(middle, code.constant(1))
+            return [
+                code.operation("arith.select", start.type, behind, after, start),
+                code.operation("arith.select", start.type, behind, end, middle),
+            ]
+
+        return code.value_after([low, high], goes_on, half)[0]
+
+    def _coordinate(self, place: Any, where: Sequence[int]) -> Any:
+        number, stride, offset = where
+        at = place
+        if (stride, offset) != (1, 0):
+            at = code.add(code.multiply(place, code.constant(stride)), code.constant(offset))
+        return code.widened(code.load(self._buffer(number, self._located.widths[1]), at))
+
+    def _buffer(self, number: int, kind: Any) -> Any:
+        ir = bindings().ir
+        flat = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], kind)
+        return self._kernel.parameter(f"level {self._located.tensor} {number} {kind}", flat)
+
+    def _where(self, condition: Any, then: Callable[[], list[Any]]) -> list[Any]:
+        """Returns what is found where a condition holds; nothing is elsewhere."""
+
+        def nothing() -> list[Any]:
+            return [identity("sum", self._kind), code.integer(0, self._truth)]
+
+        return code.branch(condition, then, nothing, [self._kind, self._truth])
