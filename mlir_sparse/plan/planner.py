@@ -32,19 +32,16 @@ from mlir_sparse.plan.picking import Picking
 from mlir_sparse.plan.presence import Presence, folded
 from mlir_sparse.plan.program import (
     Conversion,
-    Extent,
     FibreView,
     Generic,
     Meeting,
     Position,
     Program,
-    Step,
-    values_read,
 )
 from mlir_sparse.plan.sampled import compute_at_entries, find_sampled
 from mlir_sparse.plan.sharing import Sharing
 from mlir_sparse.plan.split import Splitter
-from mlir_sparse.plan.starts import joined
+from mlir_sparse.plan.starts import inputs_first, joined
 from mlir_sparse.plan.storage import (
     has_limited_room,
     is_sparse,
@@ -102,7 +99,7 @@ def plan(
     else:
         result = planner.sparse(result, variables, value, spec.output.encoding)
     types = planner.values.types()
-    steps = joined(_inputs_first(spec, planner.values.steps), dict(types))
+    steps = joined(inputs_first(spec, planner.values.steps), dict(types))
     return Program(spec, types, steps, result, planner.values.notes())
 
 
@@ -116,16 +113,6 @@ def _variables(spec: KernelSpec, order: tuple[str, ...] | None) -> tuple[IndexVa
             f"expected an order of the index variables {', '.join(named)}, each once, but got {', '.join(order)}"
         )
     return tuple(named[name] for name in order)
-
-
-def _inputs_first(spec: KernelSpec, steps: list[Step]) -> tuple[Step, ...]:
-    """Returns the steps with all conversions of inputs ahead: one that fails must not leave half an output behind."""
-    ready, early = {name for name, _ in spec.inputs}, []
-    for step in steps:
-        if not isinstance(step, Generic | Extent) and ready.issuperset(values_read(step)):
-            early.append(step)
-            ready.add(step.result)
-    return (*early, *(step for step in steps if step not in early))
 
 
 class _Planner:

@@ -10,18 +10,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mlir_sparse.encoding import TensorType
+from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import Apply, Expr, Monoid, ReduceOp, walk
 from mlir_sparse.plan.partition import partition
-from mlir_sparse.plan.program import Generic, Meeting, Program, Step
+from mlir_sparse.plan.program import Extent, Generic, Meeting, Program, Step, values_read
 from mlir_sparse.plan.terms import accesses_of
 
-__all__ = ["joined", "parted"]
+__all__ = ["inputs_first", "joined", "parted"]
 
 Types = Mapping[str, TensorType]
 
 _JOINED = "accumulates from the operands that are dense, elementwise"
 _WHOLE = "the operands that are dense, elementwise"
 _IN_PLACE = "accumulates in place"
+
+
+def inputs_first(spec: KernelSpec, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Returns the steps with all conversions of inputs ahead: one that fails must not leave half an output behind."""
+    ready, early = {name for name, _ in spec.inputs}, []
+    for step in steps:
+        if not isinstance(step, Generic | Extent) and ready.issuperset(values_read(step)):
+            early.append(step)
+            ready.add(step.result)
+    return (*early, *(step for step in steps if step not in early))
 
 
 def joined(steps: Sequence[Step], types: Types) -> tuple[Step, ...]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +10,12 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu import combine
 from mlir_sparse.pipeline.gpu.columns import write_columns
+from mlir_sparse.pipeline.gpu.guards import Guards
 from mlir_sparse.pipeline.gpu.held import HELD, write_held
-from mlir_sparse.pipeline.gpu.kernel import WARP, Kernel, copied
+from mlir_sparse.pipeline.gpu.kernel import Kernel, copied
 from mlir_sparse.pipeline.gpu.source import constant_of, depends, inside
 from mlir_sparse.pipeline.gpu.steps import strided
+from mlir_sparse.pipeline.gpu.sums import write_lanes, write_rows
 
 __all__ = ["ROLES", "Emitter", "Mapping"]
 
@@ -59,7 +60,7 @@ class Mapping:
         return self.lanes > 1 and "lanes" in self.roles
 
 
-class Emitter:
+class Emitter(Guards):
     """Writes the loops of a function into a kernel.
 
     Args:
@@ -69,15 +70,13 @@ class Emitter:
     """
 
     def __init__(self, kernel: Kernel, mapping: Mapping, *, fresh: bool) -> None:
+        super().__init__()
         self.kernel = kernel
         self.mapping = mapping
         self._fresh = fresh
         self._values: dict[Any, Any] = {}
         # Of the column that is written, where a thread takes several together.
         self._own = self._values
-        # What must hold for a thread to store; and what of it says that a turn counts.
-        self._guards: list[Any] = []
-        self._found: list[Any] = []
 
     # -- values --------------------------------------------------------------------------------------------------
 
@@ -129,31 +128,10 @@ class Emitter:
                     self.one(op, depth)
         return yielded
 
-    @contextmanager
-    def turns(self) -> Iterator[Callable[[Sequence[Any], Sequence[Any]], list[Any]]]:
-        """Ends what guards say that come up in the meantime.
-
-        Yields a function that returns values, or what they were before where something looked up is not there.
-        """
-        guards, found = len(self._guards), len(self._found)
-
-        def counted(values: Sequence[Any], before: Sequence[Any]) -> list[Any]:
-            conditions = self._found[found:]
-            if not conditions or not values:
-                return list(values)
-            truth = code.conjunction(conditions)
-            pairs = zip(values, before, strict=True)
-            return [code.operation("arith.select", value.type, truth, value, old) for value, old in pairs]
-
-        try:
-            yield counted
-        finally:
-            del self._guards[guards:], self._found[found:]
-
     def _before(self, op: Any) -> list[Any]:
         """Returns what a loop carries into the turn that a terminator ends."""
         loop = op.parent.operation if hasattr(op.parent, "operation") else op.parent
-        if loop.name != "scf.for" or not self._found:
+        if loop.name != "scf.for" or not self.searches:
             return []
         return [self.value(argument) for argument in list(loop.regions[0].blocks[0].arguments)[1:]]
 
@@ -174,8 +152,7 @@ class Emitter:
     def _load(self, op: Any) -> Any:
         loaded, found = self.kernel.looked_up(op, [self.value(index) for index in list(op.operands)[1:]])
         if found is not None:
-            self._guards.append(found)
-            self._found.append(found)
+            self.found(found)
         return loaded
 
     def _copied(self, op: Any) -> None:
@@ -215,29 +192,6 @@ class Emitter:
             self.guarded(lambda: self._stored(value, memref, at))
         else:
             self.within(truth, lambda: self.guarded(lambda: self._stored(value, memref, at)))
-
-    def guarded(self, write: Callable[[], None]) -> None:
-        """Writes what only threads do that pass all guards."""
-        if self._guards:
-            code.branch(code.conjunction(self._guards), write)
-        else:
-            write()
-
-    def guard(self, condition: Any) -> None:
-        """Says what must hold for a thread to store, in the rest of the block."""
-        self._guards.append(condition)
-
-    def within(self, condition: Any, write: Callable[[], object]) -> None:
-        """Writes what only stores where a condition holds."""
-        self._guards.append(condition)
-        write()
-        self._guards.pop()
-
-    def always(self, write: Callable[[], object]) -> None:
-        """Writes what threads do whatever they looked up: about turns before."""
-        kept, self._guards = self._guards, []
-        write()
-        self._guards = kept
 
     def _stored(self, value: Any, memref: Any, indices: Sequence[Any]) -> None:
         ir = bindings().ir
@@ -280,9 +234,9 @@ class Emitter:
         self.check_apart(op, role)
         match role:
             case "rows":
-                results = self._rows(op, depth)
+                results = write_rows(self, op, depth)
             case "lanes":
-                results = self._lanes(op, depth)
+                results = write_lanes(self, op, depth)
             case "columns" | "layers" | "spread":
                 results = self._apart(op, depth, role)
             case _:
@@ -338,66 +292,6 @@ class Emitter:
                 return lower, upper, code.constant(1)
         return code.add(lower, first), upper, step
 
-    def _lanes(self, op: Any, depth: int) -> list[Any]:
-        """Writes a sum whose terms the lanes of a group share; each of them has the whole sum then."""
-        lanes, lane = self.mapping.lanes, self.kernel.identity("thread_id", "x")
-        lower, upper, start = self._bounds(op)
-        own = [combine.identity(self.mapping.combine, start.type)]
-        (part,) = strided(
-            code.add(lower, lane), upper, code.constant(lanes), own, lambda at, one: self.turn(op, at, [one], depth)
-        )
-        whole = combine.over_lanes(self.mapping.combine, part, _halves(lanes // 2, 1))
-        self.guard(code.compare("eq", lane, code.constant(0)))
-        return [combine.combined(self.mapping.combine, start, whole)]
-
-    def _bounds(self, op: Any) -> tuple[Any, Any, Any]:
-        """Returns the bounds of a loop that sums up, and what it starts from."""
-        if len(op.results) != 1:
-            raise ValueError(f"expected a loop that hands on one value, but got {len(op.results)}")
-        lower, upper, _, start = op.operands
-        return self.value(lower), self.value(upper), self.value(start)
-
-    def _rows(self, op: Any, depth: int) -> list[Any]:
-        """Writes a loop whose turns go to rows of threads, in steps of the whole grid."""
-        kernel = self.kernel
-        carried = [combine.identity(self.mapping.combine, result.type) for result in op.results]
-
-        def apart(at: Any, *held: Any) -> list[Any]:
-            return self.turn(op, at, held, depth)
-
-        def together(base: Any, *held: Any) -> list[Any]:
-            at = code.add(base, kernel.identity("thread_id", "y"))
-            inside_ = code.compare("ult", at, upper)
-            last = code.operation("arith.subi", upper.type, upper, code.constant(1))
-            made: list[Any] = []
-            self.within(inside_, lambda: made.extend(self.turn(op, code.minimum(at, last), held, depth)))
-            return [code.operation("arith.select", m.type, inside_, m, h) for m, h in zip(made, held, strict=True)]
-
-        first, upper, step = self.steps(op, "rows")
-        if self.mapping.shares:
-            first = code.operation("arith.subi", first.type, first, kernel.identity("thread_id", "y"))
-        sums = strided(first, upper, step, carried, together if self.mapping.shares else apart)
-        return self._summed(op, sums)
-
-    def _summed(self, op: Any, sums: Sequence[Any]) -> list[Any]:
-        """Combines what the threads of a warp hold, each of its own rows; one of them stores."""
-        if not sums:
-            return []
-        (_, _, start), (part,) = self._bounds(op), sums
-        lowest = self.mapping.lanes if self.mapping.shares else 1
-        whole = combine.over_lanes(self.mapping.combine, part, _halves(WARP // 2, lowest))
-        self.guard(code.compare("eq", self.kernel.lane(), code.constant(0)))
-        return [combine.combined(self.mapping.combine, start, whole)]
-
 
 def _index(loop: Any) -> Any:
     return loop.regions[0].blocks[0].arguments[0]
-
-
-def _halves(first: int, last: int) -> tuple[int, ...]:
-    """Returns powers of two from the first down to the last."""
-    found: list[int] = []
-    while first >= last:
-        found.append(first)
-        first //= 2
-    return tuple(found)
