@@ -150,6 +150,27 @@ def test_no_extent(extents: dict[str, int]) -> None:
     check(SPMM, "CSR", **extents)
 
 
+def test_rows_whose_terms_a_block_makes_together() -> None:
+    """Blocks of many rows, of several chunks, of rows that reach over all chunks, and of none."""
+    rng = np.random.default_rng(3)
+    A = np.where(rng.random((600, 3000)) < 0.005, rng.integers(1, 5, (600, 3000)), 0).astype(np.float64)
+    A[[4, 300]] = rng.integers(1, 5, (2, 3000))
+    A[510:] = 0
+    passed = {"A": ms.tensor(A), "x": rng.integers(1, 5, 3000).astype(float)}
+    results = run_cases(built(SPMV, passed, "dense"), passed, most=2)
+    assert len(results) == 7
+    for result in results.values():
+        np.testing.assert_array_equal(result, A @ passed["x"])
+
+
+def test_terms_that_depend_on_the_row_are_not_made_by_others() -> None:
+    build = built("y(i) = A(i,j) * x(j)", operands(SPMV, "CSR")[0], "dense")
+    assert any(case.name == "staged" for mapped in build.mapped for case in mapped.cases)
+    text = "y(i) = sum(j : A(i,j) * x(j) * b(i))"
+    build = built(text, operands(text, "CSR")[0], "dense")
+    assert not any(case.name == "staged" for mapped in build.mapped for case in mapped.cases)
+
+
 @pytest.mark.parametrize("name", ["CSR", "CSC", "COO", "DCSR"])
 def test_long_rows_among_short_ones(name: str) -> None:
     """Rows of more entries than a warp has lanes, and than a thread takes at a time."""
@@ -224,7 +245,9 @@ def chosen(rows: int, entries: int, longest: int) -> str:
 
 def test_a_call_takes_lanes_by_the_mean_and_entries_by_the_longest_row() -> None:
     assert chosen(1000, 2500, 10) == "kernel_thread"
-    assert chosen(1000, 9000, 30) == "kernel_4_lanes"
+    assert chosen(1000, 5000, 5) == "kernel_staged"
+    assert chosen(1000, 30000, 256) == "kernel_staged"
+    assert chosen(1000, 30000, 257) == "kernel_16_lanes"
     assert chosen(1000, 60000, 200) == "kernel_warp"
     assert chosen(1000, 2500, 2000) == "kernel_warp"
     assert chosen(1000, 9000, 5000) == "kernel_entries"

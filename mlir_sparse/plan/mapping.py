@@ -64,7 +64,7 @@ class Case:
     Args:
         name: what tells it from the others of its loop nest.
         roles: of each loop, the outermost first: `entries` (several loops as one), `rows`, `columns`, `layers`,
-            `lanes`, `spread` or `run`.
+            `lanes`, `staged`, `spread` or `run`.
         threads: along x and y of a block.
         lanes: threads that share a sum.
         chunk: entries that a row of threads takes one after another.
@@ -131,6 +131,7 @@ def _parts(loops: Sequence[str], case: Case) -> list[str]:
         "columns": "to threads along x and blocks along y" + (f", {case.tile} a thread" if case.tile > 1 else ""),
         "layers": "to blocks along z",
         "lanes": f"shared by {case.lanes} lanes, which exchange their sums" if case.lanes > 1 else "one thread's",
+        "staged": f"by the threads of a block together, {case.chunk} terms each at a time, which each then sums up",
         "spread": f"to {case.lanes} lanes" if case.lanes > 1 else "one thread's",
         "run": "one thread's",
         "held": "one thread's, with what it adds up in a register: inside the loops below",

@@ -9,9 +9,15 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.mapping import CPU, Case, Mapped, Quantity, Test
 from mlir_sparse.plan.nests import CHUNK, MOST_TURNS, THREADS, Level, Nest
+from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.plan.wording import listed
 
 __all__ = ["map_tree"]
+
+# Up to this many entries a row a block makes their terms together, side by side; of more, lanes are side by side too.
+_MOST_STAGED = 32
+# One thread sums up the terms of a row, and the others of its block wait for it.
+_MOST_STAGED_IN_ROW = 256
 
 
 def map_tree(nest: Nest, lead: Access, levels: list[Level]) -> Mapped:
@@ -73,8 +79,17 @@ def _per_row(
     if ahead == 1 and len(rest) == 1 and levels[0].dense and levels[-1].joined and nest.only(lead):
         longest = Quantity("longest", lead.tensor, 1)
         cases = [replace(c, tests=(*c.tests, Test(longest, MOST_TURNS * c.lanes))) for c in cases]
+        others = (access for access in accesses_of(nest.step.payload) if access != lead)
+        if not any(own[0] in access.indices for access in others):
+            cases.insert(1, _staged(cases[0].tests[0], longest))
         cases.append(Case("entries", ("entries", "entries"), (1, THREADS), chunk=CHUNK, atomic=True))
     return nest.ordered(loops, f"threads each {own[0]}, as many as it has terms of {rest[0]}", cases)
+
+
+def _staged(few: Test, longest: Quantity) -> Case:
+    """Returns the case of rows whose terms a block makes together, from a test of how many there are on average."""
+    tests = Test(few.left, _MOST_STAGED, few.right), Test(longest, _MOST_STAGED_IN_ROW)
+    return Case("staged", ("rows", "staged"), (1, THREADS), chunk=CHUNK, tests=tests)
 
 
 def _per_entry(

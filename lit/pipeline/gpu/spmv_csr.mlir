@@ -13,6 +13,21 @@
 // CHECK: memref.store %[[SUM]], %{{.+}}[%[[ROW]]] : memref<?xf64>
 // CHECK: gpu.return
 
+// A block its rows together: terms side by side into memory that it shares, all read before any is stored; each
+// thread waits, and sums up those of its row.
+
+// CHECK-LABEL: memref.global "private" @kernel_staged_held : memref<2048xf64, #gpu.address_space<workgroup>> = uninitialized
+// CHECK-LABEL: gpu.func @kernel_staged(
+// CHECK: %[[HELD:.+]] = memref.get_global @kernel_staged_held
+// CHECK: scf.for %{{.+}} step %c2048 iter_args
+// CHECK-COUNT-8: arith.mulf
+// CHECK: memref.store %{{.+}}, %[[HELD]]
+// CHECK: gpu.barrier
+// CHECK: scf.for %{{.+}} iter_args
+// CHECK: memref.load %[[HELD]]
+// CHECK: gpu.barrier
+// CHECK: gpu.return
+
 // Four lanes a row: each takes every fourth entry; their sums meet by shuffles, and one of them stores.
 
 // CHECK-LABEL: gpu.func @kernel_4_lanes(
@@ -54,4 +69,3 @@
 // KEPT-NOT: memref.copy
 // KEPT-NOT: gpu.alloc
 // KEPT-NOT: gpu.memcpy
-// KEPT-NOT: gpu.barrier

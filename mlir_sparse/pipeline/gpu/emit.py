@@ -14,6 +14,7 @@ from mlir_sparse.pipeline.gpu.guards import Guards
 from mlir_sparse.pipeline.gpu.held import HELD, write_held
 from mlir_sparse.pipeline.gpu.kernel import Kernel, copied
 from mlir_sparse.pipeline.gpu.source import constant_of, depends, inside
+from mlir_sparse.pipeline.gpu.staged import STAGED, write_staged
 from mlir_sparse.pipeline.gpu.steps import strided
 from mlir_sparse.pipeline.gpu.sums import write_lanes, write_rows
 
@@ -21,9 +22,9 @@ __all__ = ["ROLES", "Emitter", "Mapping"]
 
 # What becomes of a loop: turns go to rows of threads, to threads along x, to blocks along z, to the lanes that
 # share a sum, to lanes that share nothing; or one thread makes them all, of `held` with those inside around it.
-# `entries` are loops taken as one.
+# `entries` are loops taken as one; of `staged` ones the threads of a block make the terms together.
 _CONTRACTED = ("arith.addf", "arith.mulf", "arith.subf")
-ROLES = ("entries", "rows", "columns", "layers", "lanes", "spread", "run", HELD)
+ROLES = ("entries", "rows", "columns", "layers", "lanes", "spread", "run", HELD, STAGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,8 @@ class Mapping:
 
     @property
     def shares(self) -> bool:
-        """Returns whether lanes exchange values, so that those of a warp must stay together."""
-        return self.lanes > 1 and "lanes" in self.roles
+        """Returns whether threads exchange values, so that those of a warp, or a block, must stay together."""
+        return (self.lanes > 1 and "lanes" in self.roles) or STAGED in self.roles
 
 
 class Emitter(Guards):
@@ -77,6 +78,8 @@ class Emitter(Guards):
         self._values: dict[Any, Any] = {}
         # Of the column that is written, where a thread takes several together.
         self._own = self._values
+        # The loop over rows of the function, and the first of those that the block takes in a turn.
+        self.rows_of_block: tuple[Any, Any] = (None, None)
 
     # -- values --------------------------------------------------------------------------------------------------
 
@@ -237,6 +240,8 @@ class Emitter(Guards):
                 results = write_rows(self, op, depth)
             case "lanes":
                 results = write_lanes(self, op, depth)
+            case "staged":
+                results = [write_staged(self, op, *self.rows_of_block)]
             case "columns" | "layers" | "spread":
                 results = self._apart(op, depth, role)
             case _:
@@ -253,7 +258,7 @@ class Emitter(Guards):
 
     def check_apart(self, op: Any, role: str) -> None:
         """Refuses to divide turns that store to one element, where nothing makes that safe."""
-        if self.mapping.atomic or role == "lanes" or self.kernel.source.apart:
+        if self.mapping.atomic or role in ("lanes", STAGED) or self.kernel.source.apart:
             return
         for store in (inner for inner in inside(op) if inner.name == "memref.store"):
             if not any(depends(index, _index(op)) for index in list(store.operands)[2:]):

@@ -214,6 +214,26 @@ class Kernel:
         nothing = identity("sum", kind) if truth is not None else None
         return (loaded if truth is None else code.operation("arith.select", kind, truth, loaded, nothing)), None
 
+    def shared(self, count: int, kind: Any) -> Any:
+        """Returns memory that the threads of a block share, of some elements."""
+        ir = bindings().ir
+        place = ir.Attribute.parse("#gpu.address_space<workgroup>")
+        held = ir.MemRefType.get([count], kind, memory_space=place)
+        name = f"{self.name}_held"
+        with ir.InsertionPoint(self.operation):
+            ir.Operation.create(
+                "memref.global",
+                attributes={
+                    "sym_name": ir.StringAttr.get(name),
+                    "sym_visibility": ir.StringAttr.get("private"),
+                    "type": ir.TypeAttr.get(held),
+                    "initial_value": ir.UnitAttr.get(),
+                },
+            )
+        with ir.InsertionPoint(self._start):
+            named = {"name": ir.FlatSymbolRefAttr.get(name)}
+            return ir.Operation.create("memref.get_global", results=[held], attributes=named).result
+
     # -- threads -------------------------------------------------------------------------------------------------
 
     def identity(self, what: str, axis: str) -> Any:

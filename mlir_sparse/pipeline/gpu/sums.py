@@ -46,6 +46,7 @@ def write_rows(emitter: Emitter, op: Any, depth: int) -> list[Any]:
         return emitter.turn(op, at, held, depth)
 
     def together(base: Any, *held: Any) -> list[Any]:
+        emitter.rows_of_block = op, base
         at = code.add(base, kernel.identity("thread_id", "y"))
         inside_ = code.compare("ult", at, upper)
         last = code.operation("arith.subi", upper.type, upper, code.constant(1))
