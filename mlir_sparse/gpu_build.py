@@ -11,13 +11,13 @@ from typing import Literal
 from mlir_sparse import lower, pipeline, plan
 from mlir_sparse.build import Build
 from mlir_sparse.errors import MissingPackageError, UnsupportedError
-from mlir_sparse.gpu_launches import launch_program
+from mlir_sparse.gpu_launches import launch_program, views_of
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.pipeline.gpu.libdevice import ENVIRONMENT as LIBDEVICE_ENVIRONMENT
 from mlir_sparse.pipeline.gpu.libdevice import find_library, functions_wanted
 from mlir_sparse.pipeline.gpu.passes import gpu, nvvm, ptx
 from mlir_sparse.pipeline.gpu.read import HostLaunch, llvm_ir_of, read_launches, read_ptx
-from mlir_sparse.runtime.launches import LaunchProgram
+from mlir_sparse.runtime.launches import LaunchProgram, View
 from mlir_sparse.schedule import STATIC, Schedule
 
 __all__ = ["GPU_STAGES", "GpuBuild", "GpuStage"]
@@ -70,6 +70,16 @@ class GpuBuild:
                     _check_result(found[-1], program)
                 case plan.Extent() | plan.LevelView() | plan.Located():
                     pass
+                case plan.FibreView() if step.operand in self.spec.assignment.inputs:
+                    pass
+                case plan.Rows() if step.result == program.result and step.structure in self.spec.assignment.inputs:
+                    pass
+                case plan.Rows():
+                    raise UnsupportedError(
+                        f"expected a sparse result with the levels that {step.structure} has above its fibres, for a "
+                        f"GPU, but got {program.result} stored as {types[program.result]}: "
+                        f"ask for {types[step.result]}, for out='dense', or use target='cpu'"
+                    )
                 case plan.Conversion() if step.result == program.result:
                     raise UnsupportedError(
                         f"expected a sparse result that a GPU's loops can fill, but got {step.result} stored as "
@@ -192,6 +202,11 @@ class GpuBuild:
     def emulated(self) -> LaunchProgram:
         """Returns the same launches without the PTX, which need no backend for GPUs."""
         return self._program("", read_launches(self._nvvm))
+
+    @cached_property
+    def views(self) -> Mapping[str, View]:
+        """Returns how operands are read that are not read as they are, by the names that launches have for them."""
+        return views_of(self.program)
 
     def _program(self, text: str, found: Mapping[str, tuple[HostLaunch, ...]]) -> LaunchProgram:
         return launch_program(text, self.chip, self.program, self.lowered.functions, self.mapped, found)

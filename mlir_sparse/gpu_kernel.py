@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from mlir_sparse import device, kernel, pipeline, plan
+from mlir_sparse import device, kernel, pipeline
 from mlir_sparse.device import Device, DeviceArray
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
@@ -197,8 +197,7 @@ class GpuKernel:
     def _program(self, types: tuple[TensorType, ...]) -> DeviceProgram:
         inputs = tuple(zip(self.parameters, types, strict=True))
         build = self._build(replace(self.spec, inputs=inputs))
-        views = {step.result: step.operand for step in build.program.steps if isinstance(step, plan.LevelView)}
-        return DeviceProgram(build.launches, self.parameters, views, str(self.spec.assignment))
+        return DeviceProgram(build.launches, self.parameters, build.views, str(self.spec.assignment))
 
     @cached_property
     def _declared(self) -> GpuBuild:

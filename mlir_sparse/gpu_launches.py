@@ -24,6 +24,7 @@ from mlir_sparse.runtime.launches import (
     MakeArray,
     MakeBegins,
     MakeOwn,
+    MakeRows,
     MakeShared,
     Parameter,
     Parts,
@@ -31,11 +32,12 @@ from mlir_sparse.runtime.launches import (
     Product,
     Start,
     Stored,
+    View,
     Within,
     Work,
 )
 
-__all__ = ["launch_program"]
+__all__ = ["launch_program", "views_of"]
 
 Found = Mapping[str, tuple[HostLaunch, ...]]
 Made = MakeArray | MakeBegins | MakeShared
@@ -76,7 +78,37 @@ def launch_program(
         made.setdefault(function.step.result, _made(function.step, program))
         written = _written(function.step.result, program)
         steps += _cases(function.name, nest, _Arguments(program, function, written), found)
-    return LaunchProgram(text, chip, tuple(made.values()), tuple(steps), program.result, own)
+    rows = next((_rows(step, program) for step in program.steps if isinstance(step, plan.Rows)), None)
+    return LaunchProgram(text, chip, tuple(made.values()), tuple(steps), program.result, own, rows)
+
+
+def views_of(program: plan.Program) -> dict[str, View]:
+    """Returns how operands are read that are not read as they are, by the names that steps have for them."""
+    found: dict[str, View] = {}
+    for step in program.steps:
+        match step:
+            case plan.LevelView():
+                found[step.result] = View(step.operand)
+            case plan.FibreView():
+                encoding = program.type_of(step.result).encoding
+                found[step.result] = View(step.operand, step.depth, encoding, _counting(step.result, program))
+            case _:
+                pass
+    return found
+
+
+def _counting(view: str, program: plan.Program) -> str:
+    """Returns the variable that counts the fibres of a view."""
+    nests = (step for step in program.steps if isinstance(step, plan.Generic))
+    reads = (access for nest in nests for access in plan.accesses_of(nest.payload))
+    return str(next(access.subscripts[0] for access in reads if access.tensor == view))
+
+
+def _rows(step: plan.Rows, program: plan.Program) -> MakeRows:
+    encoding = program.type_of(step.result).encoding
+    assert encoding is not None
+    shape = tuple(Extent(str(variable)) for variable in step.variables)
+    return MakeRows(step.result, step.operand, step.structure, step.depth, encoding, shape)
 
 
 def _written(name: str, program: plan.Program) -> tuple[LevelBuffer | Array, ...]:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from dialect_tests.gpu.emulator import Emulated
-from mlir_sparse import kernel, plan
+from mlir_sparse import kernel
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.runtime import launches as data
 from mlir_sparse.tensor import LevelStorage, SparseTensor, level_view
+from mlir_sparse.tensor.fibres import fibres_of, of_rows
 from mlir_sparse.tensor.widths import width_dtype
 
 __all__ = ["run_cases"]
@@ -67,11 +68,14 @@ class _Call:
         shapes = {name: value.shape for name, value in values.items()}
         found = kernel.infer_extents(build.spec.assignment, shapes, None if out is None else out.shape, None)
         self.extents = {variable.name: extent for variable, extent in found.items()}
-        for step in build.program.steps:
-            if isinstance(step, plan.LevelView):
-                viewed = self.values[step.operand]
-                assert isinstance(viewed, SparseTensor)
-                self.values[step.result] = level_view(viewed)
+        for name, view in build.views.items():
+            viewed = self.values[view.operand]
+            assert isinstance(viewed, SparseTensor)
+            if view.encoding is None:
+                self.values[name] = level_view(viewed)
+                continue
+            self.values[name] = fibres = fibres_of(viewed, view.depth, view.encoding)
+            self.extents[view.variable] = fibres.shape[0]
         for make in program.makes:
             self.values[make.name] = self._made(make, out)
 
@@ -155,7 +159,17 @@ class _Call:
         if own is not None:
             self.values[own.name] = self._reserved(own)
             self._run(own.steps, number)
+        if self.program.rows is not None:
+            return self._over(self.program.rows)
         return self.values[self.program.result]
+
+    def _over(self, result: data.MakeRows) -> SparseTensor:
+        """Returns a result of computed rows."""
+        rows, operand = self.values[result.rows], self.values[result.operand]
+        assert isinstance(rows, np.ndarray)
+        assert isinstance(operand, SparseTensor)
+        shape = tuple(map(self.value_of, result.shape))
+        return of_rows(rows, operand, result.depth, result.encoding, shape)
 
     def _reserved(self, own: data.MakeOwn) -> SparseTensor:
         """Returns a result of as many entries as were counted, nothing but its positions filled."""

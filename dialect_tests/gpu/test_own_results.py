@@ -30,7 +30,8 @@ if (sys.platform, platform.machine()) not in (("linux", "x86_64"), ("linux", "aa
 
 EXTENTS = {"i": 21, "j": 13, "k": 7, "l": 4}
 SUM, PRODUCT = "C(i,j) = A(i,j) + B(i,j)", "C(i,j) = A(i,j) * B(i,j)"
-TTV = "C(i,j) = A(i,j,k) * x(k)"
+TTV, TTM = "C(i,j) = A(i,j,k) * x(k)", "C(i,j,l) = A(i,j,k) * D(k,l)"
+ROWS_OF_TTM = "(i, j, l) -> (i : dense, j : compressed, l : dense)"
 ROWS = "(i, j, k) -> (i : dense, j : compressed, k : compressed)"
 FIBRES = "(i, j, k, l) -> (i : dense, j : compressed, k : compressed, l : compressed)"
 PAGES = "(i, j, k) -> (i : dense, j : dense, k : compressed)"
@@ -49,6 +50,8 @@ CASES = [
     ("C(i,j) = A(i,j) * x(j)", "COO", {"A": "CSR"}),
     ("C(i,j) = A(i,j) * x(j)", "CSR", {"A": "DCSR"}),
     *((TTV, out, {"A": name}) for name, out in ((ROWS, "CSR"), ("CSF", "CSR"), ("CSF", "DCSR"))),
+    (TTM, ROWS_OF_TTM, {"A": ROWS}),
+    (TTM, "(i, j, l) -> (i : compressed, j : compressed, l : dense)", {"A": "CSF"}),
     ("C(i,j) = 2 * sum(k : A(i,j,k) * x(k))", "CSR", {"A": ROWS}),
     ("C(j,i) = A(i,j,k) * x(k)", "CSC", {"A": ROWS}),
     ("C(i,j) = B(i,j) * A(i,j,k) * x(k)", "CSR", {"A": ROWS}),
@@ -149,7 +152,12 @@ def test_a_result_over_the_fibres_of_an_operand_shares_its_levels() -> None:
     types = tuple((name, arguments.type_of(value)) for name, value in passed.items())
     program = compiled(TTV, types, "CSR")[1].emulated
     assert program.own is None
-    (made,) = program.makes
+    assert program.rows is not None
+    assert (program.rows.operand, program.rows.depth, program.rows.shape) == ("A", 2, (Extent("i"), Extent("j")))
+    text = "C(i,j) = B(i,j) * A(i,j,k) * x(k)"
+    passed, _ = operands(text, {"A": ROWS})
+    types = tuple((name, arguments.type_of(value)) for name, value in passed.items())
+    (made,) = compiled(text, types, "CSR")[1].emulated.makes
     assert isinstance(made, MakeShared)
     assert (made.operand, made.shape) == ("A", (Extent("i"), Extent("j")))
 
@@ -157,6 +165,7 @@ def test_a_result_over_the_fibres_of_an_operand_shares_its_levels() -> None:
 @pytest.mark.parametrize("extents", [{"i": 0}, {"j": 0}, {"k": 0}, {"density": 0.0}, {"density": 1.0}], ids=str)
 def test_no_fibres_and_full_ones(extents: dict[str, Any]) -> None:
     check(TTV, "CSR", *operands(TTV, {"A": ROWS}, **extents))
+    check(TTM, ROWS_OF_TTM, *operands(TTM, {"A": ROWS}, **extents))
 
 
 def test_parts_are_few_and_never_none() -> None:
@@ -209,6 +218,7 @@ def test_explain_says_what_is_waited_for() -> None:
     ("text", "out", "storage", "said"),
     [
         (SUM, "DCSR", {"A": "CSR", "B": "CSR"}, "or dense levels and one compressed below, as CSR has, or COO; but"),
+        (TTM, "CSF", {"A": "CSF"}, "expected a sparse result with the levels that A has above its fibres, for a GPU"),
         (SUM, "CSR", {"A": "CSR", "B": "DCSR"}, "expected a dense level for i beside a sparse result"),
         (SUM, "CSR", {"A": "CSR", "B": "COO"}, "expected operands stored as a tree of levels beside a sparse result"),
         (

@@ -25,6 +25,7 @@ from mlir_sparse.plan.program import (
 from mlir_sparse.plan.regions import Regions, is_native, regions_of
 from mlir_sparse.plan.scatter import scattered
 from mlir_sparse.plan.starts import parted
+from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.plan.threads import map_loops
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "Rows",
     "Step",
     "Test",
+    "accesses_of",
     "combining_name",
     "entry_tree",
     "explain",

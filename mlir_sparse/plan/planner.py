@@ -251,7 +251,7 @@ class _Planner:
         body = self.admission.payload(term.signed, sums=True)
         if not self._skips(body, variables):
             return self._by_way_of_dense(result, variables, (replace(term, body=body, negative=False),), encoding)
-        if encoding is not None and self.values.order is None and not self.loops_only:
+        if encoding is not None and self.values.order is None:
             summed = replace(term, body=body, negative=False)
             fibres = find_fibres(variables, summed, encoding, self.values)
             if fibres is not None:

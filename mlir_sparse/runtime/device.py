@@ -19,7 +19,7 @@ from mlir_sparse.device import Device, DeviceArray, chip_of, current_stream, emp
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.runtime.device_counts import Counts, buffer_order
-from mlir_sparse.runtime.device_results import OwnResult, Prepared
+from mlir_sparse.runtime.device_results import OwnResult, Prepared, RowsResult
 from mlir_sparse.runtime.launches import (
     Array,
     Launch,
@@ -31,10 +31,12 @@ from mlir_sparse.runtime.launches import (
     MakeShared,
     Parameter,
     Stored,
+    View,
     chosen,
 )
 from mlir_sparse.runtime.library import DeviceValue
 from mlir_sparse.tensor import DeviceTensor
+from mlir_sparse.tensor.device_fibres import fibres_on_device
 from mlir_sparse.tensor.device_tensor import level_view_of
 from mlir_sparse.tensor.widths import width_dtype
 
@@ -62,7 +64,7 @@ class DeviceProgram:
     Args:
         program: what to launch.
         operands: the names of the operands, in the order of a call.
-        views: the operand that each name stands for which is a view over its levels.
+        views: how operands are read that are not read as they are, by the names that launches have for them.
         label: what messages call it.
     """
 
@@ -70,7 +72,7 @@ class DeviceProgram:
         self,
         program: LaunchProgram,
         operands: Sequence[str],
-        views: Mapping[str, str],
+        views: Mapping[str, View],
         label: str,
     ) -> None:
         self.program, self.operands, self.views = program, tuple(operands), dict(views)
@@ -108,8 +110,9 @@ class DeviceProgram:
             DeviceError: for PTX that the driver refuses, with what it says.
         """
         check_chip(self.program.chip, where)
-        views = tuple((name, _viewed(values[operand])) for name, operand in self.views.items())
-        values = {**values, **dict(views)}
+        views = {name: _viewed(values[view.operand], view) for name, view in self.views.items()}
+        values = {**values, **views}
+        extents = {**extents, **{view.variable: views[name].shape[0] for name, view in self.views.items()}}
         made = tuple(_room(one, values, extents) for one in self.program.makes)
         # The levels of what shares a structure are as those of the operand.
         shared = {room.name: list(values.values())[room.operand] for room in made if room.operand is not None}
@@ -117,14 +120,24 @@ class DeviceProgram:
         own = self.program.own
         places = _Places((*self.operands, *self.views), values, made, own)
         launches = self._prepared(self.program.launches(counts), places, counts, where)
-        viewed = tuple(self.operands.index(operand) for operand in self.views.values())
+        viewed = tuple((self.operands.index(view.operand), view) for view in self.views.values())
         filled = None
         if own is not None:
             names = [room.name for room in made]
             filling = self._prepared(chosen(own.steps, counts), places, counts, where)
             shape = tuple(extents[axis.variable] for axis in own.shape)
             filled = OwnResult(own, shape, names.index(own.total), names.index(own.begins), filling)
-        return PreparedCall(where, launches, viewed, made, self.program.result, filled)
+        rows = self._rows(made, extents)
+        return PreparedCall(where, launches, viewed, made, self.program.result, filled, rows)
+
+    def _rows(self, made: Sequence[_Room], extents: Mapping[str, int]) -> RowsResult | None:
+        """Returns the result where rows of it are computed."""
+        rows = self.program.rows
+        if rows is None:
+            return None
+        shape = tuple(extents[axis.variable] for axis in rows.shape)
+        place = [room.name for room in made].index(rows.rows)
+        return RowsResult(self.operands.index(rows.operand), rows.depth, rows.encoding, shape, place)
 
     def _prepared(
         self, launches: Sequence[Launch], places: _Places, counts: Counts, where: Device
@@ -139,9 +152,9 @@ class DeviceProgram:
         return tuple(found)
 
 
-def _viewed(value: DeviceValue) -> DeviceTensor:
+def _viewed(value: DeviceValue, view: View) -> DeviceTensor:
     assert isinstance(value, DeviceTensor)
-    return level_view_of(value)
+    return level_view_of(value) if view.encoding is None else fibres_on_device(value, view.depth, view.encoding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,18 +177,20 @@ class PreparedCall:
         where: the device.
         launches: (kernel, grid, block, parameters) with, for each parameter, whether it is an address, and its number
             or place among the addresses.
-        views: which operands are read over their levels as well.
+        views: which operands are read in another way as well, and how.
         made: what to reserve.
         result: the name of the value to return.
         own: the result, where its structure is its own.
+        rows: the result, where rows of it are computed.
     """
 
     where: Device
     launches: tuple[Prepared, ...]
-    views: tuple[int, ...]
+    views: tuple[tuple[int, View], ...]
     made: tuple[_Room, ...]
     result: str
     own: OwnResult | None = None
+    rows: RowsResult | None = None
 
     def run(self, operands: Sequence[DeviceValue], out: DeviceArray | None) -> DeviceValue:
         """Launches the kernels on the current stream, and returns without waiting for them.
@@ -188,7 +203,7 @@ class PreparedCall:
         """
         stream = current_stream()
         addresses: list[int] = []
-        values = (*operands, *(_viewed(operands[at]) for at in self.views))
+        values = (*operands, *(_viewed(operands[at], view) for at, view in self.views))
         for operand in values:
             for array in operand._arrays if isinstance(operand, DeviceTensor) else (operand,):
                 addresses.append(array.pointer if array._stream == stream else array.use())
@@ -208,6 +223,8 @@ class PreparedCall:
             returned = self.own.reserve(kept, self.where)
             addresses += [array.pointer for array in returned._arrays]
             self._launch(self.own.launches, addresses, stream)
+        if self.rows is not None:
+            returned = self.rows.over(operands, kept)
         assert returned is not None
         return returned
 

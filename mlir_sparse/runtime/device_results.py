@@ -9,11 +9,14 @@ import numpy as np
 
 from mlir_sparse import _cuda
 from mlir_sparse.device import Device, DeviceArray, empty, from_host
+from mlir_sparse.encoding import Encoding
 from mlir_sparse.runtime.launches import MakeOwn
+from mlir_sparse.runtime.library import DeviceValue
 from mlir_sparse.tensor import DeviceTensor
+from mlir_sparse.tensor.device_fibres import rows_on_device
 from mlir_sparse.tensor.widths import check_width, width_dtype
 
-__all__ = ["OwnResult", "Prepared"]
+__all__ = ["OwnResult", "Prepared", "RowsResult"]
 
 # A kernel, its grid, its block, and of each parameter whether it is an address, and its number or place among those.
 Prepared = tuple[_cuda.Function, tuple[int, int, int], tuple[int, int, int], tuple[tuple[bool, int], ...]]
@@ -56,3 +59,28 @@ class OwnResult:
         each = len(self.shape) if self.own.is_listed else 1
         arrays = (begins, empty((entries * each,), coordinates, where), empty((entries,), self.own.dtype, where))
         return DeviceTensor._made(encoding, self.shape, encoding.level_sizes(self.shape), arrays, entries)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsResult:
+    """A sparse result of which rows were computed, below the first levels of an operand.
+
+    Args:
+        operand: the operand's place.
+        depth: how many of its levels.
+        encoding: the result's storage.
+        shape: its extents.
+        rows: which of the made arrays has the rows.
+    """
+
+    operand: int
+    depth: int
+    encoding: Encoding
+    shape: tuple[int, ...]
+    rows: int
+
+    def over(self, operands: Sequence[DeviceValue], made: Sequence[DeviceArray]) -> DeviceTensor:
+        """Returns the result, once its rows are launched."""
+        operand = operands[self.operand]
+        assert isinstance(operand, DeviceTensor)
+        return rows_on_device(made[self.rows], operand, self.depth, self.encoding, self.shape)

@@ -30,6 +30,7 @@ __all__ = [
     "MakeArray",
     "MakeBegins",
     "MakeOwn",
+    "MakeRows",
     "MakeShared",
     "Parameter",
     "Parts",
@@ -37,6 +38,7 @@ __all__ = [
     "Product",
     "Start",
     "Stored",
+    "View",
     "Within",
     "Work",
     "chosen",
@@ -314,6 +316,44 @@ class MakeShared:
 
 
 @dataclass(frozen=True, slots=True)
+class MakeRows:
+    """A sparse tensor with the first levels of an operand, whose buffers it shares, and computed rows below them.
+
+    Args:
+        name: the value's name.
+        rows: the array that has a row for each place in those levels.
+        operand: whose levels they are.
+        depth: how many.
+        encoding: its storage, widths included.
+        shape: the index variable of each dimension.
+    """
+
+    name: str
+    rows: str
+    operand: str
+    depth: int
+    encoding: Encoding
+    shape: tuple[Extent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An operand as a program reads it: over its levels, or as its stored fibres, one after another.
+
+    Args:
+        operand: the operand's name.
+        depth: how many levels are above the fibres; 0 for a tensor over its levels.
+        encoding: the storage of the fibres: a dense level that counts them, then those below; widths included.
+        variable: the index variable that counts fibres.
+    """
+
+    operand: str
+    depth: int = 0
+    encoding: Encoding | None = None
+    variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchProgram:
     """A compiled GPU program.
 
@@ -324,6 +364,7 @@ class LaunchProgram:
         steps: what to launch, in order on one stream.
         result: the name of the value to return.
         own: the result, where its structure is its own; what it needs is launched after all other steps.
+        rows: the result, where rows of it were computed.
     """
 
     ptx: str
@@ -332,6 +373,7 @@ class LaunchProgram:
     steps: tuple[Launch | Choice, ...]
     result: str
     own: MakeOwn | None = None
+    rows: MakeRows | None = None
 
     def launches(self, value_of: Callable[[Count], int]) -> tuple[Launch, ...]:
         """Returns the launches of a call, choices made; those of a result with a structure of its own come after."""

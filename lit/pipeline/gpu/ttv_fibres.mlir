@@ -1,15 +1,26 @@
 // RUN: mlir-sparse emit "C(i,j) = A(i,j,k) * b(k)" -f A:CSF -f C:DCSR --stage gpu --target cuda:sm_90 | FileCheck %s
+// RUN: mlir-sparse emit "C(i,j) = B(i,j) * A(i,j,k) * b(k)" -f A:CSF -f C:DCSR --stage gpu --target cuda:sm_90 | FileCheck %s --check-prefix=PLACES
 // RUN: mlir-sparse emit "C(i,j) = A(i,j,k) * b(k)" -f A:CSF -f C:DCSR --stage explain --target cuda:sm_90 | FileCheck %s --check-prefix=TOLD
 
-// The result has an entry for each fibre of A, and its levels: values are all that is stored, each at its fibre's place.
+// The result has an entry for each fibre of A, and its levels: what is computed is a vector of values, by rows of a
+// matrix whose rows are the fibres. Nothing is counted.
 
-// CHECK-LABEL: gpu.func @kernel_thread(
 // CHECK-NOT: kernel_count
-// CHECK: scf.for %[[FIBRE:.+]] = %{{.+}} to %{{.+}} step %c1
+// CHECK-LABEL: gpu.func @kernel_thread(
+// CHECK: scf.for %[[FIBRE:.+]] = %{{.+}} to %{{.+}} step
 // CHECK: %[[SUM:.+]] = scf.for
 // CHECK: arith.addf
 // CHECK: memref.store %[[SUM]], %{{.+}}[%[[FIBRE]]] : memref<?xf64>
-// CHECK-LABEL: gpu.func @kernel_4_lanes(
+// CHECK-LABEL: gpu.func @kernel_warp(
 // CHECK-NOT: kernel_count
 
-// TOLD: on threads: lanes each fibre of A(i,j,k), as many as it has terms of k
+// Where something else is read at the coordinates above the fibres, values go to their fibres' places.
+
+// PLACES-LABEL: gpu.func @kernel_thread(
+// PLACES-NOT: kernel_count
+// PLACES: scf.for %[[FIBRE:.+]] = %{{.+}} to %{{.+}} step %c1
+// PLACES: %[[SUM:.+]] = scf.for
+// PLACES: memref.store %[[SUM]], %{{.+}}[%[[FIBRE]]] : memref<?xf64>
+
+// TOLD: A_fibres is A as its fibres below 2 levels
+// TOLD: C has C_rows below the first 2 levels of A

@@ -1,0 +1,60 @@
+"""Tensors on a device as their stored fibres, and with the first levels of another: nothing is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir_sparse.device import DeviceArray
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.tensor.device_tensor import DeviceTensor
+
+__all__ = ["fibres_on_device", "rows_on_device"]
+
+
+def fibres_on_device(tensor: DeviceTensor, depth: int, encoding: Encoding) -> DeviceTensor:
+    """Returns the tensor whose first dimension counts the stored fibres of another; made once a tensor.
+
+    Args:
+        tensor: stored in plain dense and compressed levels.
+        depth: how many of its levels are above the fibres, the last of them compressed, as is the next.
+        encoding: the storage of the result: a dense level, then those below.
+    """
+    key = ("fibres", depth, encoding)
+    kept = tensor._kept.get(key)
+    if not isinstance(kept, DeviceTensor):
+        first = _buffers_above(tensor.encoding, depth)
+        coordinates, starts = tensor._arrays[first - 1], tensor._arrays[first]
+        places = coordinates.size
+        sizes = (places, *tensor._level_sizes[depth:])
+        arrays = (_leading(starts, places + 1), *tensor._arrays[first + 1 :])
+        # Dimensions of the view are its levels, in their order.
+        kept = tensor._kept[key] = DeviceTensor._made(encoding, sizes, sizes, arrays, tensor._nse)
+    return kept
+
+
+def rows_on_device(
+    rows: DeviceArray, tensor: DeviceTensor, depth: int, encoding: Encoding, shape: Sequence[int]
+) -> DeviceTensor:
+    """Returns a tensor with the first levels of another, and a row of dense levels below each place in them.
+
+    Args:
+        rows: a row for each place.
+        tensor: whose levels they are.
+        depth: how many.
+        encoding: the storage of the result: these levels, then dense ones.
+        shape: its shape.
+    """
+    arrays = (*tensor._arrays[: _buffers_above(tensor.encoding, depth)], rows.reshape(rows.size))
+    sizes = (*tensor._level_sizes[:depth], *rows.shape[1:])
+    return DeviceTensor._made(encoding, shape, sizes, arrays, rows.size)
+
+
+def _buffers_above(encoding: Encoding, depth: int) -> int:
+    return sum(kind.has_positions + kind.has_coordinates for kind in encoding.level_types[:depth])
+
+
+def _leading(array: DeviceArray, count: int) -> DeviceArray:
+    """Returns the first elements of an array, shared."""
+    if array.size == count:
+        return array
+    return DeviceArray(array.pointer, (count,), array.dtype, array.device, array._owner, array._stream, array.read_only)
