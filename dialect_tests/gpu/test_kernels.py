@@ -253,6 +253,19 @@ def test_a_call_takes_lanes_by_the_mean_and_entries_by_the_longest_row() -> None
     assert chosen(1000, 9000, 5000) == "kernel_entries"
 
 
+@pytest.mark.parametrize(
+    ("columns", "kernel"), [("B(i,k) * D(k,j)", "kernel_thread"), ("B(i,k) * D(j,k)", "kernel_warp")]
+)
+def test_lanes_share_an_entry_where_they_read_side_by_side(columns: str, kernel: str) -> None:
+    text = f"C(i,j) = A(i,j) * {columns}"
+    passed, _ = operands(text, "CSR", k=64)
+    build = built(text, passed, "CSR")
+    launches = build.emulated.launches(lambda count: count.value if isinstance(count, data.Fixed) else 64)
+    assert launches[-1].kernel == kernel
+    assert ("for comparison only" in build.explain()) == (kernel == "kernel_thread")
+    check(text, "CSR", "CSR", k=64)
+
+
 # -- PTX -----------------------------------------------------------------------------------------------------------
 
 

@@ -69,7 +69,7 @@ class Case:
         lanes: threads that share a sum.
         chunk: entries that a row of threads takes one after another.
         atomic: whether several threads write to one element.
-        tests: when it is taken; the last case of a nest is taken without.
+        tests: when it is taken; one without is taken if none before it is, and those after it are never by themselves.
         tile: columns that a thread takes together.
         kernel: what the kernel is called, where cases share one that only differ in the shape of blocks.
     """
@@ -111,9 +111,11 @@ def explain_mapping(mapped: Mapped) -> str:
     step = mapped.step
     lines = [f"{step.result} on threads: {mapped.why}"]
     lines += [f"  {mapped.own}"] if mapped.own else []
-    for case in mapped.cases:
+    for number, case in enumerate(mapped.cases):
         x, y = case.threads
         tests = f", if {' and '.join(map(str, case.tests))}" if case.tests else ""
+        if not all(before.tests for before in mapped.cases[:number]):
+            tests = ", for comparison only"
         lines.append(f"  {case.name}: blocks of {x} x {y} threads{tests}")
         lines += [f"    {text}" for text in _parts(mapped.names or tuple(map(str, step.loops)), case)]
     return "\n".join(lines)

@@ -110,9 +110,22 @@ def _per_entry(
         return nest.ordered(loops, f"a thread each {what} of {lead}", [Case("thread", entries, (1, THREADS))])
     below = levels[depth] if depth < len(levels) else None
     cases = nest.shared((*entries, "lanes"), lead, depth, below, levels[depth - 1], rest)
+    if below is None and not _side_by_side(nest, rest[0]):
+        # Lanes of an entry would read far apart; entries that follow each other are often neighbours, as threads are.
+        alone = replace(cases[0], tests=())
+        others = [replace(case, chunk=CHUNK) for case in cases[1:]]
+        why = f"a thread each {what} of {lead}, because terms of {rest[0]} lie apart in memory"
+        return nest.ordered(loops, why, [alone, *others])
     if below is None:
         cases = [replace(case, chunk=CHUNK) for case in cases]
     return nest.ordered(loops, f"lanes each {what} of {lead}, as many as it has terms of {rest[0]}", cases)
+
+
+def _side_by_side(nest: Nest, variable: IndexVar) -> bool:
+    """Returns whether all arrays that have a variable have it last, so that its turns follow each other in memory."""
+    reads = accesses_of(nest.step.payload)
+    arrays = [one for one in reads if nest.types[one.tensor].encoding is None and variable in one.indices]
+    return all(one.subscripts[-1] == variable for one in arrays)
 
 
 def _fibres(
