@@ -50,7 +50,7 @@ class GpuBuild:
     @cached_property
     def planned(self) -> plan.Program:
         """Returns the steps: results are filled before threads add to their elements."""
-        return plan.parted(self.base.program)
+        return plan.with_wide_sums(plan.parted(self.base.program))
 
     @cached_property
     def mapped(self) -> tuple[plan.Mapped, ...]:

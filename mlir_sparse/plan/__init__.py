@@ -3,6 +3,7 @@
 from mlir_sparse.plan.bound import entry_tree
 from mlir_sparse.plan.explain import explain
 from mlir_sparse.plan.mapping import Case, Mapped, Quantity, Test, explain_mapping, shared_structure
+from mlir_sparse.plan.narrow import with_wide_sums
 from mlir_sparse.plan.own import Own
 from mlir_sparse.plan.partition import Outcome, Partition, partition
 from mlir_sparse.plan.planner import plan
@@ -63,4 +64,5 @@ __all__ = [
     "regions_of",
     "scattered",
     "shared_structure",
+    "with_wide_sums",
 ]

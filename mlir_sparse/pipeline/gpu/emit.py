@@ -17,6 +17,7 @@ from mlir_sparse.pipeline.gpu.source import constant_of, depends, inside
 from mlir_sparse.pipeline.gpu.staged import STAGED, write_staged
 from mlir_sparse.pipeline.gpu.steps import strided
 from mlir_sparse.pipeline.gpu.sums import write_lanes, write_rows
+from mlir_sparse.pipeline.gpu.widen import as_element
 
 __all__ = ["ROLES", "Emitter", "Mapping"]
 
@@ -198,6 +199,7 @@ class Emitter(Guards):
 
     def _stored(self, value: Any, memref: Any, indices: Sequence[Any]) -> None:
         ir = bindings().ir
+        value = as_element(value, ir.MemRefType(memref.type).element_type)
         if not self.mapping.atomic:
             place, at = self.kernel.place(memref, indices)
             ir.Operation.create("memref.store", operands=[value, place, *at])

@@ -10,6 +10,7 @@ from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu.combine import identity
 from mlir_sparse.pipeline.gpu.located import find
 from mlir_sparse.pipeline.gpu.source import Source, constant_of
+from mlir_sparse.pipeline.gpu.widen import as_register
 
 __all__ = ["WARP", "Kernel", "copied"]
 
@@ -204,13 +205,14 @@ class Kernel:
         indices, truth = self.inside(alias.argument, indices) if alias is not None else (list(indices), None)
         located = None if alias is None else self.source.located.get(alias.argument)
         if located is not None:
-            value, found = find(self, located, indices, kind)
+            value, found = find(self, located, indices, self._element(op.operands[0]))
+            value = as_register(value, kind)
             if truth is not None:
                 value = code.operation("arith.select", kind, truth, value, identity("sum", kind))
                 found = code.bits_of("andi", found, truth)
             return value, None if located.whole else found
         memref, at = self.place(op.operands[0], indices)
-        loaded = code.operation("memref.load", kind, memref, *at)
+        loaded = as_register(code.operation("memref.load", self._element(op.operands[0]), memref, *at), kind)
         nothing = identity("sum", kind) if truth is not None else None
         return (loaded if truth is None else code.operation("arith.select", kind, truth, loaded, nothing)), None
 
@@ -233,6 +235,9 @@ class Kernel:
         with ir.InsertionPoint(self._start):
             named = {"name": ir.FlatSymbolRefAttr.get(name)}
             return ir.Operation.create("memref.get_global", results=[held], attributes=named).result
+
+    def _element(self, memref: Any) -> Any:
+        return bindings().ir.MemRefType(memref.type).element_type
 
     # -- threads -------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from mlir_sparse.pipeline.gpu.kernel import Kernel
 from mlir_sparse.pipeline.gpu.own import SCANS
 from mlir_sparse.pipeline.gpu.scan import write_scan
 from mlir_sparse.pipeline.gpu.source import Source, constant_of, inside, read_source
+from mlir_sparse.pipeline.gpu.widen import widen
 
 __all__ = ["MAPPINGS", "map_loops"]
 
@@ -56,6 +57,7 @@ def _map_scan(function: Any, kernels: Any) -> None:
 
 def _map(function: Any, kernels: Any) -> None:
     ir = bindings().ir
+    widen(function)
     source = read_source(function)
     written: dict[tuple[object, ...], Launch] = {}
     for attribute in ir.ArrayAttr(function.attributes[MAPPINGS]):
