@@ -158,7 +158,7 @@ def test_rows_whose_terms_a_block_makes_together() -> None:
     A[510:] = 0
     passed = {"A": ms.tensor(A), "x": rng.integers(1, 5, 3000).astype(float)}
     results = run_cases(built(SPMV, passed, "dense"), passed, most=2)
-    assert len(results) == 7
+    assert len(results) == 8
     for result in results.values():
         np.testing.assert_array_equal(result, A @ passed["x"])
 
@@ -250,7 +250,7 @@ def test_a_call_takes_lanes_by_the_mean_and_entries_by_the_longest_row() -> None
     assert chosen(1000, 30000, 257) == "kernel_16_lanes"
     assert chosen(1000, 60000, 200) == "kernel_warp"
     assert chosen(1000, 2500, 2000) == "kernel_warp"
-    assert chosen(1000, 9000, 5000) == "kernel_entries"
+    assert chosen(1000, 9000, 5000) == "kernel_staged_entries"
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,8 @@ def _per_row(
         others = (access for access in accesses_of(nest.step.payload) if access != lead)
         if not any(own[0] in access.indices for access in others):
             cases.insert(1, _staged(cases[0].tests[0], longest))
+            roles = ("entries", "staged")
+            cases.append(Case("staged_entries", roles, (1, THREADS), chunk=CHUNK, atomic=True))
         cases.append(Case("entries", ("entries", "entries"), (1, THREADS), chunk=CHUNK, atomic=True))
     return nest.ordered(loops, f"threads each {own[0]}, as many as it has terms of {rest[0]}", cases)
 

@@ -16,6 +16,7 @@ from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu import combine
 from mlir_sparse.pipeline.gpu.emit import Emitter
 from mlir_sparse.pipeline.gpu.source import constant_of
+from mlir_sparse.pipeline.gpu.staged import STAGED, wait, write_terms
 from mlir_sparse.pipeline.gpu.steps import strided
 
 __all__ = ["Entries"]
@@ -54,7 +55,9 @@ class Entries:
         self._emitter = emitter
         self._kernel = emitter.kernel
         self._source = emitter.kernel.source
-        count = emitter.mapping.roles.count("entries")
+        count = sum(emitter.mapping.roles.count(role) for role in ("entries", STAGED))
+        # What writes the term of an entry, where the threads of a block make them together.
+        self._made: Callable[[Any], Any] | None = None
         self._loops = self._chain(count)
         self._bodies = [[op.operation for op in loop.regions[-1].blocks[0].operations] for loop in self._loops]
         self._listed = self._loops[0].name == "scf.while"
@@ -116,7 +119,12 @@ class Entries:
         def summed(base: Any) -> list[Any]:
             # Threads beyond the last entry have no turn, and nothing to add.
             first = code.minimum(code.multiply(code.add(base, row), chunk), count)
+            if STAGED in mapping.roles:
+                *above, last = self._loops
+                self._made = write_terms(self._emitter, last, above, code.multiply(base, chunk), count)
             self._sums(first, code.minimum(code.add(first, chunk), count), count)
+            if STAGED in mapping.roles:
+                wait()  # before others write to it again
             return []
 
         def together(base: Any) -> list[Any]:
@@ -124,7 +132,7 @@ class Entries:
             return []
 
         if mapping.shares or len(self._loops[-1].results):
-            strided(begin, chunks, step, (), together if mapping.shares else summed)
+            strided(begin, chunks, step, (), summed if len(self._loops[-1].results) else together)
         else:
             strided(code.add(begin, row), chunks, step, (), apart)
         return f"chunks {stored.removeprefix('stored ')} {mapping.chunk}"
@@ -276,7 +284,10 @@ class Entries:
                     emitter.always(lambda: code.branch(other, lambda: emitter.store(store, so_far, here)))
                     held = code.operation("arith.select", kind, other, combine.identity(operator, kind), so_far)
                 emitter.bind(self._loops[-1].regions[0].blocks[0].arguments[1], held)
-                whole = counted(emitter.block(self._bodies[-1], len(self._loops)), [held])
+                if self._made is not None:
+                    whole = [combine.combined(operator, held, self._made(at))]
+                else:
+                    whole = counted(emitter.block(self._bodies[-1], len(self._loops)), [held])
             return [*whole, *now, *found]
 
         whole, *state = strided(first, end, code.constant(1), start, body)

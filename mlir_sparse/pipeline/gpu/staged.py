@@ -7,6 +7,7 @@ memory that the block shares; each then sums up those of its own row.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlir_sparse._mlir import bindings
@@ -19,10 +20,11 @@ from mlir_sparse.pipeline.gpu.steps import strided
 if TYPE_CHECKING:
     from mlir_sparse.pipeline.gpu.emit import Emitter
 
-__all__ = ["STAGED", "STAGED_THREADS", "write_staged"]
+__all__ = ["STAGED", "wait", "write_staged", "write_terms"]
 
 STAGED = "staged"
-STAGED_THREADS = 256  # of a block: there is room for as many terms of each
+_THREADS = 256  # of a block, exactly
+_MOST = (1 << 31) - 1
 
 
 def write_staged(emitter: Emitter, op: Any, row: Any, base: Any) -> Any:
@@ -37,14 +39,31 @@ def write_staged(emitter: Emitter, op: Any, row: Any, base: Any) -> Any:
     Raises:
         ValueError: for terms that depend on the row by more than where they are.
     """
-    block = op.regions[0].blocks[0]
-    index = row.regions[0].blocks[0].arguments[0]
-    inner = [one.operation for one in block.operations]
-    if len(op.results) != 1 or any(depends(operand, index) for one in inner for operand in one.operands):
-        raise ValueError(f"expected one sum, whose terms do not depend on the row, for {STAGED}")
+    terms = _Terms(emitter, op, [row])
     own = emitter.value(op.operands[0]), emitter.value(op.operands[1])
     begin, end = _of_block(emitter, op, row, base)
-    return _Staged(emitter, op, inner, own).write(begin, end)
+    whole = _over_block(emitter, terms, own, (begin, end))
+    return combine.combined(emitter.mapping.combine, emitter.value(op.operands[3]), whole)
+
+
+def write_terms(emitter: Emitter, op: Any, above: Sequence[Any], first: Any, count: Any) -> Callable[[Any], Any]:
+    """Writes the terms of a block's entries, which it waits for; returns what writes the term of one of them.
+
+    Args:
+        emitter: what writes the kernel.
+        op: the loop over entries, in the function.
+        above: the loops around it.
+        first: the first entry of the block, in the kernel.
+        count: how many entries there are in all.
+
+    Raises:
+        ValueError: for terms that depend on the loops above by more than where they are.
+    """
+    # A thread reads as many as it takes one after another: one more place keeps threads out of each other's banks.
+    terms = _Terms(emitter, op, above, apart=emitter.mapping.chunk)
+    terms.fill(first, code.operation("arith.subi", count.type, count, code.constant(1)))
+    wait()
+    return lambda at: terms.of(code.operation("arith.subi", at.type, at, first))
 
 
 def _of_block(emitter: Emitter, op: Any, row: Any, base: Any) -> tuple[Any, Any]:
@@ -69,68 +88,90 @@ def _at(emitter: Emitter, value: Any, index: Any, place: Any) -> Any:
     return copied(op, lambda operand: _at(emitter, operand, index, place))[list(op.results).index(value)]
 
 
-class _Staged:
-    """The sums of a block's rows while they are written.
+def _over_block(emitter: Emitter, terms: _Terms, own: tuple[Any, Any], block: tuple[Any, Any]) -> Any:
+    """Writes the sum of a row of each thread over the entries of the block, so many at a time as there is room for."""
+    (lower, upper), (begin, end) = own, block
+    count, operator = _THREADS * emitter.mapping.chunk, emitter.mapping.combine
+    last = code.operation("arith.subi", end.type, end, code.constant(1))
+
+    def some(first: Any, so_far: Any) -> list[Any]:
+        terms.fill(first, last)
+        wait()
+        low = code.operation("arith.maxui", lower.type, lower, first)
+        high = code.minimum(upper, code.add(first, code.constant(count)))
+
+        def add(at: Any, sum_: Any) -> list[Any]:
+            return [combine.combined(operator, sum_, terms.of(code.operation("arith.subi", at.type, at, first)))]
+
+        whole = strided(low, high, code.constant(1), [so_far], add)
+        wait()  # before others write to it again
+        return whole
+
+    (whole,) = strided(begin, end, code.constant(count), [combine.identity(operator, terms.kind)], some)
+    return whole
+
+
+class _Terms:
+    """The terms of a block's entries, in memory that its threads share.
 
     Args:
         emitter: what writes the kernel.
         op: the loop over entries, in the function.
-        inner: what is in it.
-        own: where the thread's own row begins and ends.
+        above: the loops around it.
+        apart: after how many terms a place is left free; 0 for none.
     """
 
-    def __init__(self, emitter: Emitter, op: Any, inner: list[Any], own: tuple[Any, Any]) -> None:
-        self._emitter, self._op, self._inner = emitter, op, inner
-        self._lower, self._upper = own
-        self._combine = emitter.mapping.combine
-        self._thread = emitter.kernel.identity("thread_id", "y")
-        self._height = emitter.kernel.identity("block_dim", "y")
+    def __init__(self, emitter: Emitter, op: Any, above: Sequence[Any], apart: int = 0) -> None:
+        self._emitter, self._op, self._apart = emitter, op, apart
+        self._inner = [one.operation for one in op.regions[0].blocks[0].operations]
+        indices = [loop.regions[0].blocks[0].arguments[0] for loop in above]
+        used = [operand for one in self._inner for operand in one.operands]
+        if len(op.results) != 1 or any(depends(operand, index) for operand in used for index in indices):
+            raise ValueError(f"expected one sum, whose terms do not depend on the row, for {STAGED}")
+        self.kind = op.results[0].type
+        count = _THREADS * emitter.mapping.chunk
+        self._held = emitter.kernel.shared(count + (count // apart if apart else 0), self.kind)
 
-    def write(self, begin: Any, end: Any) -> Any:
-        """Writes the sums over the entries of the block, so many at a time as there is room for."""
-        count = STAGED_THREADS * self._emitter.mapping.chunk
-        kind = self._op.results[0].type
-        held = self._emitter.kernel.shared(count, kind)
-        last = code.operation("arith.subi", end.type, end, code.constant(1))
-
-        def some(first: Any, so_far: Any) -> list[Any]:
-            self._fill(held, first, last)
-            _wait()
-            room = code.add(first, code.constant(count))
-            low, high = _greater(self._lower, first), code.minimum(self._upper, room)
-
-            def add(at: Any, sum_: Any) -> list[Any]:
-                term = code.load(held, code.operation("arith.subi", at.type, at, first))
-                return [combine.combined(self._combine, sum_, term)]
-
-            whole = strided(low, high, code.constant(1), [so_far], add)
-            _wait()  # before others write to it again
-            return whole
-
-        start = combine.identity(self._combine, kind)
-        (whole,) = strided(begin, end, code.constant(count), [start], some)
-        return combine.combined(self._combine, self._emitter.value(self._op.operands[3]), whole)
-
-    def _fill(self, held: Any, first: Any, last: Any) -> None:
+    def fill(self, first: Any, last: Any) -> None:
         """Writes the terms of some entries: all are read before any is stored; beyond the last it is read again."""
-        place, terms = self._thread, []
+        # How far an entry is from the first fits in 32 bits, which are half the instructions of 64.
+        most, narrow = code.operation("arith.subi", last.type, last, first), _narrow()
+        most = code.operation("arith.index_cast", narrow, code.minimum(most, code.constant(_MOST)))
+        thread = self._emitter.kernel.identity("thread_id", "y")
+        place, terms = code.operation("arith.index_cast", narrow, thread), []
+        step = code.integer(_THREADS, narrow)
         for _ in range(self._emitter.mapping.chunk):
-            terms.append((self._term(code.minimum(code.add(first, place), last)), place))
-            place = code.add(place, self._height)
+            near = code.operation("arith.minui", narrow, place, most)
+            terms.append((self._term(code.add(first, code.widened(near))), code.widened(place)))
+            place = code.operation("arith.addi", narrow, place, step)
         for term, at in terms:
-            code.store(term, held, at)
+            code.store(term, self._held, self._place(at))
+
+    def of(self, number: Any) -> Any:
+        """Returns the term of an entry, by its number in the block."""
+        return code.load(self._held, self._place(number))
+
+    def _place(self, number: Any) -> Any:
+        if not self._apart:
+            return number
+        free = code.operation("arith.divui", number.type, number, code.constant(self._apart))
+        return code.add(number, free)
 
     def _term(self, at: Any) -> Any:
         index, carried = self._op.regions[0].blocks[0].arguments
-        self._emitter.bind(index, at)
-        self._emitter.bind(carried, combine.identity(self._combine, carried.type))
-        (term,) = self._emitter.block(self._inner, len(self._emitter.mapping.roles))
+        operator = self._emitter.mapping.combine
+        with self._emitter.turns() as counted:
+            self._emitter.bind(index, at)
+            none = combine.identity(operator, carried.type)
+            self._emitter.bind(carried, none)
+            (term,) = counted(self._emitter.block(self._inner, len(self._emitter.mapping.roles)), [none])
         return term
 
 
-def _wait() -> None:
+def _narrow() -> Any:
+    return bindings().ir.IntegerType.get_signless(32)
+
+
+def wait() -> None:
+    """Lets the threads of a block wait for each other."""
     bindings().ir.Operation.create("gpu.barrier")
-
-
-def _greater(left: Any, right: Any) -> Any:
-    return code.operation("arith.maxui", left.type, left, right)
