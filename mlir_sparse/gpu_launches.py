@@ -72,7 +72,7 @@ def launch_program(
     for function, nest in zip(functions, mapped, strict=True):
         if nest.own is not None:
             made |= _scanned(nest, nest.own, program)
-            counting, own = _counted(function, nest, program, found)
+            counting, own = _counted(function, nest, nest.own, program, found)
             steps += counting
             continue
         made.setdefault(function.step.result, _made(function.step, program))
@@ -127,25 +127,29 @@ def _cases(name: str, mapped: plan.Mapped, arguments: _Arguments, found: Found) 
 
 
 def _counted(
-    function: lower.Function, mapped: plan.Mapped, program: plan.Program, found: Found
+    function: lower.Function, mapped: plan.Mapped, own: plan.Own, program: plan.Program, found: Found
 ) -> tuple[list[Launch | Choice], MakeOwn]:
     """Returns the launches that count the entries of a result, and the result with those that fill it."""
     name = function.step.result
     kind = program.type_of(name)
     assert kind.encoding is not None
-    counts, sums, begins = (Array(made) for made in _names(name))
-    counting = _cases(f"{function.name}_count", mapped, _Arguments(program, function, (counts,)), found)
-    scanning = _Arguments(program, function, (counts, sums, begins), operands=False)
-    counting += [scanning.launch(one) for one in found[f"{function.name}_scan_all"]]
+    scanned = [tuple(Array(made) for made in _names(name, level)) for level in own.levels]
+    counts, sums, begins = (tuple(arrays) for arrays in zip(*scanned, strict=True))
+    counting = _cases(f"{function.name}_count", mapped, _Arguments(program, function, counts), found)
+    for arrays in scanned:
+        scanning = _Arguments(program, function, arrays, operands=False)
+        counting += [scanning.launch(one) for one in found[f"{function.name}_scan_all"]]
+    # The first positions are where entries of the first level begin, or known without a kernel.
     rest = tuple(LevelBuffer(name, number + 1) for number in range(len(lower.level_buffers(kind.encoding))))
-    steps = _cases(f"{function.name}_fill", mapped, _Arguments(program, function, (begins, *rest)), found)
+    steps = _cases(f"{function.name}_fill", mapped, _Arguments(program, function, (*begins, *rest)), found)
     shape = tuple(Extent(str(subscript)) for subscript in mapped.step.target.subscripts)
-    return counting, MakeOwn(name, kind.dtype, kind.encoding, shape, sums.tensor, begins.tensor, tuple(steps))
+    totals, first = tuple(array.tensor for array in sums), begins[0].tensor
+    return counting, MakeOwn(name, kind.dtype, kind.encoding, shape, totals, first, tuple(steps))
 
 
-def _names(result: str) -> tuple[str, str, str]:
-    """Returns the names of what is made to count a result: entries of each owner, sums of parts, where they begin."""
-    return f"{result}.counts", f"{result}.sums", f"{result}.begins"
+def _names(result: str, level: int) -> tuple[str, str, str]:
+    """Returns the names of what is made to count a level: entries of each owner, sums of parts, where they begin."""
+    return f"{result}.counts{level}", f"{result}.sums{level}", f"{result}.begins{level}"
 
 
 def _scanned(mapped: plan.Mapped, own: plan.Own, program: plan.Program) -> dict[str, Made]:
@@ -153,14 +157,13 @@ def _scanned(mapped: plan.Mapped, own: plan.Own, program: plan.Program) -> dict[
     encoding = program.type_of(mapped.step.result).encoding
     assert encoding is not None
     owners = tuple(Extent(str(variable)) for variable in own.owners)
-    counts, sums, begins = _names(mapped.step.result)
-    # Where entries of a list begin is nothing that it keeps.
-    width = 64 if own.listed else encoding.pos_width or 64
-    return {
-        counts: MakeArray(counts, _COUNTS, (Product(owners),)),
-        sums: MakeArray(sums, _COUNTS, (Parts(Product(owners), _LEAST_COUNTS, _MOST_PARTS),)),
-        begins: MakeBegins(begins, width, Product(owners, 1)),
-    }
+    made: dict[str, Made] = {}
+    for level in own.levels:
+        counts, sums, begins = _names(mapped.step.result, level)
+        made[counts] = MakeArray(counts, _COUNTS, (Product(owners),))
+        made[sums] = MakeArray(sums, _COUNTS, (Parts(Product(owners), _LEAST_COUNTS, _MOST_PARTS),))
+        made[begins] = MakeBegins(begins, encoding.pos_width or 64, Product(owners, 1))
+    return made
 
 
 def _made(step: plan.Generic, program: plan.Program) -> Made:

@@ -57,7 +57,7 @@ def test_the_same_kernel_takes_other_shapes_and_its_own_results(gpu: Gpu, emulat
     assert (empty.nse, empty.storage.arrays[0].to_numpy().tolist()) == (0, [0] * 6)
 
 
-@pytest.mark.parametrize(("storage", "out"), [("CSC", "CSC"), ("CSR", "COO")])
+@pytest.mark.parametrize(("storage", "out"), [("CSC", "CSC"), ("CSR", "COO"), ("CSR", "DCSR"), ("CSC", "DCSC")])
 def test_other_storage(gpu: Gpu, emulate: Any, storage: str, out: str) -> None:
     plain = matrices(6, 8)
     A, B = on_device(*plain, storage=storage)

@@ -14,6 +14,7 @@ from mlir_sparse import kernel
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.runtime import launches as data
+from mlir_sparse.runtime.abi import buffer_dtypes
 from mlir_sparse.tensor import LevelStorage, SparseTensor, level_view
 from mlir_sparse.tensor.fibres import fibres_of, of_rows
 from mlir_sparse.tensor.widths import width_dtype
@@ -173,16 +174,16 @@ class _Call:
 
     def _reserved(self, own: data.MakeOwn) -> SparseTensor:
         """Returns a result of as many entries as were counted, nothing but its positions filled."""
-        sums, begins = self.values[own.total], self.values[own.begins]
-        assert isinstance(sums, np.ndarray)
+        begins, shape = self.values[own.begins], tuple(map(self.value_of, own.shape))
         assert isinstance(begins, np.ndarray)
-        entries, shape = int(sums[-1]), tuple(map(self.value_of, own.shape))
-        if own.is_listed:
-            begins = np.array([0, entries], width_dtype(own.encoding.pos_width or 64))
-        each = len(shape) if own.is_listed else 1
-        coordinates = _junk(entries * each, width_dtype(own.encoding.crd_width or 64))
-        buffers = (begins, coordinates, _junk(entries, own.dtype.numpy))
-        storage = LevelStorage.from_buffers(own.encoding, own.encoding.level_sizes(shape), buffers)
+        entries = [int(np.asarray(self.values[total])[-1]) for total in own.totals]
+        kinds = buffer_dtypes(own.encoding, own.dtype)
+        buffers = [_junk(length, kind) for length, kind in zip(own.lengths(entries), kinds, strict=True)]
+        counted = own.encoding.level_types[0].has_coordinates
+        buffers[0] = np.array([0, entries[0]], kinds[0]) if counted else begins
+        for positions in buffers[2:-1:2]:
+            positions[0] = 0
+        storage = LevelStorage.from_buffers(own.encoding, own.encoding.level_sizes(shape), tuple(buffers))
         return SparseTensor._trusted(own.encoding, shape, storage)
 
     def _run(self, steps: Sequence[data.Launch | data.Choice], number: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import platform
 import shutil
 import subprocess
@@ -58,7 +59,13 @@ CASES = [
     ("C(i,j) = A(i,j,k) * x(k) + B(i,j)", "CSR", {"A": ROWS, "B": "CSR"}),
     ("C(i,j) = A(i,j,k,l) * B(k,l)", "CSR", {"A": FIBRES}),
     ("C(i,j,k) = A(i,j,k,l) * x(l)", "CSF", {"A": "CSF"}),
-    ("y(i) = A(i,j) * x(j)", "(i) -> (i : compressed)", {"A": "DCSR"}),
+    *(("y(i) = A(i,j) * x(j)", "(i) -> (i : compressed)", {"A": name}) for name in ("DCSR", "CSR")),
+    (SUM, "DCSR", {"A": "CSR", "B": "CSR"}),
+    (SUM, "DCSC", {"A": "CSC", "B": "CSC"}),
+    *(("C(i,j,k) = A(i,j,k) + B(i,j,k)", out, {"A": ROWS, "B": ROWS}) for out in (ROWS, "CSF")),
+    ("C(i,j,k) = A(i,j,k) * B(i,j,k)", ROWS, {"A": ROWS, "B": ROWS}),
+    ("C(i,j,k) = A(i,j,k) * B(j,k)", ROWS, {"A": ROWS, "B": "CSR"}),
+    ("C(i,j,k,l) = A(i,j,k,l) + B(i,j,k,l)", "CSF", {"A": FIBRES, "B": FIBRES}),
     (TTV, "COO", {"A": ROWS}),
     ("C(i,j,k) = A(i,j,k) + B(i,j,k)", PAGES, {"A": PAGES, "B": PAGES}),
     ("C(i,j,k) = A(i,j,k) + B(i,j,k)", "COO", {"A": ROWS, "B": ROWS}),
@@ -123,7 +130,7 @@ def test_element_types(dtype: np.dtype[Any]) -> None:
 
 
 @pytest.mark.parametrize("text", [SUM, PRODUCT])
-@pytest.mark.parametrize("out", ["CSR", "COO"])
+@pytest.mark.parametrize("out", ["CSR", "COO", "DCSR"])
 @pytest.mark.parametrize(
     "extents", [{"i": 0}, {"j": 0}, {"density": 0.0}, {"i": 1, "j": 1, "density": 1.0}, {"density": 1.0}], ids=str
 )
@@ -133,8 +140,8 @@ def test_nothing_and_everything(text: str, out: str, extents: dict[str, Any]) ->
 
 def test_no_pages() -> None:
     text = "C(i,j,k) = A(i,j,k) + B(i,j,k)"
-    for extents in ({"i": 0}, {"j": 0}, {"k": 0}):
-        check(text, PAGES, *operands(text, {"A": PAGES, "B": PAGES}, **extents))
+    for stored, extents in itertools.product((PAGES, ROWS), ({"i": 0}, {"j": 0}, {"k": 0}, {"density": 0.02})):
+        check(text, stored, *operands(text, {"A": stored, "B": stored}, **extents))
 
 
 @pytest.mark.parametrize("rows", [511, 512, 513, 2000, 20000])
@@ -184,10 +191,11 @@ def test_widths(widths: tuple[int, int]) -> None:
     assert [buffer.dtype for buffer in found[0].storage.buffers()[:2]] == [np.uint16, np.uint8]
 
 
-def test_ptx_is_taken(tmp_path: Path) -> None:
+@pytest.mark.parametrize("out", ["CSR", "DCSR"])
+def test_ptx_is_taken(out: str, tmp_path: Path) -> None:
     passed, _ = operands(SUM, {"A": "CSR", "B": "CSR"})
     types = tuple((name, arguments.type_of(value)) for name, value in passed.items())
-    text = compiled(SUM, types, "CSR")[1].text("ptx")
+    text = compiled(SUM, types, out)[1].text("ptx")
     kernels = ("kernel_count_thread", "kernel_sums", "kernel_begins", "kernel_fill_thread")
     assert all(f".entry {kernel}(" in text for kernel in kernels)
     assert ".local" not in text
@@ -217,7 +225,12 @@ def test_explain_says_what_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("text", "out", "storage", "said"),
     [
-        (SUM, "DCSR", {"A": "CSR", "B": "CSR"}, "or dense levels and one compressed below, as CSR has, or COO; but"),
+        (
+            "C(i,j,k) = A(i,j,k) + B(i,j,k)",
+            "CSF",
+            {"A": "CSF", "B": "CSF"},
+            "expected a dense level for i beside a sparse result, for a GPU, but got A(i,j,k) and B",
+        ),
         (TTM, "CSF", {"A": "CSF"}, "expected a sparse result with the levels that A has above its fibres, for a GPU"),
         (SUM, "CSR", {"A": "CSR", "B": "DCSR"}, "expected a dense level for i beside a sparse result"),
         (SUM, "CSR", {"A": "CSR", "B": "COO"}, "expected operands stored as a tree of levels beside a sparse result"),

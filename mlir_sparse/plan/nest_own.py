@@ -49,8 +49,7 @@ def _check_divisible(nest: Nest, variable: IndexVar) -> None:
     walking = [access for access in nest.sparse if nest.walks(access, variable)]
     everywhere = all(walking[0] in product for product in products(nest.step.payload, nest.types)) if walking else True
     if len(walking) > 1 or not everywhere:
-        rule = f"one operand that says which {variable} there are" if everywhere else f"a dense level for {variable}"
         raise UnsupportedError(
-            f"expected {rule} beside a sparse result, for a GPU, but got {listed(walking)}: "
-            f"convert it to storage with a dense level for {variable}, such as CSR, or {CPU}"
+            f"expected a dense level for {variable} beside a sparse result, for a GPU, but got {listed(walking)}: "
+            f"convert to storage with one, such as CSR, or {CPU}"
         )

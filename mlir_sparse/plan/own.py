@@ -27,17 +27,20 @@ class Own:
 
     Args:
         owners: the variables whose turns have their entries one behind another, the outermost first.
+        levels: those that are counted: the compressed ones; the last of a list, whose entries have coordinates of all.
         listed: whether each entry has the coordinates of all levels.
     """
 
     owners: tuple[IndexVar, ...]
+    levels: tuple[int, ...]
     listed: bool
 
     def __str__(self) -> str:
         each = ", ".join(map(str, self.owners))
         return (
             f"entries of each {each} are counted, then stored from where sums of the counts say; "
-            "between the two the host reads how many there are, and reserves exactly that"
+            f"between the two the host reads how many there are{', by levels' * (len(self.levels) > 1)}, "
+            "and reserves exactly that"
         )
 
 
@@ -54,17 +57,16 @@ def own_structure(step: Generic, types: Mapping[str, TensorType]) -> Own:
     encoding = types[step.result].encoding
     assert encoding is not None
     depth = _depth(encoding)
-    listed = depth == 0 and takes_as_result(encoding) and bool(encoding.aos_levels)
     if step.meeting is Meeting.CONTINUE:
         raise _refused(step.target, step.payload, encoding, "a new tensor, not one that is added to")
-    if not listed and not (depth and depth == encoding.lvl_rank - 1 and takes_as_result(encoding)):
-        raise _refused(step.target, step.payload, encoding, "dense levels and one compressed below, as CSR has, or COO")
+    assert takes_as_result(encoding), "loops are planned with results that they can insert into"
     owners = level_variables(step.target, encoding)[: max(depth, 1)]
     if step.gathers or step.frames or step.loops[: len(owners)] != owners:
         order = ", ".join(map(str, step.loops))
         rule = f"loops that come to entries in the order of their storage, not {order}"
         raise _refused(step.target, step.payload, encoding, rule)
-    return Own(owners, listed)
+    listed = bool(encoding.aos_levels)
+    return Own(owners, tuple(range(encoding.lvl_rank - 1 if listed else depth, encoding.lvl_rank)), listed)
 
 
 def _depth(encoding: Encoding) -> int:

@@ -126,7 +126,7 @@ class DeviceProgram:
             names = [room.name for room in made]
             filling = self._prepared(chosen(own.steps, counts), places, counts, where)
             shape = tuple(extents[axis.variable] for axis in own.shape)
-            filled = OwnResult(own, shape, names.index(own.total), names.index(own.begins), filling)
+            filled = OwnResult(own, shape, tuple(map(names.index, own.totals)), names.index(own.begins), filling)
         rows = self._rows(made, extents)
         return PreparedCall(where, launches, viewed, made, self.program.result, filled, rows)
 

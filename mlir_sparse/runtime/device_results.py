@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlir_sparse import _cuda
-from mlir_sparse.device import Device, DeviceArray, empty, from_host
+from mlir_sparse.device import Device, DeviceArray, current_stream, empty, from_host
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.runtime.abi import buffer_dtypes
 from mlir_sparse.runtime.launches import MakeOwn
 from mlir_sparse.runtime.library import DeviceValue
 from mlir_sparse.tensor import DeviceTensor
 from mlir_sparse.tensor.device_fibres import rows_on_device
-from mlir_sparse.tensor.widths import check_width, width_dtype
+from mlir_sparse.tensor.widths import check_width
 
 __all__ = ["OwnResult", "Prepared", "RowsResult"]
 
@@ -29,14 +30,14 @@ class OwnResult:
     Args:
         own: the result.
         shape: its extents.
-        total: which of the made arrays has the number of entries as its last element.
+        totals: which of the made arrays have the numbers of entries of counted levels as their last elements.
         begins: which of them tells where entries begin.
         launches: what fills it.
     """
 
     own: MakeOwn
     shape: tuple[int, ...]
-    total: int
+    totals: tuple[int, ...]
     begins: int
     launches: tuple[Prepared, ...]
 
@@ -47,18 +48,25 @@ class OwnResult:
             WidthError: for more entries than positions of the encoding's width can count.
             DeviceMemoryError: when there is too little memory, with the figures.
         """
-        sums, begins, encoding = made[self.total], made[self.begins], self.own.encoding
-        last = DeviceArray(
-            sums.pointer + sums.nbytes - sums.dtype.itemsize, (1,), sums.dtype, where, sums._owner, sums._stream
-        )
-        entries = int(last.to_numpy()[0])
-        check_width("posWidth", encoding.pos_width or 64, entries)
-        coordinates = width_dtype(encoding.crd_width or 64)
-        if self.own.is_listed:
-            begins = from_host(np.array([0, entries], width_dtype(encoding.pos_width or 64)), where)
-        each = len(self.shape) if self.own.is_listed else 1
-        arrays = (begins, empty((entries * each,), coordinates, where), empty((entries,), self.own.dtype, where))
-        return DeviceTensor._made(encoding, self.shape, encoding.level_sizes(self.shape), arrays, entries)
+        encoding, stream = self.own.encoding, current_stream()
+        entries = [_last_of(made[total], where) for total in self.totals]
+        check_width("posWidth", encoding.pos_width or 64, max(entries))
+        arrays = []
+        for length, kind in zip(self.own.lengths(entries), buffer_dtypes(encoding, self.own.dtype), strict=True):
+            arrays.append(empty((length,), kind, where))
+        if encoding.level_types[0].has_coordinates:
+            arrays[0] = from_host(np.array([0, entries[0]], arrays[0].dtype), where)
+        else:
+            arrays[0] = made[self.begins]
+        for positions in arrays[2:-1:2]:
+            _cuda.fill(where.number, positions.pointer, 0, positions.dtype.itemsize, stream)
+        return DeviceTensor._made(encoding, self.shape, encoding.level_sizes(self.shape), arrays, entries[-1])
+
+
+def _last_of(sums: DeviceArray, where: Device) -> int:
+    """Returns the last element of an array, once it is written."""
+    address = sums.pointer + sums.nbytes - sums.dtype.itemsize
+    return int(DeviceArray(address, (1,), sums.dtype, where, sums._owner, sums._stream).to_numpy()[0])
 
 
 @dataclass(frozen=True, slots=True)

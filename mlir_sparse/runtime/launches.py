@@ -275,10 +275,11 @@ class MakeOwn:
     Args:
         name: the value's name.
         dtype: its element type.
-        encoding: its storage, widths included: dense levels and a compressed one, or a list of coordinates.
+        encoding: its storage, widths included: dense levels above compressed ones, or a list of coordinates.
         shape: the index variable of each dimension.
-        total: the array of integers whose last element is the number of entries, once all launches before are done.
-        begins: where entries begin: the positions of the compressed level; those of a list are nothing and the total.
+        totals: for each compressed level, or for a list, the array of integers whose last element is the number of
+            entries, once all launches before are done.
+        begins: where entries of the first of those levels begin, which are its positions below a dense level.
         steps: what to launch then; it fills the coordinates and values.
     """
 
@@ -286,14 +287,22 @@ class MakeOwn:
     dtype: DType
     encoding: Encoding
     shape: tuple[Extent, ...]
-    total: str
+    totals: tuple[str, ...]
     begins: str
     steps: tuple[Launch | Choice, ...]
 
     @property
     def is_listed(self) -> bool:
         """Returns whether entries have the coordinates of all levels."""
-        return self.encoding.level_types[0].has_coordinates
+        return bool(self.encoding.aos_levels)
+
+    def lengths(self, entries: Sequence[int]) -> tuple[int, ...]:
+        """Returns how long each buffer is, values included, given the entries of each level that was counted."""
+        if self.is_listed:
+            return 2, entries[0] * len(self.shape), entries[0]
+        above = (0, *entries)  # the first positions are not asked for: they are where entries begin, or two
+        pairs = [length for before, here in zip(above, entries, strict=False) for length in (before + 1, here)]
+        return (*pairs, entries[-1])
 
 
 @dataclass(frozen=True, slots=True)

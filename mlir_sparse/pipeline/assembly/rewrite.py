@@ -16,7 +16,7 @@ from mlir_sparse.pipeline.assembly.short import counting, find_gathered_row
 from mlir_sparse.pipeline.assembly.workspace import Workspace
 from mlir_sparse.pipeline.assembly.writer import Computing, Laying, Writer
 
-__all__ = ["MODES", "assemble_sparse_results", "own_buffers"]
+__all__ = ["MODES", "assemble_sparse_results", "own_buffers", "turns_of"]
 
 # Says of a function that it has room to scatter a row of an operand.
 SCATTERS = "scatters"
@@ -79,7 +79,7 @@ def _rewrite(function: Any, found: Chain, mode: type[Writer]) -> None:
     sometimes = arrange_merges(function)
     chain = find_chain(function)
     assert chain is not None
-    closes = _closes(chain)
+    closes = turns_of(chain)
     for op in chain.sizes:
         _replace_size(op, result.sizes)
     start = chain.start.owner
@@ -127,7 +127,7 @@ def _compressed(op: Any, writer: Writer) -> Any:
     return after
 
 
-def _closes(chain: Chain) -> list[tuple[int, Carrier, Sequence[Any]]]:
+def turns_of(chain: Chain) -> list[tuple[int, Carrier, Sequence[Any]]]:
     """Returns each loop over a level above the last, with that level and the coordinates there.
 
     Raises:

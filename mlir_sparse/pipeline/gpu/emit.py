@@ -143,6 +143,8 @@ class Emitter(Guards):
         """Writes an operation."""
         if self.kernel.source.is_spine(op):
             self._loop(op, depth)
+        elif op.name in ("memref.load", "memref.store") and _is_cell(op):
+            self._copied(op)
         elif op.name == "memref.store":
             self.store(op)
         elif op.name == "memref.load":
@@ -298,6 +300,12 @@ class Emitter(Guards):
             case _:
                 return lower, upper, code.constant(1)
         return code.add(lower, first), upper, step
+
+
+def _is_cell(op: Any) -> bool:
+    """Returns whether a load or a store is one of a thread's own memory, which LLVM makes registers of."""
+    memref = op.operands[0 if op.name == "memref.load" else 1]
+    return getattr(memref.owner, "name", "") == "memref.alloca"
 
 
 def _index(loop: Any) -> Any:

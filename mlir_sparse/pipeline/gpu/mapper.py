@@ -93,6 +93,7 @@ def _is_fresh(source: Source, mapping: Mapping) -> bool:
     if mapping.atomic or "entries" in mapping.roles or not all(one.whole for one in source.located.values()):
         return False
     stores = [inner for op in source.main for inner in inside(op) if inner.name == "memref.store"]
+    stores = [store for store in stores if source.alias_of(store.operands[1]) is not None]
     held = [_loop_at(source, depth) for depth, role in enumerate(mapping.roles) if role == HELD]
     return all(_covers(source, store, held) for store in stores)
 

@@ -8,12 +8,13 @@ stores from there on: coordinates, and values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.assembly.chain import Carrier, Chain, find_chain
+from mlir_sparse.pipeline.assembly.rewrite import turns_of
 from mlir_sparse.pipeline.assembly.sharing import finish
 from mlir_sparse.pipeline.gpu.source import APART
 
@@ -28,9 +29,10 @@ SCANS = "scans"
 def count_and_fill(function: Any) -> None:
     """Puts three functions in place of one with a sparse result.
 
-    The first counts the entries of each owner into its last argument; the second, of which only the arguments are
-    there, is to scan: counts, sums of parts of them, and where the entries of each owner begin. The third stores
-    entries: its last arguments are where those of each owner begin, coordinates, and values.
+    The first counts the entries of each owner into its last arguments, one for each compressed level; the second, of
+    which only the arguments are there, is to scan: counts, sums of parts of them, and where the entries of each owner
+    begin. The third stores entries: its last arguments are where those of each owner begin, by levels, then positions
+    but the first, coordinates, and values.
 
     Args:
         function: after sparsification; erased.
@@ -40,19 +42,19 @@ def count_and_fill(function: Any) -> None:
     """
     ir = bindings().ir
     name = ir.StringAttr(function.attributes["sym_name"]).value
-    for part in (_Counts(), _Entries()):
+    for kind in (_Counts, _Entries):
         with ir.InsertionPoint(function):
             copy = function.clone()
-        copy.attributes["sym_name"] = ir.StringAttr.get(f"{name}_{part.name}")
+        copy.attributes["sym_name"] = ir.StringAttr.get(f"{name}_{kind.name}")
         depth = ir.IntegerAttr(copy.attributes[OWN]).value
         del copy.attributes[OWN]
         copy.attributes[APART] = ir.UnitAttr.get()
         chain = find_chain(copy)
         assert chain is not None
-        if part.name == "count":
+        if kind is _Counts:
             with ir.InsertionPoint(function):
                 _scanning(name, chain)
-        _rewrite(copy, chain, part, depth)
+        _rewrite(copy, chain, kind(chain), depth)
     function.erase()
 
 
@@ -60,7 +62,7 @@ def _scanning(name: str, chain: Chain) -> None:
     """Writes what scans, as a function to be mapped."""
     ir, func = bindings().ir, bindings().module("dialects.func")
     counts = _memref(code.index_type())
-    kinds = [counts, counts, _memref(_begins(chain))]
+    kinds = [counts, counts, _memref(_integer(_encoding(chain).pos_width))]
     op = func.FuncOp(f"{name}_scan", ir.FunctionType.get(kinds, []))
     op.attributes[SCANS] = ir.StringAttr.get(name)
     with ir.InsertionPoint(op.add_entry_block()):
@@ -80,13 +82,7 @@ def _encoding(chain: Chain) -> Any:
 def _is_listed(chain: Chain) -> bool:
     """Returns whether entries have the coordinates of all levels, as pieces of one buffer."""
     formats = bindings().module("dialects.sparse_tensor").LevelFormat
-    return bool(_encoding(chain).lvl_formats_enum[0] != formats.dense)
-
-
-def _begins(chain: Chain) -> Any:
-    """Returns the type of where the entries of an owner begin: its position, where the result has those."""
-    width = 0 if _is_listed(chain) else _encoding(chain).pos_width
-    return _integer(width)
+    return bool(_encoding(chain).lvl_formats_enum[-1] == formats.singleton)
 
 
 def _integer(width: int) -> Any:
@@ -97,25 +93,69 @@ def _integer(width: int) -> Any:
 
 
 class _Part(ABC):
-    """What loops do with the entries that they come to."""
+    """What loops do with the entries that they come to.
+
+    Args:
+        chain: the result.
+
+    The number of entries of the last level is passed from loop to loop where the sparsifier passed the tensor; that
+    of each compressed level above it is in a cell, which LLVM keeps in a register.
+    """
 
     name: str
 
-    @abstractmethod
-    def add_arguments(self, block: Any, chain: Chain) -> None:
-        """Adds what is written, as arguments; at the insertion point what is to be done first."""
+    def __init__(self, chain: Chain) -> None:
+        ir = bindings().ir
+        encoding = _encoding(chain)
+        self.listed = _is_listed(chain)
+        self.rank = ir.RankedTensorType(chain.start.type).rank
+        formats = bindings().module("dialects.sparse_tensor").LevelFormat
+        depth = next(at for at, one in enumerate(encoding.lvl_formats_enum) if one != formats.dense)
+        # The compressed levels; of a list there is but one count.
+        self.levels = range(self.rank - 1 if self.listed else depth, self.rank)
+        self._cells: dict[int, Any] = {}
+
+    def start(self, block: Any, chain: Chain) -> None:
+        """Adds what is written, as arguments, and writes what is to be done first."""
+        self._add_arguments(block, chain)
+        self._cells = {level: code.alloca(code.index_type()) for level in self.levels[:-1]}
 
     @abstractmethod
-    def begin(self, owner: Any) -> Any:
-        """Returns what the number of an owner's first entry is."""
+    def _add_arguments(self, block: Any, chain: Chain) -> None: ...
+
+    @abstractmethod
+    def _begin(self, level: int, owner: Any) -> Any: ...
 
     @abstractmethod
     def insert(self, count: Any, value: Any, coordinates: Sequence[Any]) -> None:
         """Writes an entry."""
 
     @abstractmethod
+    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None: ...
+
+    @abstractmethod
     def end(self, owner: Any, count: Any) -> None:
         """Writes what is known after the last entry of an owner."""
+
+    def begin(self, owner: Any) -> Any:
+        """Returns what the number of an owner's first entry is."""
+        for level, cell in self._cells.items():
+            code.store(self._begin(level, owner), cell, code.constant(0))
+        return self._begin(self.rank - 1, owner)
+
+    def close(self, level: int, coordinate: Any, before: Any, after: Any) -> None:
+        """Writes a coordinate of a compressed level above the last, where it has got entries."""
+
+        def append() -> None:
+            count = self._count(level, after)
+            self._node(level, count, coordinate, self._count(level + 1, after))
+            code.store(code.add(count, code.constant(1)), self._cells[level], code.constant(0))
+
+        code.branch(code.compare("ne", before, after), append)
+
+    def _count(self, level: int, last: Any) -> Any:
+        """Returns the number of entries of a level, given that of the last."""
+        return last if level == self.rank - 1 else code.load(self._cells[level], code.constant(0))
 
 
 class _Counts(_Part):
@@ -123,20 +163,28 @@ class _Counts(_Part):
 
     name = "count"
 
-    def add_arguments(self, block: Any, chain: Chain) -> None:
-        self._counts = block.add_argument(_memref(code.index_type()), bindings().ir.Location.unknown())
+    def _add_arguments(self, block: Any, chain: Chain) -> None:
+        kind, where = _memref(code.index_type()), bindings().ir.Location.unknown()
+        self._counts = {level: block.add_argument(kind, where) for level in self.levels}
         # Loops may leave owners out that have nothing.
-        nothing = code.constant(0)
-        code.loop(code.size_of(self._counts), [], lambda at: code.store(nothing, self._counts, at))
+        nothing, size = code.constant(0), code.size_of(self._counts[self.levels[0]])
+        code.loop(size, [], lambda at: self._put(at, dict.fromkeys(self.levels, nothing)))
 
-    def begin(self, owner: Any) -> Any:
+    def _put(self, owner: Any, counts: Mapping[int, Any]) -> None:
+        for level, count in counts.items():
+            code.store(count, self._counts[level], owner)
+
+    def _begin(self, level: int, owner: Any) -> Any:
         return code.constant(0)
 
     def insert(self, count: Any, value: Any, coordinates: Sequence[Any]) -> None:
         pass
 
+    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None:
+        pass
+
     def end(self, owner: Any, count: Any) -> None:
-        code.store(count, self._counts, owner)
+        self._put(owner, {level: self._count(level, count) for level in self.levels})
 
 
 class _Entries(_Part):
@@ -144,27 +192,43 @@ class _Entries(_Part):
 
     name = "fill"
 
-    def add_arguments(self, block: Any, chain: Chain) -> None:
+    def _add_arguments(self, block: Any, chain: Chain) -> None:
         ir = bindings().ir
         encoding, element = _encoding(chain), ir.RankedTensorType(chain.start.type).element_type
-        self._listed = _is_listed(chain)
-        kinds = (_begins(chain), _integer(encoding.crd_width), element)
-        arguments = [block.add_argument(_memref(kind), ir.Location.unknown()) for kind in kinds]
-        self._begins, self._coordinates, self._values = arguments
 
-    def begin(self, owner: Any) -> Any:
-        return code.widened(code.load(self._begins, owner))
+        def argument(kind: Any) -> Any:
+            return block.add_argument(_memref(kind), ir.Location.unknown())
+
+        position, coordinate = _integer(encoding.pos_width), _integer(encoding.crd_width)
+        self._begins = {level: argument(position) for level in self.levels}
+        self._positions, self._coordinates = {}, {}
+        for level in self.levels:
+            if level != self.levels[0]:
+                self._positions[level] = argument(position)
+            self._coordinates[level] = argument(coordinate)
+        self._values = argument(element)
+
+    def _begin(self, level: int, owner: Any) -> Any:
+        return code.widened(code.load(self._begins[level], owner))
 
     def insert(self, count: Any, value: Any, coordinates: Sequence[Any]) -> None:
-        kept = coordinates if self._listed else coordinates[-1:]
-        first = code.multiply(count, code.constant(len(kept))) if self._listed else count
+        buffer = self._coordinates[self.rank - 1]
+        kept = coordinates if self.listed else coordinates[-1:]
+        first = code.multiply(count, code.constant(len(kept))) if self.listed else count
         for shift, coordinate in enumerate(kept):
-            at = code.add(first, code.constant(shift)) if shift else first
-            code.store(code.cut(coordinate, code.element_of(self._coordinates)), self._coordinates, at)
+            _store(coordinate, buffer, code.add(first, code.constant(shift)) if shift else first)
         code.store(value, self._values, count)
+
+    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None:
+        _store(coordinate, self._coordinates[level], count)
+        _store(children, self._positions[level + 1], code.add(count, code.constant(1)))
 
     def end(self, owner: Any, count: Any) -> None:
         pass
+
+
+def _store(value: Any, buffer: Any, at: Any) -> None:
+    code.store(code.cut(value, code.element_of(buffer)), buffer, at)
 
 
 # -- the loops -----------------------------------------------------------------------------------------------------
@@ -181,9 +245,10 @@ def _rewrite(function: Any, chain: Chain, part: _Part, depth: int) -> None:
         op.results[0].replace_all_uses_with(start.operands[level])
         op.erase()
     with ir.InsertionPoint(start):
-        part.add_arguments(block, chain)
+        part.start(block, chain)
         nothing = code.constant(0)
     outer, coordinates = _owner(chain, depth)
+    closes = [] if part.listed else [one for one in turns_of(chain) if one[0] in part.levels]
     sizes = list(start.operands)[:depth]
     chain.start.replace_all_uses_with(nothing)
     for value in chain.values:
@@ -196,7 +261,13 @@ def _rewrite(function: Any, chain: Chain, part: _Part, depth: int) -> None:
             after = code.add(count, code.constant(1))
         op.results[0].replace_all_uses_with(after)
         op.erase()
-    _cut(outer[-1], coordinates, sizes, part)
+    begin = _begin(outer[-1], coordinates, sizes, part)
+    for level, carrier, here in closes:
+        with ir.InsertionPoint(carrier.end):
+            before = begin if carrier.op == outer[-1].op else carrier.entry
+            part.close(level, here[-1], before, carrier.end.operands[carrier.place])
+    with ir.InsertionPoint(outer[-1].end):
+        part.end(_place(coordinates, sizes), outer[-1].end.operands[outer[-1].place])
     for carrier in outer:
         carrier.end.operands[carrier.place] = carrier.entry
     finish(function, chain, [])
@@ -217,16 +288,12 @@ def _owner(chain: Chain, depth: int) -> tuple[list[Carrier], list[Any]]:
     return loops, coordinates
 
 
-def _cut(carrier: Carrier, coordinates: Sequence[Any], sizes: Sequence[Any], part: _Part) -> None:
-    """Lets each turn of a loop begin with an owner's first entry, and end with its last."""
-    ir = bindings().ir
-    after = carrier.end.operands[carrier.place]
-    with ir.InsertionPoint(_first_user(carrier)):
+def _begin(carrier: Carrier, coordinates: Sequence[Any], sizes: Sequence[Any], part: _Part) -> Any:
+    """Lets each turn of a loop begin with an owner's first entry; returns its number."""
+    with bindings().ir.InsertionPoint(_first_user(carrier)):
         begin = part.begin(_place(coordinates, sizes))
     carrier.entry.replace_all_uses_with(begin)
-    last = begin if after == carrier.entry else after
-    with ir.InsertionPoint(carrier.end):
-        part.end(_place(coordinates, sizes), last)
+    return begin
 
 
 def _place(coordinates: Sequence[Any], sizes: Sequence[Any]) -> Any:

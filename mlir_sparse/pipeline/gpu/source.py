@@ -62,7 +62,7 @@ class Source:
     @property
     def filler(self) -> Any:
         """Returns what the fill stores."""
-        (store,) = [op for op in inside(self.fill) if op.name == "memref.store"]
+        store = next(op for op in inside(self.fill) if op.name == "memref.store")
         return store.operands[0]
 
     def is_spine(self, op: Any) -> bool:
@@ -129,7 +129,9 @@ def read_source(function: Any) -> Source:
     if not stored:
         raise ValueError("expected loops that store a result, but got none")
     arguments = tuple(function.regions[0].blocks[0].arguments)
-    written = {inner.operands[1] for op in ops for inner in inside(op) if inner.name == "memref.store"}
+    stores = (inner for op in ops for inner in inside(op) if inner.name == "memref.store")
+    # What one thread keeps to itself is no output.
+    written = {op.operands[1] for op in stores if getattr(op.operands[1].owner, "name", "") != "memref.alloca"}
     outputs = tuple(number for number, argument in enumerate(arguments) if argument in written)
     apart = APART in function.attributes
     if len(outputs) != len(written) or (len(written) != 1 and not apart):
