@@ -16,7 +16,7 @@ from benchmarks import data, gpu_cases, gpu_checks, gpu_data, gpu_goals, gpu_hea
 from benchmarks import gpu as bench
 from benchmarks.gpu_cases import CASES, KERNELS, types_of
 from benchmarks.gpu_measure import Result
-from benchmarks.gpu_prepare import Kernels, _chunks_of, _kernel
+from benchmarks.gpu_prepare import Kernels, _chunks_of, _crowded, _kernel
 from click.testing import CliRunner
 
 import mlir_sparse as ms
@@ -156,6 +156,9 @@ def test_chunks_of_other_sizes_are_other_kernels() -> None:
     usual = _kernel("SpMV", types_of("SpMV", "f32"), "cuda:sm_90", "codegen")
     (one,), (two,) = other._programs.values(), usual._programs.values()
     assert one.program.ptx != two.program.ptx
+    (three,) = _crowded(usual)._programs.values()
+    assert three.program.ptx.count(".minnctapersm 8") == 2
+    assert ".minnctapersm" not in two.program.ptx
 
 
 def test_bounds_are_told_by_the_worst_figure() -> None:

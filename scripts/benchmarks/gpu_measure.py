@@ -28,6 +28,8 @@ _STEPS = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53, "c
 _ROUNDS = 10
 # Where handing over the work takes this much of the time, that is what was measured.
 _BOUND_BY_HOST = 0.9
+# The ways whose kernels take several entries one after another.
+_CHUNKED = ("staged", "entries", "4_lanes 4x64", "16_lanes 16x16", "warp 32x8")
 
 
 @dataclass
@@ -166,11 +168,10 @@ def _tune(result: Result, kernels: Mapping[str, GpuKernel], loaded: Loaded, dtyp
     """Times every way, then the best of them in blocks of other sizes; each is checked as well."""
     candidates: dict[str, GpuKernel] = dict(ways(kernels["codegen"]))
     for via, kernel in kernels.items():
-        chunk = via.removeprefix("codegen, ")
-        if chunk != via:
-            candidates |= {
-                f"{name}, {chunk}": way for name, way in ways(kernel).items() if not name.startswith("thread")
-            }
+        variant = via.removeprefix("codegen, ")
+        if variant != via:
+            differ = {name: way for name, way in ways(kernel).items() if name.startswith(_CHUNKED)}
+            candidates |= {f"{name}, {variant}": way for name, way in differ.items()}
     _each(result, candidates, loaded, dtype, seconds)
     if result.ways:
         best = min(result.ways, key=lambda name: result.ways[name])
