@@ -167,7 +167,7 @@ def compile(
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
         _refuse_schedule(schedule, comprehension)
-        _refuse_target(target, comprehension)
+        _refuse_target(target, via, comprehension)
         return comprehend.compile_comprehension(
             comprehension, declared, out, target, partial(_within, threads, deterministic)
         )
@@ -195,13 +195,19 @@ def _within(threads: int | None, deterministic: bool, *compiled: Any) -> Any:
     return made.within(threads, deterministic)
 
 
-def _refuse_target(target: str, comprehension: Comprehension) -> None:
+def _refuse_target(target: str, via: str, comprehension: Comprehension) -> None:
     """Refuses GPUs where kernels hand over results in host memory."""
     if target != "cpu":
         raise UnsupportedError(
             f"expected one statement without ranges for a GPU, but got target={target!r} for "
             f"{len(comprehension.statements)} in a comprehension: compile the statement apart, or use target='cpu'"
         )
+    _refuse_via(via)
+
+
+def _refuse_via(via: str) -> None:
+    if via != "auto":
+        raise UnsupportedError(f"expected via= for target='cuda' only, but got via={via!r} with target='cpu'")
 
 
 def _tuned(
@@ -285,8 +291,7 @@ def _compiled(
         from mlir_sparse.gpu_kernel import GpuKernel, chip_of_target  # what compiles for GPUs is loaded for them only
 
         return GpuKernel(spec, chip_of_target(target), via, schedule)
-    if via != "auto":
-        raise UnsupportedError(f"expected via= for target='cuda' only, but got via={via!r} with target='cpu'")
+    _refuse_via(via)
     made = Kernel(spec.with_static_extents(), schedule)
     if schedule != STATIC:
         made.check_schedule()
@@ -333,7 +338,7 @@ def evaluate(
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
         _refuse_schedule(schedule, comprehension)
-        _refuse_target(target, comprehension)
+        _refuse_target(target, via, comprehension)
         within = partial(_within, threads, deterministic)
         return comprehend.evaluate_comprehension(comprehension, given, out, target, within)
     assert isinstance(assignment, Assignment), "all else is a comprehension"

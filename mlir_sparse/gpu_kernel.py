@@ -15,6 +15,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.kernel import KernelSpec
+from mlir_sparse.notation import AssignOp, reads
 from mlir_sparse.plan.library import LibraryProduct, library_product
 from mlir_sparse.runtime.arguments import type_of, value_of
 from mlir_sparse.runtime.device import DeviceProgram
@@ -155,9 +156,7 @@ class GpuKernel:
             extents = kernel.infer_extents(self.spec.assignment, shapes, shape)
             call = self._prepare(values, {variable.name: size for variable, size in extents.items()}, where)
             self._keep(key, call)
-        # A statement that adds to its target may do so where it lies.
-        added = self.spec.assignment.target.tensor if self.spec.assignment.op.reads_target else None
-        apart = [value for name, value in values.items() if name != added or not _same(value, target)]
+        apart = [value for name, value in values.items() if name != self._added or not _same(value, target)]
         if target is None or not any(overlaps(target, value) for value in apart):
             result = call.run(operands, target)
             return result if target is None else out
@@ -165,6 +164,14 @@ class GpuKernel:
         assert isinstance(made, DeviceArray)
         made.copy_into(target)
         return out
+
+    @cached_property
+    def _added(self) -> str | None:
+        """Returns the target of a statement that may add to it where it lies: it is read before anything is added."""
+        assignment = self.spec.assignment
+        name = assignment.target.tensor
+        read = any(access.tensor == name for access in reads(assignment.value))
+        return name if assignment.op is AssignOp.ADD and not read else None
 
     def _takes(self, call: _Call, operands: Sequence[DeviceValue], out: Any) -> bool:
         """Returns whether a prepared call can write to an array at once."""

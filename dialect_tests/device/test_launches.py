@@ -204,6 +204,40 @@ def test_adding_to_a_result(gpu: Gpu, emulate: Any) -> None:
     assert y.to_numpy().tolist() == [16, 20, 34]
 
 
+@pytest.mark.parametrize("name", ["CSR", "CSC", "COO"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("y(i) *= A(i,j) * x(j)", lambda y, added: y * added),
+        ("y(i) max= A(i,j) * x(j)", lambda y, added: np.maximum(y, added)),
+        ("y(i) += y(i) * A(i,j) * x(j)", lambda y, added: y + y * added),
+    ],
+)
+def test_results_that_are_read_while_they_are_made(gpu: Gpu, emulate: Any, text: str, expected: Any, name: str) -> None:
+    A, x, y = ms.tensor(A_ROWS, name).to("cuda"), on(np.ones(3)), on(np.array([10.0, 2, 3]))
+    update = emulate(text, A=A, x=x, y=y)
+    assert update(y, A, x, out=y) is y
+    np.testing.assert_array_equal(y.to_numpy(), expected(np.array([10.0, 2, 3]), A_ROWS.sum(axis=1)))
+
+
+@pytest.mark.parametrize("name", ["DCSR", "COO", "DIA", "BSR(2,2)", "Skyline"])
+def test_operands_are_looked_up_on_the_device(gpu: Gpu, emulate: Any, name: str) -> None:
+    lower = np.tril(A_ROWS) + np.eye(3)
+    A, S = ms.tensor(A_ROWS, "COO").to("cuda"), ms.tensor(lower, name).to("cuda")
+    inner = emulate("a = A(i,j) * S(i,j)", A=A, S=S)
+    assert inner(A, S).to_numpy() == (A_ROWS * lower).sum()
+    least = emulate("C(i,j) = min(A(i,j), S(i,j))", out="dense", A=A, S=S)
+    assert np.array_equal(least(A, S).to_numpy(), np.minimum(A_ROWS, lower))
+
+
+def test_sums_of_16_bits_pass_through_32(gpu: Gpu, emulate: Any) -> None:
+    A, x = ms.tensor(np.full((2, 3000), 0.5, np.float16), "CSC").to("cuda"), on(np.ones(3000, np.float16))
+    spmv = emulate("y(i) = A(i,j) * x(j)", A=A, x=x)
+    y = spmv(A, x)
+    assert y.dtype == np.float16
+    assert y.to_numpy().tolist() == [1500, 1500]
+
+
 def test_sddmm_shares_the_structure(gpu: Gpu, emulate: Any) -> None:
     S = ms.tensor(A_ROWS).to("cuda")
     sample = emulate("C(i,j) = S(i,j) * B(i,k) * D(k,j)", S=S, B=on(dense(3, 5)), D=on(dense(5, 3)))

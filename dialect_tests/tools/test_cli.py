@@ -83,6 +83,18 @@ def test_emit_lists_the_passes_and_explains() -> None:
     assert "'asm', 'gpu', 'nvvm', 'ptx', 'passes', 'explain'" in refused("emit", SPMV, "--stage", "object")
 
 
+def test_emit_takes_how_a_gpu_runs_it() -> None:
+    def plan(via: str) -> str:
+        return run("emit", SPMV, "-f", "A:CSR", "--stage", "plan", "--target", "cuda:sm_90", "--via", via).stdout
+
+    assert plan("library") == "cuSPARSE: y = spmv(A as CSR, x)\n"
+    assert plan("codegen") == plan("auto") == run("emit", SPMV, "-f", "A:CSR", "--stage", "plan").stdout
+    assert "expected via= for target='cuda' only" in refused("emit", SPMV, "-f", "A:CSR", "--via", "library")
+    assert "is not one of 'auto', 'codegen', 'library'" in refused("run", SPMV, "--target", "cuda", "--via", "magic")
+    both = "def twice(float(N) x) -> (y) { y(i) = 2 * x(i) }"
+    assert "expected via= for target='cuda' only" in refused("emit", both, "--via", "codegen")
+
+
 def test_emit_takes_maps_types_and_shapes() -> None:
     storage = "A:(i, j) -> (i : compressed, j : compressed)"
     text = run("emit", SPMV, "-f", storage, "-t", "A:f32", "-t", "x:f32", "-s", "A=1000x?").stdout

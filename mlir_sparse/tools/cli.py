@@ -84,6 +84,13 @@ _SCHEDULE = click.option(
     "--schedule",
     help="Loops, lanes and tiles, such as 'order=i,k,j lanes=8 tile=32', or 'tuned'; chosen when absent.",
 )
+_VIA = click.option(
+    "--via",
+    default="auto",
+    show_default=True,
+    type=click.Choice(("auto", "codegen", "library")),
+    help="On a GPU: kernels of our own, or NVIDIA's libraries.",
+)
 _INPUTS = click.option(
     "-i", "inputs", multiple=True, type=NamedValue("=", "FILE"), help="Reads .mtx, .tns or .ttx (.gz too)."
 )
@@ -110,6 +117,7 @@ _TEXTS = (*ms.STAGES, *GPU_STAGES, "passes", "explain")
 
 @main.command()
 @_tensor_options
+@_VIA
 @_SCHEDULE
 @click.option("--stage", default="linalg", show_default=True, type=click.Choice(_TEXTS), help="Which text to print.")
 @click.option("--diff", "changed_by", metavar="PASS", help="Print what a pass changed (--stage passes lists them).")
@@ -120,6 +128,7 @@ def emit(
     shapes: Pairs,
     semiring: str | None,
     target: str,
+    via: str,
     schedule: str | None,
     stage: str,
     changed_by: str | None,
@@ -133,7 +142,9 @@ def emit(
     """  # noqa: D301 - click reads the character, not its escape
     request = _request(notation, encodings, dtypes, shapes, semiring)
     types = {name: request.type_of(name) for name in request.assignment.inputs}
-    kernel: Any = ms.compile(request.assignment, tensors=types, out=request.output, target=target, schedule=schedule)
+    kernel: Any = ms.compile(
+        request.assignment, tensors=types, out=request.output, target=target, via=via, schedule=schedule
+    )
     text = kernel.passes().diff(changed_by) if changed_by is not None else _text(kernel, stage)
     click.echo(text.rstrip("\n"))
 
@@ -150,6 +161,7 @@ def _text(kernel: Any, stage: str) -> str:
 
 @main.command()
 @_tensor_options
+@_VIA
 @_SCHEDULE
 @_INPUTS
 @_GENERATED
@@ -164,6 +176,7 @@ def run(
     shapes: Pairs,
     semiring: str | None,
     target: str,
+    via: str,
     schedule: str | None,
     inputs: Pairs,
     generated: Pairs,
@@ -182,7 +195,7 @@ def run(
     request = _request(notation, encodings, dtypes, shapes, semiring)
     results = {name: Path(path) for name, path in as_mapping("-o", outputs).items()}
     request.require_known("-o", results)
-    job = Job(request, _sources(request, inputs, generated), results, target, schedule, repeats, verify)
+    job = Job(request, _sources(request, inputs, generated), results, target, via, schedule, repeats, verify)
     if not execute(job, Report(quiet=quiet)):
         raise _Failure("the result differs from the reference")
 

@@ -36,6 +36,7 @@ class Job:
         sources: the tensors' values.
         outputs: files to write, by tensor.
         target: what to compile for.
+        via: how on a GPU: by kernels of our own, or by NVIDIA's libraries.
         schedule: how, as text; chosen when None.
         repeats: how many calls to time, or None.
         verify: whether to check the result.
@@ -45,6 +46,7 @@ class Job:
     sources: Sources
     outputs: Mapping[str, Path]
     target: str = "cpu"
+    via: str = "auto"
     schedule: str | None = None
     repeats: int | None = None
     verify: bool = False
@@ -62,7 +64,12 @@ def execute(job: Job, report: Report) -> bool:
     with report.step("compiling and running"):
         start = time.perf_counter()
         kernel = ms.compile(
-            request.assignment, tensors=operands, out=request.output, target=job.target, schedule=job.schedule
+            request.assignment,
+            tensors=operands,
+            out=request.output,
+            target=job.target,
+            via=job.via,
+            schedule=job.schedule,
         )
         returned = _brought(kernel(*operands.values()))
         seconds = time.perf_counter() - start
