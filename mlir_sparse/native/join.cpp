@@ -184,6 +184,7 @@ class Join {
     control[3 * rank + 2] = places_.first_of(piece.begin());
     packed.add_buffer(control.data(), static_cast<std::int64_t>(control.size()));
     call_.function(packed.arguments());
+    end_stores();
     const auto found = control.begin() + static_cast<std::ptrdiff_t>(2 * rank);
     return {found, found + static_cast<std::ptrdiff_t>(rank)};
   }

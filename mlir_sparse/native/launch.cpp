@@ -162,6 +162,7 @@ class Launcher {
     for (Descriptor1 *&address : addresses) packed.push_back(&address);
     py::gil_scoped_release release;
     function_(packed.data());
+    end_stores();
     return true;
   }
 

@@ -7,9 +7,21 @@
 #include <functional>
 #include <vector>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "partition.hpp"
 
 namespace mlir_sparse {
+
+// Stores past the caches, which functions may use, come in order with what follows: whoever learns that a call is over
+// finds what it wrote.
+inline void end_stores() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
 
 // MLIR's C interface in packed form: a pointer to each argument's value.
 using Function = void (*)(void **);

@@ -19,6 +19,7 @@ def cpu() -> Pipeline:
             Pass("take-factors", "sums of rows are multiplied, rather than each summand"),
             Pass("prefetch-rows", "rows that entries ahead will name are asked for: no processor foresees them"),
             Pass("prefetch-streams", "entries far ahead are asked for, which processors do not foresee by themselves"),
+            Pass("write-around-caches", "no line of a large result is read to be written, as entries fill it"),
             Pass("convert-linalg-to-loops", "fills and dense generics", on_functions=True),
             Pass("convert-vector-to-scf", "transfers of more than one dimension", on_functions=True),
             Pass("expand-realloc", "growth of output buffers becomes alloc, copy, free", on_functions=True),

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline.around import write_around_caches
 from mlir_sparse.pipeline.assembly import assemble_sparse_results
 from mlir_sparse.pipeline.copies import share_copies
 from mlir_sparse.pipeline.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
@@ -60,6 +61,7 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "start-rows": start_rows,
     "sum-rows": sum_rows,
     "take-factors": take_factors,
+    "write-around-caches": write_around_caches,
     "write-blocks-out": write_blocks_out,
 }
 # What a pass of MLIR's is about: in a module without such operations it would only look at all others.
