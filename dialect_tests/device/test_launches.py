@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import mlir_sparse as ms
 from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu, launches_of, view
-from mlir_sparse import device
+from mlir_sparse import _cuda, device
 from mlir_sparse.device import Device, from_host
 from mlir_sparse.dtypes import DType
 from mlir_sparse.gpu_kernel import GpuKernel
@@ -252,6 +252,23 @@ def test_empty_tensors(gpu: Gpu, emulate: Any, shape: tuple[int, int]) -> None:
     spmm = emulate("C(i,j) = A(i,k) * B(k,j)", A=A, B=on(dense(shape[1], 4)))
     for columns in (4, 0):
         assert np.array_equal(spmm(A, on(dense(shape[1], columns))).to_numpy(), np.zeros((shape[0], columns)))
+
+
+@pytest.mark.parametrize("via", ["codegen", "library"])
+def test_a_result_that_does_not_fit_is_refused_with_the_figures_and_the_next_call_works(
+    gpu: Gpu, emulate: Any, via: str
+) -> None:
+    A, B, wide = ms.tensor(A_ROWS).to("cuda"), on(dense(3, 4)), on(dense(3, 500))
+    text = "C(i,j) = A(i,k) * B(k,j)"
+    spmm = emulate(text, A=A, B=B) if via == "codegen" else ms.compile(text, A=A, B=B, target="cuda", via=via)
+    assert np.array_equal(spmm(A, B).to_numpy(), A_ROWS @ dense(3, 4))
+    alive = _cuda.live_allocations()
+    gpu.configure(memory=wide.nbytes + 4000)
+    rule = r"expected 11.7 KiB to fit in the memory of cuda:0, but got 3.\d* KiB free of 15.6 KiB"
+    with pytest.raises(ms.DeviceMemoryError, match=rule):
+        spmm(A, wide)
+    assert _cuda.live_allocations() == alive
+    assert np.array_equal(spmm(A, B).to_numpy(), A_ROWS @ dense(3, 4))
 
 
 def test_operands_must_lie_on_one_device(gpu: Gpu, emulate: Any) -> None:
