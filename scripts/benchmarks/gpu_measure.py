@@ -28,6 +28,8 @@ _STEPS = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53, "c
 _ROUNDS = 10
 # Where handing over the work takes this much of the time, that is what was measured.
 _BOUND_BY_HOST = 0.9
+# Bytes of a case up to which every way is compared with the host once more: small ones were before anything is timed.
+_MOST_COMPARED = 1e8
 # The ways whose kernels take several entries one after another.
 _CHUNKED = ("staged", "entries", "4_lanes 4x64", "16_lanes 16x16", "warp 32x8")
 
@@ -182,7 +184,8 @@ def _tune(result: Result, kernels: Mapping[str, GpuKernel], loaded: Loaded, dtyp
 def _each(result: Result, candidates: Mapping[str, GpuKernel], loaded: Loaded, dtype: str, seconds: float) -> None:
     for name, kernel in candidates.items():
         try:
-            result.error[name] = _error(kernel(*loaded.operands), loaded, dtype)
+            if loaded.moved < _MOST_COMPARED:  # of more, taking the result to the host would take the time
+                result.error[name] = _error(kernel(*loaded.operands), loaded, dtype)
             result.ways[name], _ = seconds_of(_bound(kernel, loaded), seconds)
         except ms.UnsupportedError as error:
             result.failed[name] = _said(error)

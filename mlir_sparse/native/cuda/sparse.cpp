@@ -145,7 +145,8 @@ Lease::Lease(Sparse &library, int device, CUstream stream) : library_(library), 
   library_.check(library_.cusparseCreate(&handle_), "cusparseCreate");
   const cusparseStatus code = library_.cusparseSetStream(handle_, stream);
   if (code == 0) return;
-  library_.cusparseDestroy(handle_);
+  const cusparseStatus kept = library_.cusparseDestroy(handle_);
+  if (kept != 0) note("cusparseDestroy failed: status " + std::to_string(kept));
   library_.check(code, "cusparseSetStream");
 }
 
