@@ -177,7 +177,8 @@ def _told(choice: LoopChoice) -> str:
     return f"{order} with {listed(names)} converted" if names else order
 
 
-_Converted = tuple[tuple[Access, TensorType], ...]
+# Which sparse operands are converted, and in what order of their dimensions.
+_Converted = tuple[tuple[int, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +190,7 @@ class _Work:
         accesses: those of the computation.
         types: the types, those that were made among them.
         turns: how often each loop runs for one turn of those around it.
+        conversions: what is converted, and to what.
         cost: of the conversions.
         kept: by how much the loops are longer than the storage suggests.
         in_order: whether the sparsifier keeps the order it is told.
@@ -198,6 +200,7 @@ class _Work:
     accesses: tuple[Access, ...]
     types: Mapping[str, TensorType]
     turns: Mapping[IndexVar, float]
+    conversions: tuple[tuple[Access, TensorType], ...]
     cost: float
     kept: float
     in_order: bool
@@ -211,6 +214,7 @@ class _Work:
             accesses,
             after,
             turns_of(nest.variables + nest.reductions, payload, after),
+            tuple(conversions.items()),
             sum(conversion_cost(types[access.tensor]) for access in conversions),
             _kept(conversions, types),
             all(_is_permutation(after[access.tensor]) for access in accesses),
@@ -271,10 +275,11 @@ def _evaluate(search: _Search, order: tuple[IndexVar, ...]) -> LoopChoice | None
         if not _can_insert(nest, order):
             return None
         storage = _result_storage(nest, order)
-    conversions = _conversions(search, order)
-    converted = tuple(conversions.items())
+    converted = _converted(search, order)
     work = seen.get(converted)
     if work is None:
+        operands = [(search.sparse[number], dims) for number, dims in converted]
+        conversions = {operand.access: ordered_as(operand.kind, dims) for operand, dims in operands}
         work = seen[converted] = _Work.of(nest, search.types, conversions)
     if storage is not None and nest.output not in (None, storage):
         # The result's entries are at most the steps of the loops over its own variables.
@@ -285,7 +290,7 @@ def _evaluate(search: _Search, order: tuple[IndexVar, ...]) -> LoopChoice | None
     if nest.sparse and not _injective(nest, order):
         scattered = scattered_in(order, nest.reductions, work.payload, work.types)
         cost *= _WORKSPACE if scattered is None else _SCATTERED
-    return LoopChoice(order, converted, storage, work.in_order, cost + (output_cost + work.cost))
+    return LoopChoice(order, work.conversions, storage, work.in_order, cost + (output_cost + work.cost))
 
 
 def _kept(conversions: Mapping[Access, TensorType], types: Mapping[str, TensorType]) -> float:
@@ -301,11 +306,10 @@ def _is_permutation(kind: TensorType) -> bool:
     return kind.encoding is None or kind.encoding.is_permutation
 
 
-def _conversions(search: _Search, order: tuple[IndexVar, ...]) -> dict[Access, TensorType]:
-    """Returns the type that each operand in the way of a loop order must take."""
+def _converted(search: _Search, order: tuple[IndexVar, ...]) -> _Converted:
+    """Returns the operands in the way of a loop order, and the order that each must take."""
     stay = [operand.levels is not None and _follows(operand.levels, order) for operand in search.sparse]
-    converted = [operand for operand, stays in zip(search.sparse, stay, strict=True) if not stays]
-    return {operand.access: _wanted(operand, order) for operand in converted}
+    return tuple((number, _dims(search.sparse[number], order)) for number, stays in enumerate(stay) if not stays)
 
 
 def _after(
@@ -319,10 +323,9 @@ def _after(
     return replace_accesses(payload, names), {**types, **after}
 
 
-def _wanted(operand: _Operand, order: tuple[IndexVar, ...]) -> TensorType:
-    """Returns the type to convert an operand to."""
-    dims = sorted(range(operand.kind.rank), key=lambda dim: _position(operand.access, dim, order))
-    return ordered_as(operand.kind, tuple(dims))
+def _dims(operand: _Operand, order: tuple[IndexVar, ...]) -> tuple[int, ...]:
+    """Returns the dimensions of an operand in the order of loops."""
+    return tuple(sorted(range(operand.kind.rank), key=lambda dim: _position(operand.access, dim, order)))
 
 
 def _reason(nest: Nest, access: Access, kind: TensorType, order: tuple[IndexVar, ...]) -> str:
