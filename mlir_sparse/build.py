@@ -244,7 +244,7 @@ class Build:
             case "llvmir":
                 return runtime.llvm_ir(self.compile(self.passes))
             case "asm":
-                return runtime.assembly(self.compile(self.passes), self.recipe.functions)
+                return runtime.assembly(self._machine(self.passes).object_file())
             case _:
                 raise UnsupportedError(f"expected a stage of {', '.join(STAGES)}, but got {stage!r}")
 

@@ -15,7 +15,7 @@ import struct
 import sys
 from typing import IO, Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import QUICK, bindings, set_options
 from mlir_sparse.pipeline.run import Outcome, Request, run_here
 
 __all__ = ["read_message", "write_message"]
@@ -56,6 +56,7 @@ def main(memory_limit: int) -> None:
     # Our passes look at operations by classes of their dialects, which take 50 ms to load: not in the first request.
     for dialect in ("arith", "memref", "scf", "vector"):
         bindings().module(f"dialects.{dialect}")
+    set_options(QUICK)
     run_here(_SMALLEST, "builtin.module()", functions=("f",))  # nor do LLVM's tables, 20 ms
     gc.freeze()  # what was imported is not looked through again, which takes as long as a compilation
     gc.disable()  # nor is anything while somebody waits

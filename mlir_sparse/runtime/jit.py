@@ -44,8 +44,8 @@ def llvm_ir(bytecode: bytes) -> str:
         return str(bindings().module("dialects.llvm").translate_module_to_llvmir(module.operation))
 
 
-def assembly(bytecode: bytes, names: Sequence[str], opt_level: int = 3) -> str:
-    """Returns the machine code of a module, disassembled by binutils' or LLVM's `objdump`.
+def assembly(code: bytes) -> str:
+    """Returns the machine code of an object file, disassembled by binutils' or LLVM's `objdump`.
 
     Raises:
         UnsupportedError: when neither is installed.
@@ -55,7 +55,7 @@ def assembly(bytecode: bytes, names: Sequence[str], opt_level: int = 3) -> str:
         raise UnsupportedError("expected objdump on PATH for the stage asm, but got none: install binutils")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.o")
-        path.write_bytes(CompiledModule(bytecode, names, opt_level).object_file())
+        path.write_bytes(code)
         # The text names the file as it was given: in its folder the name is always the same.
         command = [tool, "-d", "--no-show-raw-insn", path.name]
         return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
