@@ -38,11 +38,11 @@ func.func @second(%n: index, %which: i1) {
 def test_operations_by_function() -> None:
     with mlir_context():
         seen = Seen(parse_module(NESTS))
-        counts = [(len(inside.named("scf.for")), len(inside.innermost())) for _, inside in seen.functions]
+        counts = [(len(inside.named("scf.for")), len(inside.innermost)) for _, inside in seen.functions]
         assert counts == [(2, 1), (0, 0), (1, 0)]
         outer = seen.whole.named("scf.for")[1]
-        assert [op.name for op in seen.whole.innermost()] == ["scf.for"]
-        assert seen.whole.innermost()[0].parent == outer  # what is inside comes first
+        assert [op.name for op in seen.whole.innermost] == ["scf.for"]
+        assert seen.whole.innermost[0].parent == outer  # what is inside comes first
         outer.erase()
         seen.forget()
         assert len(seen.whole.named("scf.for")) == 1
@@ -52,7 +52,7 @@ def test_operations_of_the_only_function_are_those_of_the_module() -> None:
     with mlir_context():
         seen = Seen(parse_module(NESTS.partition("func.func private")[0]))
         ((_, inside),) = seen.functions
-        assert len(inside.innermost()) == 1
+        assert len(inside.innermost) == 1
         assert "memref.load" in seen.whole.by_name
 
 

@@ -12,7 +12,7 @@ import importlib.util
 import os
 import sys
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import ModuleType
 
 from mlir_sparse._mlir.interrupts import uninterrupted
@@ -26,7 +26,7 @@ CANDIDATES = ("mlir", "torch_mlir", "mlir_finch")
 _DISTRIBUTIONS = {"torch_mlir": "torch-mlir", "mlir_finch": "finch-mlir", "mlir": "mlir-python-bindings"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bindings:
     """The bindings found.
 
@@ -44,7 +44,7 @@ class Bindings:
         """Imports a module of the bindings, such as `ir` or `dialects.linalg`."""
         return _imported(f"{self.name}.{name}")
 
-    @property
+    @cached_property
     def ir(self) -> ModuleType:
         """Returns the bindings' `ir` module."""
         return self.module("ir")

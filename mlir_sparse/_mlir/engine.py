@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,7 +67,20 @@ def _merge_into_interfaces(module: Any) -> None:
 
 def object_code(engine: Any) -> bytes:
     """Returns the machine code of an engine, in which some function was looked up, as an object file."""
+    code = _written_to_memory(engine) if hasattr(os, "memfd_create") else b""
+    if code:
+        return code
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.o")
         engine.dump_to_object_file(str(path))
         return path.read_bytes()
+
+
+def _written_to_memory(engine: Any) -> bytes:
+    """Returns what an engine writes to a file that no disk has; nothing where such files have no names."""
+    file = os.memfd_create("kernel.o")
+    try:
+        engine.dump_to_object_file(f"/proc/self/fd/{file}")
+        return os.pread(file, os.fstat(file).st_size, 0)
+    finally:
+        os.close(file)

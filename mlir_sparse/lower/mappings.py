@@ -102,7 +102,7 @@ def with_mappings(
                 function.attributes["own"] = ir.IntegerAttr.get(word, len(mapped.own.owners))
         buffer = io.BytesIO()
         module.operation.write_bytecode(buffer)
-        return LoweredProgram(buffer.getvalue(), str(module), lowered.functions)
+        return LoweredProgram(buffer.getvalue(), lowered.functions)
 
 
 def _attribute(case: Case, combine: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context
+from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context, parse_module
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CompileError
@@ -45,13 +45,17 @@ class LoweredProgram:
 
     Args:
         bytecode: the module for other processes.
-        text: the module for people.
         functions: one for each Generic of the program, in order.
     """
 
     bytecode: bytes
-    text: str
     functions: tuple[Function, ...]
+
+    @property
+    def text(self) -> str:
+        """Returns the module for people."""
+        with mlir_context():
+            return str(parse_module(self.bytecode))
 
 
 def lower(program: Program) -> LoweredProgram:
@@ -74,7 +78,7 @@ def lower(program: Program) -> LoweredProgram:
             raise CompileError(message, kernel=str(program.spec.assignment)) from error
         buffer = io.BytesIO()
         module.operation.write_bytecode(buffer)
-        return LoweredProgram(buffer.getvalue(), str(module), functions)
+        return LoweredProgram(buffer.getvalue(), functions)
 
 
 def functions_of(program: Program) -> tuple[Function, ...]:

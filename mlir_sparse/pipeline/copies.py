@@ -24,6 +24,7 @@ __all__ = ["share_copies"]
 _MOST_DIFFERENCES = 12
 
 _LOOPS = ("scf.for", "scf.while")
+_NESTS = frozenset(("scf.if", *_LOOPS))
 
 
 @dataclass(slots=True)
@@ -65,8 +66,9 @@ class _Match:
     def _operand(self, op: Any, number: int, left: Any, right: Any) -> bool:
         if right in self.inner:
             return bool(self.inner[right] == left)
-        if left != right:
-            self.uses.append((op, number, left, right))
+        if left == right:
+            return True
+        self.uses.append((op, number, left, right))
         return bool(left.type == right.type)
 
     def differences(self, *others: tuple[Any, Any]) -> list[tuple[Any, Any]] | None:
@@ -104,24 +106,26 @@ def _share_in(block: Any) -> bool:
     before: Any | None = None
     changed = False
     for op in [found.operation for found in block.operations]:
+        if op.name not in _NESTS:  # most are
+            before = None
+            continue
         made = _shared(before, op)
         changed |= made is not op
         before = made
-        if made.name in ("scf.if", *_LOOPS):
-            for region in made.regions:
-                for inner in region.blocks:
-                    changed |= _share_in(inner)
+        for region in made.regions:
+            for inner in region.blocks:
+                changed |= _share_in(inner)
     return changed
 
 
-def _shared(before: Any | None, op: Any) -> Any:
-    """Returns the operation that stands for one, and perhaps for the one before it."""
+def _shared(before: Any | None, nest: Any) -> Any:
+    """Returns the nest that stands for one, and perhaps for the one before it."""
     made = None
-    if op.name == "scf.if":
-        made = _one_branch(op)
-    elif op.name == "scf.for" and before is not None and before.name == "scf.for":
-        made = _two_turns(before, op)
-    return made or op
+    if nest.name == "scf.if":
+        made = _one_branch(nest)
+    elif nest.name == "scf.for" and before is not None and before.name == "scf.for":
+        made = _two_turns(before, nest)
+    return made or nest
 
 
 def _one_branch(op: Any) -> Any | None:

@@ -31,7 +31,7 @@ def register_tile(seen: Seen, options: Mapping[str, str]) -> bool:
         whether it may have changed anything.
     """
     target = Target.of(options)
-    lines = [line for loop in seen.whole.innermost() if (line := line_of(loop)) is not None]
+    lines = [line for loop in seen.whole.innermost if (line := line_of(loop)) is not None]
     for nest in nests_of(lines):
         _Tiler(nest, target).run()
     for line in lines:

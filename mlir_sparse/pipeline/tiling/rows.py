@@ -48,7 +48,7 @@ def sum_rows(seen: Seen, options: Mapping[str, str]) -> bool:
             del function.attributes[SHORT]
         if not short and (options.get("every") != "true" or BELOW in function.attributes):
             continue
-        for loop in inside.innermost():
+        for loop in inside.innermost:
             row = None if not short and _has_room(loop) else _Reader(loop).row()
             if row is not None:
                 _write(row, short)

@@ -40,7 +40,7 @@ def scatter_runs(seen: Seen, options: Mapping[str, str]) -> bool:
     if options.get("every") != "true":
         return False
     changed = False
-    for loop in seen.whole.innermost():
+    for loop in seen.whole.innermost:
         scatter = _scatter_of(loop)
         if scatter is not None:
             _write(scatter)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from mlir_sparse._mlir import bindings
@@ -18,7 +19,7 @@ __all__ = ["Inside", "Seen"]
 _BRANCHES = ("scf.for", "scf.while", "scf.if")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Inside:
     """What is inside an operation, at any depth.
 
@@ -32,7 +33,8 @@ class Inside:
         """Returns the operations of a name."""
         return self.by_name.get(name, [])
 
-    def innermost(self) -> list[Any]:
+    @cached_property
+    def innermost(self) -> Sequence[Any]:
         """Returns the `scf.for` without loops or branches inside."""
         around = {op.parent.operation for name in _BRANCHES for op in self.named(name)}
         return [op for op in self.named("scf.for") if op not in around]
