@@ -15,7 +15,8 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
-from mlir_sparse.pipeline.tiling.lines import maker, operations_in, operations_within
+from mlir_sparse.pipeline.tiling.lines import maker, operations_within
+from mlir_sparse.pipeline.tiling.seen import Seen
 
 __all__ = ["write_around_caches"]
 
@@ -26,20 +27,23 @@ _MOST_OPERATIONS = 160
 _MARK = "appends"
 
 
-def write_around_caches(module: Any, _: Mapping[str, str]) -> None:
+def write_around_caches(seen: Seen, _: Mapping[str, str]) -> bool:
     """Writes nests that merge operands of a matrix once more, for results that are large.
 
     Args:
-        module: after bufferization; rewritten in place.
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
     """
-    for function in operations_in(module.operation):
-        if function.name != "func.func":
-            continue
-        appending = {op: room for op in operations_within(function) if (room := _room_of(op)) is not None}
+    changed = False
+    for _function, inside in seen.functions if seen.whole.named("scf.while") else ():
+        appending = {op: room for op in inside.named("memref.store") if (room := _room_of(op)) is not None}
         rooms, nests = set(appending.values()), {_nest_of(op) for op in appending}
         # Results with several lists of coordinates were no faster: lines of too many arrays are written at a time.
         if len(rooms) == 1 and len(nests) == 1:
-            _divide(nests.pop(), rooms.pop(), list(appending))
+            changed |= _divide(nests.pop(), rooms.pop(), list(appending))
+    return changed
 
 
 def _room_of(op: Any) -> Any | None:
@@ -60,12 +64,12 @@ def _nest_of(op: Any) -> Any:
     return op
 
 
-def _divide(nest: Any, room: Any, appending: list[Any]) -> None:
-    """Writes a nest for large results and for others, if operands are merged in it."""
+def _divide(nest: Any, room: Any, appending: list[Any]) -> bool:
+    """Writes a nest for large results and for others, if operands are merged in it; returns whether it did."""
     ir = bindings().ir
     operations = operations_within(nest)
     if len(operations) > _MOST_OPERATIONS or not any(op.name == "scf.while" for op in operations):
-        return
+        return False
     for op in appending:
         op.attributes[_MARK] = ir.UnitAttr.get()
     with ir.InsertionPoint(nest):
@@ -75,6 +79,7 @@ def _divide(nest: Any, room: Any, appending: list[Any]) -> None:
     for old, new in zip(nest.results, results, strict=True):
         old.replace_all_uses_with(new)
     nest.erase()
+    return True
 
 
 def _copy(nest: Any, *, large: bool) -> list[Any]:
