@@ -209,6 +209,32 @@ def test_two_of_four_goes_to_the_library_for_it(gpu: Gpu, dtype: Any) -> None:
     assert (names.count("cusparseLtSpMMACompress2"), names.count("cusparseLtMatmulPlanInit")) == (1, 1)
 
 
+@pytest.mark.parametrize("code", [0, 10])
+def test_algorithms_are_timed_once_where_a_large_product_is_computed_again(gpu: Gpu, code: int) -> None:
+    with_scales(gpu)
+    A, B = two_of_four(256, 128, np.float16), dense(128, 128, dtype=np.float16)
+    there, right = ms.tensor(A, "NV_24").to("cuda"), on(B)
+    multiply = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=there, B=right, target="cuda", via="library")
+    gpu.structured.fail("cusparseLtMatmulSearch", code)
+    searches = []
+    for _ in range(3):
+        assert np.array_equal(multiply(there, right).to_numpy().astype(np.float32), A.astype(np.float32) @ B)
+        searches.append(gpu.structured.names().count("cusparseLtMatmulSearch"))
+    assert searches == [0, 1, 1]
+
+
+def test_a_search_that_fails_is_named(gpu: Gpu) -> None:
+    with_scales(gpu)
+    A, B = two_of_four(256, 128, np.float16), dense(128, 128, dtype=np.float16)
+    there, right = ms.tensor(A, "NV_24").to("cuda"), on(B)
+    multiply = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=there, B=right, target="cuda", via="library")
+    multiply(there, right)
+    gpu.structured.fail("cusparseLtMatmulSearch", 7)
+    with pytest.raises(ms.DeviceError, match="cusparseLtMatmulSearch failed: status 7"):
+        multiply(there, right)
+    assert np.array_equal(multiply(there, right).to_numpy().astype(np.float32), A.astype(np.float32) @ B)
+
+
 def test_values_that_others_may_write_to_are_compressed_for_each_call(gpu: Gpu) -> None:
     with_scales(gpu)
     A, B = two_of_four(16, 16, np.float16), dense(16, 8, dtype=np.float16)

@@ -9,6 +9,7 @@ constexpr int kFirstVersion = 600;  // before it the compute types had other num
 constexpr int kHalf = 0;            // of every 4 entries, 2
 constexpr int kComputeInSingle = 2;
 constexpr std::uint32_t kAlignment = 16;
+constexpr std::int64_t kSearched = std::int64_t{1} << 22;  // products from which on it pays to time algorithms
 constexpr std::size_t kPlans = 16;  // kept for one matrix, each for one number of columns
 
 void *address(CUdeviceptr pointer) { return reinterpret_cast<void *>(static_cast<std::uintptr_t>(pointer)); }
@@ -77,6 +78,7 @@ void forget_structured() { loaded.reset(); }
 struct Compressed::Plan {
   Opaque right, result, product, selection, plan;
   int made = 0;
+  int uses = 0;
   std::size_t workspace = 0;
 
   ~Plan() {
@@ -149,12 +151,30 @@ Compressed::Plan &Compressed::plan(std::int64_t columns) {
   return *found;
 }
 
+// Lets the library time its algorithms for a plan, and keep the fastest; the result is overwritten.
+void Compressed::search(Plan &planned, CUstream stream, const Dense &b, const Dense &c) {
+  Structured &lib = structured();
+  const Opaque *handle = lib.handle(device_);
+  const Memory work(device_, planned.workspace, stream);
+  const float one = 1, zero = 0;
+  const cusparseStatus code = lib.cusparseLtMatmulSearch(
+      handle, &planned.plan, &one, address(memory_->pointer()), address(b.values), &zero, address(c.values),
+      address(c.values), address(work.pointer()), &stream, 1);
+  if (code == kSparseNotSupported) return;  // there is one algorithm, which the plan has
+  lib.check(code, "cusparseLtMatmulSearch");
+  lib.check(lib.cusparseLtMatmulGetWorkspace(handle, &planned.plan, &planned.workspace),
+            "cusparseLtMatmulGetWorkspace");
+}
+
 void Compressed::multiply(CUstream stream, const Dense &b, const Dense &c) {
   std::lock_guard<std::mutex> hold(mutex_);
   Current current(device_);
   Structured &lib = structured();
   Plan &planned = plan(b.columns);
   if (stream != memory_->stream()) memory_->share();
+  // A plan that is used again is worth the time; most of those of matrices that others may write to never are.
+  const std::int64_t products = rows_ * columns_ * b.columns;
+  if (planned.uses < 2 && ++planned.uses == 2 && products >= kSearched) search(planned, stream, b, c);
   const Memory work(device_, planned.workspace, stream);
   const float one = 1, zero = 0;
   lib.check(lib.cusparseLtMatmul(lib.handle(device_), &planned.plan, &one, address(memory_->pointer()),

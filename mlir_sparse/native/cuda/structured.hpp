@@ -35,6 +35,8 @@ struct alignas(16) Opaque {
   ENTRY(cusparseLtMatmulGetWorkspace, (const Opaque *, const Opaque *, std::size_t *))                              \
   ENTRY(cusparseLtMatmul, (const Opaque *, const Opaque *, const void *, const void *, const void *, const void *,  \
                            const void *, void *, void *, CUstream *, std::int32_t))                                 \
+  ENTRY(cusparseLtMatmulSearch, (const Opaque *, Opaque *, const void *, const void *, const void *, const void *,  \
+                                 const void *, void *, void *, CUstream *, std::int32_t))                           \
   ENTRY(cusparseLtSpMMACompressedSize2, (const Opaque *, const Opaque *, std::size_t *, std::size_t *))             \
   ENTRY(cusparseLtSpMMACompress2, (const Opaque *, const Opaque *, int, int, const void *, void *, void *, CUstream))
 
@@ -80,6 +82,7 @@ class Compressed {
  private:
   struct Plan;
   Plan &plan(std::int64_t columns);
+  void search(Plan &planned, CUstream stream, const Dense &b, const Dense &c);
 
   int device_;
   std::int64_t rows_, columns_;
