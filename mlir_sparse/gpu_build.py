@@ -215,7 +215,9 @@ class GpuBuild:
 def _check_result(mapped: plan.Mapped, program: plan.Program) -> None:
     """Refuses an intermediate result with a structure of its own: launches after it would not know its size."""
     name = mapped.step.result
-    if mapped.own is not None and name != program.result:
+    # Where it is the result in other storage, that is what to say.
+    converted = any(isinstance(step, plan.Conversion) and step.operand == name for step in program.steps)
+    if mapped.own is not None and name != program.result and not converted:
         raise UnsupportedError(
             f"expected no sparse intermediate result, for a GPU, but got {name} = {mapped.step.payload} stored as "
             f"{program.type_of(name)} ({dict(program.notes).get(name, mapped.step.reason)}): "

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import gc
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import mlir_sparse as ms
 from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu
 from mlir_sparse import _cuda
 from mlir_sparse.device import Device, from_host
 from mlir_sparse.gpu_kernel import GpuKernel
+from mlir_sparse.tools.cli import main
 
 SUM = "C(i,j) = A(i,j) + B(i,j)"
 
@@ -137,6 +140,17 @@ def test_results_over_the_fibres_of_an_operand_share_its_levels(gpu: Gpu, emulat
         assert np.array_equal(products(a, from_host(D, Device(0))).to_numpy(), A @ D)
     add = emulate("C(i,j) = A(i,j,k) * x(k) + B(i,j)", A=a, x=there, B=b, out="CSR")
     assert np.array_equal(add(A=a, x=there, B=b).to_numpy(), A @ x + B)
+
+
+def test_the_command_line_verifies_sparse_results(gpu: Gpu, emulate: Any, tmp_path: Path) -> None:
+    A, B = (ms.tensor(array, "CSR") for array in matrices(5, 4))
+    emulate(SUM, A=A, B=B, out="CSR")
+    arguments = ["run", SUM, "-f", "C:CSR", "--target", "cuda", "--verify"]
+    for name, tensor in (("A", A), ("B", B)):
+        ms.write(tmp_path / f"{name}.mtx", tensor)
+        arguments += ["-i", f"{name}={tmp_path / name}.mtx", "-f", f"{name}:CSR"]
+    run = CliRunner().invoke(main, arguments)
+    assert run.exit_code == 0, run.output
 
 
 def test_no_place_is_given_to_a_sparse_result(gpu: Gpu, emulate: Any) -> None:

@@ -38,7 +38,10 @@ def map_own(nest: Nest, own: Own) -> Mapped:
             )
     for variable in own.owners:
         _check_divisible(nest, variable)
-    roles, threads = (("rows",), (1, THREADS)) if len(own.owners) == 1 else (("rows", "columns"), _ACROSS)
+    # How far a second loop runs is known where none of its coordinates are left out.
+    second = own.owners[1:2]
+    across = bool(second) and not any(nest.walks(access, second[0]) for access in nest.sparse)
+    roles, threads = (("rows", "columns"), _ACROSS) if across else (("rows",), (1, THREADS))
     each = ", ".join(map(str, own.owners[: len(roles)]))
     mapped = nest.ordered(nest.step.loops, f"a thread each {each}", [Case("thread", roles, threads)])
     return replace(mapped, own=own)
