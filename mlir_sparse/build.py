@@ -251,7 +251,11 @@ class Build:
 
 def _native_steps(program: plan.Program) -> str:
     """Returns the steps between the functions of a module as comments that MLIR skips."""
-    steps = [step for step in program.steps if not isinstance(step, plan.Generic | plan.Extent | plan.Located)]
+    steps = [
+        step
+        for step in program.steps
+        if not isinstance(step, plan.Generic | plan.Extent | plan.Located | plan.LocatedRows)
+    ]
     return "".join(
         f"// {s.result} = {_doing(s)} {s.operand} as {program.type_of(s.result)}: {s.reason}\n" for s in steps
     )

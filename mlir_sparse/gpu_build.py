@@ -68,7 +68,7 @@ class GpuBuild:
                 case plan.Generic():
                     found.append(plan.map_loops(step, types, frozenset(located)))
                     _check_result(found[-1], program)
-                case plan.Extent() | plan.LevelView() | plan.Located():
+                case plan.Extent() | plan.LevelView() | plan.Located() | plan.LocatedRows():
                     pass
                 case plan.FibreView() if step.operand in self.spec.assignment.inputs:
                     pass
@@ -108,7 +108,7 @@ class GpuBuild:
     @cached_property
     def lowered(self) -> lower.LoweredProgram:
         """Returns the steps as `linalg.generic`, each function with its mapping."""
-        located = [step for step in self.program.steps if isinstance(step, plan.Located)]
+        located = [step for step in self.program.steps if isinstance(step, plan.Located | plan.LocatedRows)]
         return lower.with_mappings(lower.lower(self.program), self.mapped, dict(self.program.types), located)
 
     @property

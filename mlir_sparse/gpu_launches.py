@@ -194,6 +194,7 @@ class _Arguments:
     ) -> None:
         self._extents = {step.result: step.variable.name for step in program.steps if isinstance(step, plan.Extent)}
         self._sources = {step.result: step.source for step in program.steps if isinstance(step, plan.Located)}
+        self._rows = {step.result: step for step in program.steps if isinstance(step, plan.LocatedRows)}
         self._buffers: list[LevelBuffer | Array | str] = []
         self._starts = {
             (guard.argument, guard.axis): Start(guard.frame.operand, guard.frame.dim)
@@ -209,12 +210,14 @@ class _Arguments:
         if encoding is None:
             self._buffers.append(Array(name))
             return
-        buffers = lower.level_buffers(encoding)
+        buffers, shift = lower.level_buffers(encoding), 0
+        if name in self._rows:
+            name, shift = self._rows[name].operand, self._rows[name].first
         for number, (level, kind) in enumerate(buffers):
             if kind == "positions":
                 self._levels[len(self._buffers)] = (name, level)
-            self._buffers.append(LevelBuffer(name, number))
-        self._buffers.append(LevelBuffer(name, len(buffers)))
+            self._buffers.append(LevelBuffer(name, number + shift))
+        self._buffers.append(LevelBuffer(name, len(buffers) + shift))
         self._buffers.append(name)  # the sizes of its levels
 
     def launch(self, launch: HostLaunch) -> Launch:

@@ -23,7 +23,7 @@ def recipe_of(program: plan.Program, densified: bool) -> runtime.Recipe:
     steps = tuple(
         _loops(next(functions), program) if isinstance(step, plan.Generic) else _native_step(step, program)
         for step in program.steps
-        if not isinstance(step, plan.Located)
+        if not isinstance(step, plan.Located | plan.LocatedRows)
     )
     return runtime.Recipe(steps, program.result, program.type_of(program.result), str(program), densified)
 

@@ -12,7 +12,7 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.lower.module import Function, LoweredProgram
 from mlir_sparse.notation import AffineSubscript, IndexVar, Subscript
-from mlir_sparse.plan import Case, Frame, Located, Mapped
+from mlir_sparse.plan import Case, Frame, Located, LocatedRows, Mapped
 
 __all__ = ["Guard", "guards_of", "level_buffers", "with_mappings"]
 
@@ -72,7 +72,7 @@ def with_mappings(
     lowered: LoweredProgram,
     mappings: Sequence[Mapped],
     types: Mapping[str, TensorType],
-    located: Sequence[Located] = (),
+    located: Sequence[Located | LocatedRows] = (),
 ) -> LoweredProgram:
     """Returns a lowered program whose functions say how their loops are given to threads.
 
@@ -92,9 +92,12 @@ def with_mappings(
                 function.attributes["guards"] = ir.ArrayAttr.get(
                     [ir.DenseI64ArrayAttr.get(list(map(int, guard))) for guard in guards]
                 )
-            searched = _searched(known, types, located)
+            searched = _searched(known, types, [step for step in located if isinstance(step, Located)])
             if searched:
                 function.attributes["located"] = ir.ArrayAttr.get(searched)
+            rows = _searched_rows(known, types, [step for step in located if isinstance(step, LocatedRows)])
+            if rows:
+                function.attributes["located_rows"] = ir.ArrayAttr.get(rows)
             cases = [_attribute(case, mapped.combine or "sum") for case in mapped.cases]
             function.attributes["mappings"] = ir.ArrayAttr.get(cases)
             if mapped.own is not None:
@@ -150,6 +153,30 @@ def _searched(function: Function, types: Mapping[str, TensorType], located: Sequ
             }
             found.append(ir.DictAttr.get(fields))
         number += 1
+    return found
+
+
+def _searched_rows(function: Function, types: Mapping[str, TensorType], located: Sequence[LocatedRows]) -> list[Any]:
+    """Returns what the pass must know of arguments whose rows are looked up: the first argument, and where they are."""
+    ir = bindings().ir
+    word = ir.IntegerType.get_signless(64)
+    found, number = [], 0
+    steps = {step.result: step for step in located}
+    for access in function.operands:
+        encoding, step = types[access.tensor].encoding, steps.get(access.tensor)
+        if step is not None:
+            stored = types[step.operand].encoding
+            assert stored is not None
+            fields = {
+                "argument": ir.IntegerAttr.get(word, number),
+                "level": ir.StringAttr.get(_levels(stored)[0]),
+                "stride": ir.DenseI64ArrayAttr.get(list(step.stride)),
+                "listed": ir.BoolAttr.get(stored.level_types[1].functions.is_chained),
+                "tensor": ir.StringAttr.get(step.operand),
+                "widths": ir.ArrayAttr.get([_width(stored.pos_width), _width(stored.crd_width)]),
+            }
+            found.append(ir.DictAttr.get(fields))
+        number += 1 if encoding is None else len(level_buffers(encoding)) + 2
     return found
 
 

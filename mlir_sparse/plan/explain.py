@@ -20,6 +20,7 @@ from mlir_sparse.plan.program import (
     Generic,
     LevelView,
     Located,
+    LocatedRows,
     Meeting,
     Pick,
     Position,
@@ -84,6 +85,8 @@ def _step(number: int, step: Step, program: Program, mapped: Mapped | None) -> l
             lines = [f"{step.result} is {step.operand} over its levels"]
         case Located():
             lines = [f"{step.result} is {step.source}, its elements found by their coordinates"]
+        case LocatedRows():
+            lines = [f"{step.result} is {step.operand}, its rows found by their coordinate"]
         case FibreView():
             lines = [f"{step.result} is {step.operand} as its fibres below {step.depth} levels"]
         case Rows():

@@ -8,14 +8,15 @@ find those of the others by bisection of the coordinates in each level.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from mlir_sparse.affine import AffineMap, add
-from mlir_sparse.encoding import Encoding, LevelType, TensorType
+from mlir_sparse.encoding import Encoding, LevelFormat, LevelType, TensorType
 from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.notation import Access, Binary, BinaryOp, Expr, IndexVar, Negate
 from mlir_sparse.plan.level_space import space_of
-from mlir_sparse.plan.program import Located
-from mlir_sparse.plan.storage import is_sparse, needs_level_space, takes_alone, takes_shared
+from mlir_sparse.plan.program import Located, LocatedRows
+from mlir_sparse.plan.storage import is_packed, is_sparse, needs_level_space, takes_alone, takes_shared
 from mlir_sparse.plan.terms import accesses_of, replace_accesses
 from mlir_sparse.plan.values import Values
 
@@ -40,6 +41,11 @@ def looked_up(body: Expr, values: Values) -> Expr:
     lead = max(leads, key=lambda lead: len(found[lead]))
     reason = f"its entries count where {lead} has some"
     names = {access: _locate(access.tensor, reason, values, whole=False) for access in found[lead]}
+    others = [access for access in sparse if access != lead and access not in names]
+    for access in others:
+        rows = _rows(values.encoding_of(access.tensor))
+        if rows is not None and access.subscripts[rows.dim] in lead.subscripts:
+            names[access] = values.located_rows(rows.step(access.tensor, lead), rows.encoding)
     return replace_accesses(body, names)
 
 
@@ -71,6 +77,39 @@ def _is_walked(encodings: Sequence[Encoding], accesses: Sequence[Access]) -> boo
     }
     counted = all(encoding.level_types[0].functions.is_counted for encoding in encodings)
     return len(rows) == 1 and counted and all(takes_shared(encoding) for encoding in encodings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    encoding: Encoding
+    dim: int
+    first: int
+    stride: tuple[int, int]
+
+    def step(self, name: str, lead: Access) -> LocatedRows:
+        return LocatedRows("", name, self.first, self.stride, f"rows count where {lead} has entries")
+
+
+def _rows(encoding: Encoding) -> _Rows | None:
+    """Returns storage as it is where its outermost level is taken for a dense one; None where that is not sparse."""
+    plain = _plain(encoding)
+    if plain is None or plain[0] != encoding or not encoding.is_permutation or encoding.lvl_rank < 2:
+        return None
+    top, below, *deeper = encoding.level_types
+    if not is_packed(top) or any(not is_packed(kind) for kind in deeper):
+        return None
+    listed = below.functions.is_chained
+    if listed and deeper:
+        return None
+    dense, packed = LevelType(LevelFormat.DENSE), LevelType(LevelFormat.COMPRESSED)
+    specs = [replace(spec, type=kind) for spec, kind in zip(encoding.levels, (dense, packed, *deeper), strict=True)]
+    rows = replace(encoding, levels=tuple(specs), preset=None)
+    (dim,) = encoding.levels[0].expr.dims()
+    if not listed:
+        return _Rows(rows, dim, 2, (1, 0)) if is_packed(below) else None
+    together = 1 in encoding.aos_levels
+    # Of the value positions are buffer 0, so that its coordinates come second.
+    return _Rows(rows, dim, 0 if together else 1, (2, 1) if together else (1, 0))
 
 
 def _leads(lead: Access, other: Access) -> bool:

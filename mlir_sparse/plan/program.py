@@ -19,6 +19,7 @@ __all__ = [
     "Generic",
     "LevelView",
     "Located",
+    "LocatedRows",
     "Meeting",
     "Pick",
     "Position",
@@ -209,6 +210,28 @@ class Located:
 
 
 @dataclass(frozen=True, slots=True)
+class LocatedRows:
+    """A sparse tensor read as if its outermost level were dense: where each row begins is searched for.
+
+    Args:
+        result: the name of the value.
+        operand: the tensor.
+        first: which of its buffers is the first of the value that is not searched.
+        stride: how far its second level's coordinates are apart, and from where on.
+        reason: why the plan has this step.
+    """
+
+    result: str
+    operand: str
+    first: int
+    stride: tuple[int, int]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.result} = rows of {self.operand}, by a search  # {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class FibreView:
     """A tensor read as its stored fibres, one after another: a dimension counts them, the rest is that of a fibre.
 
@@ -313,7 +336,7 @@ class Position:
         return f"{self.result} = arg{'max' if self.greatest else 'min'} {self.operand}  # {self.reason}"
 
 
-Step = Generic | Conversion | LevelView | Located | FibreView | Rows | Extent | Pick | Position
+Step = Generic | Conversion | LevelView | Located | LocatedRows | FibreView | Rows | Extent | Pick | Position
 
 
 def values_read(step: Step) -> tuple[str, ...]:

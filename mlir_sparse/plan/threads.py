@@ -120,7 +120,9 @@ def _whole(nest: Nest, kept: Sequence[IndexVar]) -> Mapped:
 def _list(nest: Nest, lead: Access, encoding: Encoding) -> Mapped:
     """Maps a nest over a list of coordinates: entries to threads."""
     own = [s for spec in encoding.levels for d in spec.expr.dims() if isinstance(s := lead.subscripts[d], IndexVar)]
-    if not nest.only(lead) or any(not kind.functions.is_chained for kind in encoding.level_types[1:]):
+    if any(not nest.alone(lead, variable) for variable in own) or any(
+        not kind.functions.is_chained for kind in encoding.level_types[1:]
+    ):
         raise UnsupportedError(
             f"expected {lead} as the one sparse operand of a GPU's loops over a list of coordinates, but got "
             f"{listed(nest.sparse)}: convert it to CSR or CSF, or {CPU}"

@@ -12,7 +12,7 @@ from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import Access, Expr, IndexVar, walk
 from mlir_sparse.plan.loops import LoopChoice
-from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Located, Step
+from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Located, LocatedRows, Step
 from mlir_sparse.plan.storage import is_sparse
 from mlir_sparse.plan.terms import replace_accesses
 
@@ -39,7 +39,7 @@ class Values:
         self._reserved: set[str] = set()
         # Apart from conversions: over levels in another order than dimensions, a view has the type of a conversion.
         self._views: dict[str, str] = {}
-        self._located: dict[tuple[str, bool], str] = {}
+        self._located: dict[tuple[str, bool | None], str] = {}
         self._ranges: dict[IndexVar, str] = {}
         self._notes: dict[str, str] = {}
 
@@ -173,6 +173,15 @@ class Values:
             name = self._located[step.source, step.whole] = self.fresh(f"{step.source}_located")
             kind = self._types[step.source]
             self.declare(name, replace(kind, encoding=None))
+            self.emit(replace(step, result=name))
+        return name
+
+    def located_rows(self, step: LocatedRows, encoding: Encoding) -> str:
+        """Returns the name of a tensor whose rows are looked up, in the storage that it then has; made at most once."""
+        name = self._located.get((step.operand, None))
+        if name is None:
+            name = self._located[step.operand, None] = self.fresh(f"{step.operand}_rows")
+            self.declare(name, replace(self._types[step.operand], encoding=encoding))
             self.emit(replace(step, result=name))
         return name
 

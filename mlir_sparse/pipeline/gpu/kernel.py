@@ -8,7 +8,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu.combine import identity
-from mlir_sparse.pipeline.gpu.located import find
+from mlir_sparse.pipeline.gpu.located import find, find_row
 from mlir_sparse.pipeline.gpu.source import Source, constant_of
 from mlir_sparse.pipeline.gpu.widen import as_register
 
@@ -192,6 +192,10 @@ class Kernel:
         if (alias.offset, alias.stride) != (0, 1):
             scaled = code.multiply(at[0], code.constant(alias.stride))
             at = [code.add(scaled, code.constant(alias.offset)) if alias.offset else scaled]
+        rows = self.source.rows.get(alias.argument - 1)
+        if rows is not None and rows.stride != (1, 0):
+            stride, offset = rows.stride
+            at = [code.add(code.multiply(at[0], code.constant(stride)), code.constant(offset))]
         return self.buffer(alias.argument), at
 
     def load(self, op: Any, indices: Sequence[Any]) -> Any:
@@ -211,6 +215,9 @@ class Kernel:
                 value = code.operation("arith.select", kind, truth, value, identity("sum", kind))
                 found = code.bits_of("andi", found, truth)
             return value, None if located.whole else found
+        rows = None if alias is None else self.source.rows.get(alias.argument)
+        if rows is not None:
+            return code.cut(find_row(self, rows, indices[0]), kind), None
         memref, at = self.place(op.operands[0], indices)
         loaded = as_register(code.operation("memref.load", self._element(op.operands[0]), memref, *at), kind)
         nothing = identity("sum", kind) if truth is not None else None

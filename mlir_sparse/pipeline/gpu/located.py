@@ -14,8 +14,9 @@ from mlir_sparse.pipeline.gpu.combine import combined, identity
 if TYPE_CHECKING:
     from mlir_sparse.pipeline.gpu.kernel import Kernel
 
-__all__ = ["LOCATED", "Located", "find", "read_located"]
+__all__ = ["LOCATED", "Located", "LocatedRows", "find", "find_row", "read_located", "read_located_rows"]
 
+LOCATED_ROWS = "located_rows"  # and of operands whose rows are looked up
 LOCATED = "located"  # what a function says of arguments that stand for sparse operands
 
 
@@ -64,6 +65,61 @@ def read_located(function: Any) -> dict[int, Located]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class LocatedRows:
+    """An operand whose rows are looked up.
+
+    Args:
+        argument: the number of the argument that stands for where they begin.
+        tensor: the operand.
+        level: how its outermost level is searched.
+        listed: whether the coordinates below are stored with each entry.
+        stride: how far these are apart, and from where on.
+        widths: the element types of positions and of coordinates.
+    """
+
+    argument: int
+    tensor: str
+    level: str
+    listed: bool
+    stride: tuple[int, int]
+    widths: tuple[Any, Any]
+
+
+def read_located_rows(function: Any) -> dict[int, LocatedRows]:
+    """Returns the operands whose rows are looked up, by the number of their first argument."""
+    ir = bindings().ir
+    if LOCATED_ROWS not in function.attributes:
+        return {}
+    found = {}
+    for attribute in ir.ArrayAttr(function.attributes[LOCATED_ROWS]):
+        fields = ir.DictAttr(attribute)
+        positions, coordinates = (ir.TypeAttr(width).value for width in ir.ArrayAttr(fields["widths"]))
+        stride, offset = ir.DenseI64ArrayAttr(fields["stride"])
+        number = int(ir.IntegerAttr(fields["argument"]).value)
+        found[number] = LocatedRows(
+            number,
+            ir.StringAttr(fields["tensor"]).value,
+            ir.StringAttr(fields["level"]).value,
+            bool(ir.BoolAttr(fields["listed"]).value),
+            (stride, offset),
+            (positions, coordinates),
+        )
+    return found
+
+
+def find_row(kernel: Kernel, located: LocatedRows, row: Any) -> Any:
+    """Writes a search, at the insertion point; returns where a row begins, or the next where there is none."""
+    positions, _, *where = (int(number) for number in located.level.split()[1:])
+    search = _Search(kernel, Located(0, located.tensor, None, (located.level,), 0, False, located.widths), None)
+    buffer = search.buffer(positions, located.widths[0])
+    low, high = (code.widened(code.load(buffer, code.constant(at))) for at in (0, 1))
+    place = search.bound(low, high, where, row, "ult")
+    if located.listed:
+        return place
+    return code.widened(code.load(search.buffer(positions + 2, located.widths[0]), place))
+
+
 def find(kernel: Kernel, located: Located, indices: Sequence[Any], kind: Any) -> tuple[Any, Any]:
     """Writes a search, at the insertion point.
 
@@ -99,7 +155,7 @@ class _Search:
     def _below(self, level: int, place: Any) -> list[Any]:
         """Returns the element below a place of the level above, and whether there is one."""
         if level == len(self._located.levels):
-            values = self._buffer(self._located.values, self._kind)
+            values = self.buffer(self._located.values, self._kind)
             return [code.load(values, place), code.integer(1, self._truth)]
         how, *numbers = self._located.levels[level].split()
         wanted = self._coordinates[level]
@@ -111,17 +167,17 @@ class _Search:
             return self._kept(level, place, *(int(number) for number in numbers))
         positions, width, *rest = (int(number) for number in numbers)
         begin = place if width == 1 else code.multiply(place, code.constant(width))
-        buffer = self._buffer(positions, self._located.widths[0])
+        buffer = self.buffer(positions, self._located.widths[0])
         low = code.widened(code.load(buffer, begin))
         high = code.widened(code.load(buffer, code.add(begin, code.constant(1))))
         return self._segment(level, low, high, rest)
 
     def _segment(self, level: int, low: Any, high: Any, where: Sequence[int]) -> list[Any]:
         """Returns the same, of coordinates in a range; those that tuples share are narrowed down level by level."""
-        wanted, first = self._coordinates[level], self._bound(low, high, where, self._coordinates[level], "ult")
+        wanted, first = self._coordinates[level], self.bound(low, high, where, self._coordinates[level], "ult")
         following = self._located.levels[level + 1 : level + 2]
         if following and following[0].startswith("chained"):
-            last = self._bound(first, high, where, wanted, "ule")
+            last = self.bound(first, high, where, wanted, "ule")
             return self._segment(level + 1, first, last, [int(number) for number in following[0].split()[1:]])
         inside = code.compare("ult", first, high)
 
@@ -142,7 +198,7 @@ class _Search:
             value, found = combined("sum", value, one), code.bits_of("ori", found, there)
         return [value, found]
 
-    def _bound(self, low: Any, high: Any, where: Sequence[int], wanted: Any, before: str) -> Any:
+    def bound(self, low: Any, high: Any, where: Sequence[int], wanted: Any, before: str) -> Any:
         """Returns the first place in a range whose coordinate is not before the one wanted, or not up to it."""
 
         def goes_on(start: Any, end: Any) -> Any:
@@ -164,9 +220,10 @@ class _Search:
         at = place
         if (stride, offset) != (1, 0):
             at = code.add(code.multiply(place, code.constant(stride)), code.constant(offset))
-        return code.widened(code.load(self._buffer(number, self._located.widths[1]), at))
+        return code.widened(code.load(self.buffer(number, self._located.widths[1]), at))
 
-    def _buffer(self, number: int, kind: Any) -> Any:
+    def buffer(self, number: int, kind: Any) -> Any:
+        """Returns a buffer of the operand."""
         ir = bindings().ir
         flat = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], kind)
         return self._kernel.parameter(f"level {self._located.tensor} {number} {kind}", flat)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlir_sparse._mlir import bindings
-from mlir_sparse.pipeline.gpu.located import Located, read_located
+from mlir_sparse.pipeline.gpu.located import Located, LocatedRows, read_located, read_located_rows
 
 __all__ = ["APART", "Alias", "Source", "constant_of", "depends", "inside", "is_loop", "read_source"]
 
@@ -41,6 +41,7 @@ class Source:
         guards: (axis, whether its indices are counted from a start) of each array that loops reach beyond.
         apart: whether turns of loops are known to store to places of their own.
         located: the arguments whose elements are looked up.
+        rows: the operands whose rows are looked up, by their first argument.
     """
 
     function: Any
@@ -53,6 +54,7 @@ class Source:
     guards: Mapping[int, tuple[tuple[int, bool], ...]]
     apart: bool = False
     located: Mapping[int, Located] = field(default_factory=dict)
+    rows: Mapping[int, LocatedRows] = field(default_factory=dict)
 
     @property
     def output(self) -> int:
@@ -142,8 +144,8 @@ def read_source(function: Any) -> Source:
     main = tuple(ops[min([first, *marks]) : stored[-1] + 1])
     marked = bool(marks)
     name = bindings().ir.StringAttr(function.attributes["sym_name"]).value
-    located = read_located(function)
-    return Source(function, name, arguments, fill, main, marked, outputs, _guards(function), apart, located)
+    located, rows = read_located(function), read_located_rows(function)
+    return Source(function, name, arguments, fill, main, marked, outputs, _guards(function), apart, located, rows)
 
 
 def _guards(function: Any) -> Mapping[int, tuple[tuple[int, bool], ...]]:
