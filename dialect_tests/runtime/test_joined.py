@@ -32,6 +32,15 @@ def test_a_row_of_many_times_the_entries_of_others(result: str) -> None:
     check("C(i,j) = A(i,j) + B(i,j)", 3 * dense, result, A=A, B=B)
 
 
+@pytest.mark.parametrize("result", ["CSR", "DCSR", "COO"])
+@pytest.mark.parametrize("first", [0, 44, 88])
+def test_some_rows_of_nearly_all_entries(result: str, first: int) -> None:
+    """No room is as large as their piece needs: it is computed where it is to stay, on either side of the middle."""
+    few, many = np.zeros((100, 50)), np.zeros((50, 9_000))
+    few[:, 3], few[first : first + 12, 7], many[3, ::900], many[7, 1:] = 2, 1, 1, np.arange(1.0, 9_000.0)
+    check("C(i,j) = A(i,k) * B(k,j)", few @ many, result, A=ms.tensor(few, "CSR"), B=ms.tensor(many, "CSR"))
+
+
 @pytest.mark.parametrize("result", ["CSF", "COO", "(i, j, k) -> (i : compressed, j : dense, k : compressed)"])
 def test_a_slice_of_many_times_the_entries_of_others(result: str) -> None:
     dense = np.zeros((30, 40, 400))

@@ -177,7 +177,7 @@ def test_more_entries_than_were_foreseen_are_counted_and_laid_out_again() -> Non
     (build,) = kernel._builds.values()
     (stage,) = build.executable.stages
     for most in (0, 1, a.nse - 1, a.nse, 400):
-        buffers = results.assemble(stage.launcher, stage.buffers, (a, a), (20, 20), (0, most))
+        buffers = results.assemble(stage.launcher, stage.buffers, (a, a), (20, 20), (0, most), 0)
         assert [len(buffer) for buffer in buffers] == [21, a.nse, a.nse]
         np.testing.assert_array_equal(buffers[1], a.storage.coordinates[1])
         np.testing.assert_array_equal(buffers[2], 2 * a.storage.values)

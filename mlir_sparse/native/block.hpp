@@ -23,6 +23,8 @@ class Block {
   ~Block();
 
   char *data() const { return static_cast<char *>(data_); }
+  // Is not kept for others when it goes.
+  void forget() { keeps_ = false; }
   // Gives back what lies outside of some bytes, where that is worth it; returns where those begin now.
   std::size_t shrink(std::size_t begin, std::size_t end);
 

@@ -23,7 +23,8 @@ constexpr std::size_t kLarger = 2;
 // Entries of the result grow in two directions from where the buffers' first half ends. One thread lays its pieces out
 // there, upwards, where they are to stay: each begins where the one before ended. The others go downwards: how many
 // entries a piece has says where it begins, so that it is laid out in room of its own, which stays in the cache, and
-// copied. Who has nothing left to do on its side helps on the other.
+// copied. Who has nothing left to do on its side helps on the other. A piece that turns out to be too large for any
+// room is computed once more when it has its turn, where it is to stay: how many entries it has is known then.
 class Join {
  public:
   Join(const JoinedCall &call, const Cuts &cuts, std::size_t middle)
@@ -113,22 +114,51 @@ class Join {
     return next.upwards ? next.number == up_.turn : next.number + 1 == down_.turn;
   }
 
-  // A piece in room of its own, as large as it turns out to need.
+  // A piece in room of its own, if there is as much of it as it turns out to need.
   Result computed(const Next &next) {
     Result result;
     result.room = rooms_.take([&] { return has_turn(next); });
     try {
       std::vector<Block> workspace = rooms_.take_workspace();
       result.counts = call_piece(next, *result.room, workspace);
-      while (std::unique_ptr<Room> larger = rooms_.larger_than(*result.room, result.counts)) {
-        result.room = std::move(larger);
-        result.counts = call_piece(next, *result.room, workspace);
+      while (result.room && !rooms_.is_enough(*result.room, result.counts)) {
+        result.room = rooms_.larger(std::move(result.room), result.counts);
+        if (result.room) result.counts = call_piece(next, *result.room, workspace);
       }
       rooms_.give_back(std::move(workspace));
     } catch (...) {
       rooms_.give_back(std::move(result.room));
       throw;
     }
+    return result.room ? std::move(result) : laid_out_late(next, std::move(result.counts));
+  }
+
+  // A piece of which it is known how many entries it has, where it is to stay.
+  Result laid_out_late(Next next, std::vector<std::int64_t> counts) {
+    rooms_.wait([&] { return has_turn(next); });
+    // Nobody else places entries on this side before the piece itself has its place.
+    next.before = next.upwards ? up_.totals : down_.totals;
+    return next.upwards ? laid_out(next) : laid_out_below(next, std::move(counts));
+  }
+
+  // A place further down than it is to stay, since a function may write one beyond its entries, where others are.
+  Result laid_out_below(const Next &next, std::vector<std::int64_t> counts) {
+    Result result;
+    std::vector<std::int64_t> first = next.before;
+    for (std::size_t l = 0; l < first.size(); ++l) first[l] = -(first[l] + counts[l]) - 1;
+    if (!places_.is_within(first)) {
+      result.counts = std::move(counts);
+      return result;
+    }
+    const std::int64_t begin = cuts_.coordinates[next.number], end = cuts_.coordinates[next.number + 1];
+    std::int64_t root[2] = {0, 0};
+    Room there{counts, 0, {}, places_.buffers(begin, first, root)};
+    std::vector<Block> workspace = rooms_.take_workspace();
+    result.counts = call(next.number, there.buffers, counts, std::vector<std::int64_t>(counts.size(), 0), workspace);
+    rooms_.give_back(std::move(workspace));
+    for (std::int64_t &place : first) ++place;
+    if (levels_.depth > 0) there.buffers[rows_buffer()] += places_.first_of(begin) * levels_.items[rows_buffer()];
+    places_.copy({there, result.counts, first, begin, end});
     return result;
   }
 
@@ -136,7 +166,7 @@ class Join {
     std::vector<char *> buffers = room.buffers;
     const std::int64_t begin = cuts_.coordinates[next.number], end = cuts_.coordinates[next.number + 1];
     if (levels_.depth > 0) {
-      const auto rows = static_cast<std::size_t>(levels_.positions[static_cast<std::size_t>(levels_.depth)]);
+      const std::size_t rows = rows_buffer();
       const std::int64_t item = levels_.items[rows];
       std::memset(buffers[rows], 0, static_cast<std::size_t>(((end - begin) * inner_ + 1) * item));
       buffers[rows] -= places_.first_of(begin) * item;
@@ -144,12 +174,17 @@ class Join {
     return call(next.number, buffers, room.capacity, std::vector<std::int64_t>(call_.rooms.size(), 0), workspace);
   }
 
+  // The buffer of positions of rows.
+  std::size_t rows_buffer() const {
+    return static_cast<std::size_t>(levels_.positions[static_cast<std::size_t>(levels_.depth)]);
+  }
+
   // A piece where it is to stay.
   Result laid_out(const Next &next) {
     std::vector<Block> workspace = rooms_.take_workspace();
     const std::int64_t begin = cuts_.coordinates[next.number];
     std::int64_t root[2] = {0, 0};
-    const std::vector<char *> buffers = places_.buffers(begin, root);
+    const std::vector<char *> buffers = places_.buffers(begin, std::vector<std::int64_t>(next.before.size(), 0), root);
     Result result;
     result.counts = call(next.number, buffers, call_.rooms, next.before, workspace);
     for (std::size_t l = 0; l < next.before.size(); ++l) result.counts[l] -= next.before[l];
@@ -202,8 +237,14 @@ class Join {
       for (; side.turn < done_.size() && done_[side.turn].ready; ++side.turn) turns.push_back(placed(side.turn, true));
     else
       for (; side.turn > 0 && done_[side.turn - 1].ready; --side.turn) turns.push_back(placed(side.turn - 1, false));
-    if (side.turn != was) rooms_.turned();
+    if (side.turn != was) rooms_.turned(placed_entries());
     return turns;
+  }
+
+  std::vector<std::int64_t> placed_entries() const {
+    std::vector<std::int64_t> found = up_.totals;
+    for (std::size_t level = 0; level < found.size(); ++level) found[level] += down_.totals[level];
+    return found;
   }
 
   Turn placed(std::size_t number, bool upwards) {

@@ -36,7 +36,7 @@ struct JoinedCall {
   const ResultLevels &levels;
   std::vector<void *> buffers;          // positions, coordinates, values, with room for...
   std::vector<std::int64_t> rooms;      // so many entries of each level
-  bool both;                            // and for as many before those: entries may grow in two directions
+  bool both;                            // and for one more before those: entries may grow in two directions
   std::vector<std::int64_t> sizes;      // of each level
   std::vector<std::int64_t> workspace;  // the lengths of its buffers
   std::int64_t limit;                   // with more entries than that the result is of no use

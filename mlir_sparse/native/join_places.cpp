@@ -59,18 +59,25 @@ bool Places::renumbered(std::int64_t begin) const {
   return levels_.depth == 0 && !call_.partition.listed && begin > 0;
 }
 
-std::vector<char *> Places::buffers(std::int64_t begin, void *root) const {
+bool Places::is_within(const std::vector<std::int64_t> &first) const {
+  for (auto l = static_cast<std::size_t>(levels_.depth); l < first.size(); ++l)
+    if (before(l) + first[l] < 0) return false;
+  return true;
+}
+
+std::vector<char *> Places::buffers(std::int64_t begin, const std::vector<std::int64_t> &first, void *root) const {
   std::vector<char *> found(static_cast<std::size_t>(levels_.values()) + 1);
   for (auto l = static_cast<std::size_t>(levels_.depth); l < call_.rooms.size(); ++l) {
     if (levels_.positions[l] >= 0) {
       const bool rows = static_cast<int>(l) == levels_.depth;
-      const std::int64_t place = rows && !call_.partition.listed ? begin * inner_ : 0;
+      const std::int64_t row = call_.partition.listed ? 0 : begin * inner_;
+      const std::int64_t place = rows ? row : l > 0 ? first[l - 1] : 0;
       found[static_cast<std::size_t>(levels_.positions[l])] =
           l == 0 ? static_cast<char *>(root) : positions_at(l, place);
     }
-    found[static_cast<std::size_t>(levels_.coordinates[l])] = coordinates_at(l, 0);
+    found[static_cast<std::size_t>(levels_.coordinates[l])] = coordinates_at(l, first[l]);
   }
-  found.back() = values_at(0);
+  found.back() = values_at(first.back());
   return found;
 }
 
@@ -95,22 +102,26 @@ void Places::copy(const Placed &piece) const {
   if (levels_.listed && levels_.interleaved(0) == 1)
     for (std::size_t l = 1; l < levels_.coordinates.size(); ++l) copy_coordinates(piece, l);
   const auto values = static_cast<std::size_t>(levels_.values());
-  std::memcpy(values_at(piece.offsets.back()), piece.room.buffers[values],
-              static_cast<std::size_t>(piece.counts.back() * levels_.items[values]));
+  std::memmove(values_at(piece.offsets.back()), piece.room.buffers[values],
+               static_cast<std::size_t>(piece.counts.back() * levels_.items[values]));
 }
 
 void Places::copy_positions(const Room &room, std::size_t level, std::int64_t first, std::int64_t count,
                             std::int64_t by) const {
   const auto b = static_cast<std::size_t>(levels_.positions[level]);
-  copy_raised(positions_at(level, first + 1), room.buffers[b] + levels_.items[b], levels_.items[b], count, by);
+  const std::int64_t item = levels_.items[b];
+  char *to = positions_at(level, first + 1);
+  const char *from = room.buffers[b] + item;
+  if (from < to && to < from + count * item) from = static_cast<char *>(std::memmove(to, from, count * item));
+  copy_raised(to, from, item, count, by);
 }
 
 void Places::copy_coordinates(const Placed &piece, std::size_t level) const {
   const auto b = static_cast<std::size_t>(levels_.coordinates[level]);
   const std::int64_t each = levels_.interleaved(level), item = levels_.items[b], count = piece.counts[level];
   char *to = coordinates_at(level, piece.offsets[level]);
-  std::memcpy(to, piece.room.buffers[b], static_cast<std::size_t>(count * each * item));
-  if (level == 0 && renumbered(piece.begin)) copy_raised(to, piece.room.buffers[b], item, count, piece.begin, each);
+  std::memmove(to, piece.room.buffers[b], static_cast<std::size_t>(count * each * item));
+  if (level == 0 && renumbered(piece.begin)) copy_raised(to, to, item, count, piece.begin, each);
 }
 
 void Places::settle(const std::vector<std::int64_t> &counts, const std::vector<std::int64_t> &downwards) const {

@@ -166,11 +166,12 @@ class Launcher {
     return true;
   }
 
-  // In how many pieces a sparse result is worth making; 1 for `fill` to do it.
-  std::size_t pieces(const py::tuple &arguments) const {
+  // In how many pieces a sparse result is worth making, with something to compute at about so many points; 1 for `fill`
+  // to do it.
+  std::size_t pieces(const py::tuple &arguments, std::int64_t points) const {
     Bound bound(*this);
     if (!partition_ || !result_.sparse || !take_all(arguments, parameters_.size(), bound) || !within(bound)) return 1;
-    return pieces_of(*partition_, work_of(bound), 0);
+    return pieces_of(*partition_, work_of(bound), points);
   }
 
   // Fills the buffers of a sparse result in so many pieces, with room for so many entries of each level, and for as
@@ -567,7 +568,7 @@ void register_launch(py::module_ &module) {
       .def("direct", &Launcher::direct, py::arg("arguments"), py::arg("out") = py::none())
       .def("accepts", &Launcher::accepts, py::arg("arguments"), py::arg("out"))
       .def("framed", &Launcher::framed, py::arg("arguments"), py::arg("out"), py::arg("lows"))
-      .def("pieces", &Launcher::pieces, py::arg("arguments"))
+      .def("pieces", &Launcher::pieces, py::arg("arguments"), py::arg("points"))
       .def("join", &Launcher::join, py::arg("arguments"), py::arg("pieces"), py::arg("buffers"), py::arg("rooms"),
            py::arg("both"), py::arg("sizes"), py::arg("workspace"), py::arg("limit"))
       .def("fill", &Launcher::fill, py::arg("arguments"), py::arg("buffers"));

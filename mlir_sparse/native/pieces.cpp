@@ -23,6 +23,8 @@ constexpr std::int64_t kWorkPerElement = 1;
 constexpr std::int64_t kWorkToShare = 2;
 // Entries of operands to a piece whose own entries are copied: few enough to stay in the cache until then.
 constexpr std::size_t kJoinedWork = std::size_t{1} << 16;
+// So many points are computed in a piece where more is computed than met, down to such a part of the result.
+constexpr std::size_t kMostJoinedPerThread = 64;
 // A piece takes no more, some milliseconds, so that Ctrl-C comes between two of them; on one thread there are pieces
 // for that alone.
 constexpr std::size_t kMostWork = std::size_t{1} << 22;
@@ -151,16 +153,26 @@ void call_added(Function function, const Partition &partition, const std::vector
   });
 }
 
+// Pieces of a result that several threads make: those that are copied are in room of their own meanwhile.
+std::size_t joined_pieces_of(std::int64_t work, std::int64_t points, std::size_t threads) {
+  const auto met = static_cast<std::size_t>(work), computed = static_cast<std::size_t>(std::max(work, points));
+  const std::size_t worth = computed / piece_work();
+  if (worth < 2) return 1;
+  const std::size_t small = std::min(computed / kJoinedWork, kMostJoinedPerThread * threads);
+  return std::max({std::min(worth, kJoinedPerThread * threads), met / kJoinedWork, small});
+}
+
 }  // namespace
 
 std::size_t pieces_of(const Partition &partition, std::int64_t work, std::int64_t elements) {
   const std::size_t worth = static_cast<std::size_t>(work) / piece_work();
   const bool fixed = partition.outcome == Partition::kAdded && limits().deterministic;
-  if (worth < 2) return 1;
   const std::size_t threads = thread_limit();
+  if (partition.outcome == Partition::kJoined && threads > 1) return joined_pieces_of(work, elements, threads);
+  if (worth < 2) return 1;
   if (partition.outcome != Partition::kAdded) {
     const bool joined = partition.outcome == Partition::kJoined, alone = threads < 2;
-    const std::size_t most = !joined ? kMostWork : alone ? kMostJoinedWork : kJoinedWork;
+    const std::size_t most = joined ? kMostJoinedWork : kMostWork;
     const std::size_t shares = (joined ? kJoinedPerThread : kPiecesPerThread) * threads;
     const std::size_t shared = alone && piece_work() > 1 ? 1 : std::min(worth, shares);
     return std::max(shared, static_cast<std::size_t>(work) / most);

@@ -26,7 +26,8 @@ inline void end_stores() {
 // MLIR's C interface in packed form: a pointer to each argument's value.
 using Function = void (*)(void **);
 
-// In how many pieces so much work is worth cutting, whose dense result has so many elements; 1 leaves it whole.
+// In how many pieces so much work is worth cutting, whose dense result has so many elements, or whose sparse result is
+// computed at so many points; 1 leaves it whole.
 std::size_t pieces_of(const Partition &partition, std::int64_t work, std::int64_t elements);
 
 // Calls a function with a dense result, the last argument, in at most so many pieces at the same time.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import OperandError, StorageError, WidthError
 from mlir_sparse.runtime.abi import operand_of, sparse_result
+from mlir_sparse.runtime.entries import Entries
 from mlir_sparse.runtime.results import Buffers, assemble, compute
 from mlir_sparse.runtime.viewed import Viewed
 from mlir_sparse.tensor import SparseTensor
@@ -57,8 +58,8 @@ class Call:
         encoding: the result's storage; None for a dense array.
         continues: whether it adds to what the result holds.
         buffers: how a sparse result is laid out; None for a dense one.
-        bounds: returns how many entries a sparse result has at least and at most, from the entries of the sparse
-            operands and the extents of the index variables.
+        entries: how many a sparse result has, from the entries of the sparse operands and the extents of the index
+            variables.
         sampled: which operand it is at whose entries the result, a vector, has its elements; None for any other result.
     """
 
@@ -72,7 +73,7 @@ class Call:
     encoding: Encoding | None
     continues: bool
     buffers: Buffers | None
-    bounds: Callable[[Mapping[str, int], Mapping[str, int]], tuple[int, int]]
+    entries: Entries
     sampled: int | None = None
 
 
@@ -130,7 +131,9 @@ def lay_out(stage: Call, arguments: tuple[Value, ...], extents: Mapping[str, int
     sizes = _sizes(stage, layout, extents)
     named = zip(stage.operands, arguments, strict=True)
     entries = {name: value.nse for name, value in named if isinstance(value, SparseTensor)}
-    buffers = assemble(stage.launcher, layout, arguments, sizes, stage.bounds(entries, extents))
+    # Where nothing is summed, about as much is computed as is stored.
+    points = stage.entries.points(entries, extents) if stage.entries.reduces else 0
+    buffers = assemble(stage.launcher, layout, arguments, sizes, stage.entries.bounds(entries, extents), points)
     if buffers is None:
         return None
     _check_positions(layout.encoding, len(buffers[-1]))

@@ -62,6 +62,25 @@ class Entries:
         """
         return 0 if self.reduces else _apart(self.tree, entries, extents)[0]
 
+    def points(self, entries: Mapping[str, int], extents: Mapping[str, int]) -> int:
+        """Returns at how many points there is something to compute if entries are spread evenly.
+
+        About so much work it is: no bound, neither on that nor on the entries of the result.
+
+        Args:
+            entries: the stored entries of each sparse operand.
+            extents: how far each index variable runs.
+
+        >>> product = Entries(("*", ("of", "A", "i", "k"), ("of", "B", "k", "j")), ("i", "j"), True)
+        >>> product.points({"A": 50, "B": 70}, {"i": 100, "j": 100, "k": 100})
+        35
+        >>> more = Entries(("+", product.tree, ("of", "D", "i", "j")), ("i", "j"), True)
+        >>> more.points({"A": 50, "B": 70, "D": 3}, {"i": 100, "j": 100, "k": 100})
+        335
+        """
+        points, variables = _even(self.tree, entries, extents)
+        return points * _volume(frozenset(self.variables) - variables, extents)
+
     def bounds(self, entries: Mapping[str, int], extents: Mapping[str, int]) -> tuple[int, int]:
         """Returns both: at least, at most."""
         return self.least(entries, extents), self.most(entries, extents)
@@ -89,6 +108,18 @@ def _tuples(tree: tuple[Any, ...], entries: Mapping[str, int], extents: Mapping[
     variables = frozenset[str]().union(*(names for _, names in found))
     counts = [count * _volume(variables - names, extents) for count, names in found]
     return (min(counts) if kind in ("*", "/") else sum(counts)), variables
+
+
+def _even(tree: tuple[Any, ...], entries: Mapping[str, int], extents: Mapping[str, int]) -> _Tuples:
+    kind, *parts = tree
+    if kind in ("1", "of"):
+        return _tuples(tree, entries, extents)
+    found = [_even(part, entries, extents) for part in parts]
+    if kind == "+":
+        variables = frozenset[str]().union(*(names for _, names in found))
+        return sum(count * _volume(variables - names, extents) for count, names in found), variables
+    (left, names), (right, others) = found
+    return left * right // max(1, _volume(names & others, extents)), names | others
 
 
 def _volume(variables: Iterable[str], extents: Mapping[str, int]) -> int:

@@ -96,7 +96,7 @@ class Loops:
             self.encoding,
             self.continues,
             buffers,
-            self.entries.bounds,
+            self.entries,
             self.sampled,
         )
 

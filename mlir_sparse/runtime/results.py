@@ -31,6 +31,7 @@ Array = np.ndarray[Any, Any]
 _SMALL = 1 << 26
 _SOME = 16
 _WORD = 64
+_MOST = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ class Buffers:
         return found
 
     def before(self, rooms: Sequence[int]) -> list[int]:
-        """Returns room before the entries of each level: as much again, so that they may grow in two directions."""
-        return [room if level >= self.depth else 0 for level, room in enumerate(rooms)]
+        """Returns room before the entries of each level: one more, so that they may grow in two directions."""
+        return [room + 1 if level >= self.depth else 0 for level, room in enumerate(rooms)]
 
     def begins(self, places: Sequence[int]) -> list[int]:
         """Returns where each buffer begins if so many places of each level come before the entries."""
@@ -161,6 +162,7 @@ def assemble(
     arguments: tuple[Any, ...],
     sizes: Sequence[int],
     bounds: tuple[int, int],
+    points: int,
 ) -> list[Array] | None:
     """Lays a result out.
 
@@ -170,6 +172,7 @@ def assemble(
         arguments: the operands.
         sizes: the result's level sizes.
         bounds: how many entries it has at least and at most.
+        points: at about how many points there is something to compute.
 
     Returns:
         the buffers, each as long as it has items; None where the operands are not the function's.
@@ -182,7 +185,7 @@ def assemble(
     if least > limit:
         raise _too_large(layout, sizes, least)
     rooms = layout.rooms(sizes, min(most, limit))
-    pieces = launcher.pieces(arguments)
+    pieces = launcher.pieces(arguments, min(points, _MOST))
     while True:
         before = layout.before(rooms) if pieces > 1 and _native.thread_limit() > 1 else [0] * len(rooms)
         try:
