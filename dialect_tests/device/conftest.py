@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.conditions import LLVMLITE
 from dialect_tests.device.fake import Gpu, compile_fakes, compiler, launches_of
 from mlir_sparse.gpu_kernel import GpuKernel
 
@@ -31,7 +32,7 @@ def gpu(fakes: dict[str, Path]) -> Iterator[Gpu]:
 @pytest.fixture
 def emulate(gpu: Gpu) -> Any:
     """Compiles kernels whose code the stand-in runs by the emulation."""
-    pytest.importorskip("llvmlite", reason="expected llvmlite for PTX (extra gpu)")
+    pytest.importorskip("llvmlite", reason=LLVMLITE)
     from dialect_tests.gpu.emulator import Emulated
 
     def compiled(text: str, **given: Any) -> GpuKernel:

@@ -20,6 +20,7 @@ from benchmarks.gpu_prepare import Kernels, _chunks_of, _crowded, _kernel
 from click.testing import CliRunner
 
 import mlir_sparse as ms
+from dialect_tests.conditions import LLVMLITE
 from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu
 from dialect_tests.device.test_library import with_scales
 from mlir_sparse import _cuda
@@ -37,7 +38,7 @@ def library_kernels(*names: str) -> dict[tuple[str, str, str], GpuKernel]:
 
 def emulated(gpu: Gpu, kernel: GpuKernel, prefix: str) -> GpuKernel:
     """Lets the stand-in run a kernel's code by the emulation, under names of its own."""
-    pytest.importorskip("llvmlite", reason="expected llvmlite for PTX (extra gpu)")
+    pytest.importorskip("llvmlite", reason=LLVMLITE)
     from dialect_tests.gpu.emulator import Emulated
 
     for types, one in list(kernel._programs.items()):

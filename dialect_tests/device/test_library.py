@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.conditions import needs_ptxas
 from dialect_tests.device.fake import Gpu, view
 from mlir_sparse import _cuda, device
 from mlir_sparse.device import Device, from_host
@@ -352,7 +352,7 @@ def test_work_goes_to_the_current_stream(gpu: Gpu) -> None:
     assert np.array_equal(y.to_numpy(), sparse(4, 4) @ dense(4))
 
 
-@pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas to take PTX")
+@needs_ptxas
 @pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
 def test_the_kernels_beside_are_taken_by_ptxas(chip: str, tmp_path: Path) -> None:
     texts = [*(scale_ptx(DType(name)) for name in DType.NAMES[4:]), *(expand_ptx(bits) for bits in (8, 16, 32, 64))]

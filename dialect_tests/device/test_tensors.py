@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.conditions import TORCH
 from dialect_tests.device.fake import Gpu, view
 from mlir_sparse import _cuda
 from mlir_sparse.device import Device, from_host
@@ -183,7 +184,7 @@ def test_what_cupy_does_not_have_is_refused(gpu: Gpu) -> None:
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
 @pytest.mark.parametrize("preset", ["CSR", "CSC", "BSR(2, 2)", "SoA-COO"])
 def test_tensors_of_pytorch_share_memory(gpu: Gpu, preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is an extra")
+    torch = pytest.importorskip("torch", reason=TORCH)
     # The memory of a stand-in's device is the host's, as which a PyTorch without CUDA can view it.
     on_host = lambda array: torch.from_numpy(view(array.pointer, array.shape, array.dtype))  # noqa: E731
     monkeypatch.setattr(torch, "from_dlpack", on_host)
@@ -197,7 +198,7 @@ def test_tensors_of_pytorch_share_memory(gpu: Gpu, preset: str, monkeypatch: pyt
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
 def test_tensors_of_pytorch_in_host_memory_are_copied(gpu: Gpu) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is an extra")
+    torch = pytest.importorskip("torch", reason=TORCH)
     there = ms.to_device(torch.eye(3).to_sparse_csr())
     assert isinstance(there, ms.DeviceTensor)
     assert (there.device, there.nse) == ("cuda:0", 3)

@@ -15,12 +15,13 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from dialect_tests.conditions import LLVMLITE, PTXAS
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.runtime import arguments
 from mlir_sparse.runtime import launches as data
 
-pytest.importorskip("llvmlite", reason="the package llvmlite writes PTX, and runs what is emulated")
+pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu.emulator import Emulated
 from dialect_tests.gpu.host import run_cases
 
@@ -278,7 +279,7 @@ def test_ptx_has_an_entry_for_each_kernel(chip: str, tmp_path: Path) -> None:
     kernels = {launch.kernel for step in build.launches.steps for _, some in step.cases for launch in some}
     assert all(f".entry {kernel}(" in text for kernel in kernels)
     if shutil.which("ptxas") is None:
-        pytest.skip("no ptxas to take the PTX")
+        pytest.skip(PTXAS)
     Path(tmp_path, "kernel.ptx").write_text(text)
     command = ["ptxas", "-arch", chip, "-v", str(tmp_path / "kernel.ptx"), "-o", "/dev/null"]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stderr

@@ -17,13 +17,14 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from dialect_tests.conditions import LLVMLITE, PTXAS
 from mlir_sparse.compiled import Kernel
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.runtime import arguments
 from mlir_sparse.runtime.launches import Extent, MakeShared, Parts, Product
 
-pytest.importorskip("llvmlite", reason="the package llvmlite writes PTX, and runs what is emulated")
+pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu.host import run_cases
 
 if (sys.platform, platform.machine()) not in (("linux", "x86_64"), ("linux", "aarch64")):
@@ -201,7 +202,7 @@ def test_ptx_is_taken(out: str, tmp_path: Path) -> None:
     assert all(f".entry {kernel}(" in text for kernel in kernels)
     assert ".local" not in text
     if shutil.which("ptxas") is None:
-        pytest.skip("no ptxas to take the PTX")
+        pytest.skip(PTXAS)
     Path(tmp_path, "kernel.ptx").write_text(text)
     command = ["ptxas", "-arch", "sm_90", "-v", str(tmp_path / "kernel.ptx"), "-o", "/dev/null"]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stderr

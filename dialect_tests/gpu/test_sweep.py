@@ -12,10 +12,11 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from dialect_tests.conditions import LLVMLITE
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.runtime import arguments
 
-pytest.importorskip("llvmlite", reason="the package llvmlite writes PTX, and runs what is emulated")
+pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu.host import run_cases
 
 if (sys.platform, platform.machine()) not in (("linux", "x86_64"), ("linux", "aarch64")):

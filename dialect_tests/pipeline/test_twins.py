@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 
 import mlir_sparse as ms
+from dialect_tests.conditions import needs_objects
 from mlir_sparse import _native
 from mlir_sparse._mlir import mlir_context, parse_module
 from mlir_sparse.pipeline.run import run_here
@@ -53,7 +54,7 @@ def _code(text: str, functions: tuple[str, ...]) -> bytes:
     return outcome.module
 
 
-@pytest.mark.skipif(not _native.loads_objects, reason="object files are not loaded natively on this machine")
+@needs_objects
 def test_each_name_leads_to_code() -> None:
     text = _function("f") + _function("g") + _function("h", operation="arith.mulf")
     code = _native.Code(_code(text, ("f", "g", "h")), [f"_mlir__mlir_ciface_{name}" for name in "fgh"])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.conditions import needs_objects
 from mlir_sparse import _native
 
 DENSE = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0], [0.0, 0.0, 5.0]])
@@ -131,7 +132,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     assert [file.name for file in tmp_path.iterdir()] == ["k.msk"]
 
 
-@pytest.mark.skipif(not _native.loads_objects, reason="elsewhere a linker is needed")
+@needs_objects
 def test_saving_needs_no_linker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     ms.compile("y(i) = 3 * x(i)", x="f64[?]").save(tmp_path / "k.msk")

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.conditions import needs_objects
 from mlir_sparse import _native
 from mlir_sparse._mlir import bindings_stamp
 from mlir_sparse._mlir.bindings import _stamp
@@ -38,7 +39,7 @@ from mlir_sparse.runtime import (
     write_recipe,
 )
 
-pytestmark = pytest.mark.skipif(not _native.loads_objects, reason="kernels are kept on x86-64 Linux only")
+pytestmark = needs_objects
 SPMV = "y(i) = A(i,j) * x(j)"
 DENSE = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0], [0.0, 0.0, 5.0]])
 X = np.array([1.0, 10.0, 100.0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import threading
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.conditions import needs_fork
 from mlir_sparse import _native
 from mlir_sparse.runtime.calls import Chained
 
@@ -177,7 +177,7 @@ def test_one_operand_shared_by_threads() -> None:
     assert all(results)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@needs_fork
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_after_a_fork_both_sides_compile() -> None:
     """A child that used its parent's compiler would take the parent's answers out of the pipe."""

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.conditions import needs_objects
 from mlir_sparse import _native
 from mlir_sparse.runtime import LoadedObject
 
-pytestmark = pytest.mark.skipif(not _native.loads_objects, reason="objects are loaded on x86-64 Linux only")
+pytestmark = needs_objects
 SYMBOL = "_mlir__mlir_ciface_kernel"
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.conditions import needs_fork
 from dialect_tests.interrupts import seconds_to_interrupt
 from mlir_sparse import _native
 
@@ -279,7 +280,7 @@ def test_callers_at_the_same_time() -> None:
     assert not errors
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_children_of_a_fork_have_threads_of_their_own() -> None:
     dense, x = MATRICES["power law"], np.arange(1.0, COLUMNS + 1)

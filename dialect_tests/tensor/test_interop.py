@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 import mlir_sparse as ms
+from dialect_tests.conditions import TORCH
 from dialect_tests.tensor.reference import same
 from mlir_sparse.encoding import encoding
 from mlir_sparse.errors import (
@@ -33,7 +34,7 @@ DENSE[[0, 0, 1, 1, 3, 3, 3], [0, 1, 0, 1, 1, 3, 4]] = [5, 1, 7, 3, 8, 4, 9]
 
 @pytest.fixture(scope="module")
 def torch() -> Any:
-    return pytest.importorskip("torch", reason="expected PyTorch for its interchange (pip install torch)")
+    return pytest.importorskip("torch", reason=TORCH)
 
 
 def address(array: Any) -> int:

@@ -1,0 +1,20 @@
+"""What machines may lack that tests need, and what is said of it where they are skipped: one text for each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from mlir_sparse import _native
+
+__all__ = ["LLVMLITE", "PTXAS", "TORCH", "needs_fork", "needs_objects", "needs_ptxas"]
+
+LLVMLITE = "expected llvmlite for PTX (extra gpu)"
+PTXAS = "no ptxas to take PTX"
+TORCH = "expected PyTorch (pip install torch)"
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+needs_objects = pytest.mark.skipif(not _native.loads_objects, reason="objects are loaded on x86-64 Linux only")
+needs_ptxas = pytest.mark.skipif(shutil.which("ptxas") is None, reason=PTXAS)
