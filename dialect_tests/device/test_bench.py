@@ -172,6 +172,9 @@ def test_bounds_are_told_by_the_worst_figure() -> None:
         "2:4 SpMM f16, 4096^3": Result("", {"library": 1.0, "dense cuBLAS (PyTorch)": 1.4}),
         "SDDMM k=64 f32, grid": Result("", {"codegen": 1.0}, verdict="WRONG"),
     }
+    assert gpu_goals.choices({"a": Result("a", ways={"x": 2e-6, "y": 1e-6}, taken="x"), "b": Result("b")}) == (
+        " 2.00  a: takes x 2.0 us, fastest y 1.0 us"
+    )
     head = {"copy GB/s": 1000.0, "call, us": {"added": 11.0}}
     lines = gpu_goals.table(head, results).splitlines()
     assert lines[0] == (

@@ -71,6 +71,8 @@ def main(
         else:
             for event in here(plan):
                 run.tell(event)
+    wrong = [f"{result.verdict}: {name}" for name, result in run.results.items() if result.verdict != "ok"]
+    click.echo("\n".join(["", *wrong, gpu_goals.choices(run.results)]))
     click.echo(f"\n{gpu_goals.table(run.head, run.results)}")
     sys.exit(run.failed)
 
@@ -100,7 +102,8 @@ class _Run:
         """Takes what came of a case, or of a process that ran them."""
         if "head" in event:
             self.head = event["head"]
-            click.echo(json.dumps(self.head, indent=1))
+            if "missing" in self.head:
+                click.echo(json.dumps(self.head, indent=1))
         elif "result" in event:
             result = Result(**event["result"])
             self.results[result.name] = result

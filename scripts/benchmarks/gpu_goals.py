@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.gpu_measure import Result
 
-__all__ = ["GOALS", "Goal", "table"]
+__all__ = ["GOALS", "Goal", "choices", "table"]
 
 Results = Mapping[str, Result]
 _LIBRARY = ("library", "CuPy (cuSPARSE)", "PyTorch (cuSPARSE)")
@@ -117,6 +117,19 @@ GOALS: tuple[Goal, ...] = (
     Goal("MTTKRP, speed beside the CPU's kernel on two threads, at least 5", 5.0, _beside_cpu),
     Goal("microseconds of a warm call over the driver's, below 10", 10.0, _added, at_most=True),
 )
+
+
+def choices(results: Results) -> str:
+    """Returns a line for each case whose ways were all timed: what a call takes, and what is fastest."""
+    lines = []
+    for name, result in results.items():
+        if not result.ways or result.taken not in result.ways:
+            continue
+        best = min(result.ways, key=lambda way: result.ways[way])
+        own, least = result.ways[result.taken], result.ways[best]
+        took = f"takes {result.taken} {1e6 * own:.1f} us, fastest {best} {1e6 * least:.1f} us"
+        lines.append(f"{own / least:5.2f}  {name}: {took}")
+    return "\n".join(lines)
 
 
 def table(head: Mapping[str, Any], results: Results) -> str:
