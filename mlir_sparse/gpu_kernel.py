@@ -80,7 +80,8 @@ class GpuKernel:
     """A compiled assignment for tensors on a device, of any shape of the types it was compiled for.
 
     Call it as a Kernel, with `A.to("cuda")` and arrays of this package, CuPy or PyTorch on the same device. Results lie
-    there too, and calls return before they are computed; `to_numpy()` waits.
+    there too, and calls return before they are computed; `to_numpy()` waits. A sparse result that shares no operand's
+    structure is waited for until its entries are counted: exactly as many are reserved. `explain()` says which it is.
 
     Args:
         spec: the kernel.
