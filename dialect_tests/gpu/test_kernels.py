@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -284,6 +285,13 @@ def test_ptx_has_an_entry_for_each_kernel(chip: str, tmp_path: Path) -> None:
     command = ["ptxas", "-arch", chip, "-v", str(tmp_path / "kernel.ptx"), "-o", "/dev/null"]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
     assert said.count("0 bytes spill stores, 0 bytes spill loads") == len(kernels)
+
+
+def test_what_a_block_shares_fits_for_the_widest_type() -> None:
+    passed, _ = operands(SPMV, "CSR", np.complex128)
+    sizes = re.findall(r"\.shared [^\n]*\[(\d+)\];", built(SPMV, passed, "dense").text("ptx"))
+    assert len(sizes) == 2
+    assert max(map(int, sizes)) <= 48 << 10
 
 
 # -- what is refused -----------------------------------------------------------------------------------------------
