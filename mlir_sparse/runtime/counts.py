@@ -1,0 +1,118 @@
+"""Numbers that a call knows: sizes of levels and arrays, and how much is stored, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "AxisSize",
+    "Count",
+    "Extent",
+    "Fixed",
+    "LevelSize",
+    "Longest",
+    "Parts",
+    "Positions",
+    "Product",
+    "Start",
+    "Stored",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSize:
+    """The size of a level of a sparse tensor: `A.storage.level_sizes[level]`."""
+
+    tensor: str
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class AxisSize:
+    """An extent of a dense array: `x.shape[axis]`."""
+
+    tensor: str
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """How many coordinates a level of a sparse tensor stores; interleaved ones count once for all their levels."""
+
+    tensor: str
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """How many positions a level of a sparse tensor stores: `len(A.storage.positions[level])`."""
+
+    tensor: str
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Longest:
+    """The most coordinates that one position of the level above has, such as the longest row of a CSR matrix.
+
+    Read off the positions once a tensor; where that is not known, `Stored` of the level is an upper bound.
+    """
+
+    tensor: str
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How far an index variable runs, by its name."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The least value of a dimension of a sparse tensor in its level space, where that is below 0; else 0.
+
+    Diagonals reach beyond the edges of a matrix: `A.encoding.level_space().dim_bounds[dim]` says how far.
+    """
+
+    tensor: str
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A number that is known when the kernel is compiled."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """How many combinations of indices there are, and so many more: rows of a matrix, and one beyond the last."""
+
+    factors: tuple[Extent, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Into how many parts a number of pieces is divided: each of `least` pieces or more, `most` at most; and one more.
+
+    There is one part where there are no pieces: who takes it writes the end.
+
+    >>> parts = Parts(Product((Extent("i"),)), least=512, most=2048)
+    >>> parts.number(0), parts.number(1000), parts.number(10**9)
+    (2, 3, 2049)
+    """
+
+    pieces: Product
+    least: int
+    most: int
+
+    def number(self, pieces: int) -> int:
+        """Returns the number for so many pieces."""
+        return max(1, min(self.most, -(-pieces // self.least))) + 1
+
+
+Count = LevelSize | AxisSize | Stored | Positions | Longest | Extent | Start | Fixed | Product | Parts
