@@ -23,8 +23,9 @@ struct Room {
   std::vector<char *> buffers;
 };
 
-// All rooms together take no more than a part of what operands and the entries that have their place take, and one of
-// the size that they begin with. Who finds none waits until there is more of those, or until its piece has its turn.
+// All rooms together take no more than a part of what operands and the entries that have their place take. Who finds
+// none waits until there is more of those, or until its piece has its turn: two of them at most, one in each direction,
+// take room beyond that, of the size that all begin with or a fourth of the part.
 class Rooms {
  public:
   // The mutex is that of those who say whose turn it is.
