@@ -11,7 +11,7 @@ import tempfile
 import time
 import timeit
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -49,8 +49,11 @@ def _now(clock: str) -> float:
 
 
 def _children() -> list[int]:
-    found = Path("/proc/self/task").glob("*/children")
-    return [int(number) for path in found for number in path.read_text().split()]
+    found: list[int] = []
+    for path in Path("/proc/self/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended since
+            found += map(int, path.read_text().split())
+    return found
 
 
 def _processor_time(process: int) -> float:
