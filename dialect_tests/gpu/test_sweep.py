@@ -240,6 +240,25 @@ def test_what_is_not_there_is_no_factor() -> None:
                 np.testing.assert_array_equal(result, numbers)
 
 
+CSB = "(i, j) -> (i floordiv 2 : dense, j floordiv 2 : dense, i mod 2 : compressed(nonunique), j mod 2 : singleton)"
+
+
+@pytest.mark.parametrize(("text", "name"), [("y(i) = A(i,j) * x(j)", CSB), ("C(k,j) = B(k,i) * A(i,j)", "NV24")])
+def test_blocks_that_loops_are_not_known_for_are_refused(text: str, name: str) -> None:
+    tensors = {"A": f"f64[?,?] {name}", "x": "f64[?]", "B": "f64[?,?]"}
+    read = {tensor: tensors[tensor] for tensor in ms.parse(text).inputs}
+    build = GpuBuild(ms.compile(text, tensors=read, out="dense").spec.with_output_widths(), "sm_90")
+    with pytest.raises(ms.UnsupportedError, match=r"^expected dense blocks of a matrix, or n of m of its rows"):
+        build.mapped  # noqa: B018
+
+
+def test_functions_that_a_gpu_has_not_are_refused() -> None:
+    """By a named error, for the compiler ends the process over them."""
+    build = GpuBuild(ms.compile("y(i) = pow(x(i), z(i))", x="i32[?]", z="i32[?]").spec.with_output_widths(), "sm_90")
+    with pytest.raises(ms.UnsupportedError, match=r"but got math\.ipowi: convert operands"):
+        assert build.llvm_ir
+
+
 # -- operators of the user's ---------------------------------------------------------------------------------------
 
 

@@ -140,6 +140,9 @@ def _plain(encoding: Encoding) -> tuple[Encoding, AffineMap] | None:
         return None
     if encoding.implicit_val is not None or encoding.symbol_names:
         return None
+    chained = any(kind.functions.is_chained for kind in encoding.level_types)
+    if encoding.is_native and not encoding.is_permutation and chained:
+        return None
     if encoding.is_native and _are_searched(encoding.level_types):
         results = tuple(spec.expr for spec in encoding.levels)
         return encoding, AffineMap(encoding.dim_rank, encoding.dim_rank, results)

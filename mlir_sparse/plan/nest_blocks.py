@@ -26,6 +26,11 @@ def map_blocks(nest: Nest, lead: Access, encoding: Encoding) -> Mapped:
             f"{listed(nest.sparse)}: convert it to CSR, or {CPU}"
         )
     kept, summed = nest.free(variables)
+    if not _is_mapped(encoding) or (_is_n_of_m(encoding) and _is_inside(nest, variables, kept)):
+        raise UnsupportedError(
+            f"expected dense blocks of a matrix, or n of m of its rows, in a GPU's loops over blocks, but got {lead} "
+            f"stored as {encoding.map_text()}: convert it to CSR, or {CPU}"
+        )
     # The sparsifier's loops: levels, then what the blocks do not have.
     names = (*_names(lead, encoding), *(str(variable) for variable in (*kept, *summed)))
     owned = [variable in nest.parallel for variable in levels]
@@ -78,6 +83,20 @@ def _names(lead: Access, encoding: Encoding) -> list[str]:
         known = f"{name} floordiv {block}"
         found.append(name if block == 1 else f"{name} mod {block}" if known in found else known)
     return found
+
+
+def _is_mapped(encoding: Encoding) -> bool:
+    """Returns whether blocks are those that loops are known for: dense ones of a matrix, and n of m in its rows."""
+    if encoding.dim_rank != 2:
+        return False
+    counted = [kind.functions.is_counted for kind in encoding.level_types]
+    return (encoding.lvl_rank == 4 and all(counted[2:])) or (_is_n_of_m(encoding) and counted == [True, True, False])
+
+
+def _is_inside(nest: Nest, variables: Sequence[IndexVar], kept: Sequence[IndexVar]) -> bool:
+    """Returns whether the sparsifier has a loop over other variables around those over the levels."""
+    order = nest.step.loops.index
+    return any(order(other) < order(variables[0]) for other in kept)
 
 
 def _is_n_of_m(encoding: Encoding) -> bool:

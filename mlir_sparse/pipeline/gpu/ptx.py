@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mlir_sparse._mlir import bindings
+from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.pipeline.gpu.libdevice import find_library, functions_wanted, link_library, with_instructions
 from mlir_sparse.pipeline.gpu.literals import with_bits
+from mlir_sparse.pipeline.gpu.source import inside
 
 __all__ = ["assemble_kernels", "kernels_ir", "ptx_of", "to_ptx"]
 
@@ -56,8 +58,13 @@ def ptx_of(module: Any) -> str:
 
 
 def kernels_ir(module: Any) -> str:
-    """Returns the kernels of a module as LLVM IR."""
+    """Returns the kernels of a module as LLVM IR.
+
+    Raises:
+        UnsupportedError: for operations that no pass made instructions of.
+    """
     ir = bindings().ir
+    _check_translated(module)
     apart = ir.Module.create()
     with ir.InsertionPoint(apart.body):
         for holder in module.body.operations:
@@ -67,6 +74,18 @@ def kernels_ir(module: Any) -> str:
     apart.operation.attributes["llvm.data_layout"] = ir.StringAttr.get(_LAYOUT)
     text = str(bindings().module("dialects.llvm").translate_module_to_llvmir(apart.operation))
     return _unordered(with_instructions(with_bits(text)))
+
+
+def _check_translated(module: Any) -> None:
+    """Refuses what LLVM IR is not made of: the bindings end the process over it."""
+    kernels = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
+    names = sorted({op.name for kernel in kernels for op in inside(kernel)} - {"gpu.module", "gpu.module_end"})
+    left = [name for name in names if not name.startswith(("llvm.", "nvvm."))]
+    if left:
+        raise UnsupportedError(
+            f"expected functions that a GPU has instructions or CUDA's library for, but got {', '.join(left)}: "
+            "convert operands to a floating-point type, or use target='cpu'"
+        )
 
 
 def _unordered(text: str) -> str:
