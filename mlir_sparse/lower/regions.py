@@ -174,6 +174,8 @@ def _computed(known: Operator, region: Expr | None, operands: Sequence[tuple[Any
     names = [Access(name) for name in known.parameters]
     arguments = Arguments(dict(zip(names, operands, strict=True)), ())
     own = result_dtype(region, {name.tensor: kind for name, (_, kind) in arguments.values.items()})
+    if own.kind == dtype.kind == "f" and own.bits == 16 and dtype.bits == 32:
+        own = dtype  # what is summed in f32 is not rounded before
     result = emit_payload(region, arguments, None, ReduceOp.SUM, own)
     result = scalars.cast(result, own, dtype)
     if region is not known.overlap or not isinstance(known.annihilator, Extreme) or dtype.kind != "i":

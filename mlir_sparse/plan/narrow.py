@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, ReduceOp
 from mlir_sparse.plan.program import Generic, Located, Meeting, Program, Step
+from mlir_sparse.plan.rounding import is_narrow, rounding, widened
 from mlir_sparse.plan.threads import map_loops
 
 __all__ = ["with_wide_sums"]
-
-_NARROW = ("f16", "bf16")
 
 
 def with_wide_sums(program: Program) -> Program:
@@ -39,7 +37,7 @@ def with_wide_sums(program: Program) -> Program:
 def _rounds(step: Generic, types: dict[str, TensorType], located: frozenset[str]) -> bool:
     """Returns whether each term that is added is rounded."""
     kind = types[step.result]
-    if kind.dtype.name not in _NARROW or kind.encoding is not None or step.combine is not ReduceOp.SUM:
+    if not is_narrow(kind.dtype) or kind.encoding is not None or step.combine is not ReduceOp.SUM:
         return False
     if not step.reductions or step.meeting is Meeting.REPLACE:
         return False
@@ -55,12 +53,11 @@ def _in_two(step: Generic, types: dict[str, TensorType]) -> list[Step]:
     name = f"{step.result}_wide"
     while name in types:
         name += "_"
-    types[name] = replace(kind, dtype=DType("f32"))
+    types[name] = replace(kind, dtype=widened(kind.dtype))
     frames = {frame.subscript: frame.variable for frame in step.frames}
     variables = tuple(s if isinstance(s, IndexVar) else frames[s] for s in step.target.subscripts)  # type: ignore[index]
-    target, wide = Access(step.result, variables), Access(name, variables)
+    target = Access(step.result, variables)
     summed = replace(step, target=replace(step.target, tensor=name), meeting=Meeting.START)
     meeting = Meeting.REPLACE if step.meeting is Meeting.START else Meeting.CONTINUE
-    reason = f"sums of {kind.dtype} that threads add to are made in f32, and rounded once"
-    rounded = Generic(target, meeting, ReduceOp.SUM, variables, (), wide, True, reason)
-    return [replace(summed, reason=f"{step.reason}, in f32"), rounded]
+    rounds = rounding(target, name, meeting, kind.dtype)
+    return [replace(summed, reason=f"{step.reason}, in f32"), rounds]

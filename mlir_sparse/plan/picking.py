@@ -49,8 +49,7 @@ class Picking:
         storage = self._values.type_of(taken.tensor).encoding
         if storage is not None:  # one element is a number, whatever it was stored in
             storage = None if not variables else self._values.widened(natural(variables, variables, storage))
-        with self._values.computing(kind.dtype):
-            result_type = self._values.typed(storage, variables)
+        result_type = replace(self._values.typed(storage, variables), dtype=kind.dtype)
         name = self._values.fresh(f"{access.tensor}_picked")
         self._values.declare(name, result_type)
         self._values.emit(Pick(name, taken.tensor, taken, reason))

@@ -38,6 +38,7 @@ from mlir_sparse.plan.program import (
     Position,
     Program,
 )
+from mlir_sparse.plan.rounding import accumulates, rounded
 from mlir_sparse.plan.sampled import compute_at_entries, find_sampled
 from mlir_sparse.plan.sharing import Sharing
 from mlir_sparse.plan.split import Splitter
@@ -86,21 +87,29 @@ def plan(
         UnsupportedError: for a case that no plan covers, by name.
         ScheduleError: for an order that is no permutation of the index variables.
     """
-    planner = _Planner(spec, densified, _variables(spec, order), loops_only)
     assignment = spec.explicit
+    # Threads of a GPU have sums of their own in f32 registers.
+    wide = not loops_only and accumulates(assignment.value)
+    planner = _Planner(spec, densified, _variables(spec, order), loops_only, wide)
     result = planner.values.fresh(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
     value = folded(planner.picking.picked(assigned(assignment)))
+    final = None
+    if planner.values.output.dtype != spec.output.dtype:
+        final = Access(planner.values.reserved(result), variables)
+        result = planner.values.fresh(f"{result}_wide")
     if is_about_entries(value):
         result = planner.entries(result, variables, value)
-    elif spec.output.encoding is None:
-        planner.values.declare(result, spec.output)
+    elif (encoding := planner.values.output.encoding) is None:
+        planner.values.declare(result, planner.values.output)
         planner.dense(result, variables, planner.split.terms(value))
     else:
-        result = planner.sparse(result, variables, value, spec.output.encoding)
-    types = planner.values.types()
-    steps = joined(inputs_first(spec, planner.values.steps), dict(types))
-    return Program(spec, types, steps, result, planner.values.notes())
+        result = planner.sparse(result, variables, value, encoding)
+    types, steps = dict(planner.values.types()), list(planner.values.steps)
+    if final is not None:
+        rounded(steps, final, result, types, spec.output)
+        result = final.tensor
+    return Program(spec, tuple(types.items()), joined(inputs_first(spec, steps), types), result, planner.values.notes())
 
 
 def _variables(spec: KernelSpec, order: tuple[str, ...] | None) -> tuple[IndexVar, ...] | None:
@@ -116,9 +125,11 @@ def _variables(spec: KernelSpec, order: tuple[str, ...] | None) -> tuple[IndexVa
 
 
 class _Planner:
-    def __init__(self, spec: KernelSpec, densified: bool, order: tuple[IndexVar, ...] | None, loops_only: bool) -> None:
+    def __init__(
+        self, spec: KernelSpec, densified: bool, order: tuple[IndexVar, ...] | None, loops_only: bool, wide: bool
+    ) -> None:
         self.loops_only = loops_only
-        self.values = Values(spec, order)
+        self.values = Values(spec, order, wide)
         self.sharing = Sharing(renames=not (spec.assignment.ranges or spec.assignment.exists))
         self.picking = Picking(self.values)
         self.split = Splitter(

@@ -272,7 +272,7 @@ class Presence:
             )
 
     def _dtype(self, node: Expr) -> DType:
-        return result_dtype(node, {name: kind.dtype for name, kind in self._values.mapping().items()})
+        return self._values.computed(result_dtype(node, self._values.dtypes()))
 
     def _declared_dtype(self, name: str, node: Expr) -> DType:
         known = self._values.mapping().get(name)

@@ -13,6 +13,7 @@ from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import Access, Expr, IndexVar, walk
 from mlir_sparse.plan.loops import LoopChoice
 from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Located, LocatedRows, Step
+from mlir_sparse.plan.rounding import widened
 from mlir_sparse.plan.storage import is_sparse
 from mlir_sparse.plan.terms import replace_accesses
 
@@ -25,12 +26,14 @@ class Values:
     Args:
         spec: the kernel, whose inputs are the first values.
         order: the order of loops that a schedule asks for.
+        wide: whether what is computed in f16 or bf16 is in f32, its result as well.
     """
 
-    def __init__(self, spec: KernelSpec, order: tuple[IndexVar, ...] | None = None) -> None:
+    def __init__(self, spec: KernelSpec, order: tuple[IndexVar, ...] | None = None, wide: bool = False) -> None:
         self.order = order
-        self.dtype: DType = spec.output.dtype
-        self.output: TensorType = spec.output
+        self._wide = wide
+        self.dtype: DType = self.computed(spec.output.dtype)
+        self.output: TensorType = spec.output if self.dtype == spec.output.dtype else _computed(spec.output, self.dtype)
         self.steps: list[Step] = []
         self._widths = _widths(spec)
         self._extents = spec.static_extents
@@ -46,11 +49,15 @@ class Values:
     @contextmanager
     def computing(self, dtype: DType) -> Iterator[None]:
         """Makes values of another element type for a while: for operands that compute in a type of their own."""
-        before, self.dtype = self.dtype, dtype
+        before, self.dtype = self.dtype, self.computed(dtype)
         try:
             yield
         finally:
             self.dtype = before
+
+    def computed(self, dtype: DType) -> DType:
+        """Returns the element type that values of one are computed in."""
+        return widened(dtype) if self._wide else dtype
 
     def dtypes(self) -> Mapping[str, DType]:
         """Returns the element types by name."""
@@ -196,6 +203,13 @@ class Values:
     def dense(self, name: str, reason: str) -> str:
         """Returns the name of a value as a dense array."""
         return self.convert(name, replace(self._types[name], encoding=None), reason)
+
+
+def _computed(kind: TensorType, dtype: DType) -> TensorType:
+    """Returns a type in another element type; numbers of the one that its encoding has are left to the result's."""
+    encoding = kind.encoding
+    plain = None if encoding is None else replace(encoding, explicit_val=None, implicit_val=None)
+    return TensorType(dtype, kind.shape, plain)
 
 
 def _widths(spec: KernelSpec) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from mlir_sparse.errors import OperandError, StorageError, WidthError
 from mlir_sparse.runtime.abi import operand_of, sparse_result
 from mlir_sparse.runtime.entries import Entries
 from mlir_sparse.runtime.results import Buffers, assemble, compute
+from mlir_sparse.runtime.rounding import Rounded
 from mlir_sparse.runtime.viewed import Viewed
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.fibres import of_rows
@@ -309,7 +310,7 @@ class Chained:
         return out
 
 
-Direct = _native.Launcher | SparseCall | SampledCall | InOrder | Chained | Viewed
+Direct = _native.Launcher | SparseCall | SampledCall | InOrder | Chained | Viewed | Rounded
 
 
 def _call_dense(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
@@ -23,6 +23,7 @@ from mlir_sparse.runtime.calls import (
     run_call,
 )
 from mlir_sparse.runtime.machine import Machine
+from mlir_sparse.runtime.rounding import Rounded, rounded
 from mlir_sparse.runtime.viewed import Viewed
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.fibres import fibres_of, of_rows
@@ -163,6 +164,11 @@ class Executable:
             parameters: the names of the operands, in the order in which they will be passed.
             values: operands of the types that will be passed.
         """
+        last = _rounds(self.stages[-1], self.result, parameters) if len(self.stages) > 1 else None
+        if last is not None:
+            wide, finish = last
+            first = Executable(self.stages[:-1], wide, self.module).direct(parameters, values)
+            return None if first is None else Rounded(first.direct, finish)
         match self.stages:
             case (Call(operands=operands) as call,) if sorted(operands) == sorted(parameters):
                 function: _native.Launcher | SparseCall | SampledCall = (
@@ -196,6 +202,20 @@ class Executable:
         for stage in self.stages:
             values[stage.result] = run_stage(stage, values, extents)
         return values[self.result]
+
+
+def _rounds(stage: Stage, result: str, parameters: Sequence[str]) -> tuple[str, Callable[[Any, Any], Any]] | None:
+    """Returns what a stage reads, and what it makes of it, where that is all it reads and of the result's shape."""
+    match stage:
+        case Call(operands=(wide,), axes=(axes,), encoding=None, sampled=None, frames=(), continues=False):
+            if wide in (result, *parameters) or axes != stage.variables:
+                return None
+            launcher = stage.launcher
+            return wide, lambda value, out: launcher.direct((value,), out)
+        case Convert(operand=wide, type=kind) if wide not in parameters and kind.encoding is not None:
+            return wide, lambda value, out: None if out is not None else _convert(value, stage)
+        case _:
+            return None
 
 
 def _chained(stages: Sequence[Stage], result: str, parameters: Sequence[str]) -> Chained | None:
@@ -300,10 +320,8 @@ def _convert(value: Value, stage: Convert) -> Value:
     if kind.encoding is None:
         dense = value.to_numpy() if isinstance(value, SparseTensor) else value
         return np.ascontiguousarray(dense, dtype=kind.dtype.numpy)
-    encoding = kind.encoding
+    encoding, value = kind.encoding, rounded(value, kind.dtype)
     if isinstance(value, SparseTensor):
-        if value.dtype != kind.dtype.numpy:
-            value = value.astype(kind.dtype)
         return tensor(value, encoding, drop_zeros=True) if stage.drop_zeros else value.convert(encoding)
     if stage.missing == 0:
         return tensor(value, encoding)

@@ -17,6 +17,7 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import StorageError
 from mlir_sparse.runtime.calls import Call, Value, compute_into
 from mlir_sparse.runtime.executable import Convert, Executable, run_stage
+from mlir_sparse.runtime.rounding import rounded
 from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
 
 __all__ = ["Structures", "assemble", "compute"]
@@ -124,7 +125,7 @@ def _places(operand: SparseTensor, stage: Convert, encoding: Encoding) -> Array:
     """Returns which entry of a tensor each entry of its conversion is, from 1; 0 for padding."""
     numbered = _numbered(operand)
     if stage.drop_zeros:
-        numbered.storage.values[operand.storage.values == 0] = 0
+        numbered.storage.values[_values(operand, stage) == 0] = 0
         numbered = tensor(numbered, encoding, drop_zeros=True)
     return numbered.convert(encoding).storage.values
 
@@ -151,15 +152,23 @@ def _call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int], 
 
 def _move(operand: Value, places: Array, stage: Convert, out: SparseTensor) -> None:
     assert isinstance(operand, SparseTensor)
-    target, source = out.storage.values, operand.storage.values
+    target, source = out.storage.values, _values(operand, stage)
     padded = np.concatenate([np.zeros(1, source.dtype), source])
     target[...] = padded[places]
     if stage.drop_zeros and (entries := int(np.count_nonzero(source))) != np.count_nonzero(target):
         raise _lost(stage, int(entries))
 
 
+def _values(operand: SparseTensor, stage: Convert) -> Array:
+    """Returns the values of an operand in the element type that a conversion gives them."""
+    values = rounded(operand.storage.values, stage.type.dtype)
+    assert isinstance(values, np.ndarray)
+    return values
+
+
 def _sample(dense: Value, stage: Convert, out: SparseTensor) -> None:
     """Takes the entries of a structure from a dense value, in which there may be no others."""
+    dense = rounded(dense, stage.type.dtype)
     assert isinstance(dense, np.ndarray)
     coordinates, numbers = _numbered(out).to_coo()
     found = dense[tuple(coordinates)]
