@@ -131,6 +131,7 @@ class GpuBuild:
         """Returns the module at a stage.
 
         Raises:
+            UnsupportedError: for loops that no threads are known for, by what the sparsifier made.
             CompileError, CompilerCrash: when MLIR or LLVM fails, with a reproducer.
         """
         kernel = str(self.spec.assignment)

@@ -86,6 +86,8 @@ class _Call:
         if isinstance(make, data.MakeArray):
             if out is not None and make.name == self.program.result:
                 return out.copy()
+            if make.name in self.values:  # what an operand holds is added to
+                return np.array(self.values[make.name])
             shape = tuple(self.value_of(size) for size in make.shape)
             return _junk(math.prod(shape), make.dtype.numpy).reshape(shape)
         operand = self.values[make.operand]

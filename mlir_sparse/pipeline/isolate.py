@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable
 from typing import IO
 
-from mlir_sparse.errors import CompileError, CompilerCrash
+from mlir_sparse.errors import CompileError, CompilerCrash, UnsupportedError
 from mlir_sparse.pipeline.passes import Pipeline
 from mlir_sparse.pipeline.reproducer import write_reproducer
 from mlir_sparse.pipeline.run import Outcome, Request
@@ -121,6 +121,7 @@ def compile_module(
         meanwhile: what to do while a worker is at it that has all loaded that it needs: not with a new one.
 
     Raises:
+        UnsupportedError: when one of our passes refuses the module, and says how to do without.
         CompileError: when a pass fails, with MLIR's diagnostics.
         CompilerCrash: when the compiler dies, hangs or runs out of memory.
     """
@@ -136,6 +137,8 @@ def compile_module(
             _discard()
     if isinstance(outcome, Outcome) and outcome.module is not None:
         return outcome.module
+    if isinstance(outcome, Outcome) and outcome.refusal:
+        raise UnsupportedError(outcome.refusal)
     reproducer = write_reproducer(module, str(pipeline), kernel, functions)
     if isinstance(outcome, str):
         message = f"expected MLIR to lower the kernel, but the compiler {outcome}"

@@ -14,6 +14,7 @@ from mlir_sparse._mlir import (
     object_code,
     parse_module,
 )
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 from mlir_sparse.pipeline.own import run_passes
 from mlir_sparse.pipeline.twins import put_back_twins, take_out_twins
 
@@ -44,10 +45,12 @@ class Outcome:
     Args:
         module: the lowered module as bytecode, or as text when text was asked for; None after an error.
         diagnostics: MLIR's words, empty on success.
+        refusal: what is said of a module that one of our passes refuses, and how to do without.
     """
 
     module: bytes | None
     diagnostics: str = ""
+    refusal: str = ""
 
 
 def run_here(
@@ -85,5 +88,7 @@ def run_here(
             buffer = io.BytesIO()
             parsed.operation.write_bytecode(buffer)
             return Outcome(buffer.getvalue())
+    except UnmappedError as error:
+        return Outcome(None, refusal=str(error))
     except (bindings().ir.MLIRError, ValueError, RuntimeError) as error:
         return Outcome(None, diagnostics_of(error) or "MLIR gave no reason")

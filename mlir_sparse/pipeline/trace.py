@@ -94,7 +94,7 @@ def trace_module(module: bytes, text: str, pipeline: Pipeline, *, kernel: str) -
         kernel: the assignment, for messages.
 
     Raises:
-        CompileError, CompilerCrash: when a pass fails, as for `compile_module`.
+        UnsupportedError, CompileError, CompilerCrash: when a pass fails, as for `compile_module`.
     """
     snapshots = [Snapshot(_INPUT, "the module as it was built", text)]
     for step in pipeline.passes:

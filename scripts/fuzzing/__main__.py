@@ -24,12 +24,15 @@ _TIMEOUT = 150.0
 # Between the seed of a batch and that of what was left of it when its process died.
 _AFTER_DEATH = 500_000
 _BAD = ("wrong", "crash", "dead")
+# What is drawn for each target: a GPU's kernels, which an emulator runs, are of one statement.
+_DRAWN = {"cpu": tuple(STRATEGIES), "cuda": ("kernels", "foreign storage", "expressions")}
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Cases of one strategy, from one seed, each kernel on as many data."""
+    """Cases of one strategy for a target, from one seed, each kernel on as many data."""
 
+    target: str
     strategy: str
     seed: int
     cases: int
@@ -61,7 +64,7 @@ class Tally:
 
 def _ask(worker: Worker, batch: Batch) -> Iterator[tuple[str, str, str]]:
     """Yields verdict, case and reason of each case; `dead` for the one that ended the process, or hung it."""
-    worker.send([batch.strategy, batch.seed, batch.cases, batch.variants])
+    worker.send([batch.target, batch.strategy, batch.seed, batch.cases, batch.variants])
     case, left = f"seed {batch.seed} of {batch.strategy}", batch.cases
     while (line := worker.line()) is not None:
         verdict, text = line
@@ -77,11 +80,11 @@ def _ask(worker: Worker, batch: Batch) -> Iterator[tuple[str, str, str]]:
         yield from _ask(worker, replace(batch, seed=batch.seed + _AFTER_DEATH, cases=left - 1))
 
 
-def _batches(cases: int, seed: int, variants: int) -> Iterator[Batch]:
-    names = tuple(STRATEGIES)
+def _batches(target: str, cases: int, seed: int, variants: int) -> Iterator[Batch]:
+    names = _DRAWN[target]
     number = 0
     while cases > 0:
-        yield Batch(names[number % len(names)], seed * 1_000_000 + number, min(BATCH, cases), variants)
+        yield Batch(target, names[number % len(names)], seed * 1_000_000 + number, min(BATCH, cases), variants)
         cases -= BATCH
         number += 1
 
@@ -95,11 +98,12 @@ def _fuzz(batches: Iterator[Batch], cases: int, jobs: int) -> Tally:
     return tally
 
 
-def _save(path: Path, tally: Tally, seed: int, variants: int, seconds: float) -> None:
+def _save(path: Path, tally: Tally, target: str, seed: int, variants: int, seconds: float) -> None:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     record = {
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit.stdout.strip(),
+        "target": target,
         "seed": seed,
         "variants": variants,
         "seconds": round(seconds),
@@ -115,16 +119,17 @@ def _save(path: Path, tally: Tally, seed: int, variants: int, seconds: float) ->
 @click.command()
 @click.option("--cases", default=2000, show_default=True, help="How many cases to run: a kernel on data each.")
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same cases.")
+@click.option("--target", type=click.Choice(list(_DRAWN)), default="cpu", show_default=True, help="cuda: emulated.")
 @click.option("--variants", default=8, show_default=True, help="On how many data each kernel runs, once compiled.")
 @click.option("--jobs", default=2, show_default=True, help="Processes at once.")
 @click.option("--save", type=click.Path(path_type=Path), help="A JSON file for the counts and what went wrong.")
-def main(cases: int, seed: int, variants: int, jobs: int, save: Path | None) -> None:
+def main(cases: int, seed: int, target: str, variants: int, jobs: int, save: Path | None) -> None:
     """Runs random kernels on random data in random storage, and compares each with the oracle.
 
     Exits with 1 where a result is wrong, the compiler died, or the process did.
     """
     start = time.monotonic()
-    tally = _fuzz(_batches(cases, seed, variants), cases, jobs)
+    tally = _fuzz(_batches(target, cases, seed, variants), cases, jobs)
     seconds = time.monotonic() - start
     click.echo(", ".join(f"{tally.counts[verdict]} {verdict}" for verdict in ("right", "refused", *_BAD)))
     click.echo(f"refused by: {', '.join(f'{count} {name}' for name, count in tally.refusals.most_common())}")
@@ -132,7 +137,7 @@ def main(cases: int, seed: int, variants: int, jobs: int, save: Path | None) -> 
     for verdict, case, reason in tally.bad:
         click.echo(f"{verdict}: {case}\n  {reason}")
     if save is not None:
-        _save(save, tally, seed, variants, seconds)
+        _save(save, tally, target, seed, variants, seconds)
     sys.exit(bool(tally.bad))
 
 

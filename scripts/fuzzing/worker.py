@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -19,8 +19,13 @@ from dialect_tests.test_kernel_properties import STRATEGIES, StoredCase, run
 __all__ = ["verdict_on"]
 
 
-def verdict_on(case: Any) -> tuple[str, str]:
-    """Returns what became of a case: `right`, `refused`, `wrong` or `crash` (of the compiler), and why."""
+def verdict_on(case: Any, run: Callable[[Any], None] = run) -> tuple[str, str]:
+    """Returns what became of a case: `right`, `refused`, `wrong` or `crash` (of the compiler), and why.
+
+    Args:
+        case: a kernel on data.
+        run: what computes it and compares it with the oracle.
+    """
     try:
         run(case)
     except ms.CompileError as error:
@@ -47,14 +52,24 @@ def _variants(case: Any, count: int) -> Iterator[Any]:
         yield from (case.on_other_data(number) for number in range(1, count))
 
 
-def _fuzz(strategy: str, number: int, cases: int, variants: int) -> None:
+def _target(name: str) -> tuple[Mapping[str, Callable[[], Any]], Callable[[Any], None]]:
+    """Returns what is drawn for a target, and what runs it there."""
+    if name == "cpu":
+        return STRATEGIES, run
+    from dialect_tests.gpu import properties  # loads a compiler, of an extra
+
+    return properties.STRATEGIES, properties.run
+
+
+def _fuzz(target: str, strategy: str, number: int, cases: int, variants: int) -> None:
+    strategies, runs = _target(target)
     left = cases
 
     @seed(number)
     @settings(
         max_examples=cases, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=HealthCheck
     )
-    @given(STRATEGIES[strategy]())
+    @given(strategies[strategy]())
     def trial(drawn: Any) -> None:
         nonlocal left
         for case in _variants(drawn, variants):
@@ -62,7 +77,7 @@ def _fuzz(strategy: str, number: int, cases: int, variants: int) -> None:
                 raise _EnoughError
             left -= 1
             _say("case", str(case))
-            _say(*verdict_on(case))
+            _say(*verdict_on(case, runs))
 
     with contextlib.suppress(_EnoughError):
         trial()
@@ -70,7 +85,7 @@ def _fuzz(strategy: str, number: int, cases: int, variants: int) -> None:
 
 
 def main() -> None:
-    """Serves requests of strategy, seed, number of cases and of variants of each until the input ends."""
+    """Serves requests of target, strategy, seed, number of cases and of variants of each until the input ends."""
     for line in sys.stdin:
         _fuzz(*json.loads(line))
 

@@ -15,6 +15,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu import combine
 from mlir_sparse.pipeline.gpu.emit import Emitter
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 from mlir_sparse.pipeline.gpu.source import constant_of
 from mlir_sparse.pipeline.gpu.staged import STAGED, wait, write_terms
 from mlir_sparse.pipeline.gpu.steps import strided
@@ -48,7 +49,7 @@ class Entries:
         emitter: what writes the kernel.
 
     Raises:
-        ValueError: for loops whose entries do not follow each other in memory.
+        UnmappedError: for loops whose entries do not follow each other in memory.
     """
 
     def __init__(self, emitter: Emitter) -> None:
@@ -70,7 +71,7 @@ class Entries:
         for _ in range(count):
             here = [op for op in ops if self._source.is_spine(op)]
             if len(here) != 1:
-                raise ValueError(f"expected {count} loops, one in another, but got {len(here)} side by side")
+                raise UnmappedError(f"expected {count} loops, one in another, but got {len(here)} side by side")
             loops += here
             ops = [op.operation for op in here[0].regions[-1].blocks[0].operations]
         return loops
@@ -80,7 +81,7 @@ class Entries:
         first = _read(self._loops[0].operands[0])
         alias = self._source.alias_of(first.operands[0]) if first is not None else None
         if alias is None:
-            raise ValueError(f"expected a list of entries, but got {self._loops[0]}")
+            raise UnmappedError(f"expected a list of entries, but got {self._loops[0]}")
         return alias.argument
 
     def _found(self) -> list[_Search]:
@@ -93,10 +94,10 @@ class Entries:
             op, upper = _read(lower), _read(self._loops[depth].operands[1])
             alias = self._source.alias_of(op.operands[0]) if op is not None else None
             if op is None or upper is None or alias is None or not _follows(op.operands[1], upper.operands[1]):
-                raise ValueError(f"expected entries that follow each other in memory, but got {self._loops[depth]}")
+                raise UnmappedError(f"expected entries that follow each other in memory, but got {self._loops[depth]}")
             searches.append(_Search(alias.argument, op.operands[1], depth))
         if not searches or searches[0].depth != len(self._loops) - 1:
-            raise ValueError("expected a sparse level last")
+            raise UnmappedError("expected a sparse level last")
         return searches
 
     # -- writing -------------------------------------------------------------------------------------------------
@@ -226,7 +227,7 @@ class Entries:
             return position
         below = self._searches[self._searches.index(search) - 1]
         if below.place != _index(self._loops[search.depth]):
-            raise ValueError("expected no dense level between sparse ones")
+            raise UnmappedError("expected no dense level between sparse ones")
         return position
 
     def _bisected(self, search: _Search, key: Any) -> Any:
@@ -316,7 +317,7 @@ class Entries:
             stores = [op for op in around if op.name == "memref.store"]
             if len(stores) == 1 and stores[0].operands[0] in list(self._loops[depth].results):
                 return stores[0]
-        raise ValueError("expected a sum that is stored as it is")
+        raise UnmappedError("expected a sum that is stored as it is")
 
 
 def _index(loop: Any) -> Any:
@@ -349,7 +350,7 @@ def _split(place: Any, index: Any) -> tuple[bool, Any, Any]:
         if getattr(op, "name", "") == "arith.muli":
             above, size = op.operands
             return True, above, size
-    raise ValueError(f"expected a place that levels tell, but got {place}")
+    raise UnmappedError(f"expected a place that levels tell, but got {place}")
 
 
 def _any(conditions: Sequence[Any]) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 from mlir_sparse.pipeline.gpu.steps import strided
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def write_columns(emitter: Emitter, op: Any, depth: int, bounds: tuple[Any, Any]
         bounds: where it begins and ends, in the kernel.
 
     Raises:
-        ValueError: for loops below that make more than one sum.
+        UnmappedError: for loops below that make more than one sum.
     """
     kernel, count = emitter.kernel, emitter.mapping.tile
     lower, upper = bounds
@@ -88,7 +89,7 @@ class _Columns:
     def _loop(self, op: Any, depth: int) -> None:
         """Writes a loop that sums up for all columns at once."""
         if op.name != "scf.for" or len(op.results) != 1:
-            raise ValueError(f"expected a loop that hands on one value for each column, but got {op.name}")
+            raise UnmappedError(f"expected a loop that hands on one value for each column, but got {op.name}")
         start = []
         for own in self._own:
             self._emitter.turn_to(own)

@@ -8,6 +8,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 
 __all__ = ["OPERATORS", "atomically", "combined", "identity", "of_lane", "of_neighbour", "over_lanes"]
 
@@ -42,7 +43,7 @@ def _operation(combine: str, kind: Any) -> str:
     floats, integers, complexes, _ = _OPERATIONS[combine]
     name = integers if isinstance(kind, ir.IntegerType | ir.IndexType) else complexes if _is_complex(kind) else floats
     if not name:
-        raise ValueError(f"expected an operator of {kind}, but got {combine}")
+        raise UnmappedError(f"expected an operator of {kind}, but got {combine}")
     return name
 
 

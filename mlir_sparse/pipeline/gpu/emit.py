@@ -13,6 +13,7 @@ from mlir_sparse.pipeline.gpu.columns import write_columns
 from mlir_sparse.pipeline.gpu.guards import Guards
 from mlir_sparse.pipeline.gpu.held import HELD, write_held
 from mlir_sparse.pipeline.gpu.kernel import Kernel, copied
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 from mlir_sparse.pipeline.gpu.source import constant_of, depends, inside
 from mlir_sparse.pipeline.gpu.staged import STAGED, write_staged
 from mlir_sparse.pipeline.gpu.steps import strided
@@ -214,7 +215,7 @@ class Emitter(Guards):
     def _add_parts(self, value: Any, indices: Sequence[Any]) -> None:
         """Adds a complex number by its parts: no memory takes it whole."""
         if self.mapping.combine != "sum":
-            raise ValueError(f"expected a sum of complex numbers, but got {self.mapping.combine}")
+            raise UnmappedError(f"expected a sum of complex numbers, but got {self.mapping.combine}")
         ir, number = bindings().ir, self.kernel.source.output
         element = ir.ComplexType(value.type).element_type
         parts = self.kernel.parameter(f"parts {number}", ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element))
@@ -237,7 +238,7 @@ class Emitter(Guards):
             write_held(self, op, depth)
             return
         if op.name != "scf.for" or constant_of(op.operands[2]) != 1:
-            raise ValueError(f"expected a loop that counts, to be mapped to {role}, but got {op.name}")
+            raise UnmappedError(f"expected a loop that counts, to be mapped to {role}, but got {op.name}")
         self.check_apart(op, role)
         match role:
             case "rows":
@@ -249,7 +250,7 @@ class Emitter(Guards):
             case "columns" | "layers" | "spread":
                 results = self._apart(op, depth, role)
             case _:
-                raise ValueError(f"expected a role of {', '.join(ROLES)}, but got {role}")
+                raise UnmappedError(f"expected a role of {', '.join(ROLES)}, but got {role}")
         for old, new in zip(op.results, results, strict=True):
             self.bind(old, new)
 
@@ -266,12 +267,12 @@ class Emitter(Guards):
             return
         for store in (inner for inner in inside(op) if inner.name == "memref.store"):
             if not any(depends(index, _index(op)) for index in list(store.operands)[2:]):
-                raise ValueError(f"expected turns that store to elements of their own, for {role}")
+                raise UnmappedError(f"expected turns that store to elements of their own, for {role}")
 
     def _apart(self, op: Any, depth: int, role: str) -> list[Any]:
         """Writes a loop each of whose turns is one thread's, or one block's."""
         if len(op.results):
-            raise ValueError(f"expected turns that hand nothing on, for {role}")
+            raise UnmappedError(f"expected turns that hand nothing on, for {role}")
         if self.mapping.tile > 1 and role == "columns":
             write_columns(self, op, depth, (self.value(op.operands[0]), self.value(op.operands[1])))
             return []

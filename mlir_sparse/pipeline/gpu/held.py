@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlir_sparse.pipeline.gpu.kernel import copied
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 from mlir_sparse.pipeline.gpu.source import inside
 from mlir_sparse.pipeline.gpu.steps import strided
 
@@ -45,7 +46,7 @@ def write_held(emitter: Emitter, op: Any, depth: int) -> None:
         depth: how many loops it is in.
 
     Raises:
-        ValueError: for loops that do not add to one element of those inside.
+        UnmappedError: for loops that do not add to one element of those inside.
     """
     _Held(emitter, op, depth).write()
 
@@ -58,7 +59,7 @@ class _Held:
         stores = [one for one in inside(op) if one.name == "memref.store"]
         loads = [one for one in inside(op) if one.name == "memref.load" and emitter.is_output(one.operands[0])]
         if len(stores) != 1 or len(loads) != 1:
-            raise ValueError(f"expected loops that add to one element, but got {len(stores)} stores")
+            raise UnmappedError(f"expected loops that add to one element, but got {len(stores)} stores")
         self._store, self._load = stores[0], loads[0]
 
     def _chain(self, op: Any, depth: int) -> list[_Loop]:
@@ -104,7 +105,7 @@ class _Held:
             return self._emitter.value(value)
         op = self._made[value]
         if not op.name.startswith("arith."):
-            raise ValueError(f"expected elements that loops over elements tell, but got {op}")
+            raise UnmappedError(f"expected elements that loops over elements tell, but got {op}")
         return copied(op, self._again)[list(op.results).index(value)]
 
     def _loop(self, number: int, held: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 from mlir_sparse.pipeline.gpu.source import Source
 
 __all__ = ["KERNELS", "LAUNCHES", "Launch", "write_case"]
@@ -150,7 +151,7 @@ class _Host:
         if kind == "chunks":  # so many pieces of `numbers[2]` entries
             stored, chunk = self.number(f"stored {numbers[0]} {numbers[1]}"), code.constant(numbers[2])
             return code.operation("arith.ceildivui", stored.type, stored, chunk)
-        raise ValueError(f"expected a size of an argument, but got {kind}")
+        raise UnmappedError(f"expected a size of an argument, but got {kind}")
 
     def _level_size(self, number: int, level: int) -> Any:
         ir = bindings().ir

@@ -9,6 +9,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu.combine import identity
 from mlir_sparse.pipeline.gpu.located import find, find_row
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 from mlir_sparse.pipeline.gpu.source import Source, constant_of
 from mlir_sparse.pipeline.gpu.widen import as_register
 
@@ -153,16 +154,18 @@ class Kernel:
         if alias is not None:
             return self.buffer(alias.argument)
         op = value.owner
+        if not hasattr(op, "operands"):
+            raise UnmappedError(f"expected values that are known before the loops, but got {value}")
         if op.name == "memref.dim":
             axis = constant_of(op.operands[1])
             alias = self.source.alias_of(op.operands[0])
             if axis is None or alias is None:
-                raise ValueError(f"expected an extent of an argument, but got {op}")
+                raise UnmappedError(f"expected an extent of an argument, but got {op}")
             return self.extent(alias.argument, axis)
         if op.name == "llvm.extractvalue":
             field, level = bindings().ir.DenseI64ArrayAttr(op.attributes["position"])
             if field != 0:
-                raise ValueError(f"expected the size of a level, but got {op}")
+                raise UnmappedError(f"expected the size of a level, but got {op}")
             return self.size(f"size {self.source.arguments.index(op.operands[0])} {level}")
         if op.name == "arith.index_cast" and op.operands[0].owner.name == "llvm.extractvalue":
             return self.outer(op.operands[0])
@@ -187,7 +190,7 @@ class Kernel:
         """Returns the memref and the indices of an access in the kernel."""
         alias = self.source.alias_of(memref)
         if alias is None:
-            raise ValueError(f"expected accesses to arguments, but got one to {memref}")
+            raise UnmappedError(f"expected accesses to arguments, but got one to {memref}")
         at = list(indices)
         if (alias.offset, alias.stride) != (0, 1):
             scaled = code.multiply(at[0], code.constant(alias.stride))
@@ -271,7 +274,7 @@ class Kernel:
 def copied(op: Any, value_of: Any) -> list[Any]:
     """Writes an operation without regions once more, on other operands; returns its results."""
     if len(op.regions):
-        raise ValueError(f"expected no {op.name} before the loops")
+        raise UnmappedError(f"expected no {op.name} before the loops")
     operands = [value_of(operand) for operand in op.operands]
     copy = op.clone()
     for at, operand in enumerate(operands):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Options
+from dataclasses import replace
 from typing import Any
 
 from mlir_sparse._mlir import bindings
@@ -12,6 +13,7 @@ from mlir_sparse.pipeline.gpu.held import HELD
 from mlir_sparse.pipeline.gpu.host import KERNELS, Launch, write_case
 from mlir_sparse.pipeline.gpu.kernel import Kernel
 from mlir_sparse.pipeline.gpu.own import SCANS
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 from mlir_sparse.pipeline.gpu.scan import write_scan
 from mlir_sparse.pipeline.gpu.source import Source, constant_of, inside, read_source
 from mlir_sparse.pipeline.gpu.widen import widen
@@ -31,7 +33,7 @@ def map_loops(module: Any, options: Options[str, str]) -> None:
         options: none.
 
     Raises:
-        ValueError: for loops that cannot be mapped so.
+        UnmappedError: for loops that cannot be mapped so.
     """
     ir = bindings().ir
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
@@ -62,15 +64,18 @@ def _map(function: Any, kernels: Any) -> None:
     written: dict[tuple[object, ...], Launch] = {}
     for attribute in ir.ArrayAttr(function.attributes[MAPPINGS]):
         fields = ir.DictAttr(attribute)
-        mapping, threads = _mapping(fields), tuple(ir.DenseI64ArrayAttr(fields["threads"]))
-        fresh = source.fill is not None and _is_fresh(source, mapping)
+        mapping, threads = _mapping(fields), _threads(fields)
+        folded = _depth(source) < len(mapping.roles)
+        if folded:
+            mapping, threads = _plain(mapping, _depth(source))
+        fresh = not folded and source.fill is not None and _is_fresh(source, mapping)
         launches = []
         if source.fill is not None and not fresh:
             launches.append(written.setdefault(("fill",), _fill(source, kernels, written)))
         key = (mapping.roles, mapping.lanes, mapping.chunk, mapping.tile, mapping.atomic)
         if key not in written:
-            written[key] = _kernel(source, kernels, mapping, fresh, (threads[0], threads[1]))
-        launches.append(_resized(written[key], (threads[0], threads[1]), mapping.tile))
+            written[key] = _kernel(source, kernels, mapping, fresh, threads)
+        launches.append(_resized(written[key], threads, mapping.tile))
         with ir.InsertionPoint(function):
             write_case(source, f"{source.name}_{mapping.name}", launches)
 
@@ -86,6 +91,26 @@ def _mapping(fields: Any) -> Mapping:
     lanes, chunk, tile = (ir.IntegerAttr(fields[name]).value for name in ("lanes", "chunk", "tile"))
     atomic = ir.BoolAttr(fields["atomic"]).value
     return Mapping(text("name"), text("kernel"), roles, lanes, chunk, tile, atomic, text("combine"))
+
+
+def _threads(fields: Any) -> tuple[int, int]:
+    across, down = bindings().ir.DenseI64ArrayAttr(fields["threads"])
+    return across, down
+
+
+def _depth(source: Source) -> int:
+    """Returns how many loops there are, one in another."""
+    ops, depth = list(source.main), 0
+    while loops := [op for op in ops if source.is_spine(op)]:
+        ops, depth = [op.operation for op in loops[0].regions[-1].blocks[0].operations], depth + 1
+    return depth
+
+
+def _plain(mapping: Mapping, depth: int) -> tuple[Mapping, tuple[int, int]]:
+    """Returns how loops are mapped some of which had nothing to do, as where terms are 0 whatever the operands."""
+    roles = ("rows", *["run"] * (depth - 1)) if depth else ()
+    plain = replace(mapping, kernel="folded", roles=roles, lanes=1, chunk=1, tile=1, atomic=False)
+    return plain, (1, _FILL_THREADS[0] if depth else 1)
 
 
 def _is_fresh(source: Source, mapping: Mapping) -> bool:
@@ -188,6 +213,6 @@ def _loop_at(source: Source, depth: int) -> Any:
     for _ in range(depth + 1):
         loops = [op for op in ops if source.is_spine(op)]
         if not loops:
-            raise ValueError(f"expected {depth + 1} loops, one in another, but got fewer")
+            raise UnmappedError(f"expected {depth + 1} loops, one in another, but got fewer")
         ops = [op.operation for op in loops[0].regions[-1].blocks[0].operations]
     return loops[0]

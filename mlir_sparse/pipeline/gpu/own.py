@@ -16,6 +16,7 @@ from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.assembly.chain import Carrier, Chain, find_chain
 from mlir_sparse.pipeline.assembly.rewrite import turns_of
 from mlir_sparse.pipeline.assembly.sharing import finish
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 from mlir_sparse.pipeline.gpu.source import APART
 
 __all__ = ["OWN", "SCANS", "count_and_fill"]
@@ -38,7 +39,7 @@ def count_and_fill(function: Any) -> None:
         function: after sparsification; erased.
 
     Raises:
-        ValueError: for a result that is not made by insertions in the order of its loops.
+        UnmappedError: for a result that is not made by insertions in the order of its loops.
     """
     ir = bindings().ir
     name = ir.StringAttr(function.attributes["sym_name"]).value
@@ -237,7 +238,7 @@ def _store(value: Any, buffer: Any, at: Any) -> None:
 def _rewrite(function: Any, chain: Chain, part: _Part, depth: int) -> None:
     ir = bindings().ir
     if chain.expands or chain.compresses or not chain.inserts:
-        raise ValueError("expected insertions in the order of the loops")
+        raise UnmappedError("expected insertions in the order of the loops")
     block = function.regions[0].blocks[0]
     start = chain.start.owner
     for op in chain.sizes:
@@ -278,13 +279,13 @@ def _owner(chain: Chain, depth: int) -> tuple[list[Carrier], list[Any]]:
     """Returns the loops whose turns have entries one behind another, and the coordinates of a turn.
 
     Raises:
-        ValueError: where there are several such loops, or a turn has several coordinates.
+        UnmappedError: where there are several such loops, or a turn has several coordinates.
     """
     found = [(chain.around(op)[:depth], list(op.operands)[2 : 2 + depth]) for op in chain.inserts]
     loops, coordinates = found[0]
     same = all([c.op for c in other] == [c.op for c in loops] and at == coordinates for other, at in found)
     if len(loops) != depth or not same:
-        raise ValueError("expected one loop with all entries of an owner, but got several")
+        raise UnmappedError("expected one loop with all entries of an owner, but got several")
     return loops, coordinates
 
 

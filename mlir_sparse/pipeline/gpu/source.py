@@ -8,6 +8,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.gpu.located import Located, LocatedRows, read_located, read_located_rows
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 
 __all__ = ["APART", "Alias", "Source", "constant_of", "depends", "inside", "is_loop", "read_source"]
 
@@ -91,7 +92,7 @@ class Source:
         positions in argument N, whose coordinates in the next one lie S to a piece.
 
         Raises:
-            ValueError: for a bound that no argument tells.
+            UnmappedError: for a bound that no argument tells.
         """
         number = constant_of(value)
         if number is not None:
@@ -111,7 +112,7 @@ class Source:
             return f"dim {alias.argument} {at}"
         if alias is not None and at == 1:
             return self.stored(alias.argument)
-        raise ValueError(f"expected a bound that arguments tell, but got {op}")
+        raise UnmappedError(f"expected a bound that arguments tell, but got {op}")
 
     def stored(self, positions: int) -> str:
         """Returns how the host names the number of coordinates of a level, by the argument of its positions."""
@@ -124,12 +125,12 @@ def read_source(function: Any) -> Source:
     """Takes a function apart.
 
     Raises:
-        ValueError: for a function that writes nothing, or to more than one buffer where it does not say how.
+        UnmappedError: for a function that writes nothing, or to more than one buffer where it does not say how.
     """
     ops = [op.operation for op in function.regions[0].blocks[0].operations]
     stored = [number for number, op in enumerate(ops) if any(inner.name == "memref.store" for inner in inside(op))]
     if not stored:
-        raise ValueError("expected loops that store a result, but got none")
+        raise UnmappedError("expected loops that store a result, but got none")
     arguments = tuple(function.regions[0].blocks[0].arguments)
     stores = (inner for op in ops for inner in inside(op) if inner.name == "memref.store")
     # What one thread keeps to itself is no output.
@@ -137,7 +138,7 @@ def read_source(function: Any) -> Source:
     outputs = tuple(number for number, argument in enumerate(arguments) if argument in written)
     apart = APART in function.attributes
     if len(outputs) != len(written) or (len(written) != 1 and not apart):
-        raise ValueError(f"expected stores to one buffer, but got {len(written)}")
+        raise UnmappedError(f"expected stores to one buffer, but got {len(written)}")
     fill = ops[stored[0]] if len(stored) > 1 and _is_fill(ops[stored[0]]) else None
     first = stored[1] if fill is not None else stored[0]
     marks = [number for number, op in enumerate(ops) if is_loop(op) and _MARK in op.attributes]
@@ -198,5 +199,5 @@ def constant_of(value: Any) -> int | None:
 def _static(op: Any, name: str) -> int:
     (value,) = bindings().ir.DenseI64ArrayAttr(op.attributes[name])
     if value == bindings().ir.ShapedType.get_dynamic_stride_or_offset():
-        raise ValueError(f"expected constant {name} of a view, but got {op}")
+        raise UnmappedError(f"expected constant {name} of a view, but got {op}")
     return int(value)

@@ -14,6 +14,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu import combine
 from mlir_sparse.pipeline.gpu.kernel import copied
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 from mlir_sparse.pipeline.gpu.source import depends
 from mlir_sparse.pipeline.gpu.steps import strided
 
@@ -37,7 +38,7 @@ def write_staged(emitter: Emitter, op: Any, row: Any, base: Any) -> Any:
         base: the first row of the block, in the kernel.
 
     Raises:
-        ValueError: for terms that depend on the row by more than where they are.
+        UnmappedError: for terms that depend on the row by more than where they are.
     """
     terms = _Terms(emitter, op, [row])
     own = emitter.value(op.operands[0]), emitter.value(op.operands[1])
@@ -57,7 +58,7 @@ def write_terms(emitter: Emitter, op: Any, above: Sequence[Any], first: Any, cou
         count: how many entries there are in all.
 
     Raises:
-        ValueError: for terms that depend on the loops above by more than where they are.
+        UnmappedError: for terms that depend on the loops above by more than where they are.
     """
     # A thread reads as many as it takes one after another: one more place keeps threads out of each other's banks.
     terms = _Terms(emitter, op, above, apart=emitter.mapping.chunk)
@@ -127,7 +128,7 @@ class _Terms:
         indices = [loop.regions[0].blocks[0].arguments[0] for loop in above]
         used = [operand for one in self._inner for operand in one.operands]
         if len(op.results) != 1 or any(depends(operand, index) for operand in used for index in indices):
-            raise ValueError(f"expected one sum, whose terms do not depend on the row, for {STAGED}")
+            raise UnmappedError(f"expected one sum, whose terms do not depend on the row, for {STAGED}")
         self.kind = op.results[0].type
         count = _THREADS * emitter.mapping.chunk
         self._held = emitter.kernel.shared(count + (count // apart if apart else 0), self.kind)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu import combine
 from mlir_sparse.pipeline.gpu.kernel import WARP
+from mlir_sparse.pipeline.gpu.refusal import UnmappedError
 from mlir_sparse.pipeline.gpu.steps import strided
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def write_lanes(emitter: Emitter, op: Any, depth: int) -> list[Any]:
 def _bounds(emitter: Emitter, op: Any) -> tuple[Any, Any, Any]:
     """Returns the bounds of a loop that sums up, and what it starts from."""
     if len(op.results) != 1:
-        raise ValueError(f"expected a loop that hands on one value, but got {len(op.results)}")
+        raise UnmappedError(f"expected a loop that hands on one value, but got {len(op.results)}")
     lower, upper, _, start = op.operands
     return emitter.value(lower), emitter.value(upper), emitter.value(start)
 
