@@ -6,8 +6,8 @@ import base64
 import os
 import pickle
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
@@ -167,10 +167,8 @@ def compile(
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
         _refuse_schedule(schedule, comprehension)
-        _refuse_target(target, via, comprehension)
-        return comprehend.compile_comprehension(
-            comprehension, declared, out, target, partial(_within, threads, deterministic)
-        )
+        part = _Part(threads, deterministic, via)
+        return comprehend.compile_comprehension(comprehension, declared, out, target, part)
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     target_name = assignment.target.tensor
     asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
@@ -195,14 +193,18 @@ def _within(threads: int | None, deterministic: bool, *compiled: Any) -> Any:
     return made.within(threads, deterministic)
 
 
-def _refuse_target(target: str, via: str, comprehension: Comprehension) -> None:
-    """Refuses GPUs where kernels hand over results in host memory."""
-    if target != "cpu":
-        raise UnsupportedError(
-            f"expected one statement without ranges for a GPU, but got target={target!r} for "
-            f"{len(comprehension.statements)} in a comprehension: compile the statement apart, or use target='cpu'"
-        )
-    _refuse_via(via)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """How statements of a comprehension are compiled: told apart by what was asked for, as kernels kept by it are."""
+
+    threads: int | None
+    deterministic: bool
+    via: str
+
+    def __call__(
+        self, assignment: Assignment, types: tuple[tuple[str, TensorType], ...], output: TensorType, target: str
+    ) -> Any:
+        return _within(self.threads, self.deterministic, assignment, types, output, target, STATIC, self.via)
 
 
 def _refuse_via(via: str) -> None:
@@ -338,9 +340,8 @@ def evaluate(
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
         _refuse_schedule(schedule, comprehension)
-        _refuse_target(target, via, comprehension)
-        within = partial(_within, threads, deterministic)
-        return comprehend.evaluate_comprehension(comprehension, given, out, target, within)
+        part = _Part(threads, deterministic, via)
+        return comprehend.evaluate_comprehension(comprehension, given, out, target, part)
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     if target != "cpu":
         asked, target_array = ("dense", out) if is_on_device(out) else (out, None)

@@ -17,6 +17,7 @@ import numpy as np
 
 from mlir_sparse import _cuda
 from mlir_sparse.api import _compiled
+from mlir_sparse.comprehend.build import _kernel
 from mlir_sparse.runtime.launches import Choice, Launch, LaunchProgram
 from mlir_sparse.runtime.ptx import _function
 
@@ -90,6 +91,7 @@ class Gpu:
     def close(self) -> None:
         """Checks that nothing is left on the devices but what the process keeps, which is given back."""
         _compiled.cache_clear()
+        _kernel.cache_clear()
         _function.cache_clear()
         if _cuda.live_allocations():
             gc.collect()

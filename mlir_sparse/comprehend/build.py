@@ -86,7 +86,12 @@ def _kernel(
     target: str,
     compile_statement: Compile,
 ) -> ComprehensionKernel:
-    return ComprehensionKernel(comprehension, dict(types), dict(storage), partial(_compiled, compile_statement, target))
+    kind = ComprehensionKernel
+    if target != "cpu":
+        from mlir_sparse.comprehend.on_device import DeviceComprehensionKernel  # loaded for devices only
+
+        kind = DeviceComprehensionKernel
+    return kind(comprehension, dict(types), dict(storage), partial(_compiled, compile_statement, target))
 
 
 def _compiled(

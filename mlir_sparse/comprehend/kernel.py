@@ -126,7 +126,7 @@ class ComprehensionKernel:
         returned = tuple(results[name] for name in self.comprehension.results)
         return returned[0] if len(returned) == 1 else returned
 
-    def _check_static(self, values: Mapping[str, Value]) -> None:
+    def _check_static(self, values: Mapping[str, Any]) -> None:
         for name, kind in self.types.items():
             shape = values[name].shape
             if any(static not in (None, size) for static, size in zip(kind.shape, shape, strict=True)):
@@ -161,7 +161,7 @@ class ComprehensionKernel:
 
     # -- statements to kernels -----------------------------------------------------------------------------------
 
-    def _steps(self, values: Mapping[str, Value], asked: Mapping[str, tuple[int, ...]]) -> tuple[Step, ...]:
+    def _steps(self, values: Mapping[str, Any], asked: Mapping[str, tuple[int, ...]]) -> tuple[Step, ...]:
         """Returns the statements ready to run on operands of such shapes."""
         shapes = {name: tuple(value.shape) for name, value in values.items()}
         scalars = {n: int(np.asarray(values[n])) for n in self._waits if n in values}
@@ -217,8 +217,9 @@ class ComprehensionKernel:
             output = self._output(part.statement, dict(types), target if last[target] == at else None)
             if one.is_part:
                 self._check_part(one, kinds.get(target), output)
-            steps.append(Step(one, self._compile(part.statement, types, output), part.parts, part.extents))
-            kinds[target] = output
+            kernel = self._compile(part.statement, types, output)
+            steps.append(Step(one, kernel, part.parts, part.extents))
+            kinds[target] = self._made(kernel)
             shapes[target] = one.shape
         return tuple(steps)
 
@@ -268,8 +269,12 @@ class ComprehensionKernel:
             types = tuple((p.name, kinds[p.tensor]) for p in part.parts)
             output = self._output(part.statement, dict(types), target if last[target] == at else None)
             kernels.append(self._compile(part.statement, types, output))
-            kinds[target] = output
+            kinds[target] = self._made(kernels[-1])
         return tuple(kernels)
+
+    def _made(self, kernel: Kernel) -> TensorType:
+        """Returns the type that other statements find a result to have."""
+        return kernel.output
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

@@ -15,6 +15,7 @@ from mlir_sparse.errors import DTypeError, RankError, UnknownTensorError
 from mlir_sparse.kernel import shape_text
 from mlir_sparse.notation import Comprehension, Parameter
 from mlir_sparse.runtime import arguments
+from mlir_sparse.runtime.device_arguments import device_type_of, is_on_device
 from mlir_sparse.tensor import SparseTensor, tensor
 
 __all__ = ["check_given", "declared_type", "part_of", "type_of_operand"]
@@ -73,6 +74,8 @@ def type_of_operand(comprehension: Comprehension, name: str, given: Any) -> Tens
     wanted = declared_type(comprehension, name)
     if isinstance(given, TensorType | str):
         kind = given if isinstance(given, TensorType) else TensorType.parse(given)
+    elif is_on_device(given):
+        kind = device_type_of(given)
     else:
         # Python's numbers and lists take the declared type.
         weak = isinstance(given, numbers.Number | list | tuple) and not isinstance(given, np.generic)

@@ -97,8 +97,10 @@ def device_of(values: dict[str, DeviceValue]) -> Device:
     """Returns the device of all operands.
 
     Raises:
-        OperandError: where there are two.
+        OperandError: where there are two, and where no operand tells.
     """
+    if not values:
+        raise OperandError("expected an operand or out= that says which device, but got none: use target='cpu'")
     places = {name: _first(value).device for name, value in values.items()}
     (first, where), *others = places.items()
     for name, other in others:
