@@ -18,6 +18,7 @@ from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import AssignOp, reads
 from mlir_sparse.plan.library import LibraryProduct, library_product
 from mlir_sparse.runtime.arguments import type_of, value_of
+from mlir_sparse.runtime.counts import ALIGNED
 from mlir_sparse.runtime.device import DeviceProgram
 from mlir_sparse.runtime.device_arguments import (
     as_device_argument,
@@ -37,6 +38,8 @@ VIAS = ("auto", "codegen", "library")
 # What every chip that this package compiles for runs.
 _OLDEST = "sm_80"
 _TARGET = re.compile(r"cuda(?::(sm_\d{2,3}[a-z]?))?", re.ASCII)
+# Of an array of another library, which is looked at anew in each call.
+_NO_KEY = "another library's"
 # Calls that are kept prepared, each for its shapes and structures.
 _MOST_PREPARED = 64
 
@@ -155,7 +158,8 @@ class GpuKernel:
             shapes = {name: value.shape for name, value in values.items()}
             shape = None if target is None else target.shape
             extents = kernel.infer_extents(self.spec.assignment, shapes, shape)
-            call = self._prepare(values, {variable.name: size for variable, size in extents.items()}, where)
+            sizes = {variable.name: size for variable, size in extents.items()}
+            call = self._prepare(values, sizes, where, target)
             self._keep(key, call)
         apart = [value for name, value in values.items() if name != self._added or not _same(value, target)]
         if target is None or not any(overlaps(target, value) for value in apart):
@@ -191,7 +195,9 @@ class GpuKernel:
                 self._prepared.clear()
             self._prepared[key] = call
 
-    def _prepare(self, values: Mapping[str, DeviceValue], extents: Mapping[str, int], where: Device) -> _Call:
+    def _prepare(
+        self, values: Mapping[str, DeviceValue], extents: Mapping[str, int], where: Device, out: DeviceArray | None
+    ) -> _Call:
         if self._product is not None:
             shape = tuple(extents[str(subscript)] for subscript in self.spec.assignment.target.subscripts)
             return _LibraryCall(_plain(self._product, self.spec), self.parameters, shape, where)
@@ -200,7 +206,7 @@ class GpuKernel:
             program = self._programs.get(types)
             if program is None:
                 program = self._programs[types] = self._program(types)
-        return program.prepare(values, extents, where)
+        return program.prepare(values, extents, where, out)
 
     def _program(self, types: tuple[TensorType, ...]) -> DeviceProgram:
         inputs = tuple(zip(self.parameters, types, strict=True))
@@ -312,11 +318,11 @@ def _same(value: DeviceValue, target: DeviceArray | None) -> bool:
 def _key(operands: Sequence[Any], out: Any) -> tuple[Any, ...]:
     """Returns what a prepared call is found by; operands of other libraries have none, and no call is found."""
     return (
-        None if out is None else getattr(out, "shape", None),
+        (out.shape, out.pointer % ALIGNED) if type(out) is DeviceArray else None if out is None else _NO_KEY,
         *[
             one._token
             if type(one) is DeviceTensor
-            else (one.shape, one.dtype, one.device.number)
+            else (one.shape, one.dtype, one.device.number, one.pointer % ALIGNED)
             if type(one) is DeviceArray
             else None
             for one in operands

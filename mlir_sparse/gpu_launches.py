@@ -10,6 +10,7 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.notation import AffineSubscript
 from mlir_sparse.pipeline.gpu.read import HostLaunch
 from mlir_sparse.runtime.launches import (
+    Address,
     Array,
     AxisSize,
     Choice,
@@ -33,6 +34,7 @@ from mlir_sparse.runtime.launches import (
     Start,
     Stored,
     View,
+    Whole,
     Within,
     Work,
 )
@@ -122,7 +124,9 @@ def _cases(name: str, mapped: plan.Mapped, arguments: _Arguments, found: Found) 
     cases = []
     for case in mapped.cases:
         launches = tuple(arguments.launch(one) for one in found[f"{name}_{case.name}"])
-        cases.append((tuple(_within(test) for test in case.tests), launches))
+        tests: list[Within | Whole] = [_within(test) for test in case.tests]
+        tests += [Whole(_quantity(need.number), need.of) for need in case.needs]
+        cases.append((tuple(tests), launches))
     return list(cases[0][1]) if len(cases) == 1 else [Choice(tuple(cases))]
 
 
@@ -287,5 +291,7 @@ def _quantity(quantity: plan.Quantity) -> Count:
             return Stored(quantity.name, quantity.number)
         case "level":
             return LevelSize(quantity.name, quantity.number)
+        case "address":
+            return Address(quantity.name)
         case _:
             return Longest(quantity.name, quantity.number)

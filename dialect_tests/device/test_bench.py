@@ -12,7 +12,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import data, gpu_cases, gpu_checks, gpu_data, gpu_goals, gpu_head, gpu_inputs, gpu_measure, gpu_worker
+from benchmarks import (
+    data,
+    gpu_cases,
+    gpu_checks,
+    gpu_data,
+    gpu_goals,
+    gpu_head,
+    gpu_inputs,
+    gpu_measure,
+    gpu_ways,
+    gpu_worker,
+)
 from benchmarks import gpu as bench
 from benchmarks.gpu_cases import CASES, KERNELS, types_of
 from benchmarks.gpu_measure import Result
@@ -24,6 +35,7 @@ from dialect_tests.conditions import LLVMLITE
 from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu
 from dialect_tests.device.test_library import with_scales
 from mlir_sparse import _cuda
+from mlir_sparse.device import Device, from_host
 from mlir_sparse.gpu_kernel import GpuKernel
 from mlir_sparse.runtime.device import DeviceProgram
 from mlir_sparse.runtime.launches import Choice, Launch
@@ -122,6 +134,23 @@ def test_checks_are_of_every_way(gpu: Gpu) -> None:
     assert gpu_measure.check(number, None).verdict == "not compiled"
     gpu.driver.fail("cuLaunchKernel", 1)
     assert gpu_measure.check(number, kernel).verdict.startswith("DeviceError: cuLaunchKernel of one_kernel_")
+
+
+def test_ways_that_are_right_for_some_operands_are_timed_of_those(gpu: Gpu) -> None:
+    kernel = emulated(gpu, _kernel("SpMM", types_of("SpMM", "f32"), "cuda:sm_90", "codegen"), "one_")
+    A = ms.tensor(np.eye(6, dtype=np.float32), "CSR").to("cuda")
+    for columns, right in ((64, True), (63, False)):
+        B = np.arange(6.0 * columns, dtype=np.float32).reshape(6, columns)
+        found = gpu_ways.ways(kernel)
+        assert {"one_kernel_adjacent_by_2 32x8", "one_kernel_adjacent_by_4 8x32"} <= set(found)
+        for name, way in found.items():
+            assert np.array_equal(way(A, from_host(B, Device(0))).to_numpy(), B)
+            assert (gpu_ways.taken(way) == name) == (right or "adjacent" not in name)
+    way = found["one_kernel_adjacent_by_4 32x8"]
+    lower = gpu_ways.resized(way, 0.5)
+    assert lower is not None
+    assert gpu_ways._label(next(iter(lower._programs.values())).program) == "one_kernel_adjacent_by_4 32x4"
+    assert gpu_ways.resized(way, 2.0) is None
 
 
 def test_all_checks_and_cases_have_types_and_data() -> None:

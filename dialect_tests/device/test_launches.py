@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import mlir_sparse as ms
 from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu, launches_of, view
 from mlir_sparse import _cuda, device
-from mlir_sparse.device import Device, from_host
+from mlir_sparse.device import Device, DeviceArray, from_host
 from mlir_sparse.dtypes import DType
 from mlir_sparse.gpu_kernel import GpuKernel
 from mlir_sparse.runtime.device import DeviceProgram
@@ -193,6 +193,29 @@ def test_the_same_kernel_takes_other_shapes_and_outputs(gpu: Gpu, emulate: Any) 
     x = on(dense(40))
     assert spmv(B, x, out=x) is x
     assert np.array_equal(x.to_numpy(), 2 * dense(40))
+
+
+def test_a_call_that_was_prepared_is_for_arrays_as_aligned(gpu: Gpu, emulate: Any) -> None:
+    """Adjacent columns are read and written by one access where arrays begin at a multiple, and else one by one."""
+    M, B = np.maximum(dense(5, 7), 0).astype(np.float32), dense(7, 128).astype(np.float32)
+    A = ms.tensor(M, "CSR").to("cuda")
+    spmm = emulate("C(i,j) = A(i,k) * B(k,j)", A=A, B=on(B))
+    expected = M @ B
+    room, wide = on(np.zeros(7 * 128 + 4, np.float32)), on(np.zeros(5 * 128 + 4, np.float32))
+
+    def shifted(array: DeviceArray, shift: int, shape: tuple[int, int]) -> DeviceArray:
+        return DeviceArray(array.pointer + shift, shape, array.dtype, array.device, array)
+
+    taken = []
+    for first, second in ((0, 0), (4, 0), (0, 8), (8, 4), (0, 0)):
+        operand, out = shifted(room, first, (7, 128)), shifted(wide, second, (5, 128))
+        on(B).copy_into(operand)
+        gpu.driver.clear()
+        np.testing.assert_allclose(spmm(A, operand, out=out).to_numpy(), expected, rtol=1e-6)
+        taken += [call.split()[1] for call in gpu.driver.calls if call.startswith("cuLaunchKernel")]
+        np.testing.assert_allclose(spmm(A, operand).to_numpy(), expected, rtol=1e-6)
+    adjacent = [name.endswith("adjacent_by_4") for name in taken]
+    assert adjacent == [True, False, False, False, True]
 
 
 def test_adding_to_a_result(gpu: Gpu, emulate: Any) -> None:

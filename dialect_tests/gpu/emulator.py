@@ -309,7 +309,8 @@ class Emulated:
         self._engine.finalize_object()
         for name, size in (("emu_contexts", _CONTEXT), ("emu_stacks", _STACK)):
             self._at(name, ctypes.c_void_p).value = ctypes.addressof(_room(size))
-        self._names = {name for name, _ in kernels}
+        kinds = {name: [re.search(r"\balign (\d+)", kind) for kind in given.split(", ")] for name, given in kernels}
+        self._aligned = {name: [int(one[1]) if one else 1 for one in found] for name, found in kinds.items()}
 
     def _at(self, name: str, kind: Any) -> Any:
         return kind.from_address(self._engine.get_global_value_address(name))
@@ -323,7 +324,8 @@ class Emulated:
             block: threads along x, y and z; one along z.
             parameters: addresses and numbers, eight bytes each.
         """
-        assert kernel in self._names
+        for address, aligned in zip(parameters, self._aligned[kernel], strict=True):
+            assert address % aligned == 0, "a device would refuse to read several elements at an address like this"
         assert block[2] == 1
         values = [ctypes.c_int64(value) for value in parameters]
         given = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))

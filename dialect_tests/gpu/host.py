@@ -28,7 +28,7 @@ Value = Array | SparseTensor
 def run_cases(
     build: GpuBuild, values: Mapping[str, Value], *, out: Array | None = None, most: int = 3
 ) -> dict[int, Value]:
-    """Runs a kernel in every way that a call could choose.
+    """Runs a kernel in every way that a call could choose, for these operands.
 
     Args:
         build: the kernel.
@@ -41,7 +41,8 @@ def run_cases(
     """
     emulated, program = _emulated(build), build.emulated
     cases = max((len(step.cases) for step in program.steps if isinstance(step, data.Choice)), default=1)
-    return {number: _Call(build, program, emulated, values, out, most).run(number) for number in range(-1, cases)}
+    calls = {number: _Call(build, program, emulated, values, out, most) for number in range(-1, cases)}
+    return {number: call.run(number) for number, call in calls.items() if call.is_right(number)}
 
 
 @lru_cache(maxsize=8)
@@ -116,6 +117,10 @@ class _Call:
                 return value
             case data.Extent(variable):
                 return self.extents[variable]
+            case data.Address(name):
+                array = self.values[name]
+                assert isinstance(array, np.ndarray)
+                return int(array.ctypes.data) % 16
             case data.AxisSize(name, axis):
                 return self.values[name].shape[axis]
             case data.Product(factors, more):
@@ -142,6 +147,15 @@ class _Call:
                 positions = storage.positions[level]
                 assert positions is not None
                 return int(np.diff(positions.astype(np.int64)).max(initial=0))
+
+    def is_right(self, number: int) -> bool:
+        """Returns whether a case is one that operands like these may be given to."""
+        if number < 0:
+            return True
+        choices = [step for step in self.program.steps if isinstance(step, data.Choice)]
+        taken = [step.cases[min(number, len(step.cases) - 1)][0] for step in choices]
+        needs = [test for tests in taken for test in tests if isinstance(test, data.Whole)]
+        return all(need.holds(self.value_of) for need in needs)
 
     def _address(self, parameter: data.Parameter) -> int:
         match parameter:

@@ -119,6 +119,42 @@ def test_element_types_of_matrices(dtype: np.dtype) -> None:
     check(SPMM, "CSC", dtype=dtype)
 
 
+def shifted(array: np.ndarray, shift: int) -> np.ndarray:
+    """Returns an array that begins so many bytes after a multiple of 16."""
+    room = np.zeros(array.nbytes + 32, np.uint8)
+    begin = -room.ctypes.data % 16 + shift
+    made = room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made
+
+
+WIDE = [np.dtype(d) for d in ("f2", "f4", "f8", "i1", "c8")] + [np.dtype(ml_dtypes.bfloat16)]
+
+
+@pytest.mark.parametrize("dtype", WIDE, ids=str)
+@pytest.mark.parametrize("columns", [1, 3, 4, 31, 32, 64, 126, 128, 130, 260])
+def test_columns_that_a_thread_takes_together(columns: int, dtype: np.dtype) -> None:
+    """Adjacent ones are read by one access where all rows begin at a multiple: the emulation checks addresses."""
+    passed, plain = operands(SPMM, "CSR", dtype, k=columns, i=9, density=0.5)
+    expected, ways = oracle.evaluate(SPMM, plain), {}
+    for shift in (0, dtype.itemsize, 8):
+        passed["B"] = shifted(plain["B"], shift)
+        build = built(SPMM, passed, "dense")
+        results = run_cases(build, passed)
+        for result in results.values():
+            oracle.assert_close(result, expected, terms=40)
+        ways[shift] = {build.mapped[0].cases[number].adjacent for number in results if number >= 0}
+    most = {"c": 1, "f": min(4, 16 // dtype.itemsize)}.get(dtype.kind, 4)
+    assert max(ways[0]) == (most if columns % most == 0 else 2 if most > 1 and columns % 2 == 0 else 1)
+    assert max(ways[dtype.itemsize]) == 1
+
+
+@pytest.mark.parametrize("name", ["CSF", CUBES[-1]])
+@pytest.mark.parametrize("rank", [8, 32, 132])
+def test_columns_of_fibres_that_a_thread_takes_together(name: str, rank: int) -> None:
+    check(MTTKRP, name, dtype=np.float32, r=rank, density=0.6)
+
+
 @pytest.mark.parametrize("operator", ["max", "min", "prod", "or"])
 def test_other_reductions(operator: str) -> None:
     name = "A" if operator == "or" else "B"
@@ -285,6 +321,27 @@ def test_ptx_has_an_entry_for_each_kernel(chip: str, tmp_path: Path) -> None:
     command = ["ptxas", "-arch", chip, "-v", str(tmp_path / "kernel.ptx"), "-o", "/dev/null"]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
     assert said.count("0 bytes spill stores, 0 bytes spill loads") == len(kernels)
+
+
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_adjacent_columns_are_loaded_by_one_instruction_and_no_register_is_spilled(
+    dtype: type, chip: str, tmp_path: Path
+) -> None:
+    passed, _ = operands(SPMM, "CSR", dtype)
+    text = built(SPMM, passed, "dense", chip).text("ptx")
+    wide = {np.float16: "v4.b16", np.float32: "v4.b32", np.float64: "v2.b64"}[dtype]
+    stored = {np.float16: "v2.b32"}.get(dtype, wide)  # two halves a word
+    (entry,) = re.findall(r"\.entry kernel_adjacent_by_4\(.*?^}", text, re.MULTILINE | re.DOTALL)
+    # Four entries at a time and up to three that are left over.
+    assert entry.count(f"ld.global.nc.{wide}") == (14 if dtype is np.float64 else 7)
+    assert entry.count(f"st.global.{stored}") == (2 if dtype is np.float64 else 1)
+    if shutil.which("ptxas") is None:
+        pytest.skip(PTXAS)
+    Path(tmp_path, "kernel.ptx").write_text(text)
+    command = ["ptxas", "-arch", chip, "-v", str(tmp_path / "kernel.ptx"), "-o", "/dev/null"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    assert said.count("0 bytes spill stores, 0 bytes spill loads") == text.count(".entry ")
 
 
 def test_what_a_block_shares_fits_for_the_widest_type() -> None:

@@ -113,6 +113,7 @@ def _attribute(case: Case, combine: str) -> Any:
     word = ir.IntegerType.get_signless(64)
     return ir.DictAttr.get(
         {
+            "adjacent": ir.IntegerAttr.get(word, case.adjacent),
             "atomic": ir.BoolAttr.get(case.atomic),
             "chunk": ir.IntegerAttr.get(word, case.chunk),
             "combine": ir.StringAttr.get(combine),

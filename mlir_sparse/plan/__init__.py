@@ -2,7 +2,7 @@
 
 from mlir_sparse.plan.bound import entry_tree
 from mlir_sparse.plan.explain import explain
-from mlir_sparse.plan.mapping import Case, Mapped, Quantity, Test, explain_mapping, shared_structure
+from mlir_sparse.plan.mapping import Case, Mapped, Quantity, Test, Whole, explain_mapping, shared_structure
 from mlir_sparse.plan.narrow import with_wide_sums
 from mlir_sparse.plan.own import Own
 from mlir_sparse.plan.partition import Outcome, Partition, partition
@@ -53,6 +53,7 @@ __all__ = [
     "Rows",
     "Step",
     "Test",
+    "Whole",
     "accesses_of",
     "combining_name",
     "entry_tree",

@@ -11,7 +11,7 @@ from mlir_sparse.plan.own import Own
 from mlir_sparse.plan.program import Generic
 from mlir_sparse.plan.sampled import with_entries_of, with_fibres_of
 
-__all__ = ["CPU", "Case", "Mapped", "Quantity", "Test", "explain_mapping", "shared_structure"]
+__all__ = ["CPU", "Case", "Mapped", "Quantity", "Test", "Whole", "explain_mapping", "shared_structure"]
 
 CPU = "use target='cpu'"
 
@@ -22,7 +22,7 @@ class Quantity:
 
     Args:
         kind: `stored` (coordinates of a level), `level` (the size of one), `longest` (the most coordinates that one
-            position above has), `extent` (of an index variable) or `fixed`.
+            position above has), `extent` (of an index variable), `address` (of an array's first element) or `fixed`.
         name: the tensor, or the variable.
         number: the level, or the number.
     """
@@ -41,6 +41,8 @@ class Quantity:
                 return f"entries({self.name}.{self.number})"
             case "level":
                 return f"size({self.name}.{self.number})"
+            case "address":
+                return f"address({self.name})"
             case _:
                 return f"longest({self.name}.{self.number})"
 
@@ -58,6 +60,17 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """A condition on the data of a call without which a case is not right: a number is a multiple of another."""
+
+    number: Quantity
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number} % {self.of} = 0"
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One way to give loops to threads.
 
@@ -69,9 +82,12 @@ class Case:
         lanes: threads that share a sum.
         chunk: entries that a row of threads takes one after another.
         atomic: whether several threads write to one element.
-        tests: when it is taken; one without is taken if none before it is, and those after it are never by themselves.
+        tests: when it is taken; one without tests and needs is taken if none before it is, and those after it are never
+            by themselves.
         tile: columns that a thread takes together.
         kernel: what the kernel is called, where cases share one that only differ in the shape of blocks.
+        adjacent: how many of those columns follow each other, and are read and written by one access.
+        needs: what must hold besides for the case to be right.
     """
 
     name: str
@@ -83,6 +99,13 @@ class Case:
     tests: tuple[Test, ...] = ()
     kernel: str = ""
     tile: int = 1
+    adjacent: int = 1
+    needs: tuple[Whole, ...] = ()
+
+    @property
+    def is_last(self) -> bool:
+        """Returns whether it is taken if none before it is."""
+        return not self.tests and not self.needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +136,8 @@ def explain_mapping(mapped: Mapped) -> str:
     lines += [f"  {mapped.own}"] if mapped.own else []
     for number, case in enumerate(mapped.cases):
         x, y = case.threads
-        tests = f", if {' and '.join(map(str, case.tests))}" if case.tests else ""
-        if not all(before.tests for before in mapped.cases[:number]):
+        tests = f", if {' and '.join(map(str, (*case.tests, *case.needs)))}" if not case.is_last else ""
+        if any(before.is_last for before in mapped.cases[:number]):
             tests = ", for comparison only"
         lines.append(f"  {case.name}: blocks of {x} x {y} threads{tests}")
         lines += [f"    {text}" for text in _parts(mapped.names or tuple(map(str, step.loops)), case)]
@@ -130,7 +153,7 @@ def _parts(loops: Sequence[str], case: Case) -> list[str]:
         found.append(f"{', '.join(joined)}: entries as one loop, {some}to rows of threads")
     words = {
         "rows": "to rows of threads, in steps of the grid",
-        "columns": "to threads along x and blocks along y" + (f", {case.tile} a thread" if case.tile > 1 else ""),
+        "columns": "to threads along x and blocks along y" + _together(case),
         "layers": "to blocks along z",
         "lanes": f"shared by {case.lanes} lanes, which exchange their sums" if case.lanes > 1 else "one thread's",
         "staged": f"by the threads of a block together, {case.chunk} terms each at a time, which each then sums up",
@@ -143,6 +166,12 @@ def _parts(loops: Sequence[str], case: Case) -> list[str]:
     if case.atomic:
         found.append("results are added atomically, in an order that varies")
     return found
+
+
+def _together(case: Case) -> str:
+    """Returns how many columns a thread takes, in words."""
+    beside = f", {case.adjacent} of them adjacent and by one access" if case.adjacent > 1 else ""
+    return f", {case.tile} a thread{beside}" if case.tile > 1 else ""
 
 
 def shared_structure(step: Generic, types: Mapping[str, TensorType]) -> Access | None:

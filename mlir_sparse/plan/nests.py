@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, Subscript
+from mlir_sparse.plan.adjacent import most_adjacent, needs_of
 from mlir_sparse.plan.mapping import CPU, Case, Mapped, Quantity, Test
 from mlir_sparse.plan.program import Generic, combining_name
 from mlir_sparse.plan.storage import is_packed, is_sparse
@@ -30,6 +31,8 @@ CHUNK = 8
 _WIDTHS = (4, 16, 32)
 # Columns that a thread takes together, where there are more: entries are then read once for all of them.
 _TILES = (2, 4)
+# Threads across a few columns, each of which takes several adjacent ones; rows of a warp then differ in length.
+_NARROW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +153,23 @@ class Nest:
             kernel = "columns" if tile == 1 else f"columns_by_{tile}"
             threads = (width, THREADS // width)
             name = f"{width * tile}_columns"
-            cases.append(Case(name, roles, threads, atomic=atomic, tests=tests, kernel=kernel, tile=tile))
+            here = Case(name, roles, threads, atomic=atomic, tests=tests, kernel=kernel, tile=tile)
+            # Atomic additions are by the element: those of a warp would lie apart, in more sectors of memory.
+            cases += [here] if tile == 1 or atomic else [*self._adjacent(here, column), here]
+        if shapes[-1][1] > 1:
+            widest = replace(cases[-1], tests=())
+            narrow = replace(widest, threads=(_NARROW, THREADS // _NARROW))
+            cases += [one for case in (narrow, *[widest] * atomic) for one in self._adjacent(case, column)]
         return cases
+
+    def _adjacent(self, case: Case, column: IndexVar) -> list[Case]:
+        """Returns the case in which columns of a thread are adjacent, where arrays can be read so."""
+        number = most_adjacent(self, column, case.tile)
+        if number == 1:
+            return []
+        name, kernel = f"{case.threads[0] * case.tile}_adjacent", f"adjacent_by_{case.tile}"
+        needs = needs_of(self, column, number)
+        return [replace(case, name=name, kernel=kernel, adjacent=number, needs=needs)]
 
     def shared(
         self,

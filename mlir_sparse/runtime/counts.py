@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
+    "ALIGNED",
+    "Address",
     "AxisSize",
     "Count",
     "Extent",
@@ -33,6 +35,13 @@ class AxisSize:
 
     tensor: str
     axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of the first element of a dense array, as far as its alignment goes: modulo `ALIGNED`."""
+
+    tensor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,4 +124,7 @@ class Parts:
         return max(1, min(self.most, -(-pieces // self.least))) + 1
 
 
-Count = LevelSize | AxisSize | Stored | Positions | Longest | Extent | Start | Fixed | Product | Parts
+ALIGNED = 16
+"""Bytes that no instruction of a thread reads or writes more of; new memory begins at a multiple."""
+
+Count = LevelSize | AxisSize | Address | Stored | Positions | Longest | Extent | Start | Fixed | Product | Parts

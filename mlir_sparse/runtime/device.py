@@ -97,13 +97,20 @@ class DeviceProgram:
         function.load(where.number)
         return function
 
-    def prepare(self, values: Mapping[str, DeviceValue], extents: Mapping[str, int], where: Device) -> PreparedCall:
-        """Returns a call for operands of these shapes, and this structure.
+    def prepare(
+        self,
+        values: Mapping[str, DeviceValue],
+        extents: Mapping[str, int],
+        where: Device,
+        out: DeviceArray | None = None,
+    ) -> PreparedCall:
+        """Returns a call for operands of these shapes, this structure, and arrays aligned to as many bytes.
 
         Args:
             values: the operands by name, all on the device.
             extents: how far each index variable runs.
             where: the device.
+            out: where a dense result goes; one as aligned, or none, may be given to the call.
 
         Raises:
             UnsupportedError: for a device of another chip, and PTX that its driver is too old for.
@@ -114,9 +121,10 @@ class DeviceProgram:
         values = {**values, **views}
         extents = {**extents, **{view.variable: views[name].shape[0] for name, view in self.views.items()}}
         made = tuple(_room(one, values, extents) for one in self.program.makes)
+        given = {} if out is None else {self.program.result: out}
         # The levels of what shares a structure are as those of the operand.
         shared = {room.name: list(values.values())[room.operand] for room in made if room.operand is not None}
-        counts = Counts({**values, **shared}, {room.name: room.shape for room in made}, extents)
+        counts = Counts({**values, **shared}, {room.name: room.shape for room in made}, extents, given)
         own = self.program.own
         places = _Places((*self.operands, *self.views), values, made, own)
         launches = self._prepared(self.program.launches(counts), places, counts, where)

@@ -10,7 +10,9 @@ import numpy as np
 
 from mlir_sparse.device import DeviceArray
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.runtime.counts import ALIGNED
 from mlir_sparse.runtime.launches import (
+    Address,
     AxisSize,
     Count,
     Extent,
@@ -36,12 +38,17 @@ class Counts:
         values: the operands by name.
         made: the shapes of the arrays that the call makes.
         extents: how far each index variable runs.
+        given: arrays that the caller gives for some of those to make, by name.
     """
 
     def __init__(
-        self, values: Mapping[str, DeviceValue], made: Mapping[str, tuple[int, ...]], extents: Mapping[str, int]
+        self,
+        values: Mapping[str, DeviceValue],
+        made: Mapping[str, tuple[int, ...]],
+        extents: Mapping[str, int],
+        given: Mapping[str, DeviceArray] | None = None,
     ) -> None:
-        self._values, self._made, self._extents = values, made, extents
+        self._values, self._made, self._extents, self._given = values, made, extents, given or {}
 
     def __call__(self, count: Count) -> int:
         """Returns a number."""
@@ -52,6 +59,8 @@ class Counts:
                 return self._extents[variable]
             case AxisSize(name, axis):
                 return self._made[name][axis] if name in self._made else self._values[name].shape[axis]
+            case Address(name):
+                return self._address(name) % ALIGNED
             case LevelSize(name, level):
                 return self._tensor(name)._level_sizes[level]
             case Stored(name, level):
@@ -69,6 +78,12 @@ class Counts:
                 return count.number(self(count.pieces))
             case _:
                 assert_never(count)
+
+    def _address(self, name: str) -> int:
+        """Returns the address of an array; 0 for one that is made, whose memory is new."""
+        value = self._given.get(name) if name in self._made else self._values[name]
+        assert value is None or isinstance(value, DeviceArray)
+        return 0 if value is None else value.pointer
 
     def _tensor(self, name: str) -> DeviceTensor:
         value = self._values[name]

@@ -15,6 +15,7 @@ from typing import assert_never
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.runtime.counts import (
+    Address,
     AxisSize,
     Count,
     Extent,
@@ -29,6 +30,7 @@ from mlir_sparse.runtime.counts import (
 )
 
 __all__ = [
+    "Address",
     "Array",
     "AxisSize",
     "Choice",
@@ -52,6 +54,7 @@ __all__ = [
     "Start",
     "Stored",
     "View",
+    "Whole",
     "Within",
     "Work",
     "chosen",
@@ -138,14 +141,28 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """A condition on the data of a call without which launches are not right: a number is a multiple of another."""
+
+    number: Count
+    of: int
+
+    def holds(self, value_of: Callable[[Count], int]) -> bool:
+        """Returns whether the condition holds for these counts."""
+        return value_of(self.number) % self.of == 0
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """Launches that compute the same, of which a call makes one: the first whose conditions hold.
+
+    Those of `Within` say which is the fastest; launches are right whether or not they hold.
 
     Args:
         cases: (conditions, launches), the last without conditions.
     """
 
-    cases: tuple[tuple[tuple[Within, ...], tuple[Launch, ...]], ...]
+    cases: tuple[tuple[tuple[Within | Whole, ...], tuple[Launch, ...]], ...]
 
     def chosen(self, value_of: Callable[[Count], int]) -> tuple[Launch, ...]:
         """Returns the launches to make."""

@@ -186,7 +186,9 @@ def _each(result: Result, candidates: Mapping[str, GpuKernel], loaded: Loaded, d
         try:
             if loaded.moved < _MOST_COMPARED:  # of more, taking the result to the host would take the time
                 result.error[name] = _error(kernel(*loaded.operands), loaded, dtype)
-            result.ways[name], _ = seconds_of(_bound(kernel, loaded), seconds)
+            spent, _ = seconds_of(_bound(kernel, loaded), seconds)
+            if taken(kernel).split()[0] in name:  # else the way is not one for these operands, and another was made
+                result.ways[name] = spent
         except ms.SparseError as error:  # a way that the driver refuses is no failure of the one that is taken
             result.failed[name] = _said(error)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mlir_sparse.gpu_kernel import GpuKernel
 from mlir_sparse.runtime.device import DeviceProgram
-from mlir_sparse.runtime.launches import Choice, Launch, LaunchProgram, Work
+from mlir_sparse.runtime.launches import Choice, Launch, LaunchProgram, Whole, Within, Work
 
 __all__ = ["resized", "taken", "ways"]
 
@@ -51,10 +51,21 @@ def _cases(program: LaunchProgram) -> int:
 
 
 def _only(one: DeviceProgram, number: int) -> DeviceProgram:
-    steps: list[Launch] = []
+    steps: list[Launch | Choice] = []
     for step in one.program.steps:
-        steps += step.cases[min(number, len(step.cases) - 1)][1] if isinstance(step, Choice) else (step,)
+        if not isinstance(step, Choice):
+            steps.append(step)
+            continue
+        tests, launches = step.cases[min(number, len(step.cases) - 1)]
+        needs = tuple(test for test in tests if isinstance(test, Whole))
+        # What is not right for all operands is made of those only that it is right for.
+        steps += [Choice(((needs, launches), _always(step)))] if needs else launches
     return _over(one, replace(one.program, steps=tuple(steps)))
+
+
+def _always(step: Choice) -> tuple[tuple[Within | Whole, ...], tuple[Launch, ...]]:
+    """Returns the case of a choice that is right whatever the operands are."""
+    return next(case for case in step.cases if not case[0])
 
 
 def _over(one: DeviceProgram, program: LaunchProgram) -> DeviceProgram:
@@ -70,14 +81,21 @@ def _with(kernel: GpuKernel, programs: dict[Any, DeviceProgram]) -> GpuKernel:
     return made
 
 
-def _taller(step: Launch | Choice, factor: float) -> Launch | None:
-    if not isinstance(step, Launch):
-        return None
+def _taller(step: Launch | Choice, factor: float) -> Launch | Choice | None:
+    if isinstance(step, Choice):
+        (tests, launches), *others = step.cases
+        made = [_taller(one, factor) for one in launches]
+        known = tuple(one for one in made if isinstance(one, Launch))
+        # Of a kernel that was to take the way that it has; of others all cases would have to change.
+        forced = all(isinstance(test, Whole) for test in tests) and len(known) == len(made)
+        return Choice(((tests, known), *others)) if forced else None
     if "staged" in step.kernel or step.kernel.endswith("_fill"):
         return step  # as many threads as it was compiled for
     (x, y, z), (width, height, depth) = step.grid, step.block
     tall = int(height * factor)
     per_block = x.per_block * tall // height if x.counts else x.per_block
+    if "adjacent" in step.kernel and factor > 1:
+        return None  # registers are divided among as many threads as it was compiled for
     if not 1 <= width * tall * depth <= 1024 or width * tall % 32 or (x.counts and per_block < 1):
         return None
     return Launch(step.kernel, (Work(x.counts, per_block), y, z), (width, tall, depth), step.parameters)
@@ -85,7 +103,8 @@ def _taller(step: Launch | Choice, factor: float) -> Launch | None:
 
 def _label(program: LaunchProgram) -> str:
     last = program.steps[-1]
-    assert isinstance(last, Launch)
+    if isinstance(last, Choice):
+        *_, last = last.cases[0][1]
     return _named(last.kernel, last.block)
 
 

@@ -11,16 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.gpu.refusal import UnmappedError
-from mlir_sparse.pipeline.gpu.steps import strided
+from mlir_sparse.pipeline.gpu.source import inside
+from mlir_sparse.pipeline.gpu.steps import strided, unrolled
 
 if TYPE_CHECKING:
     from mlir_sparse.pipeline.gpu.emit import Emitter
 
 __all__ = ["write_columns"]
 
+# Turns of the innermost sum that are written one after another where columns are adjacent: what they read is on its
+# way at the same time.
+_TURNS = 4
+
 
 def write_columns(emitter: Emitter, op: Any, depth: int, bounds: tuple[Any, Any]) -> None:
     """Writes a loop of which a thread takes several turns together, as far apart as the block is wide.
+
+    Where the mapping says so, it takes as many adjacent ones at each of these places.
 
     Args:
         emitter: what writes the kernel.
@@ -31,8 +38,11 @@ def write_columns(emitter: Emitter, op: Any, depth: int, bounds: tuple[Any, Any]
     Raises:
         UnmappedError: for loops below that make more than one sum.
     """
-    kernel, count = emitter.kernel, emitter.mapping.tile
+    kernel, adjacent = emitter.kernel, emitter.mapping.adjacent
+    count = emitter.mapping.tile // adjacent
     lower, upper = bounds
+    if adjacent > 1:  # counted by as many: LLVM then sees that each begins at a multiple
+        lower, upper = (code.operation("arith.divui", bound.type, bound, code.constant(adjacent)) for bound in bounds)
     width = kernel.identity("block_dim", "x")
     block = code.multiply(width, code.constant(count))
     first = code.add(code.multiply(kernel.identity("block_id", "y"), block), kernel.identity("thread_id", "x"))
@@ -46,10 +56,20 @@ def write_columns(emitter: Emitter, op: Any, depth: int, bounds: tuple[Any, Any]
             places.append(code.add(places[-1], width))
         # The first is there, or the turn would not be.
         guards = [None, *(code.compare("ult", place, upper) for place in places[1:])]
-        _Columns(emitter, [{index: code.minimum(place, last)} for place in places], guards).write(ops, depth + 1)
+        begins = [code.minimum(place, last) for place in places]
+        columns = [{index: place} for begin in begins for place in _beside(begin, adjacent)]
+        _Columns(emitter, columns, [guard for guard in guards for _ in range(adjacent)]).write(ops, depth + 1)
         return []
 
     strided(code.add(lower, first), upper, code.multiply(kernel.identity("grid_dim", "y"), block), (), body)
+
+
+def _beside(place: Any, adjacent: int) -> list[Any]:
+    """Returns the columns of a place."""
+    if adjacent == 1:
+        return [place]
+    begin = code.multiply(place, code.constant(adjacent))
+    return [begin, *(code.add(begin, code.constant(number)) for number in range(1, adjacent))]
 
 
 class _Columns:
@@ -105,5 +125,12 @@ class _Columns:
                 own[index], own[carried] = at, value
             return self.write(inner, depth)
 
-        for own, made in zip(self._own, strided(lower, upper, step, start, body), strict=True):
+        straight = self._emitter.mapping.adjacent > 1 and self._is_innermost(inner)
+        sums = unrolled(lower, upper, start, body, _TURNS) if straight else strided(lower, upper, step, start, body)
+        for own, made in zip(self._own, sums, strict=True):
             own[op.results[0]] = made
+
+    def _is_innermost(self, ops: Sequence[Any]) -> bool:
+        """Returns whether turns hold no loop and store nothing, so that some may be written and not count."""
+        every = [one for op in ops for one in inside(op)]
+        return not any(op.name == "memref.store" or (op.name.startswith("scf.") and len(op.regions)) for op in every)

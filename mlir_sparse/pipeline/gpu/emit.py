@@ -40,6 +40,7 @@ class Mapping:
         lanes: threads along x of a block that share a row or an entry.
         chunk: entries that a row of threads takes one after another, where loops are taken as one.
         tile: columns that a thread takes together, whose sums it makes in one loop.
+        adjacent: how many of those follow each other.
         atomic: whether several threads write to one element.
         combine: the operator of the accumulation.
     """
@@ -50,6 +51,7 @@ class Mapping:
     lanes: int
     chunk: int
     tile: int
+    adjacent: int
     atomic: bool
     combine: str
 

@@ -29,11 +29,15 @@ class Kernel:
     Args:
         source: the function whose loops it takes.
         name: its symbol.
+        adjacent: the arguments of which a thread takes adjacent elements: a call has made sure that they begin, and
+            that their rows do, at multiples of so many elements.
+        number: how many.
     """
 
-    def __init__(self, source: Source, name: str) -> None:
+    def __init__(self, source: Source, name: str, adjacent: frozenset[int] = frozenset(), number: int = 1) -> None:
         ir = bindings().ir
         self.source = source
+        self._adjacent, self._number = adjacent, number
         self.name = name
         self.parameters: list[str] = []
         self._values: dict[str, Any] = {}
@@ -53,6 +57,17 @@ class Kernel:
             # Everything at the start is written before it.
             self._start = code.constant(0).owner
             self._end = ir.Operation.create("gpu.return")
+
+    def bound(self, threads: int, blocks: int) -> None:
+        """Says how many threads a block has at most, and how many blocks a multiprocessor is to take at least."""
+        ir = bindings().ir
+        self.operation.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([threads])
+        self.operation.attributes["nvvm.minctasm"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), blocks)
+
+    def bytes_of(self, number: int) -> int:
+        """Returns how many bytes an element of an argument has."""
+        width: int = bindings().ir.MemRefType(self.source.arguments[number].type).element_type.width
+        return width // 8
 
     @property
     def body(self) -> Any:
@@ -75,6 +90,9 @@ class Kernel:
         known = {"llvm.noalias": ir.UnitAttr.get()}
         if kind == "level" or int(number[0]) not in self.source.outputs:
             known["llvm.readonly"] = ir.UnitAttr.get()
+        if kind == "buffer" and int(number[0]) in self._adjacent:
+            aligned = self._number * self.bytes_of(int(number[0]))
+            known["llvm.align"] = ir.IntegerAttr.get(code.word_type(), aligned)
         return ir.DictAttr.get(known)
 
     # -- parameters ----------------------------------------------------------------------------------------------
@@ -139,7 +157,10 @@ class Kernel:
         ir = bindings().ir
         kind = ir.MemRefType(self.source.arguments[number].type)
         if kind.is_dynamic_dim(axis):
-            return self.size(f"dim {number} {axis}")
+            size = self.size(f"dim {number} {axis}")
+            # LLVM then sees that it is a multiple, and reads and writes adjacent elements by one instruction.
+            aligned = number in self._adjacent and axis == kind.rank - 1
+            return code.bits_of("andi", size, code.constant(-self._number)) if aligned else size
         return code.constant(kind.get_dim_size(axis))
 
     def outer(self, value: Any) -> Any:

@@ -22,6 +22,10 @@ __all__ = ["MAPPINGS", "map_loops"]
 
 MAPPINGS = "mappings"  # the attribute of a function: a dictionary for each way to give its loops to threads
 _NO_WORK = "fixed 1"
+# Blocks that a multiprocessor takes at a time, of kernels of which a thread has several loads on their way: it has 64
+# registers where it reads up to so many bytes of rows, and up to 128 else. Without a bound an assembler aims at fewer
+# registers, and waits for each load before it makes the next.
+_BLOCKS, _FEWER_BLOCKS, _FEW_BYTES = 4, 2, 16
 _FILL_THREADS = (256, (32, 8))  # a block of a vector's fill, and of a matrix's
 
 
@@ -72,7 +76,7 @@ def _map(function: Any, kernels: Any) -> None:
         launches = []
         if source.fill is not None and not fresh:
             launches.append(written.setdefault(("fill",), _fill(source, kernels, written)))
-        key = (mapping.roles, mapping.lanes, mapping.chunk, mapping.tile, mapping.atomic)
+        key = (mapping.roles, mapping.lanes, mapping.chunk, mapping.tile, mapping.adjacent, mapping.atomic)
         if key not in written:
             written[key] = _kernel(source, kernels, mapping, fresh, threads)
         launches.append(_resized(written[key], threads, mapping.tile))
@@ -88,9 +92,10 @@ def _mapping(fields: Any) -> Mapping:
         return value
 
     roles = tuple(ir.StringAttr(role).value for role in ir.ArrayAttr(fields["roles"]))
-    lanes, chunk, tile = (ir.IntegerAttr(fields[name]).value for name in ("lanes", "chunk", "tile"))
+    numbers = ("lanes", "chunk", "tile", "adjacent")
+    lanes, chunk, tile, adjacent = (ir.IntegerAttr(fields[name]).value for name in numbers)
     atomic = ir.BoolAttr(fields["atomic"]).value
-    return Mapping(text("name"), text("kernel"), roles, lanes, chunk, tile, atomic, text("combine"))
+    return Mapping(text("name"), text("kernel"), roles, lanes, chunk, tile, adjacent, atomic, text("combine"))
 
 
 def _threads(fields: Any) -> tuple[int, int]:
@@ -109,7 +114,7 @@ def _depth(source: Source) -> int:
 def _plain(mapping: Mapping, depth: int) -> tuple[Mapping, tuple[int, int]]:
     """Returns how loops are mapped some of which had nothing to do, as where terms are 0 whatever the operands."""
     roles = ("rows", *["run"] * (depth - 1)) if depth else ()
-    plain = replace(mapping, kernel="folded", roles=roles, lanes=1, chunk=1, tile=1, atomic=False)
+    plain = replace(mapping, kernel="folded", roles=roles, lanes=1, chunk=1, tile=1, adjacent=1, atomic=False)
     return plain, (1, _FILL_THREADS[0] if depth else 1)
 
 
@@ -162,7 +167,7 @@ def _fill(source: Source, kernels: Any, written: Options[tuple[object, ...], Lau
         return written["fill",]
     depth = sum(1 for op in inside(source.fill) if op.name == "scf.for")
     roles = ("rows", "columns")[:depth] if depth < 3 else ("rows", *["layers"], *["run"] * (depth - 3), "columns")
-    mapping = Mapping("fill", "fill", roles, 1, 1, 1, atomic=False, combine="sum")
+    mapping = Mapping("fill", "fill", roles, 1, 1, 1, 1, atomic=False, combine="sum")
     threads = (1, _FILL_THREADS[0]) if depth < 2 else _FILL_THREADS[1]
     filling = Source(
         source.function,
@@ -182,7 +187,11 @@ def _kernel(source: Source, kernels: Any, mapping: Mapping, fresh: bool, threads
     """Writes a kernel; returns its launch."""
     ir = bindings().ir
     with ir.InsertionPoint(kernels):
-        kernel = Kernel(source, f"{source.name}_{mapping.kernel}")
+        adjacent = _adjacent(source, mapping)
+        kernel = Kernel(source, f"{source.name}_{mapping.kernel}", adjacent, mapping.adjacent)
+    if adjacent:
+        read = sum(kernel.bytes_of(number) for number in adjacent.difference(source.outputs)) * mapping.tile
+        kernel.bound(threads[0] * threads[1], _BLOCKS if read <= _FEW_BYTES else _FEWER_BLOCKS)
     with kernel.body:
         emitter = Emitter(kernel, mapping, fresh=fresh)
         if mapping.role(0) == "entries":
@@ -197,6 +206,21 @@ def _kernel(source: Source, kernels: Any, mapping: Mapping, fresh: bool, threads
         (_work(source, mapping, "layers"), 1),
     )
     return _resized(Launch(kernel.name, grid, (*threads, 1), tuple(kernel.parameters)), threads, mapping.tile)
+
+
+def _adjacent(source: Source, mapping: Mapping) -> frozenset[int]:
+    """Returns the arguments of which a thread takes adjacent elements: those whose last index is the column."""
+    if mapping.adjacent == 1:
+        return frozenset()
+    (column,) = _loop_at(source, mapping.roles.index("columns")).regions[0].blocks[0].arguments
+    ops = [op for outer in source.main for op in inside(outer) if op.name in ("memref.load", "memref.store")]
+    found = set()
+    for op in ops:
+        memref, *indices = list(op.operands)[op.name == "memref.store" :]
+        alias = source.alias_of(memref)
+        if alias is not None and indices and indices[-1] == column:
+            found.add(alias.argument)
+    return frozenset(found)
 
 
 def _work(source: Source, mapping: Mapping, role: str) -> str:
