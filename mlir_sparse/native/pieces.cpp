@@ -167,6 +167,9 @@ std::size_t joined_pieces_of(std::int64_t work, std::int64_t points, std::size_t
 std::size_t pieces_of(const Partition &partition, std::int64_t work, std::int64_t elements) {
   const std::size_t worth = static_cast<std::size_t>(work) / piece_work();
   const bool fixed = partition.outcome == Partition::kAdded && limits().deterministic;
+  const bool grows = partition.outcome == Partition::kJoined && static_cast<std::size_t>(elements) / piece_work() > 1;
+  // Small calls do not ask for the number of threads, which a process finds out when it first needs it.
+  if (worth < 2 && !grows) return 1;
   const std::size_t threads = thread_limit();
   if (partition.outcome == Partition::kJoined && threads > 1) return joined_pieces_of(work, elements, threads);
   if (worth < 2) return 1;
