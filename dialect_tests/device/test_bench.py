@@ -34,7 +34,7 @@ import mlir_sparse as ms
 from dialect_tests.conditions import LLVMLITE
 from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu
 from dialect_tests.device.test_library import with_scales
-from mlir_sparse import _cuda
+from mlir_sparse import _cuda, device
 from mlir_sparse.device import Device, from_host
 from mlir_sparse.gpu_kernel import GpuKernel
 from mlir_sparse.runtime.device import DeviceProgram
@@ -294,3 +294,13 @@ def test_the_small_cases_are_loaded(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -
             assert loaded.moved > 0
             assert loaded.operations > 0
             assert np.all(loaded.scale.data > 0 if hasattr(loaded.scale, "tocsr") else loaded.scale >= 0)
+
+
+def test_without_a_driver_nothing_is_measured() -> None:
+    if device.available():
+        pytest.skip("this machine has a driver")
+    run = CliRunner().invoke(bench.main, [])
+    assert run.exit_code == 1
+    assert run.output == (
+        "Error: no CUDA driver (libcuda.so.1) found: run this on a machine with a GPU, or --prepare kernels for one\n"
+    )

@@ -17,11 +17,13 @@ from typing import Any
 
 import click
 
+import mlir_sparse as ms
 from benchmarks import gpu_goals, gpu_prepare
 from benchmarks.gpu_cases import CASES
 from benchmarks.gpu_checks import CHECKS
 from benchmarks.gpu_measure import Result
 from benchmarks.gpu_worker import Plan, apart, here
+from mlir_sparse.device import libraries
 
 RESULTS = Path(__file__).parent / "results"
 _SECONDS = 0.3  # of one measurement; a quick one takes a tenth
@@ -59,6 +61,11 @@ def main(
     if prepare is not None:
         click.echo(f"{prepare}: {gpu_prepare.kept(prepare, chip or 'sm_80')} bytes")
         return
+    try:
+        libraries.load_driver()
+    except ms.DeviceError as error:
+        way_out = "run this on a machine with a GPU, or --prepare kernels for one"
+        raise click.ClickException(f"{error}: {way_out}") from error
     with tempfile.TemporaryDirectory() as folder:
         if kernels is None:
             kernels = Path(folder, "kernels")
