@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 import re
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
-from dialect_tests.conditions import LLVMLITE, PTXAS
+from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE, PTXAS
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.runtime import arguments
@@ -26,8 +24,8 @@ pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu.emulator import Emulated
 from dialect_tests.gpu.host import run_cases
 
-if (sys.platform, platform.machine()) not in (("linux", "x86_64"), ("linux", "aarch64")):
-    pytest.skip("threads are emulated by contexts of Linux's C library", allow_module_level=True)
+if not HAS_CONTEXTS:
+    pytest.skip(CONTEXTS, allow_module_level=True)
 
 EXTENTS = {"i": 21, "j": 13, "k": 9, "l": 6, "r": 5}
 SPMV = "y(i) = A(i,j) * x(j)"

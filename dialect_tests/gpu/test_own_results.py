@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import platform
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
-from dialect_tests.conditions import LLVMLITE, PTXAS
+from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE, PTXAS
 from mlir_sparse.compiled import Kernel
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.gpu_build import GpuBuild
@@ -27,8 +25,8 @@ from mlir_sparse.runtime.launches import Extent, MakeShared, Parts, Product
 pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu.host import run_cases
 
-if (sys.platform, platform.machine()) not in (("linux", "x86_64"), ("linux", "aarch64")):
-    pytest.skip("threads are emulated by contexts of Linux's C library", allow_module_level=True)
+if not HAS_CONTEXTS:
+    pytest.skip(CONTEXTS, allow_module_level=True)
 
 EXTENTS = {"i": 21, "j": 13, "k": 7, "l": 4}
 SUM, PRODUCT = "C(i,j) = A(i,j) + B(i,j)", "C(i,j) = A(i,j) * B(i,j)"

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import platform
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
 
 import mlir_sparse as ms
-from dialect_tests.conditions import LLVMLITE
+from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE
 from dialect_tests.strategies import KernelCase, operands
 from dialect_tests.test_kernel_properties import StoredCase, _settings
 
 pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu import properties
 
-if (sys.platform, platform.machine()) not in (("linux", "x86_64"), ("linux", "aarch64")):
-    pytest.skip("threads are emulated by contexts of Linux's C library", allow_module_level=True)
+if not HAS_CONTEXTS:
+    pytest.skip(CONTEXTS, allow_module_level=True)
 
 
 def case_of(text: str, storage: dict[str, str], dtype: type = np.int64) -> StoredCase:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from functools import cache
 
 import ml_dtypes
@@ -12,15 +10,15 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
-from dialect_tests.conditions import LLVMLITE
+from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.runtime import arguments
 
 pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu.host import run_cases
 
-if (sys.platform, platform.machine()) not in (("linux", "x86_64"), ("linux", "aarch64")):
-    pytest.skip("threads are emulated by contexts of Linux's C library", allow_module_level=True)
+if not HAS_CONTEXTS:
+    pytest.skip(CONTEXTS, allow_module_level=True)
 
 EXTENTS = {"i": 12, "j": 12, "k": 12, "l": 6, "r": 5}
 MATRICES = (
