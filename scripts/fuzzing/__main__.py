@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 from workers import Worker, serve
 
-from dialect_tests.test_kernel_properties import STRATEGIES
+from fuzzing.subjects import NAMES
+from fuzzing.tally import Tally, report, save
 
 # A batch is one process' work between two requests; a process that dies takes at most this many cases with it.
 BATCH = 250
@@ -23,49 +20,23 @@ BATCH = 250
 _TIMEOUT = 150.0
 # Between the seed of a batch and that of what was left of it when its process died.
 _AFTER_DEATH = 500_000
-_BAD = ("wrong", "crash", "dead")
-# What is drawn for each target: a GPU's kernels, which an emulator runs, are of one statement.
-_DRAWN = {"cpu": tuple(STRATEGIES), "cuda": ("kernels", "foreign storage", "expressions")}
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Cases of one strategy for a target, from one seed, each kernel on as many data."""
+    """Cases of one subject for a target, from one seed, each kernel on as many data."""
 
     target: str
-    strategy: str
+    subject: str
     seed: int
     cases: int
-    variants: int
-
-
-@dataclass
-class Tally:
-    """What became of the cases.
-
-    Args:
-        counts: how many had each verdict.
-        refusals: how many were refused with each error.
-        bad: verdict, case and reason of those that were neither right nor refused.
-    """
-
-    counts: Counter[str] = field(default_factory=Counter)
-    refusals: Counter[str] = field(default_factory=Counter)
-    bad: list[tuple[str, str, str]] = field(default_factory=list)
-
-    def add(self, verdict: str, case: str, reason: str) -> None:
-        """Counts a case."""
-        self.counts[verdict] += 1
-        if verdict == "refused":
-            self.refusals[reason.partition(":")[0]] += 1
-        if verdict in _BAD:
-            self.bad.append((verdict, case, reason))
+    data: int
 
 
 def _ask(worker: Worker, batch: Batch) -> Iterator[tuple[str, str, str]]:
     """Yields verdict, case and reason of each case; `dead` for the one that ended the process, or hung it."""
-    worker.send([batch.target, batch.strategy, batch.seed, batch.cases, batch.variants])
-    case, left = f"seed {batch.seed} of {batch.strategy}", batch.cases
+    worker.send([batch.target, batch.subject, batch.seed, batch.cases, batch.data])
+    case, left = f"seed {batch.seed} of {batch.subject}", batch.cases
     while (line := worker.line()) is not None:
         verdict, text = line
         if verdict == "end":
@@ -80,11 +51,10 @@ def _ask(worker: Worker, batch: Batch) -> Iterator[tuple[str, str, str]]:
         yield from _ask(worker, replace(batch, seed=batch.seed + _AFTER_DEATH, cases=left - 1))
 
 
-def _batches(target: str, cases: int, seed: int, variants: int) -> Iterator[Batch]:
-    names = _DRAWN[target]
+def _batches(target: str, names: Sequence[str], cases: int, seed: int, data: int) -> Iterator[Batch]:
     number = 0
     while cases > 0:
-        yield Batch(target, names[number % len(names)], seed * 1_000_000 + number, min(BATCH, cases), variants)
+        yield Batch(target, names[number % len(names)], seed * 1_000_000 + number, min(BATCH, cases), data)
         cases -= BATCH
         number += 1
 
@@ -98,46 +68,34 @@ def _fuzz(batches: Iterator[Batch], cases: int, jobs: int) -> Tally:
     return tally
 
 
-def _save(path: Path, tally: Tally, target: str, seed: int, variants: int, seconds: float) -> None:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    record = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit.stdout.strip(),
-        "target": target,
-        "seed": seed,
-        "variants": variants,
-        "seconds": round(seconds),
-        "verdicts": dict(sorted(tally.counts.items())),
-        "refusals": dict(tally.refusals.most_common()),
-        "bad": tally.bad,
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=2) + "\n")
-    click.echo(f"wrote {path}")
+def _chosen(target: str, only: Sequence[str]) -> Sequence[str]:
+    unknown = [name for name in only if name not in NAMES[target]]
+    if unknown:
+        raise click.BadParameter(f"expected of {', '.join(NAMES[target])}, but got {unknown[0]!r}", param_hint="--only")
+    return only or NAMES[target]
 
 
 @click.command()
 @click.option("--cases", default=2000, show_default=True, help="How many cases to run: a kernel on data each.")
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same cases.")
-@click.option("--target", type=click.Choice(list(_DRAWN)), default="cpu", show_default=True, help="cuda: emulated.")
-@click.option("--variants", default=8, show_default=True, help="On how many data each kernel runs, once compiled.")
+@click.option("--target", type=click.Choice(list(NAMES)), default="cpu", show_default=True, help="cuda: emulated.")
+@click.option("--only", multiple=True, help=f"A subject, again for more: {', '.join(NAMES['cpu'])}. All by default.")
+@click.option("--data", default=8, show_default=True, help="On how many data each kernel runs, once compiled.")
 @click.option("--jobs", default=2, show_default=True, help="Processes at once.")
-@click.option("--save", type=click.Path(path_type=Path), help="A JSON file for the counts and what went wrong.")
-def main(cases: int, seed: int, target: str, variants: int, jobs: int, save: Path | None) -> None:
+@click.option("--save", "path", type=click.Path(path_type=Path), help="A JSON file for the counts and what went wrong.")
+def main(cases: int, seed: int, target: str, only: tuple[str, ...], data: int, jobs: int, path: Path | None) -> None:
     """Runs random kernels on random data in random storage, and compares each with the oracle.
 
     Exits with 1 where a result is wrong, the compiler died, or the process did.
     """
     start = time.monotonic()
-    tally = _fuzz(_batches(target, cases, seed, variants), cases, jobs)
+    tally = _fuzz(_batches(target, _chosen(target, only), cases, seed, data), cases, jobs)
     seconds = time.monotonic() - start
-    click.echo(", ".join(f"{tally.counts[verdict]} {verdict}" for verdict in ("right", "refused", *_BAD)))
-    click.echo(f"refused by: {', '.join(f'{count} {name}' for name, count in tally.refusals.most_common())}")
-    click.echo(f"{seconds:.0f} s")
-    for verdict, case, reason in tally.bad:
-        click.echo(f"{verdict}: {case}\n  {reason}")
-    if save is not None:
-        _save(save, tally, target, seed, variants, seconds)
+    for line in report(tally, seconds):
+        click.echo(line)
+    if path is not None:
+        save(path, tally, {"target": target, "seed": seed, "data": data}, seconds)
+        click.echo(f"wrote {path}")
     sys.exit(bool(tally.bad))
 
 

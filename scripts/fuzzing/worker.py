@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import mlir_sparse as ms
-from dialect_tests.test_kernel_properties import STRATEGIES, StoredCase, run
+from dialect_tests.test_kernel_properties import run
+from fuzzing.subjects import subject
 
 __all__ = ["verdict_on"]
 
@@ -45,39 +46,23 @@ class _EnoughError(Exception):
     """As many cases have run as were asked for."""
 
 
-def _variants(case: Any, count: int) -> Iterator[Any]:
-    """Yields a case and, where it can be had on other data, that: compiling takes longer than running many."""
-    yield case
-    if isinstance(case, StoredCase):
-        yield from (case.on_other_data(number) for number in range(1, count))
-
-
-def _target(name: str) -> tuple[Mapping[str, Callable[[], Any]], Callable[[Any], None]]:
-    """Returns what is drawn for a target, and what runs it there."""
-    if name == "cpu":
-        return STRATEGIES, run
-    from dialect_tests.gpu import properties  # loads a compiler, of an extra
-
-    return properties.STRATEGIES, properties.run
-
-
-def _fuzz(target: str, strategy: str, number: int, cases: int, variants: int) -> None:
-    strategies, runs = _target(target)
+def _fuzz(target: str, name: str, number: int, cases: int, data: int) -> None:
+    fuzzed = subject(target, name)
     left = cases
 
     @seed(number)
     @settings(
         max_examples=cases, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=HealthCheck
     )
-    @given(strategies[strategy]())
+    @given(fuzzed.cases())
     def trial(drawn: Any) -> None:
         nonlocal left
-        for case in _variants(drawn, variants):
+        for case in fuzzed.more(drawn, data):
             if not left:
                 raise _EnoughError
             left -= 1
             _say("case", str(case))
-            _say(*verdict_on(case, runs))
+            _say(*verdict_on(case, fuzzed.run))
 
     with contextlib.suppress(_EnoughError):
         trial()
@@ -85,7 +70,7 @@ def _fuzz(target: str, strategy: str, number: int, cases: int, variants: int) ->
 
 
 def main() -> None:
-    """Serves requests of target, strategy, seed, number of cases and of variants of each until the input ends."""
+    """Serves requests of target, subject, seed, number of cases and of data for each until the input ends."""
     for line in sys.stdin:
         _fuzz(*json.loads(line))
 

@@ -1,0 +1,31 @@
+"""What can be fuzzed: cases that are drawn, and what runs one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+__all__ = ["Subject"]
+
+
+def _alone(case: Any, count: int) -> Iterator[Any]:
+    yield case
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Something to fuzz.
+
+    Args:
+        cases: returns the strategy that draws cases; `str` of a case says all that is in it.
+        run: raises a SparseError where the case is refused by name, a CompileError where the compiler died, and
+            anything else where the answer is wrong.
+        more: yields a case and up to as many like it in all, which cost little once the first has run.
+    """
+
+    cases: Callable[[], st.SearchStrategy[Any]]
+    run: Callable[[Any], None]
+    more: Callable[[Any, int], Iterator[Any]] = _alone

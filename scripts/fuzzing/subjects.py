@@ -1,0 +1,34 @@
+"""All that is fuzzed, by target and name: a new one is a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dialect_tests.test_kernel_properties import STRATEGIES, StoredCase, run
+from fuzzing.subject import Subject
+
+__all__ = ["NAMES", "subject"]
+
+
+def _on_other_data(case: Any, count: int) -> Iterator[Any]:
+    """Yields a case and, where it can be had on other data, that: compiling takes longer than running many."""
+    yield case
+    if isinstance(case, StoredCase):
+        yield from (case.on_other_data(number) for number in range(1, count))
+
+
+_ON_CPU: Mapping[str, Subject] = {
+    **{name: Subject(cases, run, _on_other_data) for name, cases in STRATEGIES.items()},
+}
+# A GPU's kernels, which an emulator runs, are of one statement.
+NAMES: Mapping[str, tuple[str, ...]] = {"cpu": tuple(_ON_CPU), "cuda": ("kernels", "foreign storage", "expressions")}
+
+
+def subject(target: str, name: str) -> Subject:
+    """Returns what is fuzzed for a target under a name."""
+    if target == "cpu":
+        return _ON_CPU[name]
+    from dialect_tests.gpu import properties  # loads a compiler, of an extra
+
+    return Subject(properties.STRATEGIES[name], properties.run, _on_other_data)
