@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from benchmarks.before import SLOWER, changed
 from benchmarks.canonical import Entries, absolute, error_between, nbytes, plain
 from benchmarks.contests import CONTESTS, GROUPS, Contest
 from benchmarks.data import blocky, circuit, grid, power_rows, shifted
 from benchmarks.entries import fibers, mixed, moved, skewed, slots
 from benchmarks.inputs import INPUTS, load
 from benchmarks.kernels import KERNELS
-from benchmarks.libraries import IN_PLACE, NEW, OURS
+from benchmarks.libraries import BEFORE, IN_PLACE, NEW, OURS
 from benchmarks.match import Entrant, Match, NoResultError, Outcome
 from benchmarks.plot import plot
 from benchmarks.report import Row, missing_row, row_of
@@ -82,6 +84,33 @@ def test_a_contest_without_our_result_is_a_row_too(tmp_path: Path, monkeypatch: 
     row = missing_row("SpMV", Contest("SpMV CSR", "tiny", "SpMV CSR", 1.25), "refused: out of luck")
     assert (row.verdict, str(row).split()) == ("NO RESULT", ["SpMV", "NO", "RESULT:", "refused:", "out", "of", "luck"])
     assert standings([row, _row([1.0], [8.0])])[0].failures == ["1 without a right result"]
+
+
+def test_another_checkout_takes_part_with_its_own_interpreter(tmp_path: Path) -> None:
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    made = Match([OURS], tmp_path, [1], against=tmp_path)
+    try:
+        outcome = made.play("SpMV CSR", "tiny", 0.0)
+    finally:
+        made.stop()
+    row = row_of("SpMV", Contest("SpMV CSR", "tiny", "", SLOWER), outcome, {1: _ROOFLINE})
+    assert row.fastest == {1: BEFORE}
+    assert row.against[BEFORE][1] > 0
+
+
+def test_what_is_slower_in_medians_and_least_times_is_named() -> None:
+    def row(name: str, ratio: float, quiet: float) -> Row:
+        return Row(name, "s", {}, {}, ratio, SLOWER, 5, quiet={1: quiet}, against={BEFORE: {1: ratio}})
+
+    text = changed([row("a", 1.2, 1.1), row("b", 1.2, 1.0), row("c", 0.5, 0.5)])
+    assert text.splitlines() == [
+        "time / time before, 3 contests:",
+        f"  on 1: {(1.2 * 1.2 * 0.5) ** (1 / 3):.3f}",
+        "    1.20 (of least times 1.10)  a",
+    ]
 
 
 def test_contests_name_what_there_is() -> None:

@@ -24,12 +24,18 @@ class Worker:
         timeout: seconds that a line may take; the process is killed after that.
         arguments: of the process.
         environment: of the process; this one's by default.
+        python: the interpreter; this one's by default.
     """
 
     def __init__(
-        self, module: str, timeout: float, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None
+        self,
+        module: str,
+        timeout: float,
+        arguments: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        python: str = sys.executable,
     ) -> None:
-        self._command = [sys.executable, "-m", module, *arguments]
+        self._command = [python, "-m", module, *arguments]
         self._timeout, self._environment = timeout, environment
         self._process: subprocess.Popen[str] | None = None
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 
+from benchmarks.before import SLOWER, changed
 from benchmarks.contestant import CLOCKS
-from benchmarks.contests import CONTESTS
+from benchmarks.contests import CONTESTS, Contest
 from benchmarks.figures import FIGURES
-from benchmarks.libraries import LIBRARIES, OURS
+from benchmarks.libraries import BEFORE, LIBRARIES, OURS
 from benchmarks.match import Match, NoResultError, roofline
 from benchmarks.plot import plot
 from benchmarks.report import Row, figure_row, header, missing_row, row_of, save
 from benchmarks.roofline import Roofline
 from benchmarks.standing import markdown, standings
 
-_PEERS = [name for name in LIBRARIES if name != OURS]
+_PEERS = [name for name in LIBRARIES if name not in (OURS, BEFORE)]
 _QUICK = 0.5  # seconds a contest
 
 
@@ -30,6 +31,11 @@ _QUICK = 0.5  # seconds a contest
 @click.option("--input", "sources", multiple=True, help="Only inputs with this in their name; may be repeated.")
 @click.option("--threads", default="1 2", show_default=True, help="Numbers of threads to measure.")
 @click.option("--peers", multiple=True, type=click.Choice(_PEERS))
+@click.option(
+    "--against",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Another checkout that scripts/setup was run in: measure beside its package, and beside no others.",
+)
 @click.option("--seconds", default=5.0, show_default=True, help="How long to time one contest.")
 @click.option("--quick", is_flag=True, help=f"Time each contest for {_QUICK} s: for a first look.")
 @click.option("--each", is_flag=True, help="Print the median and the least of every library too.")
@@ -42,6 +48,7 @@ def main(
     sources: tuple[str, ...],
     threads: str,
     peers: tuple[str, ...],
+    against: Path | None,
     seconds: float,
     quick: bool,
     each: bool,
@@ -69,16 +76,20 @@ def main(
         rows.append(row)
         click.echo(str(row))
     with tempfile.TemporaryDirectory() as scratch:
-        match = Match(
-            [OURS, *(peers or (name for name in LIBRARIES if name != OURS))], folder or Path(scratch), numbers
-        )
+        others = peers if against else peers or _PEERS
+        match = Match([OURS, *others], folder or Path(scratch), numbers, against=against)
         try:
             for name in contests:
-                rows.append(_contest(match, name, _QUICK if quick else seconds, rooflines))
+                contest = CONTESTS[name]
+                if against:
+                    contest = replace(contest, bound=SLOWER, gain=None)
+                rows.append(_contest(match, name, contest, _QUICK if quick else seconds, rooflines))
                 click.echo(str(rows[-1]) + (rows[-1].details if each else ""))
         finally:
             match.stop()
-    standing = standings(rows)
+    standing = [] if against else standings(rows)
+    if against:
+        click.echo(f"\n{changed(rows)}")
     if standing:
         click.echo(f"\n{markdown(standing)}")
     if saved:
@@ -89,8 +100,7 @@ def main(
     sys.exit(any(row.verdict not in ("", "ok") for row in rows) or any(found.failures for found in standing))
 
 
-def _contest(match: Match, name: str, seconds: float, rooflines: Mapping[int, Roofline]) -> Row:
-    contest = CONTESTS[name]
+def _contest(match: Match, name: str, contest: Contest, seconds: float, rooflines: Mapping[int, Roofline]) -> Row:
     try:
         outcome = match.play(contest.kernel, contest.source, seconds)
     except NoResultError as error:

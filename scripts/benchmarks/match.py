@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing import Any
 from workers import Worker
 
 from benchmarks.contestant import REFEREE, ROOFLINE
-from benchmarks.libraries import IN_PLACE, NEW, OURS
+from benchmarks.libraries import BEFORE, IN_PLACE, NEW, OURS
 from benchmarks.roofline import Roofline
 
 __all__ = ["Entrant", "Match", "NoResultError", "Outcome", "roofline"]
@@ -93,12 +94,23 @@ class Match:
         folder: for inputs; several runs may share it.
         threads: numbers of them to measure, the smallest first.
         clock: one of CLOCKS.
+        against: a checkout whose package takes part as BEFORE.
     """
 
-    def __init__(self, libraries: Sequence[str], folder: Path, threads: Sequence[int], clock: str = "wall") -> None:
+    def __init__(
+        self,
+        libraries: Sequence[str],
+        folder: Path,
+        threads: Sequence[int],
+        clock: str = "wall",
+        against: Path | None = None,
+    ) -> None:
         self._folder, self._threads, self._clock = folder, list(threads), clock
         self._expected = TemporaryDirectory()
         self._workers = {name: _worker(name, max(threads)) for name in libraries}
+        if against is not None:
+            python = against.resolve() / ".venv" / "bin" / "python"
+            self._workers[BEFORE] = _worker(BEFORE, max(threads), str(python))
         self._referee = _worker(REFEREE, max(threads))
 
     def prepare(self, kernel: str, source: str) -> tuple[dict[str, int], dict[str, Any]]:
@@ -180,14 +192,14 @@ def roofline(threads: int) -> Roofline:
     return Roofline({int(size): rate for size, rate in found["bandwidth"].items()}, found["flops"])
 
 
-def _worker(name: str, threads: int) -> Worker:
+def _worker(name: str, threads: int, python: str = sys.executable) -> Worker:
     scripts = Path(__file__).resolve().parents[1]
     most = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)
     # Threads that wait in a loop for 200 ms, as Intel's do by default, would run beside the next library's.
     settings = {"KMP_BLOCKTIME": 2, "MKL_DYNAMIC": "FALSE", "NUMBA_CACHE_DIR": scripts.parent / ".build" / "numba"}
     path = os.pathsep.join(filter(None, (str(scripts), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": path, **{key: str(value) for key, value in (most | settings).items()}}
-    return Worker("benchmarks.contestant", _TIMEOUT, (name,), environment)
+    return Worker("benchmarks.contestant", _TIMEOUT, (name,), environment, python)
 
 
 def _ask(worker: Worker, **request: Any) -> Any:

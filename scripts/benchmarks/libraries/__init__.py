@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-__all__ = ["ASIDE", "IN_PLACE", "LIBRARIES", "NEW", "OURS", "Call", "Calls", "Prepare", "library"]
+__all__ = ["ASIDE", "BEFORE", "IN_PLACE", "LIBRARIES", "NEW", "OURS", "Call", "Calls", "Prepare", "library"]
 
 Call = Callable[[], Any]
 Calls = Call | Mapping[str, Call]
@@ -25,9 +25,11 @@ Prepare = Callable[[Mapping[str, Any]], Calls]
 
 IN_PLACE, NEW = "out=", "new"
 OURS = "mlir_sparse"
+BEFORE = "before"  # this package as another checkout has it
 
 LIBRARIES: Mapping[str, str] = {
     OURS: "own",
+    BEFORE: "own",
     "SciPy": "with_scipy",
     "MKL": "with_mkl",
     "MKL optimized": "with_mkl_optimized",
