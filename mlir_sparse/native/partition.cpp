@@ -1,5 +1,6 @@
 #include "partition.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -133,8 +134,13 @@ Piece::Piece(const Partition &partition, const std::vector<Argument> &arguments,
       end_(cuts.coordinates[number + 1]),
       roots_(2 * partition.stored.size()) {}
 
-Array Piece::array(std::size_t parameter) const {
-  Array array = arguments_[parameter].array;
+bool Partition::is_cut_along_sum(std::size_t parameter) const {
+  return !listed && std::any_of(axes.begin(), axes.end(), [&](const Axis &axis) {
+    return static_cast<std::size_t>(axis.parameter) == parameter && !axis.plain;
+  });
+}
+
+Array Piece::cut(Array array, std::size_t parameter) const {
   if (partition_.listed) return array;
   for (const Axis &axis : partition_.axes) {
     if (static_cast<std::size_t>(axis.parameter) != parameter) continue;

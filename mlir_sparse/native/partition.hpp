@@ -111,6 +111,10 @@ struct Partition {
   std::string identity;       // what with: the bytes of an element
   std::string combine;        // how results of all pieces become one
   int reached = -1;           // the buffer of coordinates that are rows of the result written to; positions precede it
+
+  // Whether pieces are cut along a sum in which the variable is one term: where their parts begin is known, but the
+  // other terms say where they end.
+  bool is_cut_along_sum(std::size_t parameter) const;
 };
 
 // Where pieces begin and end: along the variable, and in each listed operand.
@@ -170,8 +174,9 @@ class Piece {
 
   std::int64_t begin() const { return begin_; }
   std::int64_t end() const { return end_; }
-  // The array of a parameter, cut.
-  Array array(std::size_t parameter) const;
+  // The array of a parameter, cut; or another in its place, of its shape.
+  Array array(std::size_t parameter) const { return cut(arguments_[parameter].array, parameter); }
+  Array cut(Array array, std::size_t parameter) const;
   // Adds the storage of a parameter, cut, to a call.
   void add_storage(Packed &packed, std::size_t parameter, std::size_t number);
 

@@ -39,6 +39,12 @@ void over_elements(std::size_t count, const std::function<void(std::size_t, std:
   });
 }
 
+// Whether results are filled before pieces are called: where functions write, coordinates or sums of variables say.
+// Without extent they fill nothing.
+bool is_filled_before(const Partition &partition, std::size_t result) {
+  return (partition.listed && partition.outcome == Partition::kApart) || partition.is_cut_along_sum(result);
+}
+
 // The call of one piece into a result of its own or a part of the whole one.
 void call_piece(Function function, const Partition &partition, const std::vector<Argument> &arguments,
                 const Cuts &cuts, std::size_t number, const Array *own) {
@@ -53,9 +59,8 @@ void call_piece(Function function, const Partition &partition, const std::vector
     else
       packed.add(piece.array(p));
   }
-  Array result = own ? *own : piece.array(last);
-  if (partition.listed && partition.outcome == Partition::kApart) {
-    // It is filled already. Without extent the function fills nothing; where it writes, coordinates say.
+  Array result = piece.cut(own ? *own : arguments[last].array, last);
+  if (is_filled_before(partition, last)) {
     for (const Axis &axis : partition.axes)
       if (static_cast<std::size_t>(axis.parameter) == last) result.shape[static_cast<std::size_t>(axis.dim)] = 0;
   }
@@ -66,7 +71,7 @@ void call_piece(Function function, const Partition &partition, const std::vector
 void call_apart(Function function, const Partition &partition, const std::vector<Argument> &arguments,
                 const Cuts &cuts, const std::function<void()> &goes_on) {
   const Array &result = arguments.back().array;
-  if (partition.listed && partition.fills)
+  if (partition.fills && is_filled_before(partition, arguments.size() - 1))
     over_elements(static_cast<std::size_t>(result.size()), [&](std::size_t begin, std::size_t end) {
       fill_with(result.data, partition.identity, begin, end);
     });
@@ -127,6 +132,8 @@ void call_added(Function function, const Partition &partition, const std::vector
     return {static_cast<std::size_t>((*spreads)[piece].begin) * row,
             static_cast<std::size_t>((*spreads)[piece].end) * row};
   };
+  const bool before = is_filled_before(partition, arguments.size() - 1);
+  if (before && partition.fills) fill_with(result.data, partition.identity, 0, elements);
   std::vector<Block> owned;
   for (std::size_t piece = 1; piece < cuts.pieces(); ++piece)
     owned.emplace_back(elements * static_cast<std::size_t>(result.item), false);
@@ -137,7 +144,7 @@ void call_added(Function function, const Partition &partition, const std::vector
         if (piece > 0) {
           own.data = owned[piece - 1].data();
           const auto [begin, end] = written(piece);
-          if (spreads || !partition.fills) fill_with(own.data, partition.identity, begin, end);
+          if (spreads || before || !partition.fills) fill_with(own.data, partition.identity, begin, end);
           if (spreads && partition.fills) own.shape.front() = 0;
         }
         call_piece(function, partition, arguments, cuts, piece, &own);

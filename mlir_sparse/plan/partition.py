@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from mlir_sparse.affine import Constant
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.level_functions import Children
-from mlir_sparse.notation import Access, AffineSubscript, IndexVar, ReduceOp
+from mlir_sparse.notation import Access, AffineSubscript, IndexVar, ReduceOp, Subscript
 from mlir_sparse.plan.coiteration import products, walks
 from mlir_sparse.plan.program import Generic, Meeting
 from mlir_sparse.plan.storage import is_sparse, level_variables
@@ -283,7 +284,8 @@ def _outcome(step: Generic, variable: IndexVar, by_lists: bool, types: Types) ->
         # A piece has the rows of the operand to itself, and their positions are those in the result.
         first = level_variables(step.sampled, _encoding(step.sampled, types))[:1]
         return Outcome.APART if first == (variable,) else f"the first level of {step.sampled.tensor} is not {variable}"
-    if variable in step.target.subscripts:
+    sums = [subscript for subscript in step.target.subscripts if _has(subscript, variable)]
+    if variable in sums or any(_is_of_blocks(subscript, variable, step, types) for subscript in sums if not by_lists):
         return Outcome.APART
     if step.combine not in _COMBINED or step.meeting is Meeting.REPLACE:
         return f"results of pieces are not combined by {getattr(step.combine, 'name', step.combine)}"
@@ -291,6 +293,24 @@ def _outcome(step: Generic, variable: IndexVar, by_lists: bool, types: Types) ->
     if name not in _ELEMENTS and not (name in _ONLY_SUMMED and step.combine is ReduceOp.SUM):
         return f"results of pieces in {name} are not combined"
     return Outcome.ADDED
+
+
+def _is_of_blocks(subscript: Subscript, variable: IndexVar, step: Generic, types: Types) -> bool:
+    """Returns whether a sum of levels takes other values for each value of one: that of blocks, the rest within one."""
+    frame = next((frame for frame in step.frames if frame.subscript == subscript), None)
+    encoding = None if frame is None else types[frame.operand].encoding
+    if frame is None or encoding is None:
+        return False
+    views = encoding.level_space().views  # the outermost loops run over them, in their order
+    sizes = {loop: view.size for loop, view in zip(step.loops, views, strict=False)}
+    factors = {other: factor for factor, other in frame.subscript.terms}
+    block, reach = factors.pop(variable), 0
+    for other, factor in factors.items():
+        size = sizes.get(other)
+        if not isinstance(size, Constant):
+            return False
+        reach += abs(factor) * (size.value - 1)
+    return reach < abs(block)
 
 
 def _is_dense(step: Generic, types: Types) -> bool:
