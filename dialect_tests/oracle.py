@@ -345,25 +345,27 @@ def _assigned(assignment: Assignment, grid: _Grid) -> Array:
     """Returns the right side, reduced and combined with the target, on the grid."""
     kept = {index.name for index in assignment.target.indices}
     summed = frozenset(_names(assignment.value) - kept)
-    if assignment.op in _NAMED:
-        op = _NAMED[assignment.op]
-        if op in (ReduceOp.OR, ReduceOp.AND):
-            return _tested(op, assignment.value, summed, grid).astype(grid.dtype)
-        return _reduced(op, _value(assignment.value, frozenset(), grid), summed, grid)
-    if assignment.op in (AssignOp.OR, AssignOp.AND):
-        # What is summed is counted, not tested: in i8 the count of 256 true values would be 0.
-        counted = _Kind.of(assignment.value, grid.dtypes).counted() if summed else None
-        own = replace(grid, dtype=_computed_in(counted.dtype)) if counted else _own(grid, assignment.value)
-        value = _value(assignment.value, summed, own) != 0
-        present = _truth(assignment.target, grid)
-        return np.asarray(_COMBINED[assignment.op](present, value)).astype(grid.dtype)
-    value = _value(assignment.value, summed, grid)
-    if assignment.op is AssignOp.ASSIGN:
-        return value
-    return _COMBINED[assignment.op](_read(assignment.target, grid), value)
+    op = _NAMED.get(assignment.op)
+    if op in (ReduceOp.OR, ReduceOp.AND):
+        value = _tested(op, assignment.value, summed, grid)
+        if assignment.op in _COMBINED:
+            value = _COMBINED[assignment.op](_truth(assignment.target, grid), value)
+        return np.asarray(value).astype(grid.dtype)
+    if op is None:
+        value = _value(assignment.value, summed, grid)
+    else:
+        # Reduced over no variables a value stays as it is: NumPy would combine it with the identity.
+        value = _value(assignment.value, frozenset(), grid)
+        value = _reduced(op, value, summed, grid) if summed else value
+    return _COMBINED[assignment.op](_read(assignment.target, grid), value) if assignment.op in _COMBINED else value
 
 
 _NAMED = {
+    AssignOp.MUL: ReduceOp.PRODUCT,
+    AssignOp.MAX: ReduceOp.MAX,
+    AssignOp.MIN: ReduceOp.MIN,
+    AssignOp.OR: ReduceOp.OR,
+    AssignOp.AND: ReduceOp.AND,
     AssignOp.REDUCE_ADD: ReduceOp.SUM,
     AssignOp.REDUCE_MUL: ReduceOp.PRODUCT,
     AssignOp.REDUCE_MAX: ReduceOp.MAX,

@@ -258,6 +258,7 @@ def assignments(draw: st.DrawFn, depth: int = 3) -> Assignment:
         st.sampled_from(
             [AssignOp.ASSIGN] * 4
             + [AssignOp.ADD, AssignOp.REDUCE_ADD, AssignOp.REDUCE_MAX]
+            + [AssignOp.MIN, AssignOp.MAX, AssignOp.MUL]
             + [AssignOp.OR, AssignOp.AND, AssignOp.REDUCE_OR, AssignOp.REDUCE_AND]
         )
     )

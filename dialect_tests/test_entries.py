@@ -71,7 +71,7 @@ def test_selected_entries_are_reduced() -> None:
 def test_masked_updates_leave_the_rest(op: str, wanted: list[float]) -> None:
     """Where a mask has no entry, the target stays as it is."""
     found = ms.evaluate(
-        f"y(i) {op} A(i,j) * x(j) if m(i)",
+        f"y(i) {op} sum(j : A(i,j) * x(j)) if m(i)",
         A=ms.tensor(np.diag([5.0, 7.0])),
         x=np.ones(2),
         m=np.array([1, 0]),

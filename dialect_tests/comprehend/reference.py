@@ -64,8 +64,17 @@ _MEET: dict[AssignOp, Callable[[float, float], float]] = {
     AssignOp.ASSIGN: operator.add,
     AssignOp.REDUCE_MAX: max,
     AssignOp.REDUCE_MIN: min,
+    AssignOp.MUL: operator.mul,
+    AssignOp.MAX: max,
+    AssignOp.MIN: min,
 }
-_START = {AssignOp.REDUCE_MAX: -math.inf, AssignOp.REDUCE_MIN: math.inf}
+_START = {
+    AssignOp.REDUCE_MAX: -math.inf,
+    AssignOp.REDUCE_MIN: math.inf,
+    AssignOp.MUL: 1.0,
+    AssignOp.MAX: -math.inf,
+    AssignOp.MIN: math.inf,
+}
 
 
 def evaluate(program: Comprehension, operands: Mapping[str, Array]) -> dict[str, Array]:
@@ -139,7 +148,8 @@ def _assigned(
             total = _MEET[statement.op](
                 total, _value(statement.value, at | dict(zip(summed, rest, strict=True)), values, sizes)
             )
-        result[point] = present[point] + total if statement.op is AssignOp.ADD and present is not None else total
+        meets = statement.op.reads_target and present is not None
+        result[point] = _MEET[statement.op](present[point], total) if meets else total
     return result
 
 

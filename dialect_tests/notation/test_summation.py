@@ -49,7 +49,14 @@ from mlir_sparse.notation import Assignment, check, free_indices, parse, with_ex
         ("C(i,j) = x(i)", "C(i,j) = x(i)"),
         # Updates stay; named reductions take the whole right side and become `=`.
         ("y(i) += A(i,j) * x(j)", "y(i) += sum(j : A(i,j) * x(j))"),
-        ("y(i) max= A(i,j)", "y(i) max= sum(j : A(i,j))"),
+        # ... but for the sum, the operator is what they reduce by.
+        ("y(i) max= A(i,j)", "y(i) max= max(j : A(i,j))"),
+        ("y(i) min= b(i) - A(i,j)", "y(i) min= min(j : b(i) - A(i,j))"),
+        ("y(i) *= 2 * A(i,j)", "y(i) *= prod(j : 2 * A(i,j))"),
+        ("y(i) or= A(i,j)", "y(i) or= or(j : A(i,j))"),
+        ("y and= A(i,j)", "y and= and(i, j : A(i,j))"),
+        ("y(i) min= sum(k : A(i,j) * B(j,k))", "y(i) min= min(j : sum(k : A(i,j) * B(j,k)))"),
+        ("y(i) min= A(i,j) if m(i)", "y(i) min= min(j : A(i,j)) if m(i)"),
         ("y(i) +=! b(i) + A(i,j)", "y(i) = sum(j : b(i) + A(i,j))"),
         ("y(i) *=! A(i,j)", "y(i) = prod(j : A(i,j))"),
         ("y(i) max=! A(i,j) * B(j,k)", "y(i) = max(j, k : A(i,j) * B(j,k))"),

@@ -41,12 +41,11 @@ _TIMES = MULTIPLICATIONS["times"]
 _MINUS = operator(lambda a, b: a - b, name="minus", left="keep", right=lambda b: -b)
 _NEGATIVE = operator(lambda a: -a, name="negative")
 _COMBINING = {
-    AssignOp.ADD: MONOIDS["plus"],
-    AssignOp.MUL: MONOIDS["times"],
-    AssignOp.MAX: MONOIDS["max"],
-    AssignOp.MIN: MONOIDS["min"],
-    AssignOp.OR: MONOIDS["or"],
-    AssignOp.AND: MONOIDS["and"],
+    ReduceOp.PRODUCT: MONOIDS["times"],
+    ReduceOp.MAX: MONOIDS["max"],
+    ReduceOp.MIN: MONOIDS["min"],
+    ReduceOp.OR: MONOIDS["or"],
+    ReduceOp.AND: MONOIDS["and"],
 }
 
 
@@ -73,7 +72,7 @@ def under(assignment: Assignment, chosen: Semiring) -> Assignment:
         return _combined(assignment)
     explicit = with_explicit_sums(_named_sum(assignment))
     value = _under(explicit.value, chosen, assignment)
-    if explicit.op is AssignOp.ADD:
+    if explicit.op is AssignOp.ADD or _adds(explicit.op.reduction, chosen):
         value = Apply(chosen.add.union, (assignment.target, value))
     elif explicit.op is AssignOp.MUL:
         value = Apply(chosen.multiply, (assignment.target, value))
@@ -82,6 +81,11 @@ def under(assignment: Assignment, chosen: Semiring) -> Assignment:
     if not (isinstance(value, Fold) and value.monoid == chosen.add):
         value = Fold(chosen.add, (), lifted(value, chosen.add))
     return replace(explicit, op=AssignOp.ASSIGN, value=value)
+
+
+def _adds(op: ReduceOp | None, chosen: Semiring) -> bool:
+    """Returns whether a reduction is by the addition of a semiring: `min=` under min_plus."""
+    return op is not None and op is not ReduceOp.PRODUCT and _COMBINING.get(op) == chosen.add
 
 
 def _named_sum(assignment: Assignment) -> Assignment:
@@ -100,7 +104,7 @@ def _under(node: Expr, chosen: Semiring, assignment: Assignment) -> Expr:
             return Apply(chosen.add.union, (inner(left), inner(right)), node.span)
         case Binary(BinaryOp.MUL, left, right):
             return Apply(chosen.multiply, (inner(left), inner(right)), node.span)
-        case Reduce(ReduceOp.SUM, indices, body):
+        case Reduce(op, indices, body) if op is ReduceOp.SUM or _adds(op, chosen):
             return Fold(chosen.add, indices, lifted(inner(body), chosen.add), node.span)
         case Call(function, (operand,)):
             return Apply(_function(function), (inner(operand),), node.span)
@@ -192,9 +196,16 @@ def _applied(known: Operator, node: Expr, *operands: Expr) -> Apply:
 
 
 def _combined(assignment: Assignment) -> Assignment:
-    """Returns an assignment that joins masked entries with its target: where none are, the target stays."""
-    monoid = _COMBINING.get(assignment.op)
-    if monoid is None or not is_mask(assignment.value) or assignment.op is AssignOp.ADD:
+    """Returns an assignment that reduces masked entries: where none are, the target or the identity stays."""
+    op = assignment.op.reduction
+    monoid = None if op is None else _COMBINING.get(op)
+    if monoid is None or not is_mask(assignment.value):
         return assignment
     value = with_explicit_sums(assignment).value
-    return replace(assignment, op=AssignOp.ASSIGN, value=Apply(monoid.union, (assignment.target, value)))
+    if isinstance(value, Reduce):
+        value = Fold(monoid, value.indices, lifted(value.body, monoid), value.span)
+    elif not assignment.op.reads_target:
+        value = Fold(monoid, (), lifted(value, monoid))
+    if assignment.op.reads_target:
+        value = Apply(monoid.union, (assignment.target, value))
+    return replace(assignment, op=AssignOp.ASSIGN, value=value)

@@ -250,9 +250,9 @@ Expr = Access | Literal | Negate | Binary | Call | Reduce | Apply | Fold
 class AssignOp(Enum):
     """How the value meets the target.
 
-    `=` replaces it. `+=`, `*=`, `max=`, `min=`, `or=` and `and=` combine with its
-    present value. `+=!`, `*=!`, `max=!`, `min=!`, `or=!` and `and=!` start from the operator's
-    identity and name the reduction over the variables that only the right side has.
+    `=` replaces it. `+=`, `*=`, `max=`, `min=`, `or=` and `and=` reduce the variables that
+    only the right side has by their operator, and combine with the target's present value. `+=!`, `*=!`,
+    `max=!`, `min=!`, `or=!` and `and=!` start from the operator's identity instead.
     """
 
     ASSIGN = "="
@@ -272,15 +272,20 @@ class AssignOp(Enum):
     @property
     def reads_target(self) -> bool:
         """Returns whether the target's present value is an argument."""
-        return self is not AssignOp.ASSIGN and self.reduction is None
+        return self is not AssignOp.ASSIGN and not self.value.endswith("!")
 
     @property
     def reduction(self) -> ReduceOp | None:
-        """Returns the reduction that the operator names; None for `=` and those that read the target."""
+        """Returns what the operator reduces the whole right side by; None for `=` and `+=`, which sum inside it."""
         return _NAMED_REDUCTIONS.get(self)
 
 
 _NAMED_REDUCTIONS = {
+    AssignOp.MUL: ReduceOp.PRODUCT,
+    AssignOp.MAX: ReduceOp.MAX,
+    AssignOp.MIN: ReduceOp.MIN,
+    AssignOp.OR: ReduceOp.OR,
+    AssignOp.AND: ReduceOp.AND,
     AssignOp.REDUCE_ADD: ReduceOp.SUM,
     AssignOp.REDUCE_MUL: ReduceOp.PRODUCT,
     AssignOp.REDUCE_MAX: ReduceOp.MAX,

@@ -51,15 +51,15 @@ def free_indices(node: Expr) -> tuple[IndexVar, ...]:
 def with_explicit_sums(assignment: Assignment) -> Assignment:
     """Returns the assignment with a Reduce node wherever a variable is reduced.
 
-    A variable that only the right side has is summed where these steps lead:
+    With `=` and `+=` a variable that only the right side has is summed where these steps lead:
     at `+` and `-` into each operand that uses it; at `*` and `/` into the one
     factor that uses it, or, where both do or a denominator does, around that
     product; around a function call, a comparison and logic; through a unary minus, and
     through an explicit sum, which commutes with it, but around any other reduction; inside a mask.
 
-    `+=!`, `*=!`, `max=!`, `min=!`, `or=!` and `and=!` reduce the whole right side by their
-    operator and become `=`; `stored(...)` becomes an operator. The result never has them; the function changes
-    nothing in an assignment that it returned.
+    `*=`, `max=`, `min=`, `or=` and `and=` reduce the whole right side by their operator, inside a mask what the
+    mask has no variable of. So do `+=!`, `*=!`, `max=!`, `min=!`, `or=!` and `and=!`, which become `=`; `stored(...)`
+    becomes an operator. The result never has them; the function changes nothing in an assignment that it returned.
 
     >>> from mlir_sparse.notation.parser import parse
     >>> print(with_explicit_sums(parse("y(i) = b(i) - A(i,j) * x(j)")))
@@ -71,7 +71,9 @@ def with_explicit_sums(assignment: Assignment) -> Assignment:
     named = assignment.op.reduction
     if named is None:
         return replace(assignment, value=_placed(assignment.value, reduced))
-    value = _around(named, assignment.value, reduced)
+    value = _reduced(named, assignment.value, reduced)
+    if assignment.op.reads_target:
+        return replace(assignment, value=value)
     if named.gives_truth and not reduced:  # nothing to reduce, but the result is a truth value all the same
         value = Binary(BinaryOp.NE, value, Literal(0), value.span)
     return replace(assignment, op=AssignOp.ASSIGN, value=value)
@@ -80,6 +82,16 @@ def with_explicit_sums(assignment: Assignment) -> Assignment:
 def _around(op: ReduceOp, body: Expr, indices: Collection[IndexVar]) -> Expr:
     ordered = tuple(index for index in free_indices(body) if index in indices)
     return Reduce(op, ordered, body, body.span) if ordered else body
+
+
+def _reduced(op: ReduceOp, node: Expr, indices: Collection[IndexVar]) -> Expr:
+    """Returns the whole right side reduced by an operator: of what a mask leaves, only that."""
+    if not (isinstance(node, Apply) and is_mask(node)):
+        return _around(op, node, indices)
+    mask, body = node.arguments
+    outer = _used(mask, indices)
+    body = _reduced(op, body, [index for index in indices if index not in outer])
+    return _around(op, replace(node, arguments=(mask, body)), outer)
 
 
 def _used(node: Expr, indices: Collection[IndexVar]) -> tuple[IndexVar, ...]:

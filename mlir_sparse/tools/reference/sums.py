@@ -27,6 +27,11 @@ def with_sums(assignment: Assignment) -> Expr:
     """Returns the right side with the sums that index notation implies written out."""
     free = {variable.name for variable in assignment.target.indices}
     named = {
+        AssignOp.MUL: ReduceOp.PRODUCT,
+        AssignOp.MAX: ReduceOp.MAX,
+        AssignOp.MIN: ReduceOp.MIN,
+        AssignOp.OR: ReduceOp.OR,
+        AssignOp.AND: ReduceOp.AND,
         AssignOp.REDUCE_ADD: ReduceOp.SUM,
         AssignOp.REDUCE_MUL: ReduceOp.PRODUCT,
         AssignOp.REDUCE_MAX: ReduceOp.MAX,
