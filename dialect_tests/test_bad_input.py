@@ -103,7 +103,7 @@ EVALUATIONS: tuple[tuple[str, dict[str, Any], type[ms.SparseError], str | None, 
         {"A": matrix(), "x": [[1], [2, 3]]},
         ms.OperandError,
         None,
-        "expected an array or tensor for x, but got list",
+        "expected an array or tensor of numbers for x, but got list: setting an array element with a sequence",
     ),
     (
         "y(i) = max(j : A(i,j))",

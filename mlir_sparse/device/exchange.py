@@ -34,7 +34,7 @@ def is_device_source(source: object) -> bool:
         return bool(source.device.type == "cuda")  # type: ignore[attr-defined]
     if hasattr(source, "__cuda_array_interface__"):
         return True
-    return hasattr(source, "__dlpack_device__") and int(source.__dlpack_device__()[0]) in _CUDA_DEVICES
+    return hasattr(type(source), "__dlpack_device__") and int(source.__dlpack_device__()[0]) in _CUDA_DEVICES  # type: ignore[attr-defined]
 
 
 def as_device(name: str, source: Any) -> DeviceArray:

@@ -18,6 +18,7 @@ from mlir_sparse.operations.merge import Operand, merged
 from mlir_sparse.operations.planned import is_planned, planned, shape_of, types_of
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.array_sources import array_of
 
 __all__ = ["as_operand", "elementwise", "map_entries", "shape_of"]
 
@@ -34,7 +35,7 @@ def as_operand(what: str, value: Any) -> Operand:
     if isinstance(value, SparseTensor | complex | float | int) and not isinstance(value, np.generic):
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
-        return value
+        return array_of(value, f"an array or tensor of numbers for an operand of {what}")
     return arguments.value_of(f"an operand of {what}", value)
 
 

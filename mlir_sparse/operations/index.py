@@ -13,6 +13,7 @@ from mlir_sparse.errors import CoordinatesError, ExtentError, OperandError, Rank
 from mlir_sparse.operations.entries import Array, Entries, entries_of, linear, unlinear
 from mlir_sparse.operations.rows import entries_between
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.array_sources import array_of, is_array_source
 
 __all__ = ["item"]
 
@@ -106,12 +107,17 @@ def _without_mask(part: Any) -> list[Any]:
         return [_Masked(dim, extent) for dim, extent in zip(kept.dims, part.shape, strict=True)]
     if isinstance(part, bool | np.bool_):
         raise UnsupportedError(f"expected integers, slices or arrays as index, but got {part}: use np.where")
-    if isinstance(part, list | np.ndarray):
-        array = np.asarray(part)
+    if isinstance(part, list | tuple | np.ndarray) or _is_array_beside_numbers(part):
+        array = array_of(part, "integers, truth values or slices as index")
         if array.dtype == np.bool_ and array.ndim:
             return [_Masked(dim, extent) for dim, extent in zip(np.nonzero(array), array.shape, strict=True)]
-        return [array.astype(np.int64) if array.size == 0 and isinstance(part, list) else array]
+        return [array.astype(np.int64) if array.size == 0 and isinstance(part, list | tuple) else array]
     return [part]
+
+
+def _is_array_beside_numbers(part: Any) -> bool:
+    known = part is _NEW or part is Ellipsis or isinstance(part, slice | int | float | complex | np.generic)
+    return not known and is_array_source(part)
 
 
 def _resolved(parts: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[Any], _Pick | None]:
@@ -159,9 +165,10 @@ def _checked_slice(part: Any, axis: int) -> Any:
 def _integer(part: Any, axis: int, extent: int) -> int:
     try:
         number = int(part.__index__())
-    except (AttributeError, TypeError):
+    except Exception:  # of any object's own method
         kinds = "integers, slices, None, Ellipsis, arrays of integers or masks"
-        raise OperandError(f"expected {kinds} as index, but got {part!r} (axis {axis})") from None
+        shown = repr(part)[:200] if type(part).__module__ in ("builtins", "numpy") else type(part).__name__
+        raise OperandError(f"expected {kinds} as index, but got {shown} (axis {axis})") from None
     if not -extent <= number < extent:
         raise CoordinatesError(f"expected an index from {-extent} to {extent - 1} for axis {axis}, but got {number}")
     return number % extent

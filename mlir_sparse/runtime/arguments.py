@@ -13,7 +13,8 @@ from mlir_sparse.encoding import DimSlice, Encoding, TensorType
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.errors import DTypeError, OperandError, RankError
 from mlir_sparse.tensor import SparseTensor, tensor
-from mlir_sparse.tensor.host import as_host, is_sparse_source
+from mlir_sparse.tensor.array_sources import array_of
+from mlir_sparse.tensor.host import is_sparse_source
 
 __all__ = ["as_argument", "as_output", "as_structure", "check_storage", "check_structure", "type_of", "value_of"]
 
@@ -34,16 +35,7 @@ def value_of(name: str, source: object) -> Value:
         return source
     if is_sparse_source(source):
         return tensor(source)
-    source = as_host(source)
-    try:
-        array = np.asarray(source)
-    except (TypeError, ValueError) as error:
-        raise OperandError(
-            f"expected an array or tensor for {name}, but got {type(source).__name__}: {error}"
-        ) from None
-    if array.dtype == object:
-        raise OperandError(f"expected an array or tensor of numbers for {name}, but got {type(source).__name__}")
-    return _native_array(name, array)
+    return _native_array(name, array_of(source, f"an array or tensor of numbers for {name}"))
 
 
 def _native_array(name: str, array: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import DTypeError, RankError, WidthError
+from mlir_sparse.tensor.array_sources import array_of
 from mlir_sparse.tensor.storage import Array
 from mlir_sparse.tensor.widths import width_dtype, width_limit
 
@@ -30,7 +31,7 @@ def index_array(given: object, what: str) -> Array:
         DTypeError: for anything but integers.
         RankError: for more or less than one axis.
     """
-    array = np.asarray(given)
+    array = array_of(given, f"{what} of integers")
     if array.size == 0 and array.dtype.kind == "f" and not isinstance(given, np.ndarray):
         array = array.astype(np.int64)  # [] is an array of floats to NumPy
     if array.dtype.kind not in "iu":
@@ -102,8 +103,8 @@ def value_array(given: object, dtype: object = None) -> tuple[Array, DType]:
     Raises:
         DTypeError: for a type that sparse tensors cannot hold.
     """
-    array = np.asarray(given)
-    if dtype is None and array.dtype.kind == "i" and not isinstance(given, np.ndarray | np.generic):
+    array = array_of(given, "values that are numbers")
+    if dtype is None and array.dtype.kind == "i" and isinstance(given, int | list | tuple | range):
         array = array.astype(np.int64)  # numbers of Python
     if dtype is not None:
         array = cast_values(array, DType.of(dtype))  # type: ignore[arg-type]  # DType.of refuses what it does not know

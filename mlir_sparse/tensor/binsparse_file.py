@@ -16,8 +16,9 @@ import numpy as np
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.errors import FileFormatError, MissingPackageError, StorageError, UnsupportedError
+from mlir_sparse.tensor.array_sources import array_of
 from mlir_sparse.tensor.create import from_entries, tensor
-from mlir_sparse.tensor.host import as_host, is_sparse_source
+from mlir_sparse.tensor.host import is_sparse_source
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import Array
 
@@ -158,11 +159,10 @@ def write_binsparse(name: str, target: str, source: object, comment: str) -> Non
 
 def _writable(source: object) -> SparseTensor:
     """Returns a tensor in levels that the format has, with values of a type that it has."""
-    source = as_host(source)
     if is_sparse_source(source):
         source = tensor(source)
     if not isinstance(source, SparseTensor):
-        source = tensor(np.atleast_1d(np.asarray(source)), "dense")
+        source = tensor(np.atleast_1d(array_of(source, "a tensor or an array to write")), "dense")
     if source.type.dtype.name in ("f16", "bf16"):
         source = source.astype("f32")
     return source if _is_written_as_it_is(source.encoding) else source.convert("COO")

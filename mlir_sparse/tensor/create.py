@@ -11,6 +11,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.errors import OperandError, RankError
+from mlir_sparse.tensor.array_sources import array_of
 from mlir_sparse.tensor.arrays import index_array, value_array
 from mlir_sparse.tensor.host import as_host, is_semi_structured, is_torch_sparse
 from mlir_sparse.tensor.layout import check_shape, check_supported
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["from_entries", "tensor"]
 
 _DENSE_DEFAULTS = {1: "SparseVector", 2: "CSR"}
+_KINDS = (
+    "a dense array, a sparse array of SciPy or PyTorch, a pair (coordinates, values), a SparseTensor, "
+    "or a number with shape=..."
+)
 
 
 def tensor(
@@ -200,12 +205,9 @@ def from_entries(
 
 def _split_coordinates(given: Any) -> list[Array]:
     """Returns one array a dimension; a single axis of numbers is a vector's coordinates."""
-    if not isinstance(given, np.ndarray):
-        given = list(given) if hasattr(given, "__iter__") else given
-        if not isinstance(given, list):
-            raise OperandError(f"expected a pair (coordinates, values), but got {type(given).__name__} as coordinates")
-        if any(np.ndim(column) == 0 for column in given):
-            given = np.asarray(given)
+    expected = "coordinates of a pair (coordinates, values)"
+    if not isinstance(given, list | tuple) or (given and array_of(given[0], expected).ndim == 0):
+        given = array_of(given, expected)
     if isinstance(given, np.ndarray) and given.ndim == 1:
         given = [given]
     return [index_array(column, f"coordinates[{dim}]") for dim, column in enumerate(given)]
@@ -249,15 +251,7 @@ def _from_dense(
 
 
 def _dense_array(source: object, shape: Sequence[int] | None) -> Array:
-    if source is None or isinstance(source, str | bytes | dict | set):
-        kinds = "a dense array, a SciPy array, a pair (coordinates, values), a SparseTensor or a number with shape=..."
-        raise OperandError(f"expected {kinds}, but got {type(source).__name__}")
-    try:
-        array = np.asarray(source)
-    except ValueError as error:  # lists of different lengths
-        raise OperandError(f"expected nested lists of one shape, but got {error}") from None
-    if array.dtype.kind == "O":
-        raise OperandError(f"expected numbers, but got {type(source).__name__} as array of Python objects")
+    array = array_of(source, _KINDS)
     if array.ndim == 0:
         if shape is None:
             raise RankError(

@@ -15,8 +15,9 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.errors import OperandError, StorageError, UnsupportedError
+from mlir_sparse.tensor.array_sources import array_of
 from mlir_sparse.tensor.create import tensor
-from mlir_sparse.tensor.host import as_host, is_sparse_source
+from mlir_sparse.tensor.host import is_sparse_source
 from mlir_sparse.tensor.layout import check_shape
 from mlir_sparse.tensor.levels import level_view
 from mlir_sparse.tensor.memory import in_units
@@ -280,7 +281,7 @@ def to_device(source: Any, where: str | Device = "cuda") -> DeviceTensor | Devic
     if is_device_source(source):
         array = as_device("x", source)
         return array if array.device == target else array.copy(target)
-    host = np.asarray(as_host(source))
+    host = array_of(source, "a tensor or an array of numbers")
     return from_host(host.astype(DType.of(host.dtype).numpy, copy=False), target)
 
 

@@ -28,10 +28,11 @@ import numpy as np
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
+from mlir_sparse.tensor.array_sources import array_of
 from mlir_sparse.tensor.binsparse_file import is_binsparse, read_binsparse, write_binsparse
 from mlir_sparse.tensor.create import from_entries, tensor
 from mlir_sparse.tensor.frostt import read_frostt, read_sptensor, write_frostt
-from mlir_sparse.tensor.host import as_host, is_sparse_source
+from mlir_sparse.tensor.host import is_sparse_source
 from mlir_sparse.tensor.market_text import read_array, read_head, read_tensor, write_tensor
 from mlir_sparse.tensor.matrix_market import read_matrix, write_matrix
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -157,12 +158,11 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
 
 def _entries_of(source: object) -> Entries:
     """Returns coordinates and values, or the dense array, with the element type files can have."""
-    source = as_host(source)
     if isinstance(source, SparseTensor) or is_sparse_source(source):
         given = tensor(source)
         coordinates, values = given.to_coo()
         return Entries(given.shape, tuple(coordinates), _widened(values))
-    array = tensor(np.atleast_1d(np.asarray(source)), "dense").to_numpy()  # refuses what is no tensor
+    array = tensor(np.atleast_1d(array_of(source, "a tensor or an array to write")), "dense").to_numpy()
     return Entries(array.shape, (), np.empty(0), dense=_widened(array))
 
 

@@ -36,7 +36,8 @@ def as_host(source: object) -> object:
         return source if is_torch_sparse(source) else _dense_torch(source)
     if _is_cupy_sparse(source):
         return source.get()  # type: ignore[attr-defined]  # its way to SciPy
-    if hasattr(source, "__dlpack__") and hasattr(source, "__dlpack_device__"):
+    # Of the type: an object with a unit, say, may answer for its bare numbers under any name.
+    if hasattr(type(source), "__dlpack__") and hasattr(type(source), "__dlpack_device__"):
         return _from_dlpack(source)
     return source
 

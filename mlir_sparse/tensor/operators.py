@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from mlir_sparse.errors import OperandError, RankError, UnsupportedError
+from mlir_sparse.tensor.array_sources import is_array_source
+from mlir_sparse.tensor.host import is_sparse_source
 
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -31,10 +33,88 @@ def perform(name: str, *arguments: Any, **options: Any) -> Any:
     return _installed[name](*arguments, **options)
 
 
+# The method by which the right operand computes what the left one does not.
+_REFLECTED = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__",
+    np.divmod: "__rdivmod__",
+    np.power: "__rpow__",
+    np.matmul: "__rmatmul__",
+    np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__",
+    np.bitwise_xor: "__rxor__",
+    np.less: "__gt__",
+    np.less_equal: "__ge__",
+    np.greater: "__lt__",
+    np.greater_equal: "__le__",
+    np.equal: "__eq__",
+    np.not_equal: "__ne__",
+}
+
+
 def _elementwise(ufunc: np.ufunc, *operands: Any) -> Any:
-    if any(getattr(operand, "__array_ufunc__", operand) is None for operand in operands):
-        return NotImplemented  # the other operand computes this itself
+    if any(_refuses(operand) for operand in operands):
+        return NotImplemented
+    if len(operands) == 2 and isinstance(operands[0], Operators):
+        found = _by_the_other(ufunc, *operands)
+        if found is not NotImplemented:
+            return found
     return perform("elementwise", ufunc, operands)
+
+
+def _product(left: Any, right: Any) -> Any:
+    if _refuses(left) or _refuses(right):
+        return NotImplemented
+    if not is_array_source(right) and isinstance(left, Operators):
+        found = _by_the_other(np.matmul, left, right)
+        if found is not NotImplemented:
+            return found
+    return perform("matmul", left, right)
+
+
+def _refuses(operand: Any) -> bool:
+    """Returns whether an operand keeps NumPy's functions off: it computes all of its operators itself (NEP 13)."""
+    return getattr(type(operand), "__array_ufunc__", _refuses) is None
+
+
+def _by_the_other(ufunc: np.ufunc, tensor: Operators, other: Any) -> Any:
+    """Returns what the right operand's own method gives; NotImplemented where this package computes.
+
+    Asked are objects that are no arrays to this package, and arrays whose functions mean something of
+    their own, as those with names or units do: what they make of a tensor is their business.
+    """
+    kind = type(other)
+    if kind is np.ndarray or isinstance(other, Operators | float | int | complex) or kind.__module__ == "builtins":
+        return NotImplemented
+    if is_sparse_source(other) or (is_array_source(other) and not _has_own_functions(other)):
+        return NotImplemented
+    name = _REFLECTED[ufunc]
+    method = getattr(kind, name, None)
+    return NotImplemented if method in (None, getattr(object, name, None)) else method(other, tensor)
+
+
+def _has_own_functions(operand: Any) -> bool:
+    """Returns whether NumPy's functions mean something of an operand's own, which a tensor can be a part of.
+
+    pandas' tables are taken by position: they align by labels, which a tensor does not have.
+    """
+    kind = type(operand)
+    own = getattr(kind, "__array_ufunc__", np.ndarray.__array_ufunc__)
+    known = own is np.ndarray.__array_ufunc__ or own is Operators.__array_ufunc__
+    return not known and kind.__module__.partition(".")[0] != "pandas"
+
+
+def _ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+    for operand in inputs:
+        if type(operand) is not np.ndarray and not isinstance(operand, Operators) and _has_own_functions(operand):
+            found = operand.__array_ufunc__(ufunc, method, *inputs, **options)
+            if found is not NotImplemented:
+                return found
+    return perform("ufunc", ufunc, method, *inputs, **options)
 
 
 class Operators:
@@ -58,7 +138,7 @@ class Operators:
     __array_priority__ = 100.0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        return perform("ufunc", ufunc, method, *inputs, **options)
+        return _ufunc(ufunc, method, *inputs, **options)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, arguments: tuple[Any, ...], options: dict[str, Any]
@@ -114,10 +194,10 @@ class Operators:
         return _elementwise(np.power, other, self)
 
     def __matmul__(self, other: Any) -> Any:
-        return perform("matmul", self, other)
+        return _product(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return perform("matmul", other, self)
+        return _product(other, self)
 
     def __and__(self, other: Any) -> Any:
         return _elementwise(np.bitwise_and, self, other)

@@ -14,6 +14,7 @@ from mlir_sparse import _native
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import CoordinatesError, EncodingError, UnsupportedError
+from mlir_sparse.tensor.array_sources import array_of
 from mlir_sparse.tensor.arrays import index_columns, value_array
 from mlir_sparse.tensor.by_rows import from_rows, row_form, worth_rows
 from mlir_sparse.tensor.faults import pack_faults
@@ -65,7 +66,7 @@ def pack(
             plain_encoding(encoding), parent, placed, values, dtype=dtype, sum_duplicates=sum_duplicates, source=source
         )
         return from_plain(whole, extents, encoding)
-    given = np.asarray(values)
+    given = array_of(values, "values that are numbers")
     if not encoding.is_native:
         return _pack_foreign(encoding, extents, dims, values, dtype, sum_duplicates, source)
     sizes = encoding.level_sizes(extents)

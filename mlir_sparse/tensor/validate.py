@@ -12,6 +12,7 @@ from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.errors import RankError, StorageError, UnsupportedError
+from mlir_sparse.tensor.array_sources import array_of
 from mlir_sparse.tensor.arrays import index_array, stored_integers, value_array
 from mlir_sparse.tensor.batches import batch_depth, flat_levels
 from mlir_sparse.tensor.expand import expand_levels
@@ -94,12 +95,12 @@ def _of_batches(
 ) -> tuple[list[Array | None], list[Array | None], Array]:
     pos = [None if p is None else _index_rows(p, f"positions[{lvl}]") for lvl, p in enumerate(positions)]
     crd = [None if c is None else _index_rows(c, f"coordinates[{lvl}]") for lvl, c in enumerate(coordinates)]
-    return flat_levels(encoding, encoding.level_sizes(shape), pos, crd, np.asarray(values))
+    return flat_levels(encoding, encoding.level_sizes(shape), pos, crd, array_of(values, "values that are numbers"))
 
 
 def _index_rows(given: object, name: str) -> Array:
     """Returns integers of any number of axes."""
-    array = np.asarray(given)
+    array = array_of(given, f"{name} of integers")
     return index_array(array.reshape(-1) if array.size else [], name).reshape(array.shape)
 
 
