@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import mlir_sparse as ms
+from dialect_tests.calls import Call, Results, Trial
 from dialect_tests.entries_oracle import Entries, Meaning, Regions, entries_of, evaluate
 from mlir_sparse.notation import Apply, Assignment, AssignOp, Binary, BinaryOp, Expr, parse
 
@@ -25,6 +26,7 @@ __all__ = [
     "operator_case",
     "run",
     "semiring_case",
+    "trial",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -280,15 +282,24 @@ def compare(case: Case) -> bool:
     return True
 
 
+def trial(case: Case) -> Trial:
+    """Returns the call that a case is, and NumPy's judgement of it."""
+
+    def judge(results: Results) -> None:
+        (got,) = results
+        if isinstance(got, ms.SparseTensor):
+            values, present = entries_of(got)
+            got = np.where(present, values, np.asarray(case.zero).astype(values.dtype))
+        assert got.dtype == case.wanted.values.dtype, str(case)
+        np.testing.assert_allclose(got, case.wanted.values, rtol=1e-12, err_msg=str(case))
+
+    return Trial(Call(case.text, case.operands, case.out, case.semiring), judge)
+
+
 def run(case: Case) -> None:
     """Evaluates a case and compares with NumPy.
 
     Raises:
         UnsupportedError: for a case that is refused by name.
     """
-    got = ms.evaluate(case.text, semiring=case.semiring, out=case.out, tensors=case.operands)
-    if isinstance(got, ms.SparseTensor):
-        values, present = entries_of(got)
-        got = np.where(present, values, np.asarray(case.zero).astype(values.dtype))
-    assert got.dtype == case.wanted.values.dtype, str(case)
-    np.testing.assert_allclose(got, case.wanted.values, rtol=1e-12, err_msg=str(case))
+    trial(case).run()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import mlir_sparse as ms
 from dialect_tests import entries_cases, oracle
+from dialect_tests.calls import Call, Results, Trial, densified
 from dialect_tests.comprehend import test_programs as programs
 from dialect_tests.entries_oracle import entries_of
 from dialect_tests.kernel_cases import check_storage
@@ -110,6 +111,25 @@ STRATEGIES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
 }
 
 
+def trial(case: StoredCase) -> Trial:
+    """Returns the call that a case is, and the oracle's judgement of it."""
+    kernel = case.kernel
+    tensors: dict[str, Any] = dict(kernel.tensors)
+    for name, encoding in case.storage.items():
+        tensors[name] = ms.tensor(tensors[name], encoding)
+
+    def judge(results: Results) -> None:
+        # Storage of dense levels only is an array, with an entry everywhere.
+        stored = {name: entries_of(tensors[name]).present for name, kept in case.storage.items() if not kept.is_dense}
+        expected = oracle.evaluate(kernel.assignment, kernel.tensors, stored=stored)
+        (result,) = results
+        if isinstance(result, ms.SparseTensor):
+            check_storage(result)
+        oracle.assert_close(densified(result), expected, terms=kernel.terms)
+
+    return Trial(Call(kernel.assignment, tensors, case.out), judge)
+
+
 def run(case: StoredCase | programs.Case | entries_cases.Case) -> None:
     """Evaluates a case and compares with the oracle.
 
@@ -118,22 +138,10 @@ def run(case: StoredCase | programs.Case | entries_cases.Case) -> None:
     """
     if isinstance(case, programs.Case):
         programs.run(case)
-        return
-    if isinstance(case, entries_cases.Case):
+    elif isinstance(case, entries_cases.Case):
         entries_cases.run(case)
-        return
-    kernel = case.kernel
-    tensors: dict[str, Any] = dict(kernel.tensors)
-    for name, encoding in case.storage.items():
-        tensors[name] = ms.tensor(tensors[name], encoding)
-    result = ms.evaluate(kernel.assignment, tensors=tensors, out=case.out)
-    # Storage of dense levels only is an array, with an entry everywhere.
-    stored = {name: entries_of(tensors[name]).present for name, kept in case.storage.items() if not kept.is_dense}
-    expected = oracle.evaluate(kernel.assignment, kernel.tensors, stored=stored)
-    if isinstance(result, ms.SparseTensor):
-        check_storage(result)
-        result = result.to_numpy()
-    oracle.assert_close(result, expected, terms=kernel.terms)
+    else:
+        trial(case).run()
 
 
 def check(case: StoredCase) -> None:

@@ -10,6 +10,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 import mlir_sparse as ms
+from dialect_tests.calls import Call, Results, Trial, densified
 from dialect_tests.comprehend import reference
 from mlir_sparse.notation import Comprehension
 
@@ -96,28 +97,48 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(program, operands, storage)
 
 
-def run(case: Case) -> None:
-    """Computes a case and compares; what is refused must have no meaning, or be refused as not supported."""
-    try:
-        expected = reference.evaluate(case.program, case.operands)
-    except reference.RefusedError:
-        expected = {}
-    except reference.InfiniteError:
-        return
+def _call(case: Case) -> Call:
     operands = {
         name: array if case.storage[name] == "dense" else ms.tensor(array, case.storage[name])
         for name, array in case.operands.items()
     }
+    return Call(case.program, operands)
+
+
+def _expected(case: Case) -> dict[str, Array] | None:
+    """Returns the results by name: none for a program that must be refused, None where they are not finite."""
     try:
-        results = ms.evaluate(case.program, tensors=operands)
+        return reference.evaluate(case.program, case.operands)
+    except reference.RefusedError:
+        return {}
+    except reference.InfiniteError:
+        return None
+
+
+def _judge(case: Case, results: Results, expected: dict[str, Array]) -> None:
+    assert expected, f"expected a refusal, but got {results}"
+    for name, result in zip(case.program.results, results, strict=True):
+        np.testing.assert_array_equal(densified(result), expected[name])
+
+
+def trial(case: Case) -> Trial | None:
+    """Returns the call that a case is, and its meaning's judgement; None where it has no meaning, or no finite one."""
+    expected = _expected(case)
+    return Trial(_call(case), lambda results: _judge(case, results, expected)) if expected else None
+
+
+def run(case: Case) -> None:
+    """Computes a case and compares; what is refused must have no meaning, or be refused as not supported."""
+    expected = _expected(case)
+    if expected is None:
+        return
+    try:
+        results = _call(case).results()
     except ms.ExtentError as error:
         if expected:
             raise AssertionError(f"expected {expected}, but got {error}") from error
         raise
-    assert expected, f"expected a refusal, but got {results}"
-    for name, result in zip(case.program.results, results if isinstance(results, tuple) else (results,), strict=True):
-        dense = result.to_numpy() if isinstance(result, ms.SparseTensor) else result
-        np.testing.assert_array_equal(dense, expected[name])
+    _judge(case, results, expected)
 
 
 @given(cases())

@@ -129,6 +129,13 @@ def test_functions_and_reductions_of_one_name() -> None:
     assert value("sum(j, k : A(i,j) * x(k))") == Reduce(ReduceOp.SUM, (j, k), Binary(MUL, A, Access("x", (k,))))
 
 
+@pytest.mark.parametrize("name", ["min", "sine", "arcsin"])
+def test_brackets_make_a_tensor_of_what_is_nearly_a_function_name(name: str) -> None:
+    assignment = parse(f"y(i) = {name}[I(i)] + {name}[J[i]]")
+    assert assignment.inputs == (name, "I", "J")
+    assert parse(str(assignment)) == assignment
+
+
 def test_brackets_make_a_tensor_of_a_function_name() -> None:
     assert value("exp[j] * max") == Binary(MUL, Access("exp", (j,)), Access("max"))
     assert parse("max max= min").op is AssignOp.MAX

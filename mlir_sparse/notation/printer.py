@@ -24,7 +24,7 @@ from mlir_sparse.notation.ast import (
     ReduceOp,
     Subscript,
 )
-from mlir_sparse.notation.functions import FUNCTIONS
+from mlir_sparse.notation.functions import FUNCTIONS, is_misspelt
 from mlir_sparse.notation.masks import is_mask
 
 __all__ = ["CALLED_NAMES", "to_text"]
@@ -127,7 +127,9 @@ def _access(node: Access) -> str:
     if not node.subscripts:
         return node.tensor
     subscripts = ",".join(to_text(subscript) for subscript in node.subscripts)
-    return f"{node.tensor}[{subscripts}]" if node.tensor in CALLED_NAMES else f"{node.tensor}({subscripts})"
+    # Where a tensor is subscripted by a tensor, `sine(...)` is read as a misspelt call.
+    called = node.tensor in CALLED_NAMES or (node.gathers and is_misspelt(node.tensor))
+    return f"{node.tensor}[{subscripts}]" if called else f"{node.tensor}({subscripts})"
 
 
 def _affine(node: AffineSubscript) -> str:

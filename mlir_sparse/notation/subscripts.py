@@ -28,30 +28,35 @@ def parse_subscripts(cursor: Cursor, tensor: Token) -> tuple[Subscript, ...]:
         cursor: at `(` or `[`.
         tensor: the name before it, for errors.
     """
-    closing = _CLOSING[cursor.take().text]
+    opening = cursor.take().text
+    closing = _CLOSING[opening]
     if cursor.accept(closing):
         return ()
-    found = [_subscript(cursor, tensor)]
+    found = [_subscript(cursor, tensor, opening)]
     while cursor.accept(","):
-        found.append(_subscript(cursor, tensor))
+        found.append(_subscript(cursor, tensor, opening))
     if not cursor.at(closing):
         _refuse_after_subscript(cursor, tensor, closing)
     cursor.take()
     return tuple(found)
 
 
-def _subscript(cursor: Cursor, tensor: Token) -> Subscript:
+def _subscript(cursor: Cursor, tensor: Token, opening: str) -> Subscript:
     start = cursor.token.span
-    if cursor.token.kind is TokenKind.NAME and cursor.peek(1).text in ("(", "[") and not _is_call(cursor, tensor):
+    subscripted = cursor.token.kind is TokenKind.NAME and cursor.peek(1).text in ("(", "[")
+    if subscripted and not _is_call(cursor, tensor, opening):
         return _gather(cursor)
     linear = LinearParser(cursor, "a subscript", lambda: _leaf(cursor, tensor))
     return as_subscript(linear.sum(), start.to(cursor.previous))
 
 
-def _is_call(cursor: Cursor, tensor: Token) -> bool:
-    """Returns whether a tensor subscripted by a tensor is more likely a function that does not exist: `sine(x(i))`."""
+def _is_call(cursor: Cursor, tensor: Token, opening: str) -> bool:
+    """Returns whether a tensor subscripted by a tensor is more likely a function that does not exist: `sine(x(i))`.
+
+    What stands before `[` is a tensor for certain: `sine[x(i)]`.
+    """
     called = cursor.token.text in FUNCTIONS and cursor.peek(1).text == "("
-    return called or (tensor.text not in cursor.tensors and is_misspelt(tensor.text))
+    return called or (opening == "(" and tensor.text not in cursor.tensors and is_misspelt(tensor.text))
 
 
 def _gather(cursor: Cursor) -> Access:

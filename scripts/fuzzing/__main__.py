@@ -13,9 +13,10 @@ from workers import Worker, serve
 
 from fuzzing.subjects import NAMES
 from fuzzing.tally import Tally, report, save
+from fuzzing.variants import HOW_MANY
 
 # A batch is one process' work between two requests; a process that dies takes at most this many cases with it.
-BATCH = 250
+BATCH = 100
 # A compilation takes a second at most, and the compiler's own limit is a minute: what takes this long hangs.
 _TIMEOUT = 150.0
 # Between the seed of a batch and that of what was left of it when its process died.
@@ -24,39 +25,47 @@ _AFTER_DEATH = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Cases of one subject for a target, from one seed, each kernel on as many data."""
+    """Cases of one subject for a target, from one seed, each kernel on as many data, and variants of them."""
 
     target: str
     subject: str
     seed: int
     cases: int
     data: int
+    variants: str
 
 
 def _ask(worker: Worker, batch: Batch) -> Iterator[tuple[str, str, str]]:
     """Yields verdict, case and reason of each case; `dead` for the one that ended the process, or hung it."""
-    worker.send([batch.target, batch.subject, batch.seed, batch.cases, batch.data])
+    worker.send([batch.target, batch.subject, batch.seed, batch.cases, batch.data, batch.variants])
     case, left = f"seed {batch.seed} of {batch.subject}", batch.cases
+    variant = ""
     while (line := worker.line()) is not None:
         verdict, text = line
         if verdict == "end":
             return
         if verdict == "case":
-            case = text
+            case, variant = text, ""
+        elif verdict == "variant":
+            variant = f", variant {text!r}"
         else:
             left -= 1
             yield verdict, case, text
-    yield "dead", case, worker.epitaph()
+    yield "dead", case + variant, worker.epitaph()
     if left > 1:
         yield from _ask(worker, replace(batch, seed=batch.seed + _AFTER_DEATH, cases=left - 1))
 
 
-def _batches(target: str, names: Sequence[str], cases: int, seed: int, data: int) -> Iterator[Batch]:
-    number = 0
-    while cases > 0:
-        yield Batch(target, names[number % len(names)], seed * 1_000_000 + number, min(BATCH, cases), data)
-        cases -= BATCH
-        number += 1
+def _batches(pattern: Batch, names: Sequence[str]) -> Iterator[Batch]:
+    """Yields batches of each subject in turn.
+
+    Args:
+        pattern: what all have, with the seed of the first and the number of cases of all.
+        names: the subjects.
+    """
+    for number, done in enumerate(range(0, pattern.cases, BATCH)):
+        part = min(BATCH, pattern.cases - done)
+        yield replace(pattern, subject=names[number % len(names)], seed=pattern.seed + number, cases=part)
 
 
 def _fuzz(batches: Iterator[Batch], cases: int, jobs: int) -> Tally:
@@ -81,20 +90,35 @@ def _chosen(target: str, only: Sequence[str]) -> Sequence[str]:
 @click.option("--target", type=click.Choice(list(NAMES)), default="cpu", show_default=True, help="cuda: emulated.")
 @click.option("--only", multiple=True, help=f"A subject, again for more: {', '.join(NAMES['cpu'])}. All by default.")
 @click.option("--data", default=8, show_default=True, help="On how many data each kernel runs, once compiled.")
+@click.option("--variants", type=click.Choice(HOW_MANY), default="few", show_default=True, help="Of each case.")
 @click.option("--jobs", default=2, show_default=True, help="Processes at once.")
 @click.option("--save", "path", type=click.Path(path_type=Path), help="A JSON file for the counts and what went wrong.")
-def main(cases: int, seed: int, target: str, only: tuple[str, ...], data: int, jobs: int, path: Path | None) -> None:
+def main(
+    cases: int,
+    seed: int,
+    target: str,
+    only: tuple[str, ...],
+    data: int,
+    variants: str,
+    jobs: int,
+    path: Path | None,
+) -> None:
     """Runs random kernels on random data in random storage, and compares each with the oracle.
+
+    Each case is asked for otherwise too, and must give the same: with other names, threads, storage and memory, from
+    the cache on disk, from a file, in a child. A few variants of each case take three times as long as none, all of
+    them thirty times.
 
     Exits with 1 where a result is wrong, the compiler died, or the process did.
     """
     start = time.monotonic()
-    tally = _fuzz(_batches(target, _chosen(target, only), cases, seed, data), cases, jobs)
+    pattern = Batch(target, "", seed * 1_000_000, cases, data, variants)
+    tally = _fuzz(_batches(pattern, _chosen(target, only)), cases, jobs)
     seconds = time.monotonic() - start
     for line in report(tally, seconds):
         click.echo(line)
     if path is not None:
-        save(path, tally, {"target": target, "seed": seed, "data": data}, seconds)
+        save(path, tally, {"target": target, "seed": seed, "data": data, "variants": variants}, seconds)
         click.echo(f"wrote {path}")
     sys.exit(bool(tally.bad))
 

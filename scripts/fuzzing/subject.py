@@ -8,6 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from dialect_tests.calls import Trial
+
 __all__ = ["Subject"]
 
 
@@ -24,8 +26,11 @@ class Subject:
         run: raises a SparseError where the case is refused by name, a CompileError where the compiler died, and
             anything else where the answer is wrong.
         more: yields a case and up to as many like it in all, which cost little once the first has run.
+        trial: returns the call that a case is with what judges it, so that variants of it are tried; None where a
+            case is no such call.
     """
 
     cases: Callable[[], st.SearchStrategy[Any]]
     run: Callable[[Any], None]
     more: Callable[[Any, int], Iterator[Any]] = _alone
+    trial: Callable[[Any], Trial | None] | None = None

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dialect_tests import entries_cases, test_kernel_properties
+from dialect_tests.calls import Trial
+from dialect_tests.comprehend import test_programs
 from dialect_tests.test_kernel_properties import STRATEGIES, StoredCase, run
 from fuzzing.subject import Subject
 
@@ -18,8 +21,19 @@ def _on_other_data(case: Any, count: int) -> Iterator[Any]:
         yield from (case.on_other_data(number) for number in range(1, count))
 
 
+def _trial(case: Any) -> Trial | None:
+    match case:
+        case StoredCase():
+            return test_kernel_properties.trial(case)
+        case entries_cases.Case():
+            return entries_cases.trial(case)
+        case test_programs.Case():
+            return test_programs.trial(case)
+    return None
+
+
 _ON_CPU: Mapping[str, Subject] = {
-    **{name: Subject(cases, run, _on_other_data) for name, cases in STRATEGIES.items()},
+    **{name: Subject(cases, run, _on_other_data, _trial) for name, cases in STRATEGIES.items()},
 }
 # A GPU's kernels, which an emulator runs, are of one statement.
 NAMES: Mapping[str, tuple[str, ...]] = {"cpu": tuple(_ON_CPU), "cuda": ("kernels", "foreign storage", "expressions")}

@@ -15,7 +15,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import mlir_sparse as ms
 from dialect_tests.test_kernel_properties import run
+from fuzzing.subject import Subject
 from fuzzing.subjects import subject
+from fuzzing.variants import chosen
 
 __all__ = ["verdict_on"]
 
@@ -46,7 +48,27 @@ class _EnoughError(Exception):
     """As many cases have run as were asked for."""
 
 
-def _fuzz(target: str, name: str, number: int, cases: int, data: int) -> None:
+def _checked(fuzzed: Subject, case: Any, how_many: str, seed: str, first: bool) -> None:
+    """Runs a case, and variants of it.
+
+    Args:
+        fuzzed: what the case is of.
+        case: the case.
+        how_many: how many variants.
+        seed: decides on what is drawn for them.
+        first: whether its kernel has not run before.
+    """
+    fuzzed.run(case)
+    trial = fuzzed.trial(case) if fuzzed.trial is not None and how_many != "none" else None
+    if trial is None:
+        return
+    plain = trial.run()
+    for variant in chosen(how_many, seed, compiles=first):
+        _say("variant", variant.name)
+        variant.check(trial, plain, seed)
+
+
+def _fuzz(target: str, name: str, number: int, cases: int, data: int, how_many: str) -> None:
     fuzzed = subject(target, name)
     left = cases
 
@@ -57,12 +79,13 @@ def _fuzz(target: str, name: str, number: int, cases: int, data: int) -> None:
     @given(fuzzed.cases())
     def trial(drawn: Any) -> None:
         nonlocal left
-        for case in fuzzed.more(drawn, data):
+        for place, case in enumerate(fuzzed.more(drawn, data)):
             if not left:
                 raise _EnoughError
             left -= 1
+            drawing = f"{number} {left}"
             _say("case", str(case))
-            _say(*verdict_on(case, fuzzed.run))
+            _say(*verdict_on(case, lambda one, at=place, text=drawing: _checked(fuzzed, one, how_many, text, not at)))
 
     with contextlib.suppress(_EnoughError):
         trial()
@@ -70,7 +93,7 @@ def _fuzz(target: str, name: str, number: int, cases: int, data: int) -> None:
 
 
 def main() -> None:
-    """Serves requests of target, subject, seed, number of cases and of data for each until the input ends."""
+    """Serves requests of target, subject, seed, number of cases, data for each and variants until the input ends."""
     for line in sys.stdin:
         _fuzz(*json.loads(line))
 

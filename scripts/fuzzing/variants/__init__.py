@@ -1,0 +1,46 @@
+"""Ways to ask for the same: a call made otherwise gives the same result, or there is a defect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from random import Random
+from typing import Any
+
+from dialect_tests.calls import Call, Results, Trial
+from fuzzing.variants import arrangement, memory, names, processes, threads
+from fuzzing.variants.variant import Variant
+
+__all__ = ["HOW_MANY", "VARIANTS", "again", "chosen"]
+
+VARIANTS: Mapping[str, Variant] = {
+    variant.name: variant for room in (names, threads, arrangement, memory, processes) for variant in room.VARIANTS
+}
+HOW_MANY = ("few", "all", "none")
+
+
+def chosen(how_many: str, seed: str, compiles: bool) -> Iterator[Variant]:
+    """Yields the variants to try on a case.
+
+    Args:
+        how_many: all of them, none, or each as often as its share says.
+        seed: decides on what is drawn.
+        compiles: whether to take those that compile another kernel: one of the data of each kernel is enough.
+    """
+    random = Random(f"{seed} variants")
+    for variant in VARIANTS.values():
+        drawn = random.random()
+        # Those that compile are tried once for a kernel, so that their share of cases is a larger one of kernels.
+        share = variant.share * (8 if variant.compiles else 1)
+        if how_many == "none" or (variant.compiles and not compiles):
+            continue
+        if how_many == "all" or drawn < share:
+            yield variant
+
+
+def again(name: str, call: Mapping[str, Any], seed: str) -> Results:
+    """Returns what a variant of a call gives: for scripts that a failure prints."""
+    arguments = {"program": call["text"], "operands": call["tensors"]}
+    arguments |= {name: value for name, value in call.items() if name not in ("text", "tensors")}
+    found: list[Results] = []
+    VARIANTS[name].check(Trial(Call(**arguments), found.append), Call(**arguments).results(), seed)
+    return found[0]

@@ -1,0 +1,138 @@
+"""The same with operands transposed, stored another way, and in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import mlir_sparse as ms
+from dialect_tests.calls import Call, Results
+from fuzzing.variants.variant import NotApplicableError, Variant
+from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, children
+
+__all__ = ["VARIANTS"]
+
+# Storage that holds any matrix, entry by entry: none of it pads.
+_ENTRIES = {
+    1: ("SparseVector", "COO"),
+    2: ("CSR", "CSC", "DCSR", "DCSC", "COO", "SoA-COO", "UnorderedCOO"),
+    3: ("CSF", "COO", "SoA-COO"),
+}
+_NOT_PACKED = ("CSR_SLICE",)
+
+
+def _program(call: Call) -> Assignment:
+    if isinstance(call.program, Assignment):
+        return call.program
+    if isinstance(call.program, str) and len(call.tensors) == len(call.operands):
+        parsed = ms.parse(call.program)
+        if isinstance(parsed, Assignment):
+            return parsed
+    raise NotApplicableError
+
+
+def _rewritten(node: Expr, access: Mapping[str, tuple[int, ...]]) -> Expr:
+    """Returns an expression with the subscripts of tensors in other orders."""
+    match node:
+        case Access(tensor, subscripts):
+            inner = tuple(_rewritten(s, access) if isinstance(s, Access) else s for s in subscripts)
+            order = access.get(tensor, tuple(range(len(inner))))
+            return Access(tensor, tuple(inner[at] for at in order))  # type: ignore[arg-type]
+        case _:
+            return _over(node, tuple(_rewritten(child, access) for child in children(node)))
+
+
+def _over(node: Expr, below: tuple[Expr, ...]) -> Expr:
+    if not below:
+        return node
+    if hasattr(node, "arguments"):
+        return replace(node, arguments=below)
+    if hasattr(node, "body"):
+        return replace(node, body=below[0])
+    names = ("operand",) if len(below) == 1 else ("left", "right")
+    return replace(node, **dict(zip(names, below, strict=True)))  # type: ignore[arg-type]
+
+
+def _transposed(value: Any, order: tuple[int, ...], random: Random) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.transpose(order) if random.random() < 0.5 else value.transpose(order).copy()
+    coordinates, values = value.to_coo()
+    shape = tuple(value.shape[axis] for axis in order)
+    moved = np.asarray(coordinates)[list(order)]
+    return ms.tensor((moved, values), random.choice(_ENTRIES[len(order)]), shape=shape)
+
+
+def _with_operands_transposed(call: Call, random: Random) -> Results:
+    program = _program(call)
+    held = [n for n in program.inputs if call.operands[n].ndim in (2, 3) and n != program.target.tensor]
+    if not held:
+        raise NotApplicableError
+    orders = {name: tuple(random.sample(range(n := call.operands[name].ndim), n)) for name in held}
+    other = replace(program, value=_rewritten(program.value, orders), source=None)
+    if program.exists:
+        raise NotApplicableError
+    operands = {n: _transposed(v, orders[n], random) if n in orders else v for n, v in call.operands.items()}
+    return replace(call, program=other, operands=operands).results()
+
+
+def _presets(rank: int, about_entries: bool) -> tuple[str, ...]:
+    if about_entries:
+        return _ENTRIES[rank]
+    return tuple(
+        p.name for p in ms.PRESETS.values() if p.min_rank <= rank <= (p.max_rank or rank) and p.name not in _NOT_PACKED
+    )
+
+
+def _stored_otherwise(value: Any, random: Random, about_entries: bool) -> Any:
+    if not 1 <= value.ndim <= 3:
+        return value
+    if isinstance(value, np.ndarray):
+        if about_entries or random.random() < 0.5:
+            return value
+        return ms.tensor(value, random.choice(_presets(value.ndim, False)))
+    if about_entries and value.encoding.is_dense:
+        return value
+    coordinates, values = value.to_coo()
+    preset = random.choice(_presets(value.ndim, about_entries))
+    return ms.tensor((coordinates, values), preset, shape=value.shape)
+
+
+def _with_operands_stored_otherwise(call: Call, random: Random) -> Results:
+    if not isinstance(call.program, str | Assignment):
+        raise NotApplicableError
+    changed = {n: _stored_otherwise(v, random, call.is_about_entries) for n, v in call.tensors.items()}
+    return replace(call, operands={**call.operands, **changed}).results()
+
+
+def _with_result_stored_otherwise(call: Call, random: Random) -> Results:
+    (found,) = call.results() if isinstance(call.program, str | Assignment) else (None,)
+    if found is None or not 1 <= found.ndim <= 3:
+        raise NotApplicableError
+    return replace(call, out=random.choice((*_presets(found.ndim, call.is_about_entries), "dense"))).results()
+
+
+def _commuted(node: Expr, random: Random) -> Expr:
+    node = _over(node, tuple(_commuted(child, random) for child in children(node)))
+    if isinstance(node, Binary) and node.op in (BinaryOp.ADD, BinaryOp.MUL) and random.random() < 0.5:
+        return replace(node, left=node.right, right=node.left)
+    return node
+
+
+def _with_sides_swapped(call: Call, random: Random) -> Results:
+    program = _program(call)
+    other = replace(program, value=_commuted(program.value, random), source=None)
+    if other == program or call.is_about_entries:
+        raise NotApplicableError
+    return replace(call, program=other).results()
+
+
+VARIANTS = (
+    Variant("operands transposed", _with_operands_transposed, 0.04, compiles=True),
+    Variant("operands stored otherwise", _with_operands_stored_otherwise, 0.04, compiles=True, may_refuse=True),
+    Variant("result stored otherwise", _with_result_stored_otherwise, 0.04, compiles=True, may_refuse=True),
+    Variant("sides of sums and products swapped", _with_sides_swapped, 0.03, compiles=True),
+)

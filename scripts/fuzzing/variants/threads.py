@@ -1,0 +1,65 @@
+"""The same on several threads, in pieces of one entry, from several threads of Python, and deterministically."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from random import Random
+
+from dialect_tests.calls import Call, Results
+from fuzzing.variants.variant import Variant, assert_same_bits
+from mlir_sparse import _native
+
+__all__ = ["COUNTS", "VARIANTS", "pieces_of"]
+
+COUNTS = (1, 2, 3, 5)
+
+
+@contextmanager
+def pieces_of(entries: int) -> Iterator[None]:
+    """Lets kernels be cut into pieces of so many entries."""
+    before = _native.piece_work()
+    _native.set_piece_work(entries)
+    try:
+        yield
+    finally:
+        _native.set_piece_work(before)
+
+
+def _in_pieces(threads: int) -> Variant:
+    def run(call: Call, random: Random) -> Results:
+        with pieces_of(1):
+            return replace(call, threads=threads).results()
+
+    return Variant(f"{threads} threads, pieces of one entry", run, share=0.25)
+
+
+def _in_large_pieces(call: Call, random: Random) -> Results:
+    with pieces_of(random.choice((2, 3, 7))):
+        return replace(call, threads=random.choice(COUNTS[1:])).results()
+
+
+def _deterministic(call: Call, random: Random) -> Results:
+    with pieces_of(1):
+        found = [replace(call, threads=threads, deterministic=True).results() for threads in COUNTS]
+    for one in found[1:]:
+        assert_same_bits(one, found[0])
+    return found[0]
+
+
+def _at_once(call: Call, random: Random) -> Results:
+    """Makes the call from three threads at once, each on two threads."""
+    with pieces_of(1), ThreadPoolExecutor(3) as pool:
+        made = [pool.submit(replace(call, threads=2).results) for _ in range(3)]
+        found = [one.result() for one in made]
+    return found[random.randrange(3)]
+
+
+VARIANTS = (
+    *map(_in_pieces, COUNTS),
+    Variant("threads, small pieces", _in_large_pieces),
+    Variant("deterministic", _deterministic, share=0.2),
+    Variant("several calls at once", _at_once, share=0.05),
+)
