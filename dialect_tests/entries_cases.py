@@ -14,6 +14,7 @@ import mlir_sparse as ms
 from dialect_tests.calls import Call, Results, Trial
 from dialect_tests.entries_oracle import Entries, Meaning, Regions, entries_of, evaluate
 from mlir_sparse.notation import Apply, Assignment, AssignOp, Binary, BinaryOp, Expr, parse
+from mlir_sparse.tools.reference.sums import Sides
 
 __all__ = [
     "MASKED",
@@ -221,7 +222,9 @@ def semiring_case(rng: random.Random, texts: tuple[str, ...] = TEXTS, name: str 
     adding = {"plus": np.add, "min": np.minimum, "max": np.maximum, "or": np.logical_or, "any": lambda a, b: b}
     lift = (lambda a: a != 0) if add == "or" else (lambda a: a)
     zero = _zero(add, result)
-    meaning = Meaning(adding[add], zero, _MULTIPLY[multiply], lift=lift)
+    laws = ms.semiring(name).laws  # held against brute force by test_laws
+    sides = Sides(laws.left, laws.right, laws.minus)
+    meaning = Meaning(adding[add], zero, _MULTIPLY[multiply], lift=lift, sides=sides)
     return _case(text, assignment, tensors, {}, name, meaning, result, rng)
 
 

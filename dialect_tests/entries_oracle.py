@@ -28,7 +28,7 @@ from mlir_sparse.notation import (
     Reduce,
     ReduceOp,
 )
-from mlir_sparse.tools.reference.sums import with_sums
+from mlir_sparse.tools.reference.sums import Sides, with_sums
 
 __all__ = ["Entries", "Meaning", "Regions", "entries_of", "evaluate"]
 
@@ -62,6 +62,7 @@ class Meaning:
         operators: what operators do, by name.
         monoids: (function, identity) by name.
         lift: what happens to each value before it is added.
+        sides: what sums go into.
     """
 
     add: Function = np.add
@@ -70,6 +71,7 @@ class Meaning:
     operators: Mapping[str, Regions] = field(default_factory=dict)
     monoids: Mapping[str, tuple[Function, object]] = field(default_factory=dict)
     lift: Function = np.asarray
+    sides: Sides = field(default_factory=Sides)
 
 
 def entries_of(tensor: SparseTensor | Array) -> Entries:
@@ -105,7 +107,7 @@ def evaluate(
     sizes: dict[str, int] = {}
     grid = _Grid(held, axes, meaning, np.dtype(dtype), frozenset(dense_masks), sizes)
     with np.errstate(all="ignore"):
-        found = grid.entries(with_sums(assignment))
+        found = grid.entries(with_sums(assignment, meaning.sides))
         if assignment.op is AssignOp.ADD:
             found = grid.union(grid.read(assignment.target), found)
         found = Entries(meaning.lift(found.values), found.present)

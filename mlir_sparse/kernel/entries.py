@@ -70,7 +70,7 @@ def under(assignment: Assignment, chosen: Semiring) -> Assignment:
     """
     if chosen == semiring("plus_times"):
         return _combined(assignment)
-    explicit = with_explicit_sums(_named_sum(assignment))
+    explicit = with_explicit_sums(_named_sum(assignment), chosen.laws)
     value = _under(explicit.value, chosen, assignment)
     if explicit.op is AssignOp.ADD or _adds(explicit.op.reduction, chosen):
         value = Apply(chosen.add.union, (assignment.target, value))

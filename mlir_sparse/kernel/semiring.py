@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mlir_sparse.errors import NotationError
-from mlir_sparse.notation import Extreme, Monoid, Operator, call, monoid, operator
+from mlir_sparse.notation import ARITHMETIC, Distribution, Extreme, Monoid, Operator, call, monoid, operator
 from mlir_sparse.notation.operator import Number
 
 __all__ = ["MONOIDS", "MULTIPLICATIONS", "Semiring", "semiring"]
+
+
+_NEITHER = Distribution()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +27,12 @@ class Semiring:
     Args:
         add: the monoid that sums combine by; its identity is the semiring's zero.
         multiply: the operator that products are.
+        laws: what sums may move into; nothing where nothing is declared, so that they stay around whole products.
     """
 
     add: Monoid
     multiply: Operator
+    laws: Distribution = _NEITHER
 
     @property
     def name(self) -> str:
@@ -87,7 +92,33 @@ MULTIPLICATIONS: dict[str, Operator] = {
 """The multiplications there are by name; `pair` is 1 wherever both operands have an entry."""
 
 
-def semiring(add: str | Monoid | Semiring, multiply: str | Operator | Any = None) -> Semiring:
+_LEFT, _RIGHT = Distribution(left=True), Distribution(right=True)
+_BOTH = Distribution(left=True, right=True)
+# Of the same sum twice these make the same once, and any number of ones are one.
+_IDEMPOTENT = ("min", "max", "or", "and", "any")
+# Laws of numbers as computed: in floating point x + y never falls as y grows, but x * y, which may be smaller than all
+# numbers there are, says less about x and y being zero. Integers count as numbers, up to where a sum overflows.
+_LAWS: dict[tuple[str, str], Distribution] = {
+    ("plus", "times"): ARITHMETIC,
+    **{(add, multiply): _BOTH for add in ("min", "max") for multiply in ("plus", "min", "max")},
+    **{(add, multiply): _BOTH for add in ("or", "and") for multiply in ("or", "and")},
+    **{("any", multiply): _BOTH for multiply in MULTIPLICATIONS},
+    **{(add, multiply): _BOTH for add in _IDEMPOTENT for multiply in ("pair", "first", "second")},
+    ("times", "pair"): _BOTH,
+    **{(add, multiply): laws for add in ("plus", "times") for multiply, laws in (("first", _LEFT), ("second", _RIGHT))},
+}
+
+
+def _laws(add: Monoid, multiply: Operator) -> Distribution:
+    """Returns the laws of an addition and a multiplication that have names; none are known of others."""
+    additions = [name for name, known in MONOIDS.items() if known == add]
+    products = [name for name, known in MULTIPLICATIONS.items() if known == multiply]
+    return _LAWS.get((additions[0], products[0]), _NEITHER) if additions and products else _NEITHER
+
+
+def semiring(
+    add: str | Monoid | Semiring, multiply: str | Operator | Any = None, *, distributes: str | None = None
+) -> Semiring:
     """Returns a semiring, by name or made of an addition and a multiplication.
 
     Every `<add>_<multiply>` of the names below exists, among them plus_times, min_plus, max_plus, min_max, max_min,
@@ -97,6 +128,10 @@ def semiring(add: str | Monoid | Semiring, multiply: str | Operator | Any = None
         add: the name of a semiring; or a monoid, by name (plus, times, min, max, or, and, any) or made by `monoid`.
         multiply: an operator, by name (plus, times, min, max, and, or, pair, first, second), made by
             `operator`, or a Python function for it.
+        distributes: of an addition or a multiplication of your own, on which side products distribute over sums:
+            "left" where `a*(b + c)` is `a*b + a*c`, "right" where `(a + b)*c` is `a*c + b*c`, "both", or "neither".
+            Sums move into a factor only there, and stay around the whole product elsewhere. Neither, when absent;
+            of those with names it is known.
 
     Raises:
         NotationError: for names that do not exist.
@@ -106,18 +141,28 @@ def semiring(add: str | Monoid | Semiring, multiply: str | Operator | Any = None
     >>> semiring("min", "plus") == semiring("min_plus")
     True
     """
-    if isinstance(add, Semiring) and multiply is None:
-        return add
-    if isinstance(add, str) and multiply is None:
-        return _named(add)
+    if multiply is None and distributes is None:
+        if isinstance(add, Semiring):
+            return add
+        if isinstance(add, str):
+            return _named(add)
     addition = _addition(add)
     product = _multiplication(multiply)
+    laws = _laws(addition, product) if distributes is None else _declared(distributes)
     if product == _PLUS and isinstance(addition.identity, Extreme):
         # What cannot be reached stays so, also in integers, which have no infinity.
         product = replace(product, annihilator=addition.identity)
     if addition == MONOIDS["any"] and product == MULTIPLICATIONS["pair"]:
         product = replace(product, dtype="i8")
-    return Semiring(addition, product)
+    return Semiring(addition, product, laws)
+
+
+def _declared(distributes: object) -> Distribution:
+    # A product distributes on its left where sums may go into its right factor.
+    known = {"left": _RIGHT, "right": _LEFT, "both": _BOTH, "neither": _NEITHER}
+    if not isinstance(distributes, str) or distributes not in known:
+        raise NotationError(f"expected one of {', '.join(known)} for distributes=, but got {distributes!r}")
+    return known[distributes]
 
 
 def _named(name: str) -> Semiring:

@@ -31,13 +31,14 @@ from mlir_sparse.notation.einsum import einsum_text, parse_einsum
 from mlir_sparse.notation.functions import FUNCTIONS, Function
 from mlir_sparse.notation.linear import bind, symbols_of
 from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, is_mask
-from mlir_sparse.notation.operator import Extreme, Monoid, Operator
+from mlir_sparse.notation.operator import ARITHMETIC, Distribution, Extreme, Monoid, Operator
 from mlir_sparse.notation.parser import parse
 from mlir_sparse.notation.printer import to_text
 from mlir_sparse.notation.summation import free_indices, with_explicit_sums
 from mlir_sparse.notation.tracing import monoid, operator
 
 __all__ = [
+    "ARITHMETIC",
     "ELEMENT_TYPES",
     "FUNCTIONS",
     "MASK",
@@ -52,6 +53,7 @@ __all__ = [
     "BinaryOp",
     "Call",
     "Comprehension",
+    "Distribution",
     "Expr",
     "Extreme",
     "Fold",

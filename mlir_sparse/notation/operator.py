@@ -18,7 +18,7 @@ from mlir_sparse.errors import NotationError
 if TYPE_CHECKING:
     from mlir_sparse.notation.ast import Expr
 
-__all__ = ["Extreme", "Monoid", "Number", "Operator"]
+__all__ = ["ARITHMETIC", "Distribution", "Extreme", "Monoid", "Number", "Operator"]
 
 Number = int | float | complex
 
@@ -28,6 +28,25 @@ class Extreme(Enum):
 
     LEAST = "least"
     GREATEST = "greatest"
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """What the sum of some elements may be moved into, so that the result stays the same.
+
+    Args:
+        left: whether it may go into the left factor of a product: `a*c + b*c` is `(a + b)*c`.
+        right: whether it may go into the right factor: `a*b + a*c` is `a*(b + c)`.
+        minus: whether it may go below a minus: `-a + -b` is `-(a + b)`.
+    """
+
+    left: bool = False
+    right: bool = False
+    minus: bool = False
+
+
+ARITHMETIC = Distribution(left=True, right=True, minus=True)
+"""What holds of the sums and products of numbers."""
 
 
 @dataclass(frozen=True, slots=True)

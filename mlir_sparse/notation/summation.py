@@ -29,6 +29,7 @@ from mlir_sparse.notation.ast import (
     children,
 )
 from mlir_sparse.notation.masks import is_mask
+from mlir_sparse.notation.operator import ARITHMETIC, Distribution
 from mlir_sparse.notation.stored import with_operators
 
 __all__ = ["free_indices", "with_explicit_sums"]
@@ -48,7 +49,7 @@ def free_indices(node: Expr) -> tuple[IndexVar, ...]:
     return tuple(index for index in found if index not in bound)
 
 
-def with_explicit_sums(assignment: Assignment) -> Assignment:
+def with_explicit_sums(assignment: Assignment, laws: Distribution = ARITHMETIC) -> Assignment:
     """Returns the assignment with a Reduce node wherever a variable is reduced.
 
     With `=` and `+=` a variable that only the right side has is summed where these steps lead:
@@ -56,21 +57,29 @@ def with_explicit_sums(assignment: Assignment) -> Assignment:
     factor that uses it, or, where both do or a denominator does, around that
     product; around a function call, a comparison and logic; through a unary minus, and
     through an explicit sum, which commutes with it, but around any other reduction; inside a mask.
+    Where products are not distributive over sums on the side of that factor, as under the semiring plus_pair, it
+    stays around the product, and where a minus does not distribute, around the minus.
 
     `*=`, `max=`, `min=`, `or=` and `and=` reduce the whole right side by their operator, inside a mask what the
     mask has no variable of. So do `+=!`, `*=!`, `max=!`, `min=!`, `or=!` and `and=!`, which become `=`; `stored(...)`
     becomes an operator. The result never has them; the function changes nothing in an assignment that it returned.
 
+    Args:
+        assignment: the statement.
+        laws: what its sums may move into.
+
     >>> from mlir_sparse.notation.parser import parse
     >>> print(with_explicit_sums(parse("y(i) = b(i) - A(i,j) * x(j)")))
     y(i) = b(i) - sum(j : A(i,j) * x(j))
+    >>> print(with_explicit_sums(parse("y(i) = b(i) * A(i,j)"), Distribution()))
+    y(i) = sum(j : b(i) * A(i,j))
     """
     assignment = replace(assignment, value=with_operators(assignment.value))
     kept = assignment.target.indices
     reduced = tuple(index for index in free_indices(assignment.value) if index not in kept)
     named = assignment.op.reduction
     if named is None:
-        return replace(assignment, value=_placed(assignment.value, reduced))
+        return replace(assignment, value=_placed(assignment.value, reduced, laws))
     value = _reduced(named, assignment.value, reduced)
     if assignment.op.reads_target:
         return replace(assignment, value=value)
@@ -98,34 +107,39 @@ def _used(node: Expr, indices: Collection[IndexVar]) -> tuple[IndexVar, ...]:
     return tuple(index for index in free_indices(node) if index in indices)
 
 
-def _placed(node: Expr, indices: Collection[IndexVar]) -> Expr:
+def _placed(node: Expr, indices: Collection[IndexVar], laws: Distribution) -> Expr:
     """Returns the node summed over those of the variables that it uses."""
     if not indices:
         return node
+
+    def placed(child: Expr) -> Expr:
+        return _placed(child, _used(child, indices), laws)
+
     match node:
-        case Negate(operand):
-            return replace(node, operand=_placed(operand, indices))
+        case Negate(operand) if laws.minus:
+            return replace(node, operand=placed(operand))
         case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
-            return replace(node, left=_placed(left, _used(left, indices)), right=_placed(right, _used(right, indices)))
+            return replace(node, left=placed(left), right=placed(right))
         case Binary(BinaryOp.MUL | BinaryOp.DIV):
-            return _placed_at_product(node, indices)
+            return _placed_at_product(node, indices, laws)
         case Reduce(ReduceOp.SUM, _, body):
-            return replace(node, body=_placed(body, _used(body, indices)))
+            return replace(node, body=placed(body))
         case Apply(_, (mask, body)) if is_mask(node):
-            return replace(node, arguments=(mask, _placed(body, indices)))
-        case Access() | Literal() | Binary() | Call() | Reduce() | Apply() | Fold():
+            return replace(node, arguments=(mask, _placed(body, indices, laws)))
+        case Access() | Literal() | Negate() | Binary() | Call() | Reduce() | Apply() | Fold():
             return _around(ReduceOp.SUM, node, indices)
         case _:
             assert_never(node)
 
 
-def _placed_at_product(node: Binary, indices: Collection[IndexVar]) -> Expr:
+def _placed_at_product(node: Binary, indices: Collection[IndexVar], laws: Distribution) -> Expr:
     left, right = _used(node.left, indices), _used(node.right, indices)
     # A sum cannot go into a denominator: 1/a + 1/b is not 1/(a + b).
-    here = right if node.op is BinaryOp.DIV else tuple(index for index in right if index in left)
+    into_left = [index for index in left if laws.left and index not in right]
+    into_right = [index for index in right if laws.right and index not in left and node.op is not BinaryOp.DIV]
     inner = replace(
         node,
-        left=_placed(node.left, tuple(index for index in left if index not in here)),
-        right=_placed(node.right, tuple(index for index in right if index not in here)),
+        left=_placed(node.left, into_left, laws),
+        right=_placed(node.right, into_right, laws),
     )
-    return _around(ReduceOp.SUM, inner, here)
+    return _around(ReduceOp.SUM, inner, [index for index in indices if index not in (*into_left, *into_right)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mlir_sparse.notation.ast import (
     Access,
@@ -20,10 +20,19 @@ from mlir_sparse.notation.ast import (
     children,
 )
 
-__all__ = ["with_sums"]
+__all__ = ["Sides", "with_sums"]
 
 
-def with_sums(assignment: Assignment) -> Expr:
+@dataclass(frozen=True)
+class Sides:
+    """Into which factors of a product sums go that only one of them uses, and whether they go below a minus."""
+
+    left: bool = True
+    right: bool = True
+    minus: bool = True
+
+
+def with_sums(assignment: Assignment, sides: Sides = Sides()) -> Expr:
     """Returns the right side with the sums that index notation implies written out."""
     free = {variable.name for variable in assignment.target.indices}
     named = {
@@ -42,7 +51,7 @@ def with_sums(assignment: Assignment) -> Expr:
     names = _variables(assignment.value) - free
     if assignment.op in named:
         return _reduced(named[assignment.op], names, assignment.value)
-    return _place(assignment.value, names)
+    return _place(assignment.value, names, sides)
 
 
 def _variables(node: Expr) -> frozenset[str]:
@@ -60,23 +69,23 @@ def _reduced(op: ReduceOp, names: frozenset[str], body: Expr) -> Expr:
     return Reduce(op, tuple(map(IndexVar, sorted(names))), body) if names else body
 
 
-def _place(node: Expr, names: frozenset[str]) -> Expr:
+def _place(node: Expr, names: frozenset[str], sides: Sides) -> Expr:
     """Puts the sum over `names` as deep as it can go."""
     here = names & _variables(node)
     match node:
-        case Negate(operand):
-            return Negate(_place(operand, here))
+        case Negate(operand) if sides.minus:
+            return Negate(_place(operand, here, sides))
         case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
-            return replace(node, left=_place(left, here), right=_place(right, here))
+            return replace(node, left=_place(left, here, sides), right=_place(right, here, sides))
         case Binary(BinaryOp.MUL | BinaryOp.DIV as op, left, right):
-            both = here & _variables(right)
-            if op is BinaryOp.MUL:
-                both &= _variables(left)
-            inner = replace(node, left=_place(left, here - both), right=_place(right, here - both))
-            return _reduced(ReduceOp.SUM, both, inner)
+            alone = _variables(left) - _variables(right), _variables(right) - _variables(left)
+            into_left = here & alone[0] if sides.left else frozenset()
+            into_right = here & alone[1] if sides.right and op is BinaryOp.MUL else frozenset()
+            inner = replace(node, left=_place(left, into_left, sides), right=_place(right, into_right, sides))
+            return _reduced(ReduceOp.SUM, here - into_left - into_right, inner)
         case Reduce(ReduceOp.SUM, _, body):
-            return replace(node, body=_place(body, here))
+            return replace(node, body=_place(body, here, sides))
         case Apply(operator, (mask, body)) if operator.name in ("if", "if not"):
-            return replace(node, arguments=(mask, _place(body, here)))
+            return replace(node, arguments=(mask, _place(body, here, sides)))
         case _:
             return _reduced(ReduceOp.SUM, here, node)
