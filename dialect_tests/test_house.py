@@ -69,7 +69,7 @@ def test_only_the_command_line_imports_the_package_as_users_do(path: Path) -> No
 
 
 # MLIR for speed of import; SciPy because it is an extra; compiled parts of the dev tools because nothing needs them.
-HEAVY = ("mlir", "torch_mlir", "mlir_finch", "scipy", "ml_dtypes", "fast_matrix_market", "click", "llvmlite", "torch")
+HEAVY = ("mlir", "torch_mlir", "mlir_finch", "scipy", "ml_dtypes", "click", "llvmlite", "torch")
 
 
 @pytest.mark.parametrize("module", ["mlir_sparse", "mlir_sparse.plan", "mlir_sparse.tensor", "mlir_sparse.notation"])

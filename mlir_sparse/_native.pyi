@@ -202,3 +202,29 @@ def diagonals_of_rows(
     values: NDArray[Any],
 ) -> NDArray[Any]: ...
 def longest_row(positions: NDArray[Any]) -> int: ...
+
+# text.cpp
+class RowFault(ValueError): ...
+
+class TextRows:
+    def __init__(
+        self,
+        *,
+        extents: Sequence[int],
+        value: str,
+        comment: str,
+        base: int,
+        narrow: bool,
+        lines: int,
+        expected: int,
+        most: int,
+        memory_limit: int,
+    ) -> None: ...
+    def feed(self, block: bytes | bytearray | memoryview) -> tuple[int, int]: ...
+    def take(self) -> tuple[list[NDArray[Any]], NDArray[Any]]: ...
+    @property
+    def rows(self) -> int: ...
+
+def text_of_rows(
+    coordinates: Sequence[NDArray[Any]], values: Sequence[NDArray[Any]], begin: int, end: int
+) -> bytes: ...

@@ -16,4 +16,5 @@ PYBIND11_MODULE(_native, module) {
   mlir_sparse::register_launch(module);
   mlir_sparse::register_memory(module);
   mlir_sparse::register_object(module);
+  mlir_sparse::register_text(module);
 }

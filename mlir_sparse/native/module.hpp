@@ -15,5 +15,6 @@ void register_partition(pybind11::module_ &module);  // how calls are cut in pie
 void register_threads(pybind11::module_ &module);    // how many threads there are
 void register_memory(pybind11::module_ &module);    // ownership of memory that compiled code allocated
 void register_object(pybind11::module_ &module);    // machine code from object files
+void register_text(pybind11::module_ &module);      // entries in text files
 
 }  // namespace mlir_sparse

@@ -4,7 +4,7 @@
 |---|---|---|
 | `.mtx` | Matrix Market (Boisvert et al. 1996) | matrices, coordinate or array, every field and symmetry |
 | `.ttx` | Matrix Market with `tensor` for `matrix`, as TACO writes it | tensors of any rank |
-| `.tns` | FROSTT | sparse tensors of any rank, real |
+| `.tns` | FROSTT, plain or extended as MLIR's `sparse_tensor.new` reads it | sparse tensors of any rank, real |
 | `.bsp.h5`, `.bsp` | Binsparse in HDF5, through the package `binsparse` | dense, compressed and COO levels as stored |
 
 Those of text may end in `.gz` as well. Reading goes by what a file begins with, so that
@@ -33,18 +33,17 @@ from mlir_sparse.tensor.binsparse_file import is_binsparse, read_binsparse, writ
 from mlir_sparse.tensor.create import from_entries, tensor
 from mlir_sparse.tensor.frostt import read_frostt, read_sptensor, write_frostt
 from mlir_sparse.tensor.host import is_sparse_source
-from mlir_sparse.tensor.market_text import read_array, read_head, read_tensor, write_tensor
-from mlir_sparse.tensor.matrix_market import read_matrix, write_matrix
+from mlir_sparse.tensor.market_head import read_head
+from mlir_sparse.tensor.matrix_market import read_market, write_matrix, write_tensor
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import Array
-from mlir_sparse.tensor.text_lines import Entries, TextFile
+from mlir_sparse.tensor.text_rows import Entries
+from mlir_sparse.tensor.text_stream import TextStream, opened, shown
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 __all__ = ["read", "write"]
-
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read(
@@ -71,18 +70,16 @@ def read(
     Raises:
         MissingPackageError: for a Binsparse file without the package binsparse.
         FileFormatError: for a file that is truncated, empty or not what it says, with the line where there is one.
+        TooLargeError: for entries that take more than half of the memory available.
         OSError: for a file that cannot be opened.
     """
     name = os.fspath(path)
     if is_binsparse(name):
         return read_binsparse(name, encoding, dtype, parameters)
-    try:
-        entries = _read_entries(name, shape, index_base)
-        if entries.dense is not None and encoding is None:
-            return entries.dense if dtype is None else entries.dense.astype(DType.of(dtype).numpy)
-        return _to_tensor(entries, encoding, dtype, parameters)
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise FileFormatError(f"{name}: expected a whole gzip file, but got {error}: fetch it again") from error
+    entries = _read_entries(name, shape, index_base)
+    if entries.dense is not None and encoding is None:
+        return entries.dense if dtype is None else entries.dense.astype(DType.of(dtype).numpy)
+    return _to_tensor(entries, encoding, dtype, parameters)
 
 
 def _to_tensor(
@@ -97,32 +94,30 @@ def _to_tensor(
 
 
 def _read_entries(name: str, shape: Sequence[int] | None, index_base: int | None) -> Entries:
-    file = TextFile(name, _is_compressed(name))
-    first = file.first_line()
-    if first.startswith("%%MatrixMarket"):
-        return _read_market(file)
-    if first.split()[:1] == ["sptensor"]:
-        return read_sptensor(file, index_base)
-    if _stem(name).endswith(".tns"):
-        return read_frostt(file, shape, 1 if index_base is None else index_base)
-    rule = "a line that begins with %%MatrixMarket or sptensor, or a name that ends in .tns or .tns.gz"
-    raise FileFormatError(f"{name}: expected {rule}, but got {first.rstrip()[:40]!r}")
+    with opened(name) as stream:
+        first = _first_line(stream)
+        if first.startswith(b"%%MatrixMarket"):
+            stream.line()
+            return read_market(stream, read_head(stream, first))
+        if first.split()[:1] == [b"sptensor"]:
+            return read_sptensor(stream, index_base)
+        if _stem(name).endswith(".tns"):
+            return read_frostt(stream, shape, 1 if index_base is None else index_base)
+        rule = "a line that begins with %%MatrixMarket or sptensor, or a name that ends in .tns or .tns.gz"
+        raise FileFormatError(f"{name}: expected {rule}, but got {shown(first)}")
 
 
-def _read_market(file: TextFile) -> Entries:
-    head = read_head(file)
-    if head.layout == "array":
-        return read_array(file, head)
-    return read_matrix(file, head) if head.object == "matrix" else read_tensor(file, head)
+def _first_line(stream: TextStream) -> bytes:
+    """Returns the first line that is not blank, and leaves it in the stream."""
+    while (line := stream.peek()) is not None:
+        if line.strip():
+            return line
+        stream.line()
+    raise stream.error(None, "expected a tensor, but got an empty file")
 
 
 def _stem(name: str) -> str:
     return name.lower().removesuffix(".gz")
-
-
-def _is_compressed(name: str) -> bool:
-    with open(name, "rb") as file:
-        return file.read(2) == _GZIP_MAGIC
 
 
 def write(path: str | os.PathLike[str], source: object, *, comment: str = "") -> None:

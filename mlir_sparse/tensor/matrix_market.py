@@ -1,43 +1,54 @@
-"""Matrix Market files of matrices, through the package fast_matrix_market."""
+"""Matrix Market files (Boisvert et al. 1996), and TACO's `.ttx`, which are the same of tensors.
+
+Where files differ from the format, this is what `scipy.io.mmread` does: entries of symmetric files
+may stand on either side of the diagonal and count on both, and those on it as they are.
+"""
 
 from __future__ import annotations
 
-import io
-import re
+import math
+from collections.abc import Callable, Mapping
 from typing import IO
 
 import numpy as np
 
-from mlir_sparse.errors import FileFormatError
-from mlir_sparse.tensor.market_text import Head
+from mlir_sparse.tensor.market_head import Head
+from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.storage import Array
-from mlir_sparse.tensor.text_lines import Entries, TextFile
+from mlir_sparse.tensor.text_rows import Entries, Rows, read_rows, write_rows
+from mlir_sparse.tensor.text_stream import TextStream
 
-__all__ = ["read_matrix", "write_matrix"]
+__all__ = ["read_market", "write_matrix", "write_tensor"]
 
-_LINE = re.compile(r"Line (\d+): (.*)", re.DOTALL)
+# The value on the other side of the diagonal.
+_OPPOSITE: Mapping[str, Callable[[Array], Array]] = {
+    "symmetric": lambda values: values,
+    "skew-symmetric": lambda values: -values,
+    "hermitian": np.conj,
+}
 
 
-def read_matrix(file: TextFile, head: Head) -> Entries:
-    """Returns the entries of a coordinate file, symmetric ones on both sides of the diagonal.
-
-    Args:
-        file: what to read.
-        head: its head, already checked.
+def read_market(stream: TextStream, head: Head) -> Entries:
+    """Returns what follows the head.
 
     Raises:
         FileFormatError: for lines that do not hold what the head says.
+        TooLargeError: for what would not fit in memory.
     """
-    import fast_matrix_market  # 20 ms that only files need
+    return _read_array(stream, head) if head.layout == "array" else _read_entries(stream, head)
 
-    try:
-        # The package dies mirroring some files that are truncated: the other half is made here.
-        (values, dims), shape = fast_matrix_market.read_coo(_native_source(file), generalize_symmetry=False)
-    except (ValueError, OverflowError) as error:
-        raise _reworded(file, str(error)) from None
-    except MemoryError:
-        raise file.error(head.line, f"expected entries that fit in memory, but got {head.entries}") from None
-    return _mirrored(Entries(tuple(shape), tuple(dims), _signed(values)), head.symmetry)
+
+def _read_entries(stream: TextStream, head: Head) -> Entries:
+    rows = Rows(head.shape, head.value, "%", announced=head.entries, narrow=head.object == "matrix")
+    dims, values = read_rows(stream, rows)
+    _check_opposites(stream, head, values)
+    return _mirrored(Entries(head.shape, dims, values), head.symmetry)
+
+
+def _check_opposites(stream: TextStream, head: Head, values: Array) -> None:
+    """Refuses the one integer whose opposite is none."""
+    if head.symmetry == "skew-symmetric" and head.value == "integer" and values.min(initial=0) == -(2**63):
+        raise stream.error(None, "expected integers above -2^63, for skew-symmetry, but got it")
 
 
 def _mirrored(half: Entries, symmetry: str) -> Entries:
@@ -46,70 +57,77 @@ def _mirrored(half: Entries, symmetry: str) -> Entries:
         return half
     rows, columns = half.dims
     off = np.flatnonzero(rows != columns)
-    values = half.values[off]
-    other = {"symmetric": values, "skew-symmetric": -values, "hermitian": values.conj()}[symmetry]
+    values = np.concatenate([half.values, _OPPOSITE[symmetry](half.values[off])])
     dims = (np.concatenate([rows, columns[off]]), np.concatenate([columns, rows[off]]))
-    return Entries(half.shape, dims, np.concatenate([half.values, other]))
+    return Entries(half.shape, dims, values)
 
 
-def _native_source(file: TextFile) -> object:
-    """Returns what the package can read without dying of it: a name, or bytes, that end with a whole line.
+def _read_array(stream: TextStream, head: Head) -> Entries:
+    """Returns a dense array: one value a line, the first dimension running fastest.
 
-    It reads on past a last line that no newline ends, and a Python error inside a stream ends the process.
+    Of symmetric matrices the file has the lower half, without the diagonal if it is skew.
     """
-    if not file.compressed and _ends_with_newline(file.name):
-        return file.name
-    with file.open() as stream:
-        return io.BytesIO(stream.read() + b"\n")
+    count = _values_of_array(head)
+    _, values = read_rows(stream, Rows((), head.value, "%", announced=count))
+    _check_opposites(stream, head, values)
+    _check_dense(stream, head.shape, values.itemsize)
+    if head.symmetry == "general":
+        dense = np.ascontiguousarray(values.reshape(head.shape, order="F"))
+    else:
+        dense = _square(values, head.shape[0], head.symmetry)
+    return Entries(head.shape, (), np.empty(0), dense=dense)
 
 
-def _ends_with_newline(name: str) -> bool:
-    with open(name, "rb") as stream:
-        stream.seek(-1, io.SEEK_END)  # it has a head, so it has bytes
-        return stream.read() == b"\n"
+def _check_dense(stream: TextStream, shape: tuple[int, ...], itemsize: int) -> None:
+    """Refuses an array that would not fit in memory, or that NumPy does not have: its strides count empty axes too."""
+    strided = math.prod(extent or 1 for extent in shape) * itemsize
+    needed = 2 * math.prod(shape) * itemsize  # with the values from which it is made
+    check_fits(strided if strided >= 2**63 else needed, f"{stream.name} as a dense array")
 
 
-def _signed(values: Array) -> Array:
-    # The field unsigned-integer: MLIR's integers have no sign of their own.
-    return values.astype(np.int64) if values.dtype.kind == "u" and values.max(initial=0) < 2**63 else values
+def _values_of_array(head: Head) -> int:
+    if head.symmetry == "general":
+        return math.prod(head.shape)
+    size = head.shape[0]
+    return size * (size - 1 if head.symmetry == "skew-symmetric" else size + 1) // 2
 
 
-def _reworded(file: TextFile, text: str) -> FileFormatError:
-    match = _LINE.match(text)
-    line, reason = (int(match[1]), match[2]) if match else (None, text)
-    return file.error(line, f"expected a Matrix Market file, but got: {reason.rstrip('.')}")
+def _square(values: Array, size: int, symmetry: str) -> Array:
+    """Returns the square array of which the values are the lower half, column by column."""
+    dense = np.zeros((size, size), values.dtype)
+    skipped = int(symmetry == "skew-symmetric")
+    start = 0
+    for column in range(size - skipped):
+        part = values[start : start + size - column - skipped]
+        dense[column, column + skipped :] = _OPPOSITE[symmetry](part)
+        dense[column + skipped :, column] = part
+        start += part.size
+    return dense
 
 
 def write_matrix(file: IO[bytes], entries: Entries, comment: str) -> None:
     """Writes a matrix as coordinates or, if it is dense, as an array; a vector becomes one column."""
-    import fast_matrix_market
+    _write(file, "matrix", entries if len(entries.shape) == 2 else _as_column(entries), comment)
 
-    text = io.BytesIO()  # see _native_source
+
+def write_tensor(file: IO[bytes], entries: Entries, comment: str) -> None:
+    """Writes a tensor of any rank as coordinates or, if it is dense, as an array."""
+    _write(file, "tensor", entries, comment)
+
+
+def _as_column(entries: Entries) -> Entries:
+    shape = (*entries.shape, 1)
     if entries.dense is not None:
-        _write_array(text, entries.dense.reshape(-1, 1) if entries.dense.ndim == 1 else entries.dense, comment)
-    else:
-        dims, shape = _two_dimensions(entries)
-        fast_matrix_market.write_coo(text, (entries.values, dims), shape=shape, comment=comment)
-    file.write(text.getbuffer())
-
-
-def _write_array(text: io.BytesIO, array: Array, comment: str) -> None:
-    import fast_matrix_market
-
-    rows, columns = array.shape
-    if rows > 0 or columns == 0:
-        fast_matrix_market.write_array(text, array, comment=comment)
-        return
-    # fast_matrix_market never returns from an array without rows; without columns the text differs by its size only.
-    fast_matrix_market.write_array(text, array.reshape(columns, 0), comment=comment)
-    head = text.getvalue().rstrip(b"\n").rpartition(b"\n")[0]
-    text.seek(0)
-    text.truncate()
-    text.write(head + f"\n{rows} {columns}\n".encode())
-
-
-def _two_dimensions(entries: Entries) -> tuple[tuple[Array, ...], tuple[int, ...]]:
-    if len(entries.shape) == 2:
-        return entries.dims, entries.shape
+        return Entries(shape, (), entries.values, dense=entries.dense.reshape(shape))
     (rows,) = entries.dims
-    return (rows, np.zeros_like(rows)), (*entries.shape, 1)
+    return Entries(shape, (rows, np.zeros_like(rows)), entries.values)
+
+
+def _write(file: IO[bytes], what: str, entries: Entries, comment: str) -> None:
+    values = entries.values if entries.dense is None else entries.dense.reshape(-1, order="F")
+    field = {"i": "integer", "f": "real", "c": "complex"}[values.dtype.kind]
+    layout = "coordinate" if entries.dense is None else "array"
+    sizes = entries.shape if entries.dense is not None else (*entries.shape, values.size)
+    lines = [f"%%MatrixMarket {what} {layout} {field} general\n", *(f"%{line}\n" for line in comment.splitlines())]
+    file.write("".join([*lines, "%\n", f"{' '.join(map(str, sizes))}\n"]).encode())
+    write_rows(file, entries.dims, values)

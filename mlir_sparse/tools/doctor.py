@@ -44,7 +44,7 @@ def examine() -> Iterator[Finding]:
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
     yield Finding("machine", f"{platform.machine()}, {platform.system()}, {os.cpu_count()} processors")
     yield Finding("native module", f"{_native.__version__}, {_native.__file__}")
-    for distribution, use in (("numpy", "anything"), ("ml_dtypes", "bf16"), ("fast-matrix-market", ".mtx files")):
+    for distribution, use in (("numpy", "anything"), ("ml_dtypes", "bf16")):
         yield _distribution(distribution, use)
     yield _distribution("scipy", "ms.tensor of SciPy matrices, to_scipy")
     yield _bindings()

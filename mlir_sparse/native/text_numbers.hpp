@@ -1,0 +1,37 @@
+// Numbers in text, strictly: what stands there is a number to its last character, or nothing is. No locale, no Python.
+//
+// Callers see to it that a newline ends the text, so that no loop over digits asks for the end.
+
+#pragma once
+
+#include <cstdint>
+
+namespace mlir_sparse {
+
+enum class Number { kRead, kNone, kTooLarge };  // kTooLarge: an integer beyond 64 bits with sign
+
+// Reads [+-]?[0-9]+ and moves `at` behind it. An integer that is too large is passed over to its end.
+inline Number read_integer(const char *&at, int64_t &value) {
+  const char *p = at;
+  const bool negative = *p == '-';
+  if (negative || *p == '+') ++p;
+  const char *digits = p;
+  uint64_t sum = 0;
+  for (unsigned digit; (digit = static_cast<unsigned char>(*p) - unsigned{'0'}) < 10; ++p) sum = sum * 10 + digit;
+  if (p == digits) return Number::kNone;
+  at = p;
+  if (p - digits > 18) {  // 18 digits always fit
+    while (*digits == '0') ++digits;
+    if (p - digits > 19) return Number::kTooLarge;
+    if (sum > static_cast<uint64_t>(INT64_MAX) + negative) return Number::kTooLarge;
+  }
+  value = static_cast<int64_t>(negative ? 0 - sum : sum);
+  return Number::kRead;
+}
+
+// Reads a decimal number, rounded once to the nearest double: [+-]? digits with at most one point and at least one
+// digit, then at most one exponent, [eEdD][+-]?[0-9]+ (d as Fortran writes it); or inf, infinity or nan in any case.
+// What is beyond the range of doubles becomes infinite, or 0, as in Python.
+Number read_real(const char *&at, double &value);
+
+}  // namespace mlir_sparse
