@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 from mlir_sparse import _native, lower, pipeline, plan, runtime
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import KernelSpec
+from mlir_sparse.process.forks import cached_property
 from mlir_sparse.schedule import STATIC, Schedule
 from mlir_sparse.stages import recipe_of
 

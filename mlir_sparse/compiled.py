@@ -5,10 +5,8 @@ from __future__ import annotations
 import base64
 import os
 import pickle
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import IndexVar
+from mlir_sparse.process.forks import Lock, cached_property
 from mlir_sparse.runtime import arguments
 from mlir_sparse.schedule import STATIC, Schedule
 from mlir_sparse.tensor import SparseTensor
@@ -57,7 +56,7 @@ class Kernel:
         self.deterministic = deterministic
         self.parameters = spec.assignment.inputs
         self._builds: dict[_Types, Build] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
         # The function called last, tried first: it returns None for arguments not its own.
         self._last: runtime.Direct | _Within | None = None
 

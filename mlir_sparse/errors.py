@@ -8,6 +8,7 @@
     │   └── UnknownPresetError          a preset name nobody registered (LookupError)
     ├── NotationError ................. an assignment without a meaning (ValueError)
     ├── ScheduleError ................. a schedule that cannot be, or is not of the kernel (ValueError)
+    ├── SettingError .................. an environment variable that cannot be what it is (ValueError)
     ├── UnknownTensorError ............ a tensor without data, data without a tensor (LookupError)
     ├── RankError ..................... subscripts, axes and levels that do not pair up (ValueError)
     ├── ExtentError ................... one index variable, two extents (ValueError)
@@ -59,6 +60,7 @@ __all__ = [
     "PositionsError",
     "RankError",
     "ScheduleError",
+    "SettingError",
     "SparseError",
     "StorageError",
     "SyntaxError_",
@@ -146,6 +148,10 @@ class NotationError(SparseError, ValueError):
 
 class ScheduleError(SparseError, ValueError):
     """A schedule that no kernel has, or that names what is not in this one."""
+
+
+class SettingError(SparseError, ValueError):
+    """An environment variable of this package that is set to what it cannot be."""
 
 
 class UnknownTensorError(SparseError, LookupError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 from mlir_sparse import lower, pipeline, plan
@@ -13,10 +12,11 @@ from mlir_sparse.build import Build
 from mlir_sparse.errors import MissingPackageError, UnsupportedError
 from mlir_sparse.gpu_launches import launch_program, views_of
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.pipeline.gpu.libdevice import ENVIRONMENT as LIBDEVICE_ENVIRONMENT
 from mlir_sparse.pipeline.gpu.libdevice import find_library, functions_wanted
 from mlir_sparse.pipeline.gpu.passes import gpu, nvvm, ptx
 from mlir_sparse.pipeline.gpu.read import HostLaunch, llvm_ir_of, read_launches, read_ptx
+from mlir_sparse.process import settings
+from mlir_sparse.process.forks import cached_property
 from mlir_sparse.runtime.launches import LaunchProgram, View
 from mlir_sparse.schedule import STATIC, Schedule
 
@@ -147,7 +147,7 @@ class GpuBuild:
         if wanted and find_library() is None:
             raise UnsupportedError(
                 f"expected CUDA's libdevice.10.bc for {', '.join(wanted)} on a GPU, but found none: "
-                f"set {LIBDEVICE_ENVIRONMENT} to its path, or use target='cpu'"
+                f"set {settings.LIBDEVICE.name} to its path, or use target='cpu'"
             )
         # What was made for a look at its calls is not made again.
         return pipeline.compile_module(self._nvvm, ptx(self.chip), kernel=str(self.spec.assignment))

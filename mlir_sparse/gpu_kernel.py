@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Protocol
 
 from mlir_sparse import device, kernel, pipeline
@@ -17,6 +15,7 @@ from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import AssignOp, reads
 from mlir_sparse.plan.library import LibraryProduct, library_product
+from mlir_sparse.process.forks import Lock, cached_property
 from mlir_sparse.runtime.arguments import type_of, value_of
 from mlir_sparse.runtime.counts import ALIGNED
 from mlir_sparse.runtime.device import DeviceProgram
@@ -102,7 +101,7 @@ class GpuKernel:
             self._by_library = library_product(spec), "asked for"
         self._programs: dict[tuple[TensorType, ...], DeviceProgram] = {}
         self._prepared: dict[tuple[Any, ...], _Call] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     @cached_property
     def _by_library(self) -> tuple[LibraryProduct | None, str]:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mlir_sparse import pipeline, runtime
+from mlir_sparse import pipeline
 from mlir_sparse._native import __version__
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import Apply, Fold, walk
+from mlir_sparse.process import settings
 from mlir_sparse.schedule import Schedule
 from mlir_sparse.tensor import SparseTensor
 
@@ -152,7 +153,7 @@ def tuned(spec: KernelSpec, values: Mapping[str, Any] | None) -> Found:
 
 def _folder() -> Path | None:
     """Returns where records are; None where none are to be kept."""
-    folder = runtime.user_folder()
+    folder = settings.user_folder()
     return None if folder is None else Path(folder) / "tuned"
 
 

@@ -11,16 +11,19 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from mlir_sparse._mlir.interrupts import uninterrupted
 from mlir_sparse.errors import BindingsError
+from mlir_sparse.process.forks import cached_property, no_fork
+from mlir_sparse.process.settings import BINDINGS
 
-__all__ = ["Bindings", "bindings", "bindings_stamp"]
+__all__ = ["Bindings", "bindings", "bindings_name", "bindings_stamp"]
 
-ENVIRONMENT = "MLIR_SPARSE_BINDINGS"
 CANDIDATES = ("mlir", "torch_mlir", "mlir_finch")
 # Module name to the distribution that installs it, where the two differ.
 _DISTRIBUTIONS = {"torch_mlir": "torch-mlir", "mlir_finch": "finch-mlir", "mlir": "mlir-python-bindings"}
@@ -32,13 +35,16 @@ class Bindings:
 
     Args:
         name: the module they are imported from.
-        version: the distribution's version, or "unknown" for a build of one's own.
         path: the folder they were found in.
     """
 
     name: str
-    version: str
     path: str
+
+    @cached_property
+    def version(self) -> str:
+        """Returns the distribution's version, or "unknown" for a build of one's own."""
+        return _version(self.name)
 
     def module(self, name: str) -> ModuleType:
         """Imports a module of the bindings, such as `ir` or `dialects.linalg`."""
@@ -57,22 +63,33 @@ def bindings() -> Bindings:
     Raises:
         BindingsError: when none of the candidates can be imported.
     """
-    asked = os.environ.get(ENVIRONMENT)
-    for name in (asked,) if asked else CANDIDATES:
-        if _is_installed(name):
-            module = _imported(f"{name}.ir")
-            _stamp.cache_clear()  # these it is, wherever the path to modules led before
-            return Bindings(name, _version(name), os.path.dirname(module.__file__ or ""))
-    rule = f"{ENVIRONMENT}={asked} to name importable bindings" if asked else f"one of {', '.join(CANDIDATES)}"
+    name = bindings_name()
+    module = _imported(f"{name}.ir")
+    _stamp.cache_clear()  # these it is, wherever the path to modules led before
+    return Bindings(name, os.path.dirname(module.__file__ or ""))
+
+
+@cache
+def bindings_name() -> str:
+    """Returns the module that the bindings are imported from, found without importing anything.
+
+    Raises:
+        BindingsError: when there is none of the candidates.
+    """
+    asked = BINDINGS.value
+    found = next((name for name in ((asked,) if asked else CANDIDATES) if _is_installed(name)), None)
+    if found is not None:
+        return found
+    rule = f"{BINDINGS.name}={asked} to name importable bindings" if asked else f"one of {', '.join(CANDIDATES)}"
     raise BindingsError(
         f"expected {rule}, but got none: install MLIR's Python bindings with `pip install torch-mlir`, "
-        f"or set {ENVIRONMENT} to the module that has them"
+        f"or set {BINDINGS.name} to the module that has them"
     )
 
 
 def bindings_stamp() -> str:
     """Returns what tells the bindings that would be found from others: their files. Imports nothing."""
-    return _stamp(os.environ.get(ENVIRONMENT))
+    return _stamp(BINDINGS.text)
 
 
 @cache
@@ -103,15 +120,33 @@ def _imported(name: str) -> ModuleType:
     """Imports a module, whole or not at all: half of one leaves types behind that cannot be made again."""
     if name in sys.modules:
         return sys.modules[name]
-    with uninterrupted():
+    with no_fork(), uninterrupted():
         return importlib.import_module(name)
 
 
 def _is_installed(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(f"{name}.ir") is not None
-    except ModuleNotFoundError:
-        return False
+    """Returns whether a module has a module `ir` in it: files that merely have such a name are not run."""
+    path: Iterable[str] | None = None
+    found = ""
+    for part in f"{name}.ir".split("."):
+        found = f"{found}.{part}".lstrip(".")
+        spec = _spec_of(found, path)
+        if spec is None:
+            return False
+        path = spec.submodule_search_locations
+        if path is None:
+            return found == f"{name}.ir"
+    return True
+
+
+def _spec_of(name: str, path: Iterable[str] | None) -> ModuleSpec | None:
+    if name in sys.modules:
+        return sys.modules[name].__spec__
+    for finder in sys.meta_path:
+        spec = finder.find_spec(name, None if path is None else list(path))
+        if spec is not None:
+            return spec
+    return None
 
 
 def _version(name: str) -> str:

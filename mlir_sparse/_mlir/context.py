@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,14 +10,23 @@ from typing import Any
 
 from mlir_sparse._mlir.bindings import bindings
 from mlir_sparse._mlir.interrupts import uninterrupted
+from mlir_sparse.process.forks import no_fork
 
 __all__ = ["diagnostics_of", "mlir_context", "parse_module"]
 
 # Contexts that nobody is in, with how often they were used: types and attributes stay in one for good.
 _spare: list[tuple[Any, int]] = []
 _MOST_USES = 100
-# A context's threads do not survive a fork.
-os.register_at_fork(after_in_child=_spare.clear)
+
+
+def _leave() -> None:
+    """Leaves the parent's contexts as they are: their threads are not here, and to end one would wait for them."""
+    for context, _ in _spare:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(context))
+    _spare.clear()
+
+
+os.register_at_fork(after_in_child=_leave)
 
 
 @contextmanager
@@ -24,9 +34,9 @@ def mlir_context() -> Iterator[Any]:
     """Enters a Context with an unknown Location that no other thread is in; Ctrl-C arrives when it is left.
 
     Loading the dialects takes 5 ms, as long as some compilations take in all: contexts are
-    used again, unless an exception left one in doubt.
+    used again, unless an exception left one in doubt. A fork waits for the end of it.
     """
-    with uninterrupted():
+    with no_fork(), uninterrupted():
         ir = bindings().ir
         try:
             context, uses = _spare.pop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -23,6 +22,7 @@ from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import ExtentError, OperandError, UnsupportedError
 from mlir_sparse.kernel import infer_output, shape_text
 from mlir_sparse.notation import Assignment, Comprehension, with_explicit_sums
+from mlir_sparse.process.forks import Lock
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor
 
@@ -74,7 +74,7 @@ class ComprehensionKernel:
         self._dtypes = element_types(comprehension, {name: kind.dtype for name, kind in types.items()})
         self._waits = tuple(dict.fromkeys(n for s in comprehension.statements for n in waits_for(comprehension, s)))
         self._prepared: dict[object, tuple[Step, ...]] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
         solve_sizes(comprehension, {name: kind.shape for name, kind in self.types.items()})
         self._sketch = None if self._unknown() else self._sketched()
 

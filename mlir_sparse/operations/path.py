@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 
 from mlir_sparse.operations.align import Labels, Value
 from mlir_sparse.plan.cost import CONVERSION
+from mlir_sparse.process.forks import cached_property
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["ContractionPath", "Factor", "Step", "factor_of", "find_path", "given_path"]

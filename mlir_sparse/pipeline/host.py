@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import platform
 import sys
 from functools import cache
 
 from mlir_sparse._mlir import bindings_stamp
-from mlir_sparse.pipeline.target import LANES_ENVIRONMENT, _cpu_info
+from mlir_sparse.pipeline.target import _cpu_info
+from mlir_sparse.process import settings
 
 __all__ = ["host_text"]
 
@@ -21,14 +21,14 @@ _KINDS = (
 
 def host_text() -> str:
     """Returns what tells this machine and its compiler from others, without loading the compiler."""
-    return f"{_processor()}\n{bindings_stamp()}\nlanes {os.environ.get(LANES_ENVIRONMENT)}"
+    return f"{_processor()}\n{bindings_stamp()}\nlanes {settings.VECTOR_LANES.text}"
 
 
 @cache
 def _processor() -> str:
     info = _cpu_info()
     kinds = "; ".join(f"{kind}: {info[kind]}" for kind in _KINDS if kind in info)
-    return f"{sys.platform} {platform.machine()}\n{kinds}"
+    return f"{sys.platform} {os.uname().machine}\n{kinds}"
 
 
 # While the package is loaded, so that the first kernel of a process need not wait for it.

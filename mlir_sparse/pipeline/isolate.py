@@ -2,50 +2,59 @@
 
 The sparsifier is known to crash on input that looks harmless, and a
 segmentation fault in the user's process cannot be caught. One worker is kept
-warm and restarted when it dies; calls from several threads take turns.
+warm and restarted when it dies; calls from several threads take turns. The child
+of a fork has a worker of its own.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable
 from typing import IO
 
-from mlir_sparse.errors import CompileError, CompilerCrash, UnsupportedError
+from mlir_sparse.errors import CompileError, CompilerCrash, SettingError, UnsupportedError
+from mlir_sparse.pipeline.interpreter import command, environment, interpreter
+from mlir_sparse.pipeline.messages import read_message, write_message
 from mlir_sparse.pipeline.passes import Pipeline
 from mlir_sparse.pipeline.reproducer import write_reproducer
 from mlir_sparse.pipeline.run import Outcome, Request
-from mlir_sparse.pipeline.worker import read_message, write_message
+from mlir_sparse.pipeline.start import WRONG_PYTHON
+from mlir_sparse.process import settings
+from mlir_sparse.process.forks import Lock, no_fork
 
 __all__ = ["compile_module", "warm_up"]
 
-TIMEOUT_ENVIRONMENT = "MLIR_SPARSE_COMPILE_TIMEOUT"
-MEMORY_ENVIRONMENT = "MLIR_SPARSE_COMPILE_MEMORY"
-_DEFAULT_TIMEOUT = 60.0  # seconds; the slowest compilation measured takes under one
-_DEFAULT_MEMORY = 8 << 30  # bytes
-
 
 class _Worker:
-    def __init__(self) -> None:
-        limit = os.environ.get(MEMORY_ENVIRONMENT, str(_DEFAULT_MEMORY))
+    """A process that compiles.
+
+    Pipes and log are not buffered: in the child of a fork they are closed, whatever other threads were at.
+
+    Args:
+        limits: what `_limits` says.
+    """
+
+    def __init__(self, limits: tuple[str, int]) -> None:
+        self.limits = limits
         self.has_answered = False
-        self.log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "mlir_sparse.pipeline.worker", limit],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-            # Ctrl-C in a terminal goes to the whole group; the worker lives on for the next call.
-            start_new_session=True,
-        )
+        with no_fork():  # which would leave its pipes open in the child
+            self.log: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the process
+            self.process = subprocess.Popen(
+                command(*limits),
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.log,
+                env=environment(),
+                cwd=os.sep,  # not where the user stands, whose files and libraries are none of the compiler's
+                # Ctrl-C in a terminal goes to the whole group; the worker lives on for the next call.
+                start_new_session=True,
+            )
 
     def ask(self, request: Request, timeout: float, meanwhile: Callable[[], object] | None = None) -> Outcome | str:
         """Returns the answer, or how the worker ended without one."""
@@ -72,31 +81,49 @@ class _Worker:
         if isinstance(answer, Outcome):
             self.has_answered = True
             return answer
-        return f"ran past {timeout:g} s ({TIMEOUT_ENVIRONMENT} sets the limit)" if timed_out.is_set() else self._death()
+        return (
+            f"ran past {timeout:g} s ({settings.COMPILE_TIMEOUT.name} sets the limit)"
+            if timed_out.is_set()
+            else self._death()
+        )
 
     def _death(self) -> str:
         code = self.process.wait()
-        if code < 0:
-            return f"was killed by {signal.Signals(-code).name}"
         self.log.seek(max(0, self.log.tell() - 500))
-        return f"ended with status {code}: {self.log.read().decode(errors='replace').strip()}"
+        said = self.log.read().decode(errors="replace").strip()
+        python, _ = self.limits
+        if code == WRONG_PYTHON:
+            raise SettingError(
+                f"expected the Python of this process to run the compiler with, but {said}: "
+                f"set {settings.PYTHON.name} to one of the same version"
+            )
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}: {said}"
+        return how if self.has_answered else f"{how} (before it answered; {python} runs it)"
 
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
+        self.close()
+
+    def close(self) -> None:
         for stream in (self.process.stdin, self.process.stdout, self.log):
             if stream is not None:
-                with contextlib.suppress(BrokenPipeError):  # unsent bytes of a worker that died
-                    stream.close()
+                stream.close()
 
 
-_lock = threading.Lock()
+_lock = Lock()
 _worker: _Worker | None = None
-_owner = 0
+
+
+def _limits() -> tuple[str, int]:
+    """Returns what a worker is started with: its interpreter, and how many bytes it may allocate."""
+    return interpreter(), settings.COMPILE_MEMORY.value
 
 
 def warm_up() -> None:
     """Starts the worker ahead of the first compilation (about 0.3 s, in the background)."""
+    if _lock.locked():
+        return  # it is at work for another thread, which is no reason to wait
     with _lock:
         _current_worker()
 
@@ -125,7 +152,7 @@ def compile_module(
         CompileError: when a pass fails, with MLIR's diagnostics.
         CompilerCrash: when the compiler dies, hangs or runs out of memory.
     """
-    timeout = float(os.environ.get(TIMEOUT_ENVIRONMENT, _DEFAULT_TIMEOUT))
+    timeout = settings.COMPILE_TIMEOUT.value
     with _lock:
         worker = _current_worker()
         try:
@@ -148,18 +175,30 @@ def compile_module(
 
 
 def _current_worker() -> _Worker:
-    global _worker, _owner
-    # After a fork the child shares the parent's pipes; it must not use them.
-    if _worker is None or _owner != os.getpid() or _worker.process.poll() is not None:
-        _worker, _owner = _Worker(), os.getpid()
+    global _worker
+    limits = _limits()
+    if _worker is not None and (_worker.limits != limits or _worker.process.poll() is not None):
+        _discard()
+    if _worker is None:
+        _worker = _Worker(limits)
     return _worker
 
 
 def _discard() -> None:
     global _worker
-    if _worker is not None and _owner == os.getpid():
-        _worker.stop()
+    worker, _worker = _worker, None
+    if worker is not None:
+        worker.stop()
+
+
+def _leave_to_parent() -> None:
+    """Lets go of the parent's worker, in the child of a fork: as long as its pipe is open here, it would not end."""
+    global _worker
+    if _worker is not None:
+        _worker.close()
+        _worker.process.returncode = 0  # it is not ours to wait for
     _worker = None
 
 
+os.register_at_fork(after_in_child=_leave_to_parent)
 atexit.register(_discard)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import platform
 from functools import cache
 from pathlib import Path
 
-from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.process import settings
 
-__all__ = ["LANES_ENVIRONMENT", "cpu_features", "machine_name", "scalar_asked", "vector_lanes", "vector_options"]
-
-LANES_ENVIRONMENT = "MLIR_SPARSE_VECTOR_LANES"
+__all__ = ["cpu_features", "machine_name", "scalar_asked", "vector_lanes", "vector_options"]
 
 
 @cache
@@ -35,13 +32,7 @@ def machine_name() -> str:
     """Returns what kind of machine this is, as far as measurements on one tell of another."""
     info = _cpu_info()
     model = info.get("model name") or info.get("CPU part") or "unknown processor"
-    return f"{platform.machine()}, {model}, {os.cpu_count()} processors"
-
-
-def _lanes(asked: str) -> int:
-    if not asked.isdecimal() or int(asked) not in (0, 2, 4, 8, 16, 32, 64):
-        raise UnsupportedError(f"expected 0 or a power of 2 up to 64 in {LANES_ENVIRONMENT}, but got {asked!r}")
-    return int(asked)
+    return f"{os.uname().machine}, {model}, {os.cpu_count()} processors"
 
 
 def vector_lanes() -> int:
@@ -52,22 +43,21 @@ def vector_lanes() -> int:
     AMD's (gathers are slow there), SpMM 0.95 and 1.5. Without AVX-512 every mask is expanded.
     MLIR_SPARSE_VECTOR_LANES, a number, decides otherwise.
     """
-    asked = os.environ.get(LANES_ENVIRONMENT)
+    asked = settings.VECTOR_LANES.value
     if asked is not None:
-        return _lanes(asked)
+        return asked
     intel = _cpu_info().get("vendor_id") == "GenuineIntel"
-    return 8 if platform.machine() == "x86_64" and intel and "avx512f" in cpu_features() else 0
+    return 8 if os.uname().machine == "x86_64" and intel and "avx512f" in cpu_features() else 0
 
 
 def scalar_asked() -> bool:
     """Returns whether MLIR_SPARSE_VECTOR_LANES asks for scalar loops."""
-    asked = os.environ.get(LANES_ENVIRONMENT)
-    return asked is not None and _lanes(asked) == 0
+    return settings.VECTOR_LANES.value == 0
 
 
 def vector_options() -> tuple[tuple[str, bool | int], ...]:
     """Returns what vectors this host has, as options of `register-tile`."""
-    features, machine = cpu_features(), platform.machine()
+    features, machine = cpu_features(), os.uname().machine
     masks = machine == "x86_64" and {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= features
     bits = 512 if masks else 256 if machine == "x86_64" and "avx2" in features else 128
     fuses = machine in ("aarch64", "arm64") or "fma" in features

@@ -1,44 +1,24 @@
 """The process that compiles: reads requests from standard input, answers on standard output.
 
-Run as `python -m mlir_sparse.pipeline.worker`. A request is a pickled
-Request after its length in eight bytes; the answer is a pickled Outcome in the
-same form. End of input ends the process.
+`start.py` runs it. A request is a Request, its answer an Outcome, each a message. End of input
+ends the process.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-import pickle
 import resource
-import struct
 import sys
-from typing import IO, Any
+from typing import Any
 
 from mlir_sparse._mlir import QUICK, bindings, set_options
+from mlir_sparse.pipeline.messages import read_message, write_message
 from mlir_sparse.pipeline.run import Outcome, Request, run_here
 
-__all__ = ["read_message", "write_message"]
+__all__ = ["main"]
 
-_HEADER = struct.Struct("<Q")
 _SMALLEST = "llvm.func @_mlir_ciface_f() attributes {llvm.emit_c_interface} { llvm.return }"
-
-
-def read_message(stream: IO[bytes]) -> object | None:
-    """Reads one message; None at the end of the stream."""
-    header = stream.read(_HEADER.size)
-    if len(header) < _HEADER.size:
-        return None
-    (length,) = _HEADER.unpack(header)
-    body = stream.read(length)
-    return pickle.loads(body) if len(body) == length else None
-
-
-def write_message(stream: IO[bytes], message: object) -> None:
-    """Writes one message and flushes."""
-    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(_HEADER.pack(len(body)) + body)
-    stream.flush()
 
 
 def _answer(request: Request, used: list[Any]) -> Outcome:
@@ -47,7 +27,9 @@ def _answer(request: Request, used: list[Any]) -> Outcome:
 
 def main(memory_limit: int) -> None:
     """Serves requests until the input ends; `memory_limit` in bytes."""
-    resource.setrlimit(resource.RLIMIT_DATA, (memory_limit, memory_limit))
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    least = memory_limit if most == resource.RLIM_INFINITY else min(memory_limit, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (least, least))
     # A compiler that dies must not leave a core file in the user's folder.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # MLIR may print to standard output; the answers get a descriptor of their own.
@@ -66,7 +48,3 @@ def main(memory_limit: int) -> None:
         while used:
             used.pop()  # the engine before the module
         gc.collect()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -2,7 +2,7 @@
 
 from mlir_sparse.runtime.abi import operand_of, type_id
 from mlir_sparse.runtime.ahead import machine_of, read_archive, write_archive
-from mlir_sparse.runtime.cache import cache_folder, cache_state, fetch, sources_changed, store, user_folder
+from mlir_sparse.runtime.cache import cache_folder, cache_state, fetch, sources_changed, store
 from mlir_sparse.runtime.calls import Call, Direct
 from mlir_sparse.runtime.codec import read_recipe, write_recipe
 from mlir_sparse.runtime.cut import Cut, StoredCut
@@ -55,7 +55,6 @@ __all__ = [
     "sources_changed",
     "store",
     "type_id",
-    "user_folder",
     "within",
     "write_archive",
     "write_recipe",

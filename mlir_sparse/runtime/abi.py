@@ -8,7 +8,6 @@ same way.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,12 +17,13 @@ from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.process.forks import Lock
 from mlir_sparse.tensor import LevelStorage, SparseTensor
 from mlir_sparse.tensor.plain import is_plain
 
 __all__ = ["buffer_dtypes", "operand_of", "padded_shape", "sparse_result", "type_id"]
 
-_lock = threading.Lock()
+_lock = Lock()
 _ids: dict[tuple[str, Encoding], int] = {}
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
 import subprocess
 import tempfile
@@ -49,8 +48,8 @@ def write_archive(path: str | os.PathLike[str], index: Mapping[str, Any], machin
         host = {
             "format": _FORMAT,
             "codes": [code.name for code in codes],
-            "machine": platform.machine(),
-            "system": platform.system(),
+            "machine": os.uname().machine,
+            "system": os.uname().sysname,
         }
         descriptor, partial = tempfile.mkstemp(prefix=target.name, dir=target.parent)
         try:
@@ -145,7 +144,7 @@ def _check_host(path: str | os.PathLike[str], index: Mapping[str, Any], features
         raise FileFormatError(
             f"expected format {_FORMAT} in {os.fspath(path)}, but got {index['format']}: save it again"
         )
-    made, here = (index["system"], index["machine"]), (platform.system(), platform.machine())
+    made, here = (index["system"], index["machine"]), (os.uname().sysname, os.uname().machine)
     if made != here:
         raise UnsupportedError(
             f"expected a kernel for {'/'.join(here)} in {os.fspath(path)}, "

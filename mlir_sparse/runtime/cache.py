@@ -21,14 +21,14 @@ from itertools import pairwise
 
 from mlir_sparse import _native
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.process import settings
 from mlir_sparse.runtime import sources
 from mlir_sparse.runtime.codec import read_recipe, write_recipe
 from mlir_sparse.runtime.machine import LoadedObject, Machine
 from mlir_sparse.runtime.recipe import Recipe
 
-__all__ = ["cache_folder", "cache_state", "fetch", "sources_changed", "store", "user_folder"]
+__all__ = ["cache_folder", "cache_state", "fetch", "sources_changed", "store"]
 
-ENVIRONMENT = "MLIR_SPARSE_CACHE"
 _MAGIC = b"MLIRSPK1"
 _HEADER = struct.Struct("<8s32sIII")  # magic, checksum of all that follows it, lengths of key, recipe and code
 _CHECKED_FROM = 40
@@ -42,19 +42,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 def cache_folder() -> str | None:
     """Returns the folder of compiled kernels, there or not; None where none are kept."""
-    return user_folder() if _native.loads_objects else None
-
-
-def user_folder() -> str | None:
-    """Returns the folder of all that is kept from one process to the next, there or not; None where nothing is."""
-    asked = os.environ.get(ENVIRONMENT)
-    if asked == "off":
-        return None
-    if asked:
-        return os.path.abspath(asked)
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    base = base if os.path.isabs(base) else os.path.expanduser("~/.cache")
-    return os.path.join(base, "mlir_sparse") if os.path.isabs(base) else None
+    return settings.user_folder() if _native.loads_objects else None
 
 
 def _is_own(about: os.stat_result) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, assert_never
 
 import numpy as np
@@ -18,6 +17,7 @@ from mlir_sparse import _cuda
 from mlir_sparse.device import Device, DeviceArray, chip_of, current_stream, empty
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.process.forks import cached_property
 from mlir_sparse.runtime.device_counts import Counts, buffer_order
 from mlir_sparse.runtime.device_results import OwnResult, Prepared, RowsResult
 from mlir_sparse.runtime.launches import (

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import TooLargeError
+from mlir_sparse.process.forks import cached_property
 from mlir_sparse.runtime.abi import buffer_dtypes
 from mlir_sparse.tensor.memory import available_bytes, in_units, was_plenty
 

@@ -77,7 +77,8 @@ def _bindings() -> Finding:
 
 def find_program(name: str) -> str | None:
     """Finds a program beside the interpreter, on PATH or where LLVM and CUDA are installed, the newest first."""
-    beside = os.path.join(os.path.dirname(sys.executable), name)
+    own = os.path.dirname(sys.executable or "")  # a program that Python is embedded in may have none
+    beside = os.path.join(own, name) if own else None
     folders = ("/usr/lib/llvm-*/bin", "/usr/local/cuda*/bin")
     places = sorted((path for folder in folders for path in glob.glob(f"{folder}/{name}")), key=_numbers, reverse=True)
     return next((path for path in [beside, shutil.which(name), *places] if path and os.access(path, os.X_OK)), None)

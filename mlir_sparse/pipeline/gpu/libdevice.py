@@ -8,9 +8,10 @@ import re
 import sys
 from typing import Any
 
-__all__ = ["ENVIRONMENT", "find_library", "functions_wanted", "link_library", "with_instructions"]
+from mlir_sparse.process import settings
 
-ENVIRONMENT = "MLIR_SPARSE_LIBDEVICE"
+__all__ = ["find_library", "functions_wanted", "link_library", "with_instructions"]
+
 _FILE = "nvvm/libdevice/libdevice.10.bc"
 # What there is an instruction for, or a short sequence that LLVM knows.
 _INSTRUCTIONS = {
@@ -48,9 +49,12 @@ def functions_wanted(text: str) -> list[str]:
 def find_library() -> str | None:
     """Returns the path of the library: MLIR_SPARSE_LIBDEVICE, CUDA's own folder, or a package of the interpreter's."""
     homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
-    places = [os.environ.get(ENVIRONMENT, ""), *(os.path.join(home, _FILE) for home in homes)]
+    asked = settings.LIBDEVICE.value
+    if asked is not None:
+        return asked
+    places = [os.path.join(home, _FILE) for home in homes]
     places += sorted(glob.glob(f"/usr/local/cuda*/{_FILE}"), reverse=True)
-    places += [path for folder in sys.path for path in sorted(glob.glob(f"{folder}/nvidia/*/{_FILE}"))]
+    places += [path for folder in sys.path if folder for path in sorted(glob.glob(f"{folder}/nvidia/*/{_FILE}"))]
     return next((path for path in places if path and os.path.isfile(path)), None)
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from mlir_sparse._mlir import bindings
+from mlir_sparse.process.forks import cached_property
 
 __all__ = ["Inside", "Seen"]
 

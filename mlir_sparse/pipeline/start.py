@@ -1,0 +1,57 @@
+"""Starts the compiler's process: run by its path, with what to import from where as JSON.
+
+Nothing of the current folder and of the folder of the user's program is imported. What the
+compiler stands on comes from where the parent has it; all else from the interpreter's own
+folders first, and from those of the parent's path that are left only where no other has it.
+"""
+
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+WRONG_PYTHON = 93  # the exit status of an interpreter that cannot load what the parent has
+
+
+class _Pinned:
+    """Finds modules where the parent found them.
+
+    Args:
+        places: the file of each module, None of a namespace; the folders of what is in it, None where nothing is.
+    """
+
+    def __init__(self, places: Mapping[str, tuple[str | None, list[str] | None]]) -> None:
+        self._places = places
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Returns where a module is; None for one that others are to find."""
+        if name not in self._places:
+            return None
+        file, folders = self._places[name]
+        if file is None:
+            namespace = ModuleSpec(name, None, is_package=True)
+            namespace.submodule_search_locations = folders
+            return namespace
+        return importlib.util.spec_from_file_location(name, file, submodule_search_locations=folders)
+
+
+def main() -> None:
+    """Serves the process that started this one."""
+    asked = json.loads(sys.argv[1])
+    here = [sys.implementation.cache_tag, sys.maxsize]
+    if asked["interpreter"] != here:
+        print(f"{sys.executable} is {here[0]}, and not {asked['interpreter'][0]}", file=sys.stderr)
+        sys.exit(WRONG_PYTHON)
+    sys.meta_path.insert(0, _Pinned(asked["places"]))
+    sys.path += [folder for folder in asked["path"] if folder not in sys.path]
+    from mlir_sparse.pipeline.worker import main as serve
+
+    serve(asked["memory"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What a process brings with it: its environment variables, and its forks."""

@@ -1,0 +1,162 @@
+"""Environment variables: the one place that reads those of this package, each with its type.
+
+A variable is read when it is needed, so that none can break an import, and what is
+not of its type is refused by name. One that is set to nothing counts as not set.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shutil
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from mlir_sparse.errors import SettingError
+
+__all__ = [
+    "BINDINGS",
+    "CACHE",
+    "COMPILE_MEMORY",
+    "COMPILE_TIMEOUT",
+    "LIBDEVICE",
+    "NUM_THREADS",
+    "PIECE_WORK",
+    "PYTHON",
+    "VECTOR_LANES",
+    "Setting",
+    "refuse",
+    "user_folder",
+]
+
+T = TypeVar("T")
+
+_MOST = 2**63 - 1
+_LANES = (0, 2, 4, 8, 16, 32, 64)
+_OFF = "off"
+_SHOWN = 80  # characters of a value in a message
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T]):
+    """One environment variable.
+
+    Args:
+        name: the variable.
+        rule: what it takes, for messages.
+        parse: makes a value of its text; raises ValueError for what breaks the rule.
+        default: the value where the variable is not set.
+    """
+
+    name: str
+    rule: str
+    parse: Callable[[str], T]
+    default: T
+
+    @property
+    def text(self) -> str | None:
+        """Returns what the variable is set to, unchecked; None where it is not."""
+        return os.environ.get(self.name) or None
+
+    @property
+    def value(self) -> T:
+        """Returns the value.
+
+        Raises:
+            SettingError: for text that breaks the rule.
+        """
+        text = self.text
+        if text is None:
+            return self.default
+        try:
+            return self.parse(text)
+        except (ValueError, OSError):
+            shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+            message = f"expected {self.rule} in the environment variable {self.name}, but got {shown!r}"
+            raise SettingError(f"{message}: mend it, or unset it for the default") from None
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        # No sign, no underscore, no digits of other scripts: the native reader of threads takes the same.
+        if re.fullmatch(r"[0-9]{1,19}", text) is None or not least <= int(text) <= _MOST:
+            raise ValueError(text)
+        return int(text)
+
+    return parse
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not (math.isfinite(seconds) and 0 < seconds <= threading.TIMEOUT_MAX):
+        raise ValueError(text)
+    return seconds
+
+
+def _lanes(text: str) -> int:
+    lanes = _whole(0)(text)
+    if lanes not in _LANES:
+        raise ValueError(text)
+    return lanes
+
+
+def _module(text: str) -> str:
+    if not all(part.isidentifier() for part in text.split(".")):
+        raise ValueError(text)
+    return text
+
+
+def _file(text: str) -> str:
+    if not os.path.isfile(text):
+        raise ValueError(text)
+    return os.path.abspath(text)
+
+
+def _program(text: str) -> str:
+    found = shutil.which(text)
+    if found is None:
+        raise ValueError(text)
+    return os.path.abspath(found)
+
+
+def _folder(text: str) -> str:
+    return text if text == _OFF else os.path.abspath(text)
+
+
+BINDINGS: Setting[str | None] = Setting("MLIR_SPARSE_BINDINGS", "the name of a module", _module, None)
+CACHE = Setting("MLIR_SPARSE_CACHE", "a folder or 'off'", _folder, "")
+COMPILE_MEMORY = Setting("MLIR_SPARSE_COMPILE_MEMORY", "a whole number of bytes above 0", _whole(1), 8 << 30)
+# The slowest compilation measured takes under a second.
+COMPILE_TIMEOUT = Setting("MLIR_SPARSE_COMPILE_TIMEOUT", "a number of seconds above 0", _seconds, 60.0)
+LIBDEVICE: Setting[str | None] = Setting("MLIR_SPARSE_LIBDEVICE", "the path of a file", _file, None)
+# These two are read natively, in each call; 0 stands for what the machine has.
+NUM_THREADS = Setting("MLIR_SPARSE_NUM_THREADS", "a whole number of threads above 0", _whole(1), 0)
+PIECE_WORK = Setting("MLIR_SPARSE_PIECE_WORK", "a whole number of entries above 0", _whole(1), 0)
+PYTHON: Setting[str | None] = Setting("MLIR_SPARSE_PYTHON", "a Python interpreter", _program, None)
+VECTOR_LANES: Setting[int | None] = Setting(
+    "MLIR_SPARSE_VECTOR_LANES", f"a number of lanes among {', '.join(map(str, _LANES))}", _lanes, None
+)
+
+
+def refuse(name: str) -> None:
+    """Raises SettingError for a variable that native code could not read.
+
+    Raises:
+        SettingError: always, as long as the variable is what it was.
+    """
+    for setting in (NUM_THREADS, PIECE_WORK):
+        if setting.name == name:
+            _ = setting.value
+
+
+def user_folder() -> str | None:
+    """Returns the folder of all that is kept from one process to the next, there or not; None where nothing is."""
+    asked = CACHE.value
+    if asked:
+        return None if asked == _OFF else asked
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    base = base if os.path.isabs(base) else os.path.expanduser("~/.cache")
+    return os.path.join(base, "mlir_sparse") if os.path.isabs(base) else None
