@@ -101,7 +101,7 @@ def test_what_is_rewritten_is_shown(pages: dict[str, str]) -> None:
         assert "linalg.generic {indexing_maps" in section, name
         assert "y = " in section, name
     assert "level 1 (i : range): the dialect has no level format range" in sections["DIA"]
-    assert "A_levels(l0,i) * x(l0 + i)" in sections["DIA"]
+    assert "A.levels(A.l0,i) * x(A.l0 + i)" in sections["DIA"]
 
 
 def test_the_table_of_level_formats_is_printed(pages: dict[str, str]) -> None:

@@ -23,9 +23,9 @@ KINDS: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
     "no loops": ("a = 2 * b", {"b": "f64[]"}, None, "no loops"),
     "several nests": ("y(i) = b(i) - A(i,j) * x(j)", {"b": VECTOR, "A": CSR, "x": VECTOR}, None, "y(i) = b(i)"),
     "converted operand": ("C(i,j) = A(i,j) + B(i,j)", {"A": CSR, "B": "f64[?,?] BSR(2, 2)"}, "CSR", "convert B"),
-    "converted result": ("C(i,j) = A(i,j) + B(i,j)", {"A": CSR, "B": CSR}, "DIA", "C = convert C_natural"),
+    "converted result": ("C(i,j) = A(i,j) + B(i,j)", {"A": CSR, "B": CSR}, "DIA", "C = convert C.natural"),
     "workspace": ("C(i,j) = A(i,k) * B(k,j)", {"A": CSR, "B": CSR}, "CSR", "loops i, k, j"),
-    "level space": ("y(i) = A(i,j) * x(j)", {"A": "f64[?,?] DIA", "x": VECTOR}, None, "A_levels = levels of A"),
+    "level space": ("y(i) = A(i,j) * x(j)", {"A": "f64[?,?] DIA", "x": VECTOR}, None, "A.levels = levels of A"),
     "gather": ("y(i) = A(I(i),j) * x(j)", {"A": CSR, "I": "i64[?]", "x": VECTOR}, None, "pick A(I(i),j)"),
     "position": ("y(i) = argmax(j : A(i,j))", {"A": CSR}, None, "argmax"),
     "extent": ("y(i) = x(i + k)", {"x": VECTOR}, None, "extent of"),
@@ -97,4 +97,4 @@ def test_explain_tells_every_step(kernel: tuple[str, Any]) -> None:
         if " = convert " in line or " = levels of " in line or " = pick " in line:
             assert line.split()[0] in told.replace(":", " ").split(), line
     assert told.count("because: ") >= 1
-    assert name != "level space" or "A_levels is A over its levels" in told
+    assert name != "level space" or "A.levels is A over its levels" in told

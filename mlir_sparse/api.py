@@ -36,11 +36,11 @@ TUNED = "tuned"
 
 
 @overload
-def parse(text: Assignment | TensorVar, **operators: Operator | Monoid) -> Assignment: ...
+def parse(text: Assignment | TensorVar, /, **operators: Operator | Monoid) -> Assignment: ...
 @overload
-def parse(text: str | Comprehension, **operators: Operator | Monoid) -> Assignment | Comprehension: ...
+def parse(text: str | Comprehension, /, **operators: Operator | Monoid) -> Assignment | Comprehension: ...
 def parse(
-    text: str | Assignment | Comprehension | TensorVar, **operators: Operator | Monoid
+    text: str | Assignment | Comprehension | TensorVar, /, **operators: Operator | Monoid
 ) -> Assignment | Comprehension:
     """Parses index notation and checks that it means something.
 
@@ -121,6 +121,7 @@ def _recipe(path: str | os.PathLike[str], text: str) -> runtime.Recipe:
 
 def compile(
     text: str | Assignment | Comprehension | TensorVar,
+    /,
     *,
     out: str | Encoding | TensorType | Mapping[str, str | Encoding | TensorType] | None = None,
     tensors: Mapping[str, Any] | None = None,
@@ -302,6 +303,7 @@ def _compiled(
 
 def evaluate(
     text: str | Assignment | Comprehension | TensorVar,
+    /,
     *,
     out: str | Encoding | TensorType | Array | Mapping[str, Any] | None = None,
     tensors: Mapping[str, Any] | None = None,

@@ -79,7 +79,7 @@ class Kernel:
     def _limits(self) -> _native.Limits:
         return runtime.within(self.threads, self.deterministic)
 
-    def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
+    def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Any:
         """Computes the result.
 
         Args:
@@ -136,7 +136,7 @@ class Kernel:
         build = self._build_for(tuple(map(arguments.type_of, values.values())))
         return values, {variable.name: extent for variable, extent in extents.items()}, build
 
-    def assemble(self, *operands: Any, **named: Any) -> Value:
+    def assemble(self, /, *operands: Any, **named: Any) -> Value:
         """Returns the structure of the result: the tensor that a call would return, its values all zero.
 
         Args:
@@ -154,7 +154,7 @@ class Kernel:
         with self._limits:
             return runtime.assemble(build.executable, build.identity, values, extents)
 
-    def compute(self, *operands: Any, out: Any, **named: Any) -> Value:
+    def compute(self, /, *operands: Any, out: Any, **named: Any) -> Value:
         """Computes the values of a result whose structure is there: nothing is sorted, no result is allocated.
 
         Worth it where operands change their values, not their structure. The structure is compared on the way, so

@@ -121,7 +121,7 @@ class GpuKernel:
     def _product(self) -> LibraryProduct | None:
         return self._by_library[0]
 
-    def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
+    def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Any:
         """Computes the result on the device of the operands, on the current stream.
 
         Args:

@@ -81,10 +81,10 @@ def test_a_sparse_result_has_the_extents_of_its_operands() -> None:
 def test_steps_become_functions_in_order() -> None:
     made = lowered("y(i) = A(i,j) * (B(j,k) * x(k))", A=CSR, B=CSR, x=VECTOR)
     assert [function.name for function in made.functions] == ["kernel_0", "kernel_1"]
-    assert [function.step.result for function in made.functions] == ["t", "y"]
+    assert [function.step.result for function in made.functions] == ["t.1", "y"]
     assert [tuple(access.tensor for access in function.operands) for function in made.functions] == [
         ("B", "x"),
-        ("A", "t"),
+        ("A", "t.1"),
     ]
 
 

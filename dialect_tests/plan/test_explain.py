@@ -25,7 +25,7 @@ COSTS: tuple[tuple[str, dict[str, str], str | None, list[str]], ...] = (
     ("y(i) = A(i,j) * x(j)", {"A": DCSR, "x": VECTOR}, None, ["O(nse(A))"]),
     ("y(i) = A(i,j) * x(j)", {"A": "f64[?,?] COO", "x": VECTOR}, None, ["O(nse(A))"]),
     ("y(i) = A(i,j) * x(j)", {"A": "f64[?,?] BSR(2, 2)", "x": VECTOR}, None, ["O(i + nse(A))"]),
-    ("y(i) = A(i,j) * x(j)", {"A": "f64[?,?] DIA", "x": VECTOR}, None, ["O(nse(A_levels.0) * i)"]),
+    ("y(i) = A(i,j) * x(j)", {"A": "f64[?,?] DIA", "x": VECTOR}, None, ["O(nse(A.levels.0) * i)"]),
     ("y(i) = A(i,j) * x(j)", {"A": MATRIX, "x": VECTOR}, None, ["O(i * j)"]),
     # A sparse vector is met by every row.
     ("y(i) = A(i,j) * x(j)", {"A": CSR, "x": SPARSE}, None, ["O(nse(A) + i * nse(x))"]),
@@ -78,7 +78,7 @@ def test_the_cost_is_that_of_the_loops_run() -> None:
         ("C(i,j) = A(i,k) * B(k,j)", {"A": CSR, "B": CSR}, "A: i -> k; B: k -> j; C: i -> j"),
         ("y(i) = A(i,j) * x(j)", {"A": CSC, "x": VECTOR}, "A: j -> i; x, y in any order"),
         ("s = T(i,j,k) * R(i,j,k)", {"T": CSF, "R": CSF}, "T: i -> j -> k; R: i -> j -> k"),
-        ("y(i) = A(i,j) * x(j)", {"A": "f64[?,?] DIA", "x": VECTOR}, "A_levels: l0 -> i; x, y in any order"),
+        ("y(i) = A(i,j) * x(j)", {"A": "f64[?,?] DIA", "x": VECTOR}, "A.levels: A.l0 -> i; x, y in any order"),
     ],
 )
 def test_iteration_graphs(text: str, types: dict[str, str], graph: str) -> None:
@@ -170,8 +170,8 @@ def test_how_a_sparse_result_is_put_together() -> None:
         "C(i,j) = A(i,j) * B(i,j)", "CSR", A=CSR, B=CSR
     )
     sampled = explained("C(i,j) = 2 * A(i,j)", "CSR", A=CSR)
-    assert "into C_values: f64[?] dense, an element at each entry of A(i,j)" in sampled
-    assert "C has C_values below the first 2 levels of A" in sampled
+    assert "into C.values: f64[?] dense, an element at each entry of A(i,j)" in sampled
+    assert "C has C.values below the first 2 levels of A" in sampled
 
 
 def test_operators_are_told_with_their_regions() -> None:

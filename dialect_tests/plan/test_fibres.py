@@ -61,9 +61,9 @@ def test_the_result_owns_the_levels_above_its_rows() -> None:
 def test_explain_says_that_fibres_make_rows() -> None:
     kernel = ms.compile("C(i,j,l) = A(i,j,k) * M(k,l)", A="f64[?,?,?] CSF", M="f64[?,?]", out=ROWS)
     text = kernel.explain()
-    assert "A_fibres is A as its fibres below 2 levels" in text
-    assert "C_rows(p,l) += A_fibres(p,k) * M(k,l)" in text
-    assert "C has C_rows below the first 2 levels of A" in text
+    assert "A.fibres is A as its fibres below 2 levels" in text
+    assert "C.rows(A.fibre,l) += A.fibres(A.fibre,k) * M(k,l)" in text
+    assert "C has C.rows below the first 2 levels of A" in text
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 // Three matrices in three formats are added two at a time; the one stored by columns is converted first, natively.
 
-// CHECK: // C_converted = natively converted C as f64[?,?]
+// CHECK: // C.converted = natively converted C as f64[?,?]
 // CHECK-DAG: #[[CSR:.+]] = #sparse_tensor.encoding<{ map = (d0, d1) -> (d0 : dense, d1 : compressed) }>
 // CHECK-DAG: #[[DCSR:.+]] = #sparse_tensor.encoding<{ map = (d0, d1) -> (d0 : compressed, d1 : compressed) }>
 // CHECK-LABEL: func.func @kernel_0(

@@ -2,7 +2,7 @@
 
 // No loop order reads a matrix by rows and by columns; a copy stored by columns is read as its transpose by rows.
 
-// CHECK: // A_converted = natively converted A as f64[?,?] (i, j) -> (j : dense, i : compressed)
+// CHECK: // A.converted = natively converted A as f64[?,?] (i, j) -> (j : dense, i : compressed)
 // CHECK-DAG: #[[PLAIN:.+]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-DAG: #[[SWAPPED:.+]] = affine_map<(d0, d1) -> (d1, d0)>
 // CHECK-DAG: #[[CSR:.+]] = #sparse_tensor.encoding<{ map = (d0, d1) -> (d0 : dense, d1 : compressed) }>

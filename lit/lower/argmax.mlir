@@ -2,6 +2,6 @@
 
 // Where the greatest value is, is found between the loops, in storage as it is.
 
-// CHECK: // t = positions in A as i64[?]
+// CHECK: // t.1 = positions in A as i64[?]
 // CHECK-NOT: natively converted
 // CHECK: func.func @kernel(

@@ -3,7 +3,7 @@
 // The dialect has no encoding for diagonals: the operand is the plain tensor over levels that its buffers are, and x is
 // read at the sum of levels that its subscript is.
 
-// CHECK: // A_levels = levels of A as
+// CHECK: // A.levels = levels of A as
 // CHECK: #[[SUM:.+]] = affine_map<(d0, d1) -> (d0 + d1)>
 // CHECK: #[[LEVELS:.+]] = #sparse_tensor.encoding<{ map = (d0, d1) -> (d0 : compressed, d1 : dense) }>
 // CHECK-LABEL: func.func @kernel(

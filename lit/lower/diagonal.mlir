@@ -2,7 +2,7 @@
 
 // The sparsifier takes an index variable a level: the diagonal is picked before, as the sparse vector that it is.
 
-// CHECK: // A_picked = elements A(i,i) of A as f64[?] (i) -> (i : compressed):
+// CHECK: // A.picked = elements A(i,i) of A as f64[?] (i) -> (i : compressed):
 // CHECK: #[[VECTOR:.+]] = #sparse_tensor.encoding<{ map = (d0) -> (d0 : compressed) }>
 // CHECK-LABEL: func.func @kernel(
 // CHECK-SAME: tensor<?xf64, #[[VECTOR]]>

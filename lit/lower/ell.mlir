@@ -6,7 +6,7 @@
 // CHECK: #sparse_tensor.encoding<{ map = (d0, d1) -> (d0 : dense, d1 : loose_compressed) }>
 // CHECK: linalg.generic
 // CHECK-SAME: iterator_types = ["parallel", "reduction"]
-// SLOTS: // A_levels = levels of A as
+// SLOTS: // A.levels = levels of A as
 // SLOTS: #[[LEVELS:.+]] = #sparse_tensor.encoding<{ map = (d0, d1, d2) -> (d0 : dense, d1 : dense, d2 : loose_compressed) }>
 // SLOTS: linalg.generic
 // SLOTS-SAME: iterator_types = ["reduction", "parallel", "reduction"]

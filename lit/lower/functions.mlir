@@ -3,12 +3,12 @@
 
 // A function that keeps zeros is applied to stored entries only; one that does not needs every element.
 
-// KEEPS-NOT: A_converted
+// KEEPS-NOT: A.converted
 // KEEPS: linalg.generic
 // KEEPS-SAME: tensor<?x?xf64, #
 // KEEPS: math.sqrt
 
-// FILLS: // A_converted = natively converted A as f64[?,?]:
+// FILLS: // A.converted = natively converted A as f64[?,?]:
 // FILLS: linalg.generic
 // FILLS-NOT: tensor<?x?xf64, #
 // FILLS: math.exp

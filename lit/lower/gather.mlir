@@ -3,11 +3,11 @@
 
 // Rows that a tensor names are picked before the loops, and stay sparse.
 
-// CHECK: // A_picked = elements A(I(i),j) of A as f64[?,?] (i, j) -> (i : dense, j : compressed): its places
+// CHECK: // A.picked = elements A(I(i),j) of A as f64[?,?] (i, j) -> (i : dense, j : compressed): its places
 // CHECK: func.func @kernel(
 // CHECK-SAME: tensor<?x?xf64, #
 // CHECK: linalg.generic
 // CHECK-NOT: tensor.gather
 
-// DIAGONAL: // A_picked = elements A(i,i,j) of A as
+// DIAGONAL: // A.picked = elements A(i,i,j) of A as
 // DIAGONAL: func.func @kernel(

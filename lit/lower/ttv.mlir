@@ -3,8 +3,8 @@
 
 // Y has the levels of T above its fibers; what is left is a matrix of fibers times a vector.
 
-// CHECK: // T_fibres = fibres of T
-// CHECK: // Y = below 2 levels of T Y_rows
+// CHECK: // T.fibres = fibres of T
+// CHECK: // Y = below 2 levels of T Y.rows
 // CHECK-DAG: #[[FIBERS:.+]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-DAG: #[[VECTOR:.+]] = affine_map<(d0, d1) -> (d1)>
 // CHECK-DAG: #[[OUTPUT:.+]] = affine_map<(d0, d1) -> (d0)>

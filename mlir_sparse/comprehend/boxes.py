@@ -29,6 +29,7 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.notation.linear import as_subscript
 from mlir_sparse.plan.terms import rebuild, substitute
+from mlir_sparse.text.names import made_name
 
 __all__ = ["Boxed", "Part", "boxed"]
 
@@ -156,17 +157,9 @@ def _names(statement: Assignment, boxes: Mapping[Access, Box]) -> dict[tuple[str
     parts: dict[str, dict[Box, None]] = {}
     for access, box in boxes.items():
         parts.setdefault(access.tensor, {})[box] = None
-    taken = {*parts, statement.target.tensor}
     names: dict[tuple[str, Box], str] = {}
     for tensor, found in parts.items():
         for number, box in enumerate(found):
             # The target's own name stays with what it updates, which is the first part of it that is read.
-            names[tensor, box] = tensor if number == 0 else _fresh(f"{tensor}_{number}", taken)
+            names[tensor, box] = made_name(tensor, str(number)) if number else tensor
     return names
-
-
-def _fresh(wish: str, taken: set[str]) -> str:
-    while wish in taken:
-        wish += "_"
-    taken.add(wish)
-    return wish

@@ -80,7 +80,7 @@ class ComprehensionKernel:
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
-    def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
+    def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Any:
         """Computes the outputs.
 
         Args:
@@ -150,7 +150,7 @@ class ComprehensionKernel:
                 raise OperandError(f"expected out= for the outputs {', '.join(names)}, but got {name}")
         return given
 
-    def trace(self, *operands: Any, **named: Any) -> tuple[Ran, ...]:
+    def trace(self, /, *operands: Any, **named: Any) -> tuple[Ran, ...]:
         """Computes the outputs, and returns what each statement read and gave, in order."""
         given = self._bind(operands, named)
         values = {name: arguments.as_argument(name, given[name], kind) for name, kind in self.types.items()}

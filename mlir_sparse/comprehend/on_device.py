@@ -71,7 +71,7 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         returned = tuple(wanted.get(name, values[name]) for name in self.comprehension.results)
         return returned[0] if len(returned) == 1 else returned
 
-    def trace(self, *operands: Any, **named: Any) -> Any:
+    def trace(self, /, *operands: Any, **named: Any) -> Any:
         """Refuses: what statements read and gave is not kept on a device.
 
         Raises:

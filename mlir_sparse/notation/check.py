@@ -25,6 +25,7 @@ from mlir_sparse.notation.ast import (
 from mlir_sparse.notation.functions import mistake_in_call
 from mlir_sparse.notation.numbers import INTEGER_RANGE
 from mlir_sparse.notation.stored import STORED, mistake_in_stored
+from mlir_sparse.text.lexer import is_name
 from mlir_sparse.text.source import Span
 
 __all__ = ["MAX_HEIGHT", "check", "check_height"]
@@ -214,6 +215,9 @@ def _accesses(assignment: Assignment) -> Iterator[Access]:
 
 def _check_names(assignment: Assignment) -> None:
     indices = {index.name for index in assignment.indices}
+    for name in (*indices, *(access.tensor for access in _accesses(assignment))):
+        if not is_name(name):  # nodes need not come from a text; other names are the compiler's
+            _fail(assignment, f"expected a name of letters, digits and `_`, but got {name!r:.60}", None)
     for access in _accesses(assignment):
         name = access.tensor
         if name not in indices:

@@ -2,7 +2,7 @@
 
 Each stored fibre of A gives one row of `C(i,j,l) = A(i,j,k) * M(k,l)`, so that C has the levels of A above the
 fibres as they are. What remains is a product with a row for each fibre, without any insertion:
-`C_rows(p,l) += A_fibres(p,k) * M(k,l)`.
+`C.rows(A.fibre,l) += A.fibres(A.fibre,k) * M(k,l)`.
 """
 
 from __future__ import annotations
@@ -117,17 +117,17 @@ def compute_by_fibres(
     assert before.encoding is not None
     assert kind.encoding is not None
     structure = values.convert(fibres.access.tensor, kind, why_converted(before.encoding))
-    view, rows = values.fresh(f"{structure}_fibres"), values.fresh(f"{result}_rows")
-    place = IndexVar(values.fresh("p"))
+    view, rows = values.fresh(structure, "fibres"), values.fresh(result, "rows")
+    place = values.variable(structure, "fibre")
     sizes = tuple(kind.shape[fibres.access.subscripts.index(variable)] for variable in fibres.inner)
-    values.declare(view, TensorType(kind.dtype, (None, *sizes), values.widened(_view(kind.encoding, fibres))))
+    values.declare(view, TensorType(kind.dtype, (None, *sizes), values.widened(_view(kind.encoding, place, fibres))))
     values.emit(FibreView(view, structure, fibres.depth, "each stored fibre makes one row of the result"))
     values.declare(rows, values.typed(None, (place, *fibres.rows)))
     body = substitute(term.body, {fibres.access: Access(view, (place, *fibres.inner))})
     accumulate(Access(rows, (place, *fibres.rows)), replace(term, body=body), Meeting.START)
     storage = values.widened(_result(kind.encoding, variables, fibres))
     direct = storage == encoding
-    target = result if direct else values.fresh(f"{result}_by_fibres")
+    target = result if direct else values.fresh(result, "by_fibres")
     values.declare(target, values.typed(encoding if direct else storage, variables))
     why = "the result has an entry where the operand has a fibre"
     values.emit(Rows(target, rows, structure, fibres.depth, variables, why))
@@ -159,10 +159,10 @@ def _are_fibres(encoding: Encoding, depth: int) -> bool:
     return all(kind in (_COMPRESSED, _DENSE) for kind in types) and types[depth - 1] == types[depth] == _COMPRESSED
 
 
-def _view(encoding: Encoding, fibres: Fibres) -> Encoding:
+def _view(encoding: Encoding, place: IndexVar, fibres: Fibres) -> Encoding:
     kinds = (_DENSE, *encoding.level_types[fibres.depth :])
     specs = tuple(LevelSpec(Dim(level), kind) for level, kind in enumerate(kinds))
-    names = ("p", *(variable.name for variable in fibres.inner))
+    names = tuple(variable.name for variable in (place, *fibres.inner))
     return Encoding(names, specs).with_widths(encoding.pos_width, encoding.crd_width)
 
 

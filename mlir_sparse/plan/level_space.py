@@ -3,12 +3,11 @@
 The operand is read as the plain tensor that its buffers are, with a dimension for
 each level, and every index variable of it becomes the expression over levels that
 it equals (DESIGN decision 3). For DIA, `y(i) = A(i,j) * x(j)` becomes
-`y(i) += A_levels(l0,i) * x(l0 + i)`, where x has room before its first element.
+`y(i) += A.levels(A.l0,i) * x(A.l0 + i)`, where x has room before its first element.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from mlir_sparse.affine import AffineExpr, Dim
@@ -18,6 +17,7 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Subscript
 from mlir_sparse.plan.program import Frame
 from mlir_sparse.plan.terms import accesses_of, substitute
+from mlir_sparse.text.names import made_name
 
 __all__ = ["LevelNest", "level_nest", "space_of"]
 
@@ -70,7 +70,7 @@ def level_nest(
     """
     variables = tuple(s for s in access.subscripts if isinstance(s, IndexVar))
     others = [v for v in (*_plain(target), *indices) if v not in variables]
-    levels = _level_variables(space, variables, others)
+    levels = _level_variables(space, access.tensor, variables)
     instead: dict[IndexVar, Subscript] = {}
     frames: list[Frame] = []
     fixed = True
@@ -112,22 +112,13 @@ def _moved(subscript: Subscript, instead: dict[IndexVar, Subscript]) -> Subscrip
     return instead.get(subscript, subscript) if isinstance(subscript, IndexVar) else subscript
 
 
-def _level_variables(
-    space: LevelSpace, variables: tuple[IndexVar, ...], others: Collection[IndexVar]
-) -> tuple[IndexVar, ...]:
+def _level_variables(space: LevelSpace, operand: str, variables: tuple[IndexVar, ...]) -> tuple[IndexVar, ...]:
     """Returns a loop variable per level: the user's where the level is a dimension, else one named as the level."""
     known = {
         expr.position: variables[dim] for dim, expr in enumerate(space.lvl_to_dim.results) if isinstance(expr, Dim)
     }
-    taken = {variable.name for variable in (*variables, *others)}
-    found = []
-    for level, name in enumerate(space.encoding.dim_names):
-        if level not in known:
-            while name in taken:
-                name += "_"
-            taken.add(name)
-        found.append(known.get(level, IndexVar(name)))
-    return tuple(found)
+    names = (made_name(operand, name) for name in space.encoding.dim_names)
+    return tuple(known.get(level, IndexVar(name)) for level, name in enumerate(names))
 
 
 def _from_zero(space: LevelSpace, dim: int, levels: tuple[IndexVar, ...]) -> AffineSubscript | None:

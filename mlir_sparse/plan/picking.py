@@ -50,7 +50,7 @@ class Picking:
         if storage is not None:  # one element is a number, whatever it was stored in
             storage = None if not variables else self._values.widened(natural(variables, variables, storage))
         result_type = replace(self._values.typed(storage, variables), dtype=kind.dtype)
-        name = self._values.fresh(f"{access.tensor}_picked")
+        name = self._values.fresh(access.tensor, "picked")
         self._values.declare(name, result_type)
         self._values.emit(Pick(name, taken.tensor, taken, reason))
         return Access(name, variables)

@@ -91,13 +91,13 @@ def plan(
     # Threads of a GPU have sums of their own in f32 registers.
     wide = not loops_only and accumulates(assignment.value)
     planner = _Planner(spec, densified, _variables(spec, order), loops_only, wide)
-    result = planner.values.fresh(assignment.target.tensor)
+    result = planner.values.result(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
     value = folded(planner.picking.picked(assigned(assignment)))
     final = None
     if planner.values.output.dtype != spec.output.dtype:
-        final = Access(planner.values.reserved(result), variables)
-        result = planner.values.fresh(f"{result}_wide")
+        final = Access(result, variables)
+        result = planner.values.fresh(result, "wide")
     if is_about_entries(value):
         result = planner.entries(result, variables, value)
     elif (encoding := planner.values.output.encoding) is None:
@@ -149,7 +149,7 @@ class _Planner:
 
     def _everywhere(self, node: Expr) -> Access:
         """Computes an expression into a dense temporary."""
-        name, variables = self.values.fresh("t"), free_indices(node)
+        name, variables = self.values.fresh(), free_indices(node)
         self.values.declare(name, self.values.typed(None, variables))
         self.dense(name, variables, self.split.terms(node))
         return Access(name, variables)
@@ -208,7 +208,7 @@ class _Planner:
         space = space_of(encoding)
         if space is None or not takes_alone(space.encoding):
             return False
-        view = self.values.view_name(sparse[0].tensor, space)
+        view = self.values.view_name(sparse[0].tensor)
         nest = level_nest(space, view, sparse[0], target, body, term.indices)
         if not nest.lowers:
             return False
@@ -277,7 +277,7 @@ class _Planner:
         if sampled is not None:
             storage = self.values.encoding_of(sampled.tensor)
         direct = encoding is None or storage == encoding
-        target = Access(result if direct else self.values.fresh(f"{result}_natural"), variables)
+        target = Access(result if direct else self.values.fresh(result, "natural"), variables)
         self.values.declare(target.tensor, self.values.typed(storage, variables))
         reason = "inserts in the order of the loops"
         nested = Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason)
@@ -313,7 +313,7 @@ class _Planner:
         self, result: str, variables: tuple[IndexVar, ...], terms: tuple[Term, ...], encoding: Encoding | None
     ) -> str:
         """Computes a result that zeros in the operands do not make zero; its zeros are dropped afterwards."""
-        dense = self.values.fresh(f"{result}_dense")
+        dense = self.values.fresh(result, "dense")
         self.values.declare(dense, self.values.typed(None, variables))
         self.dense(dense, variables, terms)
         if encoding is None:
@@ -329,7 +329,7 @@ class _Planner:
 
     def _fold(self, node: Fold) -> Access:
         """Computes a fold of stored entries into an array that has the identity where there are none."""
-        name, kept = self.values.fresh("t"), free_indices(node)
+        name, kept = self.values.fresh(), free_indices(node)
         with self.values.computing(result_dtype(node, self.values.dtypes())):
             self.values.declare(name, self.values.typed(None, kept))
         self.presence.dense(name, kept, node)
@@ -342,7 +342,7 @@ class _Planner:
         there = isinstance(node.body, Access) and node.body.subscripts == (*kept, variable)
         operand = node.body if there else self.materialize(node.body, (*kept, variable))
         assert isinstance(operand, Access)
-        name = self.values.fresh("t")
+        name = self.values.fresh()
         with self.values.computing(DType("i64")):
             self.values.declare(name, self.values.typed(None, kept))
         greatest = node.op is ReduceOp.ARGMAX
@@ -365,7 +365,7 @@ class _Planner:
         return Access(name, variables)
 
     def _computed(self, node: Expr, variables: tuple[IndexVar, ...]) -> str:
-        name = self.values.reserved("t")
+        name = self.values.fresh()
         if len(variables) > 1 and self._covered(node, variables):
             return self.sparse(name, variables, node, None)
         self.values.declare(name, self.values.typed(None, variables))

@@ -104,7 +104,7 @@ class Presence:
 
     def _holed(self, monoid: Monoid, node: Expr) -> Access:
         """Computes what a mask leaves into a dense temporary, the identity where it leaves nothing."""
-        target = Access(self._values.fresh("t"), free_indices(node))
+        target = Access(self._values.fresh(), free_indices(node))
         self._declare(target, None, self._dtype(node))
         self.dense(target.tensor, free_indices(node), Fold(monoid, (), node))
         return target
@@ -140,7 +140,7 @@ class Presence:
         assert choice.storage is not None
         storage = self._values.widened(choice.storage)
         direct = encoding is None or storage == encoding
-        target = Access(result if direct else self._values.fresh(f"{result}_natural"), variables)
+        target = Access(result if direct else self._values.fresh(result, "natural"), variables)
         self._declare(target, storage, self._declared_dtype(result, node))
         meeting = Meeting.START if indices else Meeting.REPLACE
         reason = "inserts entries in the order of the loops"
@@ -159,7 +159,7 @@ class Presence:
         """Computes an expression into a temporary: sparse where it is partial and loops can insert it."""
         node = self._bodies.prepared(node)
         variables = free_indices(node)
-        name = self._values.fresh("t")
+        name = self._values.fresh()
         target = Access(name, variables)
         self._declare(target, None, self._dtype(node))  # so that temporaries of its own get other names
         if variables and self._bodies.is_partial(node):
@@ -170,7 +170,7 @@ class Presence:
     def _by_way_of_dense(
         self, result: str, variables: tuple[IndexVar, ...], node: Expr, encoding: Encoding | None
     ) -> str:
-        dense = result if encoding is None else self._values.fresh(f"{result}_dense")
+        dense = result if encoding is None else self._values.fresh(result, "dense")
         dtype = self._declared_dtype(result, node)
         self._declare(Access(dense, variables), None, dtype)
         self.dense(dense, variables, node)
@@ -200,7 +200,7 @@ class Presence:
     def _everywhere(self, node: Apply, total: Expr | None) -> Access:
         """Computes an operator that has a result everywhere: first where no sparse operand is, then where it is."""
         operator, variables = node.operator, free_indices(node)
-        target = Access(self._values.fresh("t"), variables)
+        target = Access(self._values.fresh(), variables)
         self._declare(target, None, self._dtype(node))
         if total is None:
             assert operator.absent is not None
@@ -245,7 +245,7 @@ class Presence:
         Where the reduction is the innermost loop, `sparse_tensor.reduce` starts it from the identity and
         stores its result over what the array held.
         """
-        apart = Access(self._values.fresh("t"), target.subscripts)
+        apart = Access(self._values.fresh(), target.subscripts)
         self._declare(apart, None, self._values.type_of(target.tensor).dtype)
         self._loops(apart, indices, body, monoid, Meeting.START)
         return apart

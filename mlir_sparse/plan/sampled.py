@@ -95,7 +95,7 @@ def compute_at_entries(result: str, nest: Generic, sampled: Access, values: Valu
         values: the program under construction.
     """
     encoding = values.encoding_of(sampled.tensor)
-    vector, place = values.fresh(f"{result}_values"), IndexVar(values.fresh("p"))
+    vector, place = values.fresh(result, "values"), values.variable(sampled.tensor, "entry")
     values.declare(vector, values.typed(None, (place,)))
     reason = f"values at the entries of {sampled.tensor}, which are those of the result"
     values.emit(nest.at_entries(Access(vector, (place,)), sampled, reason))

@@ -16,6 +16,7 @@ from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Loc
 from mlir_sparse.plan.rounding import widened
 from mlir_sparse.plan.storage import is_sparse
 from mlir_sparse.plan.terms import replace_accesses
+from mlir_sparse.text.names import made_name
 
 __all__ = ["Values"]
 
@@ -39,7 +40,7 @@ class Values:
         self._extents = spec.static_extents
         self._types: dict[str, TensorType] = dict(spec.inputs)
         self._converted: dict[tuple[str, TensorType], str] = {}
-        self._reserved: set[str] = set()
+        self._made: set[str] = set()
         # Apart from conversions: over levels in another order than dimensions, a view has the type of a conversion.
         self._views: dict[str, str] = {}
         self._located: dict[tuple[str, bool | None], str] = {}
@@ -94,19 +95,24 @@ class Values:
         positions, coordinates = self._widths
         return encoding.with_widths(encoding.pos_width or positions, encoding.crd_width or coordinates)
 
-    def fresh(self, wish: str) -> str:
-        """Returns a name that no value has yet, as near to the wish as can be."""
-        name, number = wish, 0
-        while name in self._types or name in self._reserved:
-            number += 1
-            name = f"{wish}_{number}"
+    def fresh(self, owner: str = "t", role: str = "") -> str:
+        """Returns the name of a value that the plan makes, which no user's can be and no other has.
+
+        Args:
+            owner: what it is made of or for; a temporary is for nothing that has a name.
+            role: what it is of that.
+        """
+        name = made_name(owner, role, self._made)
+        self._made.add(name)
         return name
 
-    def reserved(self, wish: str) -> str:
-        """Returns a fresh name for a value that is declared later, after others that it is made of."""
-        name = self.fresh(wish)
-        self._reserved.add(name)
-        return name
+    def variable(self, owner: str, role: str) -> IndexVar:
+        """Returns an index variable that the plan makes; see `fresh`."""
+        return IndexVar(self.fresh(owner, role))
+
+    def result(self, target: str) -> str:
+        """Returns the name of the result: that of the target, unless an operand has it, whose present value is read."""
+        return self.fresh(target, "result") if target in self._types else target
 
     def declare(self, name: str, kind: TensorType) -> None:
         """Adds a value."""
@@ -134,7 +140,7 @@ class Values:
         """Returns the name of a vector as long as a variable runs; made at most once."""
         known = self._ranges.get(variable)
         if known is None:
-            known = self._ranges[variable] = self.fresh(f"{variable}_extent")
+            known = self._ranges[variable] = self.fresh(variable.name, "extent")
             self.declare(known, self.typed(None, (variable,)))
             self.emit(Extent(known, variable, f"{variable} is no subscript by itself"))
         return known
@@ -148,15 +154,15 @@ class Values:
         known = self._converted.get((name, kind))
         if known is not None:
             return known
-        result = self.fresh(f"{name}_converted")
+        result = self.fresh(name, "converted")
         self.declare(result, kind)
         self.emit(Conversion(result, name, False, reason, otherwise=otherwise))
         self._converted[name, kind] = result
         return result
 
-    def view_name(self, name: str, space: LevelSpace) -> str:
+    def view_name(self, name: str) -> str:
         """Returns the name that a tensor's view in level space has or gets."""
-        return self._views.get(name) or self.fresh(f"{name}_levels")
+        return made_name(name, "levels")
 
     def view(self, name: str, space: LevelSpace) -> str:
         """Returns the name of a tensor's view in level space; made at most once."""
@@ -164,7 +170,7 @@ class Values:
         if known is None:
             encoding = self._types[name].encoding
             assert encoding is not None
-            known = self._views[name] = self.view_name(name, space)
+            known = self._views[name] = self.view_name(name)
             self.declare(known, self._viewed(name, space))
             self.emit(LevelView(known, name, f"the sparsifier makes no loops of {encoding.map_text()}"))
         return known
@@ -177,7 +183,7 @@ class Values:
         """Returns the name of a tensor whose elements are looked up; made at most once."""
         name = self._located.get((step.source, step.whole))
         if name is None:
-            name = self._located[step.source, step.whole] = self.fresh(f"{step.source}_located")
+            name = self._located[step.source, step.whole] = self.fresh(step.source, "located")
             kind = self._types[step.source]
             self.declare(name, replace(kind, encoding=None))
             self.emit(replace(step, result=name))
@@ -187,7 +193,7 @@ class Values:
         """Returns the name of a tensor whose rows are looked up, in the storage that it then has; made at most once."""
         name = self._located.get((step.operand, None))
         if name is None:
-            name = self._located[step.operand, None] = self.fresh(f"{step.operand}_rows")
+            name = self._located[step.operand, None] = self.fresh(step.operand, "rows")
             self.declare(name, replace(self._types[step.operand], encoding=encoding))
             self.emit(replace(step, result=name))
         return name

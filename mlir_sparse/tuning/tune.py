@@ -55,7 +55,7 @@ class Tuning:
     table: Table
     remembered: bool
 
-    def arrange(self, *operands: Any, **named: Any) -> tuple[Value, ...]:
+    def arrange(self, /, *operands: Any, **named: Any) -> tuple[Value, ...]:
         """Returns operands in the storage that the kernel takes, in its order.
 
         Args:
@@ -83,6 +83,7 @@ def stored_as(value: Value, encoding: Encoding | None) -> Value:
 
 def tune(
     kernel: Kernel | str | Assignment | TensorVar,
+    /,
     *operands: Any,
     out: str | Encoding | TensorType | None = None,
     tensors: Mapping[str, Any] | None = None,

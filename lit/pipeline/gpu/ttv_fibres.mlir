@@ -22,5 +22,5 @@
 // PLACES: %[[SUM:.+]] = scf.for
 // PLACES: memref.store %[[SUM]], %{{.+}}[%[[FIBRE]]] : memref<?xf64>
 
-// TOLD: A_fibres is A as its fibres below 2 levels
-// TOLD: C has C_rows below the first 2 levels of A
+// TOLD: A.fibres is A as its fibres below 2 levels
+// TOLD: C has C.rows below the first 2 levels of A
