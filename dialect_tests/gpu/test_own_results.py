@@ -252,7 +252,12 @@ def test_explain_says_what_is_waited_for() -> None:
             {"A": "CSC"},
             "expected a sparse result that a GPU's loops can fill, but got C stor",
         ),
-        ("C(i,j) = " + " + ".join(f"{n}(i,j)" for n in "ABDEF"), "CSR", dict.fromkeys("ABDEF", "CSR"), "but got t = A"),
+        (
+            "C(i,j) = " + " + ".join(f"{n}(i,j)" for n in "ABDEF"),
+            "CSR",
+            dict.fromkeys("ABDEF", "CSR"),
+            "but got t.1 = A",
+        ),
     ],
 )
 def test_refusals_say_what_to_do(text: str, out: str, storage: dict[str, str], said: str) -> None:

@@ -56,7 +56,8 @@ def with_explicit_sums(assignment: Assignment, laws: Distribution = ARITHMETIC) 
     at `+` and `-` into each operand that uses it; at `*` and `/` into the one
     factor that uses it, or, where both do or a denominator does, around that
     product; around a function call, a comparison and logic; through a unary minus, and
-    through an explicit sum, which commutes with it, but around any other reduction; inside a mask.
+    through an explicit sum, which commutes with it, but around any other reduction; inside a mask, but around it
+    where the mask has the variable.
     Where products are not distributive over sums on the side of that factor, as under the semiring plus_pair, it
     stays around the product, and where a minus does not distribute, around the minus.
 
@@ -125,7 +126,9 @@ def _placed(node: Expr, indices: Collection[IndexVar], laws: Distribution) -> Ex
         case Reduce(ReduceOp.SUM, _, body):
             return replace(node, body=placed(body))
         case Apply(_, (mask, body)) if is_mask(node):
-            return replace(node, arguments=(mask, _placed(body, indices, laws)))
+            outer = _used(mask, indices)  # what is masked is summed: a mask decides about each value of its variables
+            body = _placed(body, [index for index in indices if index not in outer], laws)
+            return _around(ReduceOp.SUM, replace(node, arguments=(mask, body)), outer)
         case Access() | Literal() | Negate() | Binary() | Call() | Reduce() | Apply() | Fold():
             return _around(ReduceOp.SUM, node, indices)
         case _:
