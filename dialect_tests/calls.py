@@ -74,9 +74,9 @@ class Call:
         """Returns Python that makes the call anew, to be pasted; what is long is kept in a file."""
         lines = ["import numpy as np, ml_dtypes, mlir_sparse as ms", "from numpy import inf, nan", "tensors = {}"]
         lines += [f"tensors[{name!r}] = {_operand_text(value)}" for name, value in self.operands.items()]
-        options = "".join(f", {name}={_option_text(value)}" for name, value in self.options.items())
-        lines.append(f"call = dict(text={str(self.program)!r}, tensors=tensors{options})")
-        return "\n".join([*lines, "print(ms.evaluate(**call))"])
+        options = ", ".join(f"{name}={_option_text(value)}" for name, value in self.options.items())
+        lines += [f"text, options = {str(self.program)!r}, dict({options})"]
+        return "\n".join([*lines, "print(ms.evaluate(text, tensors=tensors, **options))"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,13 @@ class Trial:
         """Returns the results of the call, judged.
 
         Raises:
-            AssertionError: for wrong ones.
+            AssertionError: for wrong ones, with a script to paste.
         """
         found = self.call.results()
-        self.judge(found)
+        try:
+            self.judge(found)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.call.script()}") from error
         return found
 
 

@@ -338,7 +338,11 @@ def kernels(
         largest: the greatest extent.
     """
     assignment = parse(draw(st.sampled_from(texts)))
-    choice = element_types or dtypes().filter(lambda dtype: dtype.kind != "c" or not needs_order(assignment))
+    choice = (
+        element_types
+        if element_types is not None
+        else dtypes().filter(lambda dtype: dtype.kind != "c" or not needs_order(assignment))
+    )
     dtype = draw(choice)
     leaders = extent_classes(assignment)
     fixed = gathered_classes(assignment)

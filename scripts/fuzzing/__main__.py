@@ -6,12 +6,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 
 import click
 from workers import Worker, serve
 
-from fuzzing.subjects import NAMES
+from fuzzing.subjects import NAMES, subject
 from fuzzing.tally import Tally, report, save
 from fuzzing.variants import HOW_MANY
 
@@ -57,15 +58,19 @@ def _ask(worker: Worker, batch: Batch) -> Iterator[tuple[str, str, str]]:
 
 
 def _batches(pattern: Batch, names: Sequence[str]) -> Iterator[Batch]:
-    """Yields batches of each subject in turn.
+    """Yields batches of each subject in turn, each of as many cases as its share of all.
 
     Args:
         pattern: what all have, with the seed of the first and the number of cases of all.
         names: the subjects.
     """
-    for number, done in enumerate(range(0, pattern.cases, BATCH)):
-        part = min(BATCH, pattern.cases - done)
-        yield replace(pattern, subject=names[number % len(names)], seed=pattern.seed + number, cases=part)
+    left = pattern.cases
+    for number, name in enumerate(cycle(names)):
+        part = min(left, max(1, round(BATCH * subject(pattern.target, name).share)))
+        yield replace(pattern, subject=name, seed=pattern.seed + number, cases=part)
+        left -= part
+        if not left:
+            return
 
 
 def _fuzz(batches: Iterator[Batch], cases: int, jobs: int) -> Tally:

@@ -28,9 +28,11 @@ class Subject:
         more: yields a case and up to as many like it in all, which cost little once the first has run.
         trial: returns the call that a case is with what judges it, so that variants of it are tried; None where a
             case is no such call.
+        share: how many of its cases run where others run one, since they take longer or find less.
     """
 
     cases: Callable[[], st.SearchStrategy[Any]]
     run: Callable[[Any], None]
     more: Callable[[Any, int], Iterator[Any]] = _alone
     trial: Callable[[Any], Trial | None] | None = None
+    share: float = 1.0

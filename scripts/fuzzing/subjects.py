@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dialect_tests import entries_cases, test_kernel_properties
+from dialect_tests import entries_cases, large_cases, rounding_cases, test_kernel_properties
 from dialect_tests.calls import Trial
 from dialect_tests.comprehend import test_programs
 from dialect_tests.test_kernel_properties import STRATEGIES, StoredCase, run
@@ -21,12 +21,20 @@ def _on_other_data(case: Any, count: int) -> Iterator[Any]:
         yield from (case.on_other_data(number) for number in range(1, count))
 
 
+def _on_other_numbers(case: rounding_cases.Case, count: int) -> Iterator[Any]:
+    """Yields a case and others on numbers of other magnitudes, of which few meet: more of them than of other data."""
+    yield case
+    yield from (case.on_other_data(number) for number in range(1, 3 * count))
+
+
 def _trial(case: Any) -> Trial | None:
     match case:
         case StoredCase():
             return test_kernel_properties.trial(case)
         case entries_cases.Case():
             return entries_cases.trial(case)
+        case rounding_cases.Case():
+            return rounding_cases.trial(case)
         case test_programs.Case():
             return test_programs.trial(case)
     return None
@@ -34,6 +42,8 @@ def _trial(case: Any) -> Trial | None:
 
 _ON_CPU: Mapping[str, Subject] = {
     **{name: Subject(cases, run, _on_other_data, _trial) for name, cases in STRATEGIES.items()},
+    "rounding": Subject(rounding_cases.cases, rounding_cases.run, _on_other_numbers, _trial),
+    "large": Subject(large_cases.cases, large_cases.run, share=0.05),
 }
 # A GPU's kernels, which an emulator runs, are of one statement.
 NAMES: Mapping[str, tuple[str, ...]] = {"cpu": tuple(_ON_CPU), "cuda": ("kernels", "foreign storage", "expressions")}

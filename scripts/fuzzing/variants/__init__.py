@@ -37,10 +37,9 @@ def chosen(how_many: str, seed: str, compiles: bool) -> Iterator[Variant]:
             yield variant
 
 
-def again(name: str, call: Mapping[str, Any], seed: str) -> Results:
+def again(name: str, text: str, tensors: Mapping[str, Any], options: Mapping[str, Any], seed: str) -> Results:
     """Returns what a variant of a call gives: for scripts that a failure prints."""
-    arguments = {"program": call["text"], "operands": call["tensors"]}
-    arguments |= {name: value for name, value in call.items() if name not in ("text", "tensors")}
+    call = Call(text, tensors, **options)
     found: list[Results] = []
-    VARIANTS[name].check(Trial(Call(**arguments), found.append), Call(**arguments).results(), seed)
+    VARIANTS[name].check(Trial(call, found.append), call.results(), seed)
     return found[0]

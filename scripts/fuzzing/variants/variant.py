@@ -84,7 +84,7 @@ def reproducer(call: Call, name: str, seed: str) -> str:
             "PYTHONPATH=scripts:. .venv/bin/python - <<'END'",
             call.script(),
             "from fuzzing.variants import again",
-            f"print(again({name!r}, call, {seed!r}))",
+            f"print(again({name!r}, text, tensors, options, {seed!r}))",
             "END",
         ]
     )
