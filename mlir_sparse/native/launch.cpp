@@ -55,6 +55,9 @@ struct Result {
 
 constexpr std::int64_t kUnknown = -1;
 
+// Bytes of a result above which memory is looked at before it is asked for.
+constexpr std::int64_t kLarge = std::int64_t{1} << 26;
+
 // Elements of rows below others to a piece, at least.
 constexpr std::size_t kStretch = 64;
 
@@ -396,12 +399,16 @@ class Launcher {
 
   bool allocate(const std::vector<std::int64_t> &extents, py::object &out) const {
     std::vector<py::ssize_t> shape;
+    const auto dtype = py::reinterpret_borrow<py::dtype>(parameters_.back().dtype);
+    std::int64_t bytes = dtype.itemsize();
     for (const Subscript &subscript : parameters_.back().subscripts) {
       const std::int64_t extent = subscript.is_variable() ? extents[subscript.terms[0].second] : kUnknown;
       if (extent == kUnknown) return false;
       shape.push_back(static_cast<py::ssize_t>(extent));
+      // Whether it fits is asked in Python, with a word for what does not.
+      if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(extent, 1), &bytes) || bytes > kLarge) return false;
     }
-    out = py::array(py::reinterpret_borrow<py::dtype>(parameters_.back().dtype), shape);
+    out = py::array(dtype, shape);
     return true;
   }
 

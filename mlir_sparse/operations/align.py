@@ -9,6 +9,7 @@ import numpy as np
 from mlir_sparse.errors import ExtentError
 from mlir_sparse.operations.entries import Array, Entries, entries_of
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.memory import check_fits
 
 __all__ = ["broadcast_shape", "diagonal_of", "squeezed", "stretched", "without_axes"]
 
@@ -25,13 +26,18 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, 
     >>> broadcast_shape([(3, 1), (4,)], "operands of add")
     (3, 4)
     """
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        shown = " and ".join(map(str, shapes))
-        raise ExtentError(
-            f"expected {what} of shapes that broadcast (equal extents, or 1), but got shapes {shown}"
-        ) from None
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return first
+    # Not by NumPy, which refuses shapes of more elements than 64 bits count.
+    found: list[int] = []
+    for axis in range(-max(map(len, shapes)), 0):
+        extents = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}
+        if len(extents) > 1:
+            shown = " and ".join(map(str, shapes))
+            raise ExtentError(f"expected {what} of shapes that broadcast (equal extents, or 1), but got shapes {shown}")
+        found.append(extents.pop() if extents else 1)
+    return tuple(found)
 
 
 def without_axes(value: Value, axes: Sequence[int]) -> Value:
@@ -83,6 +89,8 @@ def stretched(entries: Entries, shape: tuple[int, ...]) -> Entries:
         own = 1 if axis < missing else entries.shape[axis - missing]
         if own == extent:
             continue
+        # Each step makes a coordinate a dimension, and the values.
+        check_fits(values.size * extent * (8 * len(shape) + values.itemsize), f"entries repeated over shape {shape}")
         dims = [np.repeat(dim, extent) if at != axis else dim for at, dim in enumerate(dims)]
         dims[axis] = np.tile(np.arange(extent, dtype=np.int64), values.size)
         values = np.repeat(values, extent)

@@ -89,7 +89,8 @@ def roll(a: SparseTensor, shift: Any, axis: Any = None) -> SparseTensor:
     axes = axis if isinstance(axis, Sequence) else (axis,)
     for at, by in zip(axes, np.broadcast_to(shift, (len(axes),)), strict=True):
         extent = a.shape[at]
-        dims[at] = (dims[at] + int(by)) % extent if extent else dims[at]
+        moved = dims[at] - (extent - int(by) % extent if extent else 0)  # no sum, which could pass what 64 bits hold
+        dims[at] = moved + extent * (moved < 0)
     return Entries(tuple(dims), entries.values, a.shape).tensor(a)
 
 

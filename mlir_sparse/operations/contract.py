@@ -10,10 +10,12 @@ import numpy as np
 
 from mlir_sparse.api import evaluate
 from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import DTypeError, ExtentError
 from mlir_sparse.kernel import promote
 from mlir_sparse.notation import Assignment, Binary, BinaryOp, Expr
 from mlir_sparse.operations.align import Labels, Value, diagonal_of, squeezed
+from mlir_sparse.operations.compact import compacted, wide_labels
 from mlir_sparse.operations.entries import Array
 from mlir_sparse.operations.kernels import access, assignment, computed
 from mlir_sparse.tensor import SparseTensor
@@ -80,7 +82,13 @@ def contracted(
         output: the indices of the result.
         out: the storage of the result, or an array for it; inferred when None.
         semiring: what products and sums are; None for NumPy's.
+
+    A result with an axis of more than 2^31 - 1 elements is sparse, unless a dense one is asked for.
     """
+    wide = wide_labels(operands, labels) if semiring is None and _is_sparse(out) else {}
+    if wide:
+        found = compacted(lambda ready: contracted(ready, labels, output), operands, labels, output, wide)
+        return found if out is None or not isinstance(found, SparseTensor) else found.convert(out)
     named = _renamed(labels, output)
     tensors = {f"a{number}": operand for number, operand in enumerate(operands)}
     if semiring is not None:
@@ -90,6 +98,10 @@ def contracted(
     if isinstance(out, np.ndarray) and out.dtype != common_type(operands):
         return _copied(contracted(operands, labels, output, "dense"), out)
     return evaluate(product(*named), out=out, tensors=tensors)
+
+
+def _is_sparse(out: Any) -> bool:
+    return out is None or isinstance(out, Encoding) or (isinstance(out, str) and out != "dense")
 
 
 def _copied(result: Array, out: Array) -> Array:

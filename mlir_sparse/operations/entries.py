@@ -12,7 +12,7 @@ import numpy as np
 
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.errors import TooLargeError
+from mlir_sparse.operations.places import Array, numbered
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.memory import check_fits
@@ -20,20 +20,21 @@ from mlir_sparse.tensor.pack import pack
 from mlir_sparse.tensor.plain import is_plain
 
 __all__ = [
+    "WIDEST",
     "Array",
     "Entries",
     "check_dense_fits",
     "entries_of",
-    "linear",
+    "is_wide",
     "result_encoding",
-    "sorted_unique",
-    "unlinear",
     "with_values",
 ]
 
-Array = np.ndarray[Any, Any]
+# Over more elements than this a result has no dense axis and no dense level: hardly any memory holds one.
+WIDEST = (1 << 31) - 1
 
 _DEFAULTS = {1: "SparseVector", 2: "CSR"}
+_COMPRESSED = {1: "SparseVector", 2: "DCSR"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,8 @@ class Entries:
 
     @property
     def keys(self) -> Array:
-        """Returns the row-major number of each entry's place."""
-        return linear(self.dims, self.shape)
+        """Returns integers that order the entries by their places, row-major."""
+        return numbered([self.dims], self.shape)[0]
 
     def where(self, kept: Array) -> Entries:
         """Returns the entries that a mask or an array of numbers selects."""
@@ -61,7 +62,7 @@ class Entries:
 
     def tensor(self, like: SparseTensor | None = None) -> SparseTensor:
         """Returns the tensor of these entries, stored as another one is where any tensor can be."""
-        encoding = result_encoding(len(self.shape), None if like is None else like.encoding)
+        encoding = result_encoding(self.shape, None if like is None else like.encoding)
         widths = (None, None) if like is None else (_wide(like.encoding.pos_width), _wide(like.encoding.crd_width))
         values = self.values.astype(np.int8) if self.values.dtype == np.bool_ else self.values
         storage = pack(encoding, self.shape, self.dims, values, source=widths)
@@ -71,7 +72,10 @@ class Entries:
         """Returns an array of the entries, all other elements having one value."""
         check_dense_fits(self.shape, self.values.dtype)
         array = np.full(self.shape, missing, dtype=self.values.dtype)
-        array[self.dims] = self.values
+        if self.dims:
+            array[self.dims] = self.values
+        elif self.values.size:
+            array[...] = self.values[0]
         return array
 
 
@@ -92,44 +96,34 @@ def entries_of(tensor: SparseTensor) -> Entries:
     return Entries(tuple(dim.astype(np.int64, copy=False) for dim in dims), values, tensor.shape)
 
 
-def linear(dims: Sequence[Array], shape: Sequence[int]) -> Array:
-    """Returns the row-major number of each place.
+def is_wide(shape: Sequence[int]) -> bool:
+    """Returns whether some axis is too long for results to be dense along it."""
+    return max(shape, default=0) > WIDEST
 
-    Raises:
-        TooLargeError: for a shape of more places than 64 bits count.
+
+def result_encoding(shape: tuple[int, ...], like: Encoding | None) -> Encoding:
+    """Returns how a result is stored: as an operand of its rank where any tensor fits, else CSR or CSF.
+
+    Where that has a dense level of more than 2^31 - 1 coordinates, it is all compressed: SparseVector, DCSR or CSF.
+
+    >>> print(result_encoding((3, 4), as_encoding("DCSC")).map_text())
+    (i, j) -> (j : compressed, i : compressed)
+    >>> print(result_encoding((2**40, 4), None).map_text())
+    (i, j) -> (i : compressed, j : compressed)
     """
-    if prod(shape) > np.iinfo(np.int64).max:
-        raise TooLargeError(f"expected a shape of less than 2**63 places, but got {tuple(shape)}")
-    keys = np.zeros(dims[0].shape if dims else (1,), dtype=np.int64)
-    for dim, extent in zip(dims, shape, strict=True):
-        keys = keys * extent + dim
-    return keys
+    found = _result_encoding(len(shape), like)
+    if is_wide(shape) and _has_wide_level(found, shape):
+        return as_encoding(_COMPRESSED.get(len(shape), "CSF"), rank=len(shape))
+    return found
 
 
-def sorted_unique(keys: Array) -> Array:
-    """Returns the distinct numbers of an array, ascending; runs that ascend already are merged."""
-    ordered = np.sort(keys, kind="stable")
-    first = np.ones(ordered.size, bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return ordered[first]
-
-
-def unlinear(keys: Array, shape: Sequence[int]) -> tuple[Array, ...]:
-    """Returns the coordinates of places given by their row-major numbers."""
-    dims: list[Array] = []
-    for extent in reversed(shape):
-        keys, dim = np.divmod(keys, extent) if extent else (keys, keys)
-        dims.append(dim)
-    return tuple(reversed(dims))
+def _has_wide_level(encoding: Encoding, shape: tuple[int, ...]) -> bool:
+    pairs = zip(encoding.level_types, encoding.level_sizes(shape), strict=True)
+    return any(kind.functions.is_counted and size > WIDEST for kind, size in pairs)
 
 
 @lru_cache(maxsize=256)
-def result_encoding(rank: int, like: Encoding | None) -> Encoding:
-    """Returns how a result of a rank is stored: as an operand of that rank where any tensor fits, else CSR or CSF.
-
-    >>> print(result_encoding(2, as_encoding("DCSC")).map_text())
-    (i, j) -> (j : compressed, i : compressed)
-    """
+def _result_encoding(rank: int, like: Encoding | None) -> Encoding:
     if like is not None and like.dim_rank == rank and like.holds_all and is_plain(like):
         return replace(like.with_widths(0, 0), explicit_val=None, implicit_val=None)
     return as_encoding(_DEFAULTS.get(rank, "CSF"), rank=rank)

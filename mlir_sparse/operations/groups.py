@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.errors import RankError
-from mlir_sparse.operations.entries import Array, Entries, check_dense_fits, entries_of, linear, unlinear
+from mlir_sparse.operations.entries import Array, Entries, entries_of, is_wide
+from mlir_sparse.operations.places import numbered
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["Groups", "axes_of", "grouped"]
@@ -21,16 +22,16 @@ class Groups:
     """Entries sorted by group, and within one by place; groups without an entry are left out.
 
     Args:
-        keys: the row-major number of each group among the kept axes.
+        dims: the coordinates of each group in the kept dimensions.
         starts: where each group starts.
         counts: how many entries each has.
-        places: the row-major number of each entry along the reduced axes.
+        places: a number of each entry along the reduced axes, ascending: the row-major one where 64 bits count them.
         values: the values.
         size: how many places a group has.
         kept: the extents that are kept.
     """
 
-    keys: Array
+    dims: tuple[Array, ...]
     starts: Array
     counts: Array
     places: Array
@@ -40,7 +41,7 @@ class Groups:
 
     def reduced(self, ufunc: np.ufunc, dtype: Any = None) -> Array:
         """Returns a value for each group, what is not stored counting as zero."""
-        if self.keys.size == 0:
+        if self.starts.size == 0:
             return ufunc.reduceat(np.zeros(1, self.values.dtype), [0], dtype=dtype)[:0]
         found: Array = ufunc.reduceat(self.values, self.starts, dtype=dtype)
         lacking = self.counts < self.size
@@ -48,14 +49,15 @@ class Groups:
         return found
 
     def spread(self, found: Array, missing: Any, like: SparseTensor) -> Any:
-        """Returns the values of groups as a result: sparse for two dimensions and more, where empty groups are zero."""
-        entries = Entries(unlinear(self.keys, self.kept), found, self.kept)
-        if len(self.kept) > 1 and missing == 0:
+        """Returns the values of groups as a result.
+
+        It is sparse for two dimensions and more, or more elements than any array should have,
+        where empty groups are zero.
+        """
+        entries = Entries(self.dims, found, self.kept)
+        if missing == 0 and (len(self.kept) > 1 or is_wide(self.kept)):
             return (entries.where(found) if found.dtype == np.bool_ else entries).tensor(like)
-        check_dense_fits(self.kept, found.dtype)
-        flat = np.full(prod(self.kept), missing, dtype=found.dtype)
-        flat[self.keys] = found
-        return flat.reshape(self.kept)
+        return entries.dense(missing)
 
 
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
@@ -90,18 +92,22 @@ def grouped(tensor: SparseTensor, axes: tuple[int, ...]) -> Groups:
     kept = tuple(tensor.shape[axis] for axis in rest)
     inner = tuple(tensor.shape[axis] for axis in axes)
     count = entries.values.size
-    keys = linear([entries.dims[a] for a in rest], kept) if rest else np.zeros(count, np.int64)
-    places = linear([entries.dims[a] for a in axes], inner) if axes else np.zeros(count, np.int64)
-    keys, places, values = _ordered(keys, places, entries.values)
+    outer = [entries.dims[axis] for axis in rest]
+    keys = numbered([outer], kept)[0] if rest else np.zeros(count, np.int64)
+    places = numbered([[entries.dims[a] for a in axes]], inner)[0] if axes else np.zeros(count, np.int64)
+    values = entries.values
+    order = _order(keys, places)
+    if order is not None:
+        keys, places, values = keys[order], places[order], values[order]
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if count else np.zeros(0, np.intp)
+    first = starts if order is None else order[starts]
     counts = np.diff(starts, append=count)
-    return Groups(keys[starts], starts, counts, places, values, prod(inner), kept)
+    return Groups(tuple(dim[first] for dim in outer), starts, counts, places, values, prod(inner), kept)
 
 
-def _ordered(keys: Array, places: Array, values: Array) -> tuple[Array, Array, Array]:
-    """Returns entries by group, and within one by place; themselves where they are so already."""
+def _order(keys: Array, places: Array) -> Array | None:
+    """Returns the order of entries by group, and within one by place; None where they are in it already."""
     rises, same = keys[1:] > keys[:-1], keys[1:] == keys[:-1]
     if np.all(rises | (same & (places[1:] > places[:-1]))):
-        return keys, places, values
-    order = np.lexsort((places, keys))
-    return keys[order], places[order], values[order]
+        return None
+    return np.lexsort((places, keys))

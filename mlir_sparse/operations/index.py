@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.errors import CoordinatesError, ExtentError, OperandError, RankError, UnsupportedError
-from mlir_sparse.operations.entries import Array, Entries, entries_of, linear, unlinear
+from mlir_sparse.operations.entries import Array, Entries, entries_of
+from mlir_sparse.operations.places import numbered, unlinear
 from mlir_sparse.operations.rows import entries_between
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.array_sources import array_of, is_array_source
@@ -230,9 +231,9 @@ def _result(entries: Entries, layout: Sequence[int], like: SparseTensor) -> Spar
 def _picked(entries: Entries, pick: _Pick, basic: Sequence[Any], like: SparseTensor) -> SparseTensor:
     """Returns the entries at arrays of coordinates: each is found by search, as often as it is asked for."""
     sizes = tuple(entries.shape[axis] for axis in pick.axes)
-    keys = linear([entries.dims[axis] for axis in pick.axes], sizes)
+    stored = [entries.dims[axis] for axis in pick.axes]
+    keys, asked = numbered([stored, [array.ravel() for array in pick.arrays]], sizes)
     order = np.argsort(keys, kind="stable")
-    asked = linear([array.ravel() for array in pick.arrays], sizes)
     starts = np.searchsorted(keys[order], asked, "left")
     counts = np.searchsorted(keys[order], asked, "right") - starts
     query = np.repeat(np.arange(asked.size), counts)

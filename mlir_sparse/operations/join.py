@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mlir_sparse.operations.groups import axes_of
 from mlir_sparse.operations.shape import expanded, reshaped
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.layout import check_extents
 
 __all__ = ["as_tensors", "concatenated", "stacked"]
 
@@ -53,7 +55,9 @@ def concatenated(sources: Sequence[Any], axis: int | None = 0) -> SparseTensor:
 
 def _joined(parts: Sequence[SparseTensor], at: int, like: SparseTensor) -> SparseTensor:
     lists = [entries_of(part) for part in parts]
-    starts = np.cumsum([0, *(part.shape[at] for part in parts)])
+    starts = list(accumulate((part.shape[at] for part in parts), initial=0))
+    shape = (*parts[0].shape[:at], starts[-1], *parts[0].shape[at + 1 :])
+    check_extents(shape)  # before coordinates move beyond what 64 bits hold
     dims = tuple(
         np.concatenate(
             [entries.dims[dim] + (start if dim == at else 0) for entries, start in zip(lists, starts, strict=False)]
@@ -61,7 +65,6 @@ def _joined(parts: Sequence[SparseTensor], at: int, like: SparseTensor) -> Spars
         for dim in range(parts[0].ndim)
     )
     values = np.concatenate([entries.values for entries in lists])
-    shape = (*parts[0].shape[:at], int(starts[-1]), *parts[0].shape[at + 1 :])
     return Entries(dims, values, shape).tensor(like)
 
 

@@ -13,10 +13,9 @@ from mlir_sparse.operations.entries import (
     Entries,
     check_dense_fits,
     entries_of,
-    sorted_unique,
-    unlinear,
     with_values,
 )
+from mlir_sparse.operations.places import united
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["merged"]
@@ -77,23 +76,26 @@ def _aligned(operands: Sequence[Operand], shape: tuple[int, ...]) -> tuple[tuple
     """Returns the places where some tensor has an entry, and every operand's values there."""
     sparse = [stretched(entries_of(o), shape) if isinstance(o, SparseTensor) else None for o in operands]
     found = [entries for entries in sparse if entries is not None]
-    keys = None if len(found) == 1 else sorted_unique(np.concatenate([entries.keys for entries in found]))
-    places = found[0].dims if keys is None else unlinear(keys, shape)
-    return places, [_at(o, e, keys, places, shape) for o, e in zip(operands, sparse, strict=True)]
+    if len(found) == 1:
+        places = found[0].dims
+        return places, [_at(o, places) if e is None else e.values for o, e in zip(operands, sparse, strict=True)]
+    places, where = united([entries.dims for entries in found], shape)
+    spread = iter(_scattered(entries, at, places) for entries, at in zip(found, where, strict=True))
+    return places, [_at(o, places) if e is None else next(spread) for o, e in zip(operands, sparse, strict=True)]
 
 
-def _at(
-    operand: Operand, entries: Entries | None, keys: Array | None, places: tuple[Array, ...], shape: tuple[int, ...]
-) -> Any:
-    if entries is not None and keys is None:
-        return entries.values
-    if entries is not None and keys is not None:
-        values = np.zeros(keys.size, entries.values.dtype)
-        values[np.searchsorted(keys, entries.keys)] = entries.values
-        return values
-    if isinstance(operand, np.ndarray) and operand.shape != (1,):
-        return np.broadcast_to(operand, shape)[places]
-    return operand
+def _scattered(entries: Entries, at: Array, places: tuple[Array, ...]) -> Array:
+    values = np.zeros(places[0].size, entries.values.dtype)
+    values[at] = entries.values
+    return values
+
+
+def _at(operand: Operand, places: tuple[Array, ...]) -> Any:
+    """Returns an array's elements at places of the shape it broadcasts to; what is one number stays it."""
+    if not isinstance(operand, np.ndarray) or operand.shape == (1,):
+        return operand
+    own = places[len(places) - operand.ndim :]
+    return operand[tuple(np.zeros_like(p) if size == 1 else p for p, size in zip(own, operand.shape, strict=True))]
 
 
 def _result(found: Array, missing: Array, places: tuple[Array, ...], shape: tuple[int, ...], like: SparseTensor) -> Any:

@@ -11,9 +11,12 @@ import numpy as np
 from mlir_sparse.errors import ExtentError, RankError
 from mlir_sparse.operations import join, shape
 from mlir_sparse.operations.elementwise import elementwise
+from mlir_sparse.operations.entries import Entries, entries_of
 from mlir_sparse.operations.groups import axes_of
 from mlir_sparse.operations.index import item
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.layout import check_extents
+from mlir_sparse.tensor.memory import check_fits
 
 __all__ = ["array_split", "diff", "repeat", "rot90", "split", "tile"]
 
@@ -75,11 +78,25 @@ def repeat(a: SparseTensor, repeats: Any, axis: int | None = None) -> SparseTens
     if axis is None:
         return repeat(shape.reshaped(a, -1) if a.ndim > 1 else a, repeats, 0)
     (at,) = axes_of(axis, a.ndim)
+    if isinstance(repeats, int | np.integer) and repeats >= 0:
+        return _repeated(a, int(repeats), at)
     try:
         places = np.repeat(np.arange(a.shape[at]), repeats)
     except ValueError:
         raise ExtentError(f"expected repeats that are not negative, one or {a.shape[at]}, but got {repeats}") from None
     return _along(a, axis, places)
+
+
+def _repeated(a: SparseTensor, times: int, at: int) -> SparseTensor:
+    """Returns a tensor with each element along an axis repeated so many times, whatever the axis' extent."""
+    size = (*a.shape[:at], a.shape[at] * times, *a.shape[at + 1 :])
+    check_extents(size)  # before coordinates move beyond what 64 bits hold
+    entries = entries_of(a)
+    count = entries.values.size
+    check_fits(count * times * (8 * a.ndim + a.dtype.itemsize), f"entries repeated to shape {size}")
+    dims = [np.repeat(dim, times) for dim in entries.dims]
+    dims[at] = dims[at] * times + np.tile(np.arange(times), count)
+    return Entries(tuple(dims), np.repeat(entries.values, times), size).tensor(a)
 
 
 def rot90(m: SparseTensor, k: int = 1, axes: tuple[int, int] = (0, 1)) -> SparseTensor:

@@ -12,7 +12,8 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.kernel import promote
 from mlir_sparse.notation import Binary, BinaryOp, Call, Expr
-from mlir_sparse.operations.align import without_axes
+from mlir_sparse.operations.align import Labels, without_axes
+from mlir_sparse.operations.compact import compacted, wide_labels
 from mlir_sparse.operations.contract import cast
 from mlir_sparse.operations.kernels import access, assignment, computed
 from mlir_sparse.operations.merge import Operand
@@ -100,7 +101,16 @@ def planned(ufunc: np.ufunc, operands: Sequence[Any], shape: tuple[int, ...], dt
         labels.append(tuple(name for axis, name in enumerate(own) if axis not in axes))
     join = _ARITHMETIC.get(ufunc) or _UNITING[ufunc]
     make = lambda: assignment(names, join(access(0, labels[0]), access(1, labels[1])))  # noqa: E731
-    return computed((ufunc, *labels, len(shape)), make, ready)
+    run = partial(computed, (ufunc, *labels, len(shape)), make)
+    wide = {} if _looped_as_stored(ready, labels) else wide_labels(ready, labels)
+    return compacted(run, ready, labels, names, wide) if wide else run(ready)
+
+
+def _looped_as_stored(operands: Sequence[Any], labels: Sequence[Labels]) -> bool:
+    """Returns whether loops over operands need none of them in another storage."""
+    left, right = operands
+    alike = isinstance(left, SparseTensor) and isinstance(right, SparseTensor) and labels[0] == labels[1]
+    return alike and left.encoding == right.encoding and left.encoding.is_permutation and left.encoding.is_native
 
 
 def _loop_types(ufunc: np.ufunc, operands: Sequence[Any], dtype: Any) -> tuple[Any, ...]:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.errors import ExtentError, OperandError, UnsupportedError
+from mlir_sparse.errors import ExtentError, OperandError, TooLargeError, UnsupportedError
 from mlir_sparse.operations.contract import cast, contracted
 from mlir_sparse.operations.elementwise import elementwise
-from mlir_sparse.operations.entries import Array, check_dense_fits
+from mlir_sparse.operations.entries import Array, Entries, check_dense_fits, is_wide
 from mlir_sparse.operations.groups import Groups, axes_of, grouped
+from mlir_sparse.operations.places import are_counted
 from mlir_sparse.operations.shape import expanded
 from mlir_sparse.tensor import SparseTensor
 
@@ -128,16 +129,17 @@ def variance(tensor: SparseTensor, axis: Any = None, *, ddof: float = 0, keepdim
     groups = grouped(tensor.astype(kind), axes)
     real = np.zeros(0, kind).real.dtype
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = _sums(groups, groups.values) / groups.size
+        means = _sums(groups, groups.values) / float(groups.size)
         distances = np.abs(groups.values - np.repeat(means, groups.counts)) ** 2
-        found = _sums(groups, distances) + (groups.size - groups.counts) * np.abs(means) ** 2
-        found = (found / max(groups.size - ddof, 0)).astype(real)
-        missing = real.type(0) / max(groups.size - ddof, 0) if groups.size else real.type(np.nan)
+        # As floats: no integer of NumPy's holds the number of places of any shape.
+        found = _sums(groups, distances) + (float(groups.size) - groups.counts) * np.abs(means) ** 2
+        found = (found / float(max(groups.size - ddof, 0))).astype(real)
+        missing = real.type(0) / real.type(max(groups.size - ddof, 0)) if groups.size else real.type(np.nan)
     return _shaped(groups.spread(found, missing, tensor), tensor, axes, keepdims)
 
 
 def _sums(groups: Groups, values: Array) -> Array:
-    return np.add.reduceat(values, groups.starts) if groups.keys.size else values[:0]
+    return np.add.reduceat(values, groups.starts) if groups.starts.size else values[:0]
 
 
 def position(largest: bool, tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -152,6 +154,10 @@ def position(largest: bool, tensor: SparseTensor, axis: Any = None, *, keepdims:
     axes = axes_of(axis, tensor.ndim)
     if axis is not None and len(axes) != 1:
         raise OperandError(f"expected one axis or None to find a position along, but got axis={axis!r}")
+    if not are_counted([tensor.shape[at] for at in axes]):
+        raise TooLargeError(
+            f"expected positions of less than 2^63 to find one, but got shape {tensor.shape}: give axis="
+        )
     groups = grouped(tensor, axes)
     if groups.size == 0:
         raise ExtentError(f"expected an element or more to find a position in, but got shape {tensor.shape}")
@@ -165,7 +171,6 @@ def position(largest: bool, tensor: SparseTensor, axis: Any = None, *, keepdims:
     gaps = np.where(groups.places != ranks, ranks, np.repeat(groups.counts, groups.counts))
     gap = np.minimum.reduceat(gaps, groups.starts) if best.size else best
     found = np.where((best == 0) & (groups.counts < groups.size), np.minimum(first, gap), first)
-    check_dense_fits(groups.kept, np.int64)
-    flat = np.zeros(prod(groups.kept), np.int64)
-    flat[groups.keys] = found
-    return _shaped(flat.reshape(groups.kept), tensor, axes, keepdims)
+    # Where nothing is stored the first element is the largest: position 0.
+    entries = Entries(groups.dims, found.astype(np.int64), groups.kept)
+    return _shaped(entries.tensor() if is_wide(groups.kept) else entries.dense(), tensor, axes, keepdims)

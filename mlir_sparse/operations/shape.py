@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
@@ -13,9 +13,11 @@ import numpy as np
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import ExtentError, OperandError, RankError
-from mlir_sparse.operations.entries import Entries, entries_of, unlinear
+from mlir_sparse.operations.entries import Array, Entries, entries_of
 from mlir_sparse.operations.groups import axes_of
+from mlir_sparse.operations.places import linear, unlinear
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.layout import check_extents
 from mlir_sparse.tensor.plain import is_plain
 from mlir_sparse.tensor.storage import LevelStorage
 
@@ -126,8 +128,47 @@ def reshaped(tensor: SparseTensor, shape: Any, order: str = "C") -> SparseTensor
         return tensor
     if not wanted:
         raise RankError("expected a shape of one dimension or more, but got (): A.sum() is the number in it")
+    check_extents(wanted)
     entries = entries_of(tensor)
-    return Entries(unlinear(entries.keys, wanted), entries.values, wanted).tensor(tensor)
+    return Entries(_at_same_places(entries, wanted), entries.values, wanted).tensor(tensor)
+
+
+def _at_same_places(entries: Entries, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """Returns the coordinates of entries in another shape, one run of axes that stay together after the other.
+
+    Raises:
+        TooLargeError: for axes to be joined or split that have more places together than 64 bits count.
+    """
+    if not entries.values.size:
+        return tuple(np.zeros(0, np.int64) for _ in shape)
+    dims: list[Array] = []
+    for given, wanted in _runs(entries.shape, shape):
+        if entries.shape[given] == shape[wanted]:
+            dims += entries.dims[given]
+            continue
+        keys = linear(entries.dims[given], entries.shape[given]) if given.stop > given.start else None
+        dims += unlinear(np.zeros(entries.values.size, np.int64) if keys is None else keys, shape[wanted])
+    return tuple(dims)
+
+
+def _runs(given: tuple[int, ...], wanted: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
+    """Yields the shortest runs of axes, of as many places each, that two shapes of one size consist of.
+
+    >>> [(given[a], wanted[b]) for given, wanted in [((6, 7), (2, 3, 7))] for a, b in _runs(given, wanted)]
+    [((6,), (2, 3)), ((7,), (7,))]
+    """
+    a = b = 0
+    while a < len(given) and b < len(wanted):
+        end_a, end_b, size_a, size_b = a + 1, b + 1, given[a], wanted[b]
+        while size_a != size_b:
+            if size_a < size_b:
+                size_a, end_a = size_a * given[end_a], end_a + 1
+            else:
+                size_b, end_b = size_b * wanted[end_b], end_b + 1
+        yield slice(a, end_a), slice(b, end_b)
+        a, b = end_a, end_b
+    if a < len(given) or b < len(wanted):  # axes of one element
+        yield slice(a, len(given)), slice(b, len(wanted))
 
 
 def _filled(shape: tuple[Any, ...], given: tuple[int, ...]) -> tuple[int, ...]:
@@ -175,8 +216,9 @@ def diagonal(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int =
     axes_of((axis1, axis2), tensor.ndim)
     rows, columns = axis1 % tensor.ndim, axis2 % tensor.ndim
     entries = entries_of(tensor)
-    kept = entries.where(entries.dims[columns] - entries.dims[rows] == offset)
     rest = [axis for axis in range(tensor.ndim) if axis not in (rows, columns)]
+    offset = max(-tensor.shape[rows], min(offset, tensor.shape[columns]))  # beyond, diagonals are as empty
+    kept = entries.where(entries.dims[columns] - entries.dims[rows] == offset)
     low = max(0, -offset)
     length = max(0, min(tensor.shape[rows] - low, tensor.shape[columns] - max(0, offset)))
     dims = (*(kept.dims[axis] for axis in rest), kept.dims[rows] - low)
@@ -188,6 +230,7 @@ def triangle(tensor: SparseTensor, upper: bool, k: int = 0) -> SparseTensor:
     if tensor.ndim < 2:
         raise RankError(f"expected a tensor of two dimensions or more for a triangle, but got shape {tensor.shape}")
     entries = entries_of(tensor)
+    k = max(-tensor.shape[-2], min(k, tensor.shape[-1]))  # beyond, triangles are as empty or as full
     distance = entries.dims[-1] - entries.dims[-2]
     return entries.where(distance >= k if upper else distance <= k).tensor(tensor)
 
@@ -204,5 +247,6 @@ def diagonal_matrix(vector: SparseTensor, k: int = 0) -> SparseTensor:
     """Returns the square matrix that has a vector on a diagonal."""
     entries = entries_of(vector)
     size = vector.shape[0] + abs(k)
+    check_extents((size, size))  # before coordinates move beyond what 64 bits hold
     dims = (entries.dims[0] + max(0, -k), entries.dims[0] + max(0, k))
     return Entries(dims, entries.values, (size, size)).tensor()

@@ -19,6 +19,7 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.tensor import LevelStorage, SparseTensor
+from mlir_sparse.tensor.layout import check_extents
 from mlir_sparse.tensor.plain import is_plain
 
 __all__ = ["buffer_dtypes", "operand_of", "padded_shape", "sparse_result", "type_id"]
@@ -46,6 +47,7 @@ def operand_of(tensor: SparseTensor) -> _native.Operand:
             raise UnsupportedError(f"expected storage of a whole tensor, but got {tensor.encoding.to_text()}")
         identity = type_id(DType.of(tensor.dtype), tensor.encoding)
         shape = padded_shape(tensor.encoding, tensor.shape)
+        check_extents(shape)  # whole blocks may reach beyond what 64 bits hold
         buffers, padded = list(storage.buffers()), shape != tensor.shape
         tensor._operand = _native.Operand(identity, shape, storage.level_sizes, buffers, padded)
     operand: _native.Operand = tensor._operand

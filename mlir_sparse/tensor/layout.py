@@ -9,11 +9,13 @@ from typing import TypeAlias
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.encoding.level_functions import Children
-from mlir_sparse.errors import EncodingError, RankError, UnsupportedError
+from mlir_sparse.errors import EncodingError, RankError, TooLargeError, UnsupportedError
 
 __all__ = [
     "LevelTuple",
     "aos_regions",
+    "check_extents",
+    "check_level_sizes",
     "check_shape",
     "check_sliceable",
     "check_supported",
@@ -37,15 +39,31 @@ def check_shape(shape: Sequence[int], encoding: Encoding) -> tuple[int, ...]:
 
     Raises:
         RankError: for another rank, or an extent that is no number of elements.
+        TooLargeError: for an extent that 64 bits do not hold.
     """
     try:
         extents = tuple(operator.index(extent) for extent in shape)
     except TypeError:
         raise RankError(f"expected a shape of integers, but got {shape!r}") from None
     encoding.check_rank(len(extents))
-    if any(extent < 0 for extent in extents):
-        raise RankError(f"expected extents of 0 or more, but got shape {extents}")
+    check_extents(extents)
     return extents
+
+
+def check_extents(shape: tuple[int, ...]) -> None:
+    """Raises RankError for a negative extent, TooLargeError for one that 64 bits do not hold."""
+    if any(extent < 0 for extent in shape):
+        raise RankError(f"expected extents of 0 or more, but got shape {shape}")
+    if any(extent >= 1 << 63 for extent in shape):
+        raise TooLargeError(f"expected extents of less than 2^63, but got shape {shape}")
+
+
+def check_level_sizes(encoding: Encoding, level_sizes: Sequence[int]) -> None:
+    """Raises TooLargeError for levels of more coordinates than 64 bits count, as of diagonals of a huge matrix."""
+    if any(size >= 1 << 63 for size in level_sizes):
+        raise TooLargeError(
+            f"expected levels of less than 2^63 coordinates, but got {tuple(level_sizes)} for {encoding.map_text()}"
+        )
 
 
 def check_supported(encoding: Encoding) -> None:

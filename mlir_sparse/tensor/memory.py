@@ -21,9 +21,8 @@ _last_look = (-_RECENT, 0)
 def available_bytes() -> int:
     """Returns the memory this process can still take, in bytes, as the system and its container say."""
     global _last_look
-    free = _meminfo_available()
-    limit = _cgroup_available()
-    available = min(free, limit) if limit is not None else free
+    limits = _meminfo_available(), _cgroup_available(), _address_space_left()
+    available = min(limit for limit in limits if limit is not None)
     _last_look = (time.monotonic(), available)
     return available
 
@@ -54,6 +53,20 @@ def _cgroup_available() -> int | None:
         stat = dict(line.split() for line in (_CGROUP / "memory.stat").read_text().splitlines())
         return max(0, limit - used + int(stat.get("inactive_file", 0)))  # file pages are given back
     except (OSError, ValueError):  # none, or "max"
+        return None
+
+
+def _address_space_left() -> int | None:
+    """Returns what the process may still map under its own limit (`ulimit -v`), if it has one."""
+    try:
+        import resource  # not on Windows
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit == resource.RLIM_INFINITY:
+            return None
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        return max(0, limit - pages * resource.getpagesize())
+    except (ImportError, OSError, ValueError):
         return None
 
 

@@ -6,6 +6,7 @@ below it: `mlir_sparse.operations` installs it when the package is imported.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -269,7 +270,7 @@ class Operators:
         return bool(np.any(self == value))
 
     def __bool__(self) -> bool:
-        if np.prod(_shape(self)) != 1:
+        if math.prod(_shape(self)) != 1:
             raise OperandError(
                 f"expected one element to be true or false, but got shape {_shape(self)}: use A.any() or A.all()"
             )
@@ -290,7 +291,7 @@ class Operators:
         Raises:
             RankError: for another number of elements than one.
         """
-        if np.prod(_shape(self)) != 1:
+        if math.prod(_shape(self)) != 1:
             raise RankError(f"expected a tensor of one element, but got shape {_shape(self)}")
         return perform("reduce", np.add, self).item()
 

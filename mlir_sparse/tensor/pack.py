@@ -18,7 +18,7 @@ from mlir_sparse.tensor.array_sources import array_of
 from mlir_sparse.tensor.arrays import index_columns, value_array
 from mlir_sparse.tensor.by_rows import from_rows, row_form, worth_rows
 from mlir_sparse.tensor.faults import pack_faults
-from mlir_sparse.tensor.layout import check_shape, check_supported, level_tuples
+from mlir_sparse.tensor.layout import check_level_sizes, check_shape, check_supported, level_tuples
 from mlir_sparse.tensor.level_pack import pack_levels
 from mlir_sparse.tensor.memory import available_bytes, check_fits
 from mlir_sparse.tensor.plain import from_plain, is_plain, is_whole_slice, plain_encoding, slice_parent, slice_view
@@ -70,6 +70,7 @@ def pack(
     if not encoding.is_native:
         return _pack_foreign(encoding, extents, dims, values, dtype, sum_duplicates, source)
     sizes = encoding.level_sizes(extents)
+    check_level_sizes(encoding, sizes)
     # Sizes and widths first: what is refused for them is refused before anything is copied.
     resolved = _resolve(encoding, sizes, given.size, source)
     _check_dense_prefix(resolved, sizes, given.dtype.itemsize)
@@ -120,6 +121,7 @@ def _pack_foreign(
     check_explicit_value(encoding, stored, kind)
     columns = index_columns(dims, "coordinates")
     _check_lengths(columns, stored, len(shape))
+    check_level_sizes(encoding, encoding.with_slots(2).level_sizes(shape))
     form = row_form(encoding)
     if form is not None and worth_rows(form, shape, stored.size):
         built = from_rows(pack(form, shape, columns, stored, source=source), shape, encoding, source)

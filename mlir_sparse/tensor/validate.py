@@ -17,7 +17,7 @@ from mlir_sparse.tensor.arrays import index_array, stored_integers, value_array
 from mlir_sparse.tensor.batches import batch_depth, flat_levels
 from mlir_sparse.tensor.expand import expand_levels
 from mlir_sparse.tensor.faults import storage_faults
-from mlir_sparse.tensor.layout import aos_regions, check_shape, check_supported, level_tuples
+from mlir_sparse.tensor.layout import aos_regions, check_level_sizes, check_shape, check_supported, level_tuples
 from mlir_sparse.tensor.level_check import check_levels
 from mlir_sparse.tensor.level_pack import narrowed_coordinates, with_resolved_widths
 from mlir_sparse.tensor.level_walk import marks_empty
@@ -49,6 +49,7 @@ def storage_of_levels(
     wanted = as_encoding(encoding, rank=len(shape))
     extents = check_shape(shape, wanted)
     check_supported(wanted)
+    check_level_sizes(wanted, wanted.with_slots(2).level_sizes(extents))
     _check_presence(wanted, positions, coordinates)
     if not is_plain(wanted):
         _check_whole(wanted, extents)
