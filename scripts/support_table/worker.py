@@ -14,10 +14,14 @@ import numpy as np
 import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.conforming import conforming
+from dialect_tests.pieces import pieces_of
 from mlir_sparse.notation import Access, walk
 from support_table.cells import CONVERSIONS, KERNELS, Cell
 
-__all__ = ["try_cell"]
+__all__ = ["THREADS", "try_cell"]
+
+# Each cell is right on one thread and on two, in pieces of one entry each.
+THREADS = (1, 2)
 
 # Nothing that blocks or vectors divide.
 EXTENTS = {"i": 7, "j": 10, "k": 5, "l": 3}
@@ -27,12 +31,19 @@ SQUARE = {"i": 7, "j": 7, "k": 7, "l": 3}
 def try_cell(cell: Cell) -> tuple[str, str]:
     """Returns the verdict on a cell, `right`, `wrong` or `refused`, and the reason."""
     try:
-        found = _convert(cell) if cell.kernel in CONVERSIONS else _compute(cell)
+        found = next(filter(None, (_on_threads(cell, count) for count in THREADS)), None)
     except ms.CompileError as error:
         return "crash", str(error)
     except ms.SparseError as error:
         return "refused", f"{type(error).__name__}: {error}"
     return ("right", "") if found is None else ("wrong", found)
+
+
+def _on_threads(cell: Cell, threads: int) -> str | None:
+    """Runs a cell on so many threads, cut wherever it can be; returns what is wrong, or None."""
+    with pieces_of(1, threads):
+        found = _convert(cell) if cell.kernel in CONVERSIONS else _compute(cell)
+    return None if found is None else f"on {threads} threads: {found}"
 
 
 def _compute(cell: Cell) -> str | None:

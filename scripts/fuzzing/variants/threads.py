@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
 
 from dialect_tests.calls import Call, Results
+from dialect_tests.pieces import pieces_of
 from fuzzing.variants.variant import Variant, assert_same_bits
-from mlir_sparse import _native
 
-__all__ = ["COUNTS", "VARIANTS", "pieces_of"]
+__all__ = ["COUNTS", "VARIANTS"]
 
 COUNTS = (1, 2, 3, 5)
-
-
-@contextmanager
-def pieces_of(entries: int) -> Iterator[None]:
-    """Lets kernels be cut into pieces of so many entries."""
-    before = _native.piece_work()
-    _native.set_piece_work(entries)
-    try:
-        yield
-    finally:
-        _native.set_piece_work(before)
 
 
 def _in_pieces(threads: int) -> Variant:
