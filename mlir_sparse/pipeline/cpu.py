@@ -16,7 +16,6 @@ def cpu() -> Pipeline:
             Pass("share-copies", "what either of two operands has alone is copied by one nest, not by one for each"),
             Pass("split-merges", "the processor foresees how operands meet, before loops lose their shape"),
             Pass("write-blocks-out", "small blocks are no loops, their rows of the result are values"),
-            Pass("take-factors", "sums of rows are multiplied, rather than each summand"),
             Pass("prefetch-rows", "rows that entries ahead will name are asked for: no processor foresees them"),
             Pass("prefetch-streams", "entries far ahead are asked for, which processors do not foresee by themselves"),
             Pass("write-around-caches", "no line of a large result is read to be written, as entries fill it"),

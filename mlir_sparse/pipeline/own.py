@@ -22,7 +22,6 @@ from mlir_sparse.pipeline.tiling import (
     scatter_runs,
     start_rows,
     sum_rows,
-    take_factors,
     write_blocks_out,
 )
 from mlir_sparse.pipeline.tiling.seen import Seen
@@ -60,7 +59,6 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "split-merges": split_merges,
     "start-rows": start_rows,
     "sum-rows": sum_rows,
-    "take-factors": take_factors,
     "write-around-caches": write_around_caches,
     "write-blocks-out": write_blocks_out,
 }

@@ -109,7 +109,8 @@ def plan(
     if final is not None:
         rounded(steps, final, result, types, spec.output)
         result = final.tensor
-    return Program(spec, tuple(types.items()), joined(inputs_first(spec, steps), types), result, planner.values.notes())
+    notes, licences = planner.values.notes(), planner.values.licences()
+    return Program(spec, tuple(types.items()), joined(inputs_first(spec, steps), types), result, notes, licences)
 
 
 def _variables(spec: KernelSpec, order: tuple[str, ...] | None) -> tuple[IndexVar, ...] | None:

@@ -365,6 +365,7 @@ class Program:
         steps: what to do, in order.
         result: the name of the value returned.
         notes: (name, text): why there are temporaries.
+        licences: what is computed otherwise than it is written, in numbers that round.
     """
 
     spec: KernelSpec
@@ -372,6 +373,7 @@ class Program:
     steps: tuple[Step, ...]
     result: str
     notes: tuple[tuple[str, str], ...] = ()
+    licences: tuple[str, ...] = ()
 
     def type_of(self, name: str) -> TensorType:
         """Returns the type of a value."""

@@ -68,12 +68,19 @@ class Splitter:
         self._entries = entries
         self._fold = fold
 
-    def terms(self, node: Expr) -> tuple[Term, ...]:
-        """Returns an expression as a sum of terms, with temporaries for what cannot be one."""
+    def terms(self, node: Expr, summed: bool = False) -> tuple[Term, ...]:
+        """Returns an expression as a sum of terms, with temporaries for what cannot be one.
+
+        Args:
+            node: the expression.
+            summed: whether the terms are those of one more sum, and may be multiplied out.
+        """
         if self._vanishes_as_a_whole(node):
             return (Term(node),)
         return tuple(
-            term.negated() if negative else term for expr, negative in addends(node) for term in self._addend(expr)
+            term.negated() if negative else term
+            for expr, negative in addends(node)
+            for term in self._addend(expr, summed)
         )
 
     def _vanishes_as_a_whole(self, node: Expr) -> bool:
@@ -87,22 +94,25 @@ class Splitter:
             and not all(vanishes(part, sparse) for part, _ in parts)
         )
 
-    def _addend(self, node: Expr) -> tuple[Term, ...]:
+    def _addend(self, node: Expr, summed: bool) -> tuple[Term, ...]:
         node = folded(node)
         if is_about_entries(node):
             return (Term(self._entries(node)),)
         match node:
             case Reduce():
                 return self._reduction(node)
+            case Binary(BinaryOp.MUL | BinaryOp.DIV, left, right) if not summed and self._is_as_written(node):
+                return (Term(replace(node, left=self._apart(left), right=self._apart(right))),)
             case Binary(BinaryOp.MUL, left, right):
-                return tuple(self._product(a, b) for a in self._factor(left) for b in self._factor(right))
+                pairs = ((a, b) for a in self._factor(left, summed) for b in self._factor(right, summed))
+                return tuple(self._product(a, b) for a, b in pairs)
             case Binary(BinaryOp.DIV, left, right):
                 divisor = self.closed(right)
                 return tuple(
                     replace(term, body=Binary(BinaryOp.DIV, term.body, divisor))
                     if self._scales(term, divisor)
                     else Term(Binary(BinaryOp.DIV, self.closed_term(term), divisor))
-                    for term in self._factor(left)
+                    for term in self._factor(left, summed)
                 )
             case Call("where", (condition, then, otherwise)):
                 anew = self._closed_anew(condition)
@@ -148,7 +158,7 @@ class Splitter:
         """Returns a reduction as terms; a sum goes into the addends that use all its variables."""
         if starts_anew(node):
             return self._counting(node)
-        inner = self.terms(node.body)
+        inner = self.terms(node.body, summed=node.op is ReduceOp.SUM)
         merges = node.op is ReduceOp.SUM and all(
             term.op is ReduceOp.SUM
             and set(node.indices) <= set(free_indices(term.body))
@@ -188,10 +198,30 @@ class Splitter:
             counts += [self._materialize(Reduce(ReduceOp.SUM, (index,), Literal(1))) for index in indices]
         return reduce(lambda left, right: Binary(BinaryOp.MUL, left, right), counts)
 
-    def _factor(self, node: Expr) -> tuple[Term, ...]:
+    def _is_as_written(self, node: Binary) -> bool:
+        """Returns whether a sum in a product or quotient is made first, and then multiplied or divided, as it says.
+
+        Multiplied out, numbers would be too large or too small where the sum is neither: `10 * (a - b)`. Integers are
+        exact either way, and the sum with a factor that leaves out entries is made for those alone.
+        """
+        sparse = self._values.sparse_names()
+        sums = [needs_distribution(factor, sparse) for factor in (node.left, node.right)]
+        if self._values.dtype.kind == "i" or not any(sums):
+            return False
+        return node.op is BinaryOp.DIV or all(sums) or not depends_on(node.right if sums[0] else node.left, sparse)
+
+    def _apart(self, node: Expr) -> Expr:
+        """Returns a factor as it is, or the sum that it is as a temporary."""
+        if not needs_distribution(node, self._values.sparse_names()):
+            return self.closed(node)
+        found = self._materialize(node)
+        self._values.note(found.tensor, "a sum is made before it is multiplied or divided, as it is written")
+        return found
+
+    def _factor(self, node: Expr, summed: bool) -> tuple[Term, ...]:
         """Returns a factor of a product: as several terms only where it must be multiplied out."""
         if needs_distribution(node, self._values.sparse_names()):
-            return self.terms(node)
+            return self.terms(node, summed)
         return (Term(self.closed(node)),)
 
     def _product(self, left: Term, right: Term) -> Term:
@@ -205,6 +235,9 @@ class Splitter:
             apart = Term(self.closed_term(reduced, why))
             left, right = (apart, plain) if reduced is left else (plain, apart)
             reduced = Term(reduced.body)
+        elif reduced.indices and self._values.dtype.kind != "i":
+            over = ", ".join(map(str, reduced.indices))
+            self._values.licence(f"multiplied out, the sum over {over} is one of `{left.body} * {right.body}`")
         return Term(Binary(BinaryOp.MUL, left.body, right.body), ReduceOp.SUM, reduced.indices, negative)
 
     def _scales(self, term: Term, divisor: Expr) -> bool:

@@ -46,6 +46,7 @@ class Values:
         self._located: dict[tuple[str, bool | None], str] = {}
         self._ranges: dict[IndexVar, str] = {}
         self._notes: dict[str, str] = {}
+        self._licences: dict[str, None] = {}
 
     @contextmanager
     def computing(self, dtype: DType) -> Iterator[None]:
@@ -121,6 +122,14 @@ class Values:
     def note(self, name: str, text: str) -> None:
         """Says why a temporary is there; the first word counts."""
         self._notes.setdefault(name, text)
+
+    def licence(self, text: str) -> None:
+        """Says what is computed otherwise than it is written, in numbers that round."""
+        self._licences[text] = None
+
+    def licences(self) -> tuple[str, ...]:
+        """Returns what was said so."""
+        return tuple(self._licences)
 
     def notes(self) -> tuple[tuple[str, str], ...]:
         """Returns (name, text) of what was noted."""

@@ -7,7 +7,6 @@ tiles and carries each as a value through the loops that stay in the row.
 
 from mlir_sparse.pipeline.tiling.blocks import write_blocks_out
 from mlir_sparse.pipeline.tiling.bounds import bound_rows
-from mlir_sparse.pipeline.tiling.factors import take_factors
 from mlir_sparse.pipeline.tiling.rewrite import register_tile
 from mlir_sparse.pipeline.tiling.rows import sum_rows
 from mlir_sparse.pipeline.tiling.runs import scatter_runs
@@ -23,6 +22,5 @@ __all__ = [
     "scatter_runs",
     "start_rows",
     "sum_rows",
-    "take_factors",
     "write_blocks_out",
 ]

@@ -14,7 +14,6 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
 from mlir_sparse.pipeline.tiling.ahead import is_loaded
-from mlir_sparse.pipeline.tiling.factors import take_out
 from mlir_sparse.pipeline.tiling.lines import body_of, is_constant, maker, operations_in
 from mlir_sparse.pipeline.tiling.row_vectors import LANES, Row, sum_of_lanes, sum_of_vectors
 from mlir_sparse.pipeline.tiling.seen import Seen
@@ -186,20 +185,8 @@ def _by_vectors(row: Row, size: Any, short: bool) -> Any:
 
     An empty row has a vector too, of none of its entries: no branch tells it from others.
     """
-    lower, upper, _, start = row.loop.operands
-    factors = take_out(row.loop, 0)
-    if factors:
-        changed = _Reader(row.loop).row()
-        assert changed is not None
-        row = changed
+    start = row.loop.operands[3]
     held = sum_of_vectors(row, size, short)
-    if row.add.name == "arith.addf" and not factors:
+    if row.add.name == "arith.addf":
         return sum_of_lanes(held, start)
-    total = sum_of_lanes(held)
-    for factor in factors:
-        total = code.operation("arith.mulf", total.type, total, factor)
-    value = code.operation(row.add.name, start.type, start, total)
-    if not factors:
-        return value
-    # Zero times what is not finite is not zero: rows without entries have no multiple.
-    return code.operation("arith.select", start.type, code.compare("ult", lower, upper), value, start)
+    return code.operation(row.add.name, start.type, start, sum_of_lanes(held))

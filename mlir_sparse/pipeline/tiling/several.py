@@ -133,14 +133,11 @@ class _Several:
         known = [self._known(start, number) for number in range(_ENTRIES)]
         copies = [_copy(self.entries.line.loop, each) for each in known]
         sums = [Sum(_line(copy), self.target, 0) for copy in copies]
-        factors = [each.take_factors() for each in sums]
         totals = self._totals(sums)
         for number, each in enumerate(known):
             first = copies[number].operands[3]
             place = bindings().ir.DenseI64ArrayAttr.get([number])
             total = code.operation("vector.extract", first.type, totals, static_position=place)
-            for factor in factors[number]:
-                total = code.operation("arith.mulf", total.type, total, factor)
             total = code.operation("arith.addf", first.type, first, total)
             copies[number].erase()
             each[self.entries.line.loop.results[0]] = total

@@ -6,7 +6,6 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.pipeline.assembly import code
-from mlir_sparse.pipeline.tiling.factors import take_out
 from mlir_sparse.pipeline.tiling.lines import Line, body_of, is_constant, line_of, maker
 from mlir_sparse.pipeline.tiling.target import Target
 from mlir_sparse.pipeline.tiling.vectors import Lanes, Tile, mask_of, splat_number, strided
@@ -94,8 +93,6 @@ class Sum:
             around = around.parent
         at, upper = self.line.bounds
         first = list(loop.operands)[3 + self.place]
-        # With what is left to a scalar loop, that would have to be divided by it before.
-        factors = self.take_factors() if self.target.masks else []
         wide = self.lanes * _ACCUMULATORS
         with bindings().ir.InsertionPoint(loop):
             ends = [self.end(at, upper, size) for size in (wide, self.lanes)]
@@ -103,7 +100,7 @@ class Sum:
             held = self._loop(ends[0], ends[1], self.lanes, self._folded(held))
             if self.target.masks:
                 held = self._masked(ends[1], upper, held)
-            total = code.operation("arith.addf", first.type, first, self._times(_added(held), factors))
+            total = code.operation("arith.addf", first.type, first, _added(held))
             values = self._after(total)
             if not self.target.masks:
                 loop.operands[0] = ends[1]
@@ -113,19 +110,6 @@ class Sum:
             for result, value in zip(loop.results, values, strict=True):
                 result.replace_all_uses_with(value)
             loop.erase()
-
-    def take_factors(self) -> list[Any]:
-        """Takes the factors that all summands have out of the loop: a sum of multiples is a multiple of the sum."""
-        factors = take_out(self.line.loop, self.place)
-        changed = line_of(self.line.loop)
-        assert changed is not None
-        self.line = changed
-        return factors
-
-    def _times(self, total: Any, factors: list[Any]) -> Any:
-        for factor in factors:
-            total = code.operation("arith.mulf", total.type, total, factor)
-        return total
 
     def end(self, lower: Any, upper: Any, size: int) -> Any:
         """Returns where the last whole vector ends."""
