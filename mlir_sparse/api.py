@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, overload
@@ -16,6 +16,7 @@ from mlir_sparse import comprehend, kernel, notation, pipeline, runtime
 from mlir_sparse._native import __version__
 from mlir_sparse.build import STAGES, Build, Stage
 from mlir_sparse.compiled import Kernel
+from mlir_sparse.disk import refusing
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
@@ -25,6 +26,7 @@ from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Te
 from mlir_sparse.runtime import arguments
 from mlir_sparse.runtime.device_arguments import device_type_of, is_on_device
 from mlir_sparse.schedule import STATIC, Schedule
+from mlir_sparse.text.shorten import shortened
 from mlir_sparse.tuned import Found, tuned
 
 __all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "load", "parse"]
@@ -86,11 +88,15 @@ def load(path: str | os.PathLike[str]) -> Kernel:
         FileFormatError: for a file that is no kernel, or was written by another version.
         UnsupportedError: for a kernel of another machine.
     """
-    index, codes = runtime.read_archive(path, pipeline.cpu_features())
+    with refusing(path, runtime.SAVED):
+        return _loaded(path, *runtime.read_archive(path, pipeline.cpu_features()))
+
+
+def _loaded(path: str | os.PathLike[str], index: Mapping[str, Any], codes: Sequence[bytes | str]) -> Kernel:
     if index["version"] != __version__:
         raise FileFormatError(
             f"expected a kernel of version {__version__} in {os.fspath(path)}, "
-            f"but got one of version {index['version']}: save it again"
+            f"but got one of version {shortened(str(index['version']))}: save it again"
         )
     pickled = base64.b64decode(index["pickled"])  # no less to be trusted than the machine code beside it
     assignment = pickle.loads(pickled) if pickled else notation.parse(index["assignment"])
@@ -116,7 +122,7 @@ def _recipe(path: str | os.PathLike[str], text: str) -> runtime.Recipe:
     try:
         return runtime.read_recipe(text, ())
     except ValueError as error:
-        raise FileFormatError(f"{error} in {os.fspath(path)}: save it again") from None
+        raise FileFormatError(f"{shortened(str(error))} in {os.fspath(path)}: save it again") from None
 
 
 def compile(

@@ -72,6 +72,9 @@ __all__ = [
 ]
 
 
+_LONGEST = 1600  # characters of a message, but of MLIR's
+
+
 # Never frozen: a frozen exception cannot take the traceback that `with` sets on it.
 @dataclass(eq=False)
 class SparseError(Exception):
@@ -86,6 +89,11 @@ class SparseError(Exception):
     message: str
     source: Source | None = field(default=None, kw_only=True)
     span: Span | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        # Messages repeat what users gave; kilobytes of it would hide the rule and the way out.
+        if len(self.message) > _LONGEST and not isinstance(self, CompileError):
+            self.message = f"{self.message[: _LONGEST // 2]} ... {self.message[-_LONGEST // 4 :]}"
 
     @property
     def line(self) -> int | None:

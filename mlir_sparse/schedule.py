@@ -107,11 +107,14 @@ def _order(given: Iterable[str]) -> tuple[str, ...]:
     return names
 
 
+_MOST_DIGITS = 18  # of a number in a schedule; Python reads no more than 4300
+
+
 def _number(name: str, found: dict[str, str]) -> int | None:
     text = found.get(name)
     if text is None:
         return None
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > _MOST_DIGITS:
         raise ScheduleError(f"expected a number for {name} in a schedule, but got '{text}'")
     return int(text)
 

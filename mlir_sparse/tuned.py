@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 from mlir_sparse import pipeline
 from mlir_sparse._native import __version__
+from mlir_sparse.disk import write_whole
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import KernelSpec
@@ -105,7 +104,7 @@ class Problem:
         )
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _replace(folder / self._name, text)
+            write_whole(folder / self._name, text.encode(), private=True)
 
     def _read(self, path: Path) -> Found | None:
         """Returns what a file says; None for one that is damaged, or of another problem."""
@@ -155,18 +154,6 @@ def _folder() -> Path | None:
     """Returns where records are; None where none are to be kept."""
     folder = settings.user_folder()
     return None if folder is None else Path(folder) / "tuned"
-
-
-def _replace(path: Path, text: str) -> None:
-    """Writes a file at once: who reads it at the same time finds all of the old one or all of the new."""
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
 
 
 def _written(path: Path) -> float:

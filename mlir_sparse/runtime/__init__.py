@@ -1,7 +1,7 @@
 """Compiled modules and level storage to level storage."""
 
 from mlir_sparse.runtime.abi import operand_of, type_id
-from mlir_sparse.runtime.ahead import machine_of, read_archive, write_archive
+from mlir_sparse.runtime.ahead import SAVED, machine_of, read_archive, write_archive
 from mlir_sparse.runtime.cache import cache_folder, cache_state, fetch, sources_changed, store
 from mlir_sparse.runtime.calls import Call, Direct
 from mlir_sparse.runtime.codec import read_recipe, write_recipe
@@ -16,6 +16,7 @@ from mlir_sparse.runtime.results import Buffers
 from mlir_sparse.runtime.threads import get_num_threads, set_num_threads, within
 
 __all__ = [
+    "SAVED",
     "Argument",
     "Buffers",
     "Call",

@@ -8,6 +8,7 @@ file where such are loaded natively, else a shared library, which takes a linker
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -19,11 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from mlir_sparse import _native
+from mlir_sparse.disk import refusing, replacing
 from mlir_sparse.errors import CompileError, FileFormatError, UnsupportedError
 from mlir_sparse.runtime.machine import LoadedLibrary, LoadedObject, Machine
+from mlir_sparse.tensor.memory import check_fits
+from mlir_sparse.text.shorten import shortened
 
-__all__ = ["machine_of", "read_archive", "write_archive"]
+__all__ = ["SAVED", "machine_of", "read_archive", "write_archive"]
 
+SAVED = "a kernel written by Kernel.save"
+"""What is expected in a file."""
 _FORMAT = 4
 _INDEX = "kernel.json"
 # What can make a shared library of an object file, in the order tried.
@@ -42,7 +48,6 @@ def write_archive(path: str | os.PathLike[str], index: Mapping[str, Any], machin
         UnsupportedError: when a linker is needed and none is installed.
         CompileError: when the linker fails.
     """
-    target = Path(path)
     with tempfile.TemporaryDirectory() as folder:
         codes = [_code_file(machine, Path(folder), number) for number, machine in enumerate(machines)]
         host = {
@@ -51,16 +56,10 @@ def write_archive(path: str | os.PathLike[str], index: Mapping[str, Any], machin
             "machine": os.uname().machine,
             "system": os.uname().sysname,
         }
-        descriptor, partial = tempfile.mkstemp(prefix=target.name, dir=target.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr(_INDEX, json.dumps({**index, **host}, indent=1))
-                for code in codes:
-                    archive.write(code, code.name)
-            os.replace(partial, target)
-        except BaseException:
-            os.unlink(partial)
-            raise
+        with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(_INDEX, json.dumps({**index, **host}, indent=1))
+            for code in codes:
+                archive.write(code, code.name)
 
 
 def _code_file(machine: Machine, folder: Path, number: int) -> Path:
@@ -101,15 +100,13 @@ def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tupl
         FileFormatError: for a file that is no such archive.
         UnsupportedError: for code of another machine, which would end the process if it ran.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            index = json.loads(archive.read(_INDEX))
-            _check_host(path, index, features)
-            return index, [_code(archive, name) for name in index["codes"]]
-    except (zipfile.BadZipFile, KeyError, TypeError, json.JSONDecodeError, EOFError) as error:
-        raise FileFormatError(
-            f"expected a kernel written by Kernel.save in {os.fspath(path)}, but got {error}"
-        ) from None
+    with open(path, "rb") as file:
+        content = file.read()  # errors of the system that follow are about what is in it
+    with refusing(path, SAVED), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        check_fits(sum(about.file_size for about in archive.infolist()), f"the kernel in {os.fspath(path)}")
+        index = json.loads(archive.read(_INDEX))
+        _check_host(path, index, features)
+        return index, [_code(archive, name) for name in index["codes"]]
 
 
 def _code(archive: zipfile.ZipFile, name: str) -> bytes | str:
@@ -142,7 +139,7 @@ def machine_of(path: str | os.PathLike[str], code: bytes | str, functions: Seque
 def _check_host(path: str | os.PathLike[str], index: Mapping[str, Any], features: frozenset[str]) -> None:
     if index["format"] != _FORMAT:
         raise FileFormatError(
-            f"expected format {_FORMAT} in {os.fspath(path)}, but got {index['format']}: save it again"
+            f"expected format {_FORMAT} in {os.fspath(path)}, but got {shortened(str(index['format']))}: save it again"
         )
     made, here = (index["system"], index["machine"]), (os.uname().sysname, os.uname().machine)
     if made != here:

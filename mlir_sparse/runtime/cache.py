@@ -14,12 +14,12 @@ import hashlib
 import os
 import stat
 import struct
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from mlir_sparse import _native
+from mlir_sparse.disk import PARTIAL, write_whole
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.process import settings
 from mlir_sparse.runtime import sources
@@ -32,7 +32,7 @@ __all__ = ["cache_folder", "cache_state", "fetch", "sources_changed", "store"]
 _MAGIC = b"MLIRSPK1"
 _HEADER = struct.Struct("<8s32sIII")  # magic, checksum of all that follows it, lengths of key, recipe and code
 _CHECKED_FROM = 40
-_SUFFIX, _PARTIAL = ".kernel", ".partial-"
+_SUFFIX = ".kernel"
 _MOST_BYTES = 256 << 20  # of all entries
 _LARGEST = 16 << 20  # of one
 _SELDOM = 32  # how many entries a process writes between two looks at the size
@@ -166,7 +166,7 @@ def store(
     with contextlib.suppress(OSError):  # a full disk, a folder that is read only
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if not _usable(folder):
-            _write(folder, _path_of(folder, key), _MAGIC + checksum + checked)
+            write_whole(_path_of(folder, key), _MAGIC + checksum + checked, private=True)
             _trim_seldom(folder)
 
 
@@ -176,18 +176,6 @@ def _loads(code: bytes, functions: Sequence[str]) -> bool:
     except (ValueError, RuntimeError, MemoryError):
         return False
     return True
-
-
-def _write(folder: str, path: str, content: bytes) -> None:
-    descriptor, partial = tempfile.mkstemp(prefix=_PARTIAL, dir=folder)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(partial, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        raise
 
 
 _written = 0
@@ -204,7 +192,7 @@ def _entries(folder: str) -> Iterator[tuple[float, int, str]]:
     """Yields when each file of ours was used last, its bytes and its path."""
     with contextlib.suppress(OSError), os.scandir(folder) as items:
         for item in items:
-            if item.name.endswith(_SUFFIX) or item.name.startswith(_PARTIAL):
+            if item.name.endswith(_SUFFIX) or item.name.startswith(PARTIAL):
                 with contextlib.suppress(OSError):  # gone since
                     about = item.stat(follow_symlinks=False)
                     yield about.st_mtime, about.st_size, item.path
@@ -214,7 +202,7 @@ def _trim(folder: str) -> None:
     """Removes what was not used for longest where there is too much, and what dead processes left unfinished."""
     total, kept = 0, []
     for used, size, path in _entries(folder):
-        if os.path.basename(path).startswith(_PARTIAL):
+        if os.path.basename(path).startswith(PARTIAL):
             if used < time.time() - _HOUR:
                 _remove(path)
             continue

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.disk import refusing
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.errors import FileFormatError, MissingPackageError, StorageError, UnsupportedError
@@ -21,6 +22,7 @@ from mlir_sparse.tensor.create import from_entries, tensor
 from mlir_sparse.tensor.host import is_sparse_source
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import Array
+from mlir_sparse.text.shorten import shortened
 
 __all__ = ["is_binsparse", "read_binsparse", "write_binsparse"]
 
@@ -61,14 +63,21 @@ def read_binsparse(
     binsparse, h5py = _packages(name)
     with open(name, "rb"):  # a file that is not there is not a file that is broken
         pass
+    with refusing(name, "a Binsparse file in HDF5"):
+        found = _parsed(binsparse, h5py, name)
+        if found.fill and np.any(found.fill_value):
+            got = shortened(str(found.fill_value))
+            raise UnsupportedError(f"{name}: expected 0 where nothing is stored, but got fill value {got}")
+        return _tensor_of(name, found, _Parts.of(found), encoding, dtype, parameters)
+
+
+def _parsed(binsparse: Any, h5py: Any, name: str) -> Any:
     try:
         with h5py.File(name, "r") as file:
-            found = binsparse.BinsparseTensor.parse(binsparse.HDF5BinsparseContainer(file), alias=False)
+            return binsparse.BinsparseTensor.parse(binsparse.HDF5BinsparseContainer(file), alias=False)
     except (binsparse.BinsparseParseError, KeyError, OSError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{name}: expected a Binsparse file in HDF5, but got {error}") from error
-    if found.fill and np.any(found.fill_value):
-        raise UnsupportedError(f"{name}: expected 0 where nothing is stored, but got fill value {found.fill_value}")
-    return _tensor_of(name, found, _Parts.of(found), encoding, dtype, parameters)
+        got = shortened(str(error))
+        raise FileFormatError(f"{name}: expected a Binsparse file in HDF5, but got {got}") from error
 
 
 @dataclass(slots=True)

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import gzip
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from mlir_sparse.disk import replacing
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
@@ -138,12 +137,12 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
     if source is None or isinstance(source, str | bytes):
         raise OperandError(f"expected a tensor to write to {name}, but got {source!r}")
     if is_binsparse(name):
-        with _replacing(name) as file:
+        with replacing(name) as file:
             write_binsparse(name, file.name, source, comment)
         return
     entries = _entries_of(source)
     put = _writer(name, entries)
-    with _replacing(name) as file:
+    with replacing(name) as file:
         if name.lower().endswith(".gz"):
             with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
                 put(cast(IO[bytes], packed), entries, comment)
@@ -187,18 +186,3 @@ def _writer(name: str, entries: Entries) -> Callable[[IO[bytes], Entries, str], 
         case _:
             known = ".mtx, .ttx, .tns or those with .gz, or .bsp.h5"
             raise UnsupportedError(f"expected a name that ends in {known}, but got {name}")
-
-
-@contextmanager
-def _replacing(name: str) -> Iterator[IO[bytes]]:
-    """Opens a new file beside `name` that takes its place when all went well."""
-    target = os.path.realpath(name)  # write through links, not over them
-    temporary = f"{target}.{os.getpid()}.part"
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-        os.replace(temporary, target)
-    except BaseException:
-        if not isinstance(sys.exception(), FileExistsError):
-            Path(temporary).unlink(missing_ok=True)
-        raise

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlir_sparse.disk import replacing
 from mlir_sparse.errors import MissingPackageError, UnsupportedError
 from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.storage import Array
@@ -45,7 +46,8 @@ def _save(figure: Any, path: str | os.PathLike[str]) -> None:
     suffix = os.path.splitext(os.fspath(path))[1][1:].lower()
     if suffix not in known:
         raise UnsupportedError(f"expected a name that ends in .{' .'.join(sorted(known))}, but got {os.fspath(path)}")
-    figure.savefig(path)
+    with replacing(path) as file:
+        figure.savefig(file, format=suffix)
 
 
 def entry_raster(tensor: SparseTensor) -> Array:

@@ -15,24 +15,23 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from mlir_sparse.errors import FileFormatError
+from mlir_sparse.text.shorten import shortened
 
 __all__ = ["TextStream", "opened", "shown"]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 22
 _MOST_INFLATED = 1032  # bytes of text that a byte of deflate can stand for
-_SHOWN = 300  # characters of a file that a message repeats
 
 
 def shown(text: bytes | str) -> str:
     """Returns text of a file as messages repeat it: quoted, and cut where it is long.
 
     >>> shown(b"1 2 x"), len(shown("7" * 5000))
-    ("'1 2 x'", 305)
+    ("'1 2 x'", 303)
     """
     decoded = text.decode("latin-1") if isinstance(text, bytes) else text
-    quoted = repr(decoded[:_SHOWN].strip())
-    return quoted if len(decoded) <= _SHOWN and len(quoted) <= _SHOWN + 2 else f"{quoted[: _SHOWN + 2]}..."
+    return shortened(repr(decoded[:400].strip()))
 
 
 class _Readable(Protocol):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from mlir_sparse.errors import SyntaxError_
+from mlir_sparse.text.shorten import shortened
 from mlir_sparse.text.source import Source, Span
 
 __all__ = ["Token", "TokenKind", "is_name", "tokenize"]
@@ -37,7 +38,7 @@ class Token:
         >>> Token(TokenKind.NAME, "x", Span(0, 1)).describe()
         '`x`'
         """
-        return self.kind.value if self.kind is TokenKind.END else f"`{self.text}`"
+        return self.kind.value if self.kind is TokenKind.END else f"`{shortened(self.text)}`"
 
 
 # Longest first: `+=!` before `+=` before `+`. A complex literal ends in `j`, as in Python (`2j`, `1.5e3j`).

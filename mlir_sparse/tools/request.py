@@ -180,7 +180,7 @@ class Request:
 
 def _parse_shape(name: str, text: str, rank: int) -> tuple[int | None, ...]:
     parts = [part.strip() for part in re.split(r"[x,]", text)]
-    if not all(part == "?" or part.isdecimal() for part in parts):
+    if not all(part == "?" or (part.isdecimal() and len(part) < 20) for part in parts):
         raise click.UsageError(f"expected -s NAME=1000x? (extents or '?', joined by 'x'), but got '{name}={text}'")
     if len(parts) != rank:
         raise RankError(f"expected {rank} extents for '{name}', as in the notation, but got {len(parts)} in '{text}'")

@@ -1,0 +1,115 @@
+"""Files that appear whole or not at all.
+
+Content goes to a new file of a random name beside the target, which takes the target's
+name when all went well. Whoever reads meanwhile sees all of the old file or all of the new; writers do not
+wait for each other, and the last one wins; one that is killed leaves a file `.partial-*`, which is in nobody's way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+__all__ = ["PARTIAL", "replacing", "write_whole"]
+
+PARTIAL = ".partial-"
+"""What names of unfinished files begin with."""
+
+# A folder of a process' open files; the links in it lead to names that may be none, or another file's by now.
+_DESCRIPTORS = re.compile(r"/dev/fd|/proc/(\d+)(?:/task/\d+)?/fd")
+_MOST_LINKS = 40
+_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[IO[bytes]]:
+    """Opens a file to write; it takes its name when the block ends, and is removed when the block raises.
+
+    Symbolic links are followed. A new file has the mode that the umask leaves, one that was there keeps its
+    own. What is no regular file, a device or a pipe, is written to as it is.
+
+    Args:
+        path: the file.
+        private: whether only this user may read or write it; it then takes the place of whatever has its name.
+
+    Raises:
+        OSError: when it cannot be written; what was there before stays.
+    """
+    name = os.fspath(path)
+    as_it_is = None if private else _opened_as_it_is(name)
+    if as_it_is is not None:
+        with as_it_is as file:
+            yield file
+        return
+    target = os.path.abspath(name) if private else os.path.realpath(name)
+    descriptor, partial = _new_file_beside(target, private)
+    try:
+        with _as_file(descriptor, partial) as file:
+            yield file
+        os.replace(partial, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes, *, private: bool = False) -> None:
+    """Writes a file, whole or not at all (see `replacing`)."""
+    with replacing(path, private=private) as file:
+        file.write(content)
+
+
+def _new_file_beside(target: str, private: bool) -> tuple[int, str]:
+    """Returns a new file open for writing and its name, with the mode that the target has or would get."""
+    # A name of its own length: that of the target may be as long as names can be.
+    partial = os.path.join(os.path.dirname(target), f"{PARTIAL}{secrets.token_hex(8)}")
+    descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o600 if private else 0o666)
+    if private:
+        return descriptor, partial
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.chmod(partial, stat.S_IMODE(os.stat(target).st_mode))
+    except BaseException:
+        os.close(descriptor)
+        os.unlink(partial)
+        raise
+    return descriptor, partial
+
+
+def _opened_as_it_is(name: str) -> IO[bytes] | None:
+    """Returns what is no regular file, open for writing; None for what is one, or is not there."""
+    descriptor = _own_descriptor(name)
+    if descriptor is not None:
+        return _as_file(os.dup(descriptor), name)
+    try:
+        mode = os.stat(name).st_mode
+    except FileNotFoundError:
+        return None
+    return None if stat.S_ISREG(mode) else open(name, "wb")
+
+
+def _as_file(descriptor: int, name: str) -> IO[bytes]:
+    """Returns an open file under a name, by which libraries may open it once more."""
+    return open(name, "wb", opener=lambda *_: descriptor)
+
+
+def _own_descriptor(name: str) -> int | None:
+    """Returns the open file of this process that a name such as /dev/stdout leads to; None for other names."""
+    for _ in range(_MOST_LINKS):
+        folder, last = os.path.split(os.path.abspath(name))
+        folder = os.path.realpath(folder)
+        match = _DESCRIPTORS.fullmatch(folder)
+        if match is not None:
+            ours = match[1] in (None, str(os.getpid())) and last.isdecimal()
+            return int(last) if ours else None
+        name = os.path.join(folder, last)
+        if not os.path.islink(name):
+            return None
+        name = os.path.join(folder, os.readlink(name))
+    return None
