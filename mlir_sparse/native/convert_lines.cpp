@@ -69,34 +69,20 @@ void fill_shares(const RowShares &shares, const RowOutput &out, const Rows &rows
   });
 }
 
-// Which bits say that a value is not zero: not the signs of floating-point numbers.
+// Padding has no bits: -0 is a value that somebody gave.
 template <class V>
-V bits_of_value(const std::string &dtype) {
-  V bits;
-  std::memset(&bits, 0xff, sizeof bits);
-  const bool complex = dtype[0] == 'c', real = dtype[0] == 'f' || dtype[0] == 'b';
-  auto *bytes = reinterpret_cast<unsigned char *>(&bits);
-  const uint16_t probe = 1;
-  const bool little = *reinterpret_cast<const unsigned char *>(&probe) == 1;
-  const size_t number = complex ? sizeof bits / 2 : sizeof bits;
-  for (size_t begin = 0; (real || complex) && begin < sizeof bits; begin += number)
-    bytes[little ? begin + number - 1 : begin] = 0x7f;
-  return bits;
+bool is_value(V value) {
+  return value != 0;
+}
+bool is_value(const Wide &value) {
+  return (value.words[0] | value.words[1]) != 0;
 }
 
 template <class V>
-bool is_value(V value, V bits) {
-  return (value & bits) != 0;
-}
-bool is_value(const Wide &value, const Wide &bits) {
-  return ((value.words[0] & bits.words[0]) | (value.words[1] & bits.words[1])) != 0;
-}
-
-template <class V>
-int64_t count_values(const V *values, int64_t count, V bits) {
+int64_t count_values(const V *values, int64_t count) {
   int64_t found = 0;
   for (int64_t k = 0; k < count; ++k)
-    found += is_value(values[k], bits);
+    found += is_value(values[k]);
   return found;
 }
 
@@ -148,7 +134,6 @@ void fill_from_diagonals(const DiagonalMatrix &from, const RowShares &shares, co
   fill_shares<T, V>(shares, out, [&](int64_t begin, int64_t end, T *ends, Appender<T, V> &to) {
     const int64_t *offsets = from.offsets;
     const int64_t rows = from.rows, columns = from.columns;
-    const V bits = bits_of_value<V>(from.dtype);
     int64_t first = from.lines, last = from.lines; // the diagonals that cross the row: both go down with each row
     for (int64_t r = begin; r < end; ++r) {
       while (first > 0 && offsets[first - 1] >= -r)
@@ -159,7 +144,7 @@ void fill_from_diagonals(const DiagonalMatrix &from, const RowShares &shares, co
       if (r % kRowsAhead == 0) announce_lines(values + first * rows, rows, last - first);
       to.append(last - first, [=](const auto &put) {
         for (int64_t d = first; d < last; ++d)
-          put(r + offsets[d], values[d * rows], is_value(values[d * rows], bits));
+          put(r + offsets[d], values[d * rows], is_value(values[d * rows]));
       });
       ends[r] = static_cast<T>(to.at);
     }
@@ -173,13 +158,13 @@ public:
 
   explicit Blocks(const BlockMatrix &from)
       : from_(from), pos_(static_cast<const P *>(from.pos)), crd_(static_cast<const C *>(from.crd)),
-        values_(static_cast<const V *>(from.values)), bits_(bits_of_value<V>(from.dtype)) {}
+        values_(static_cast<const V *>(from.values)) {}
 
   // The entries of some rows of blocks.
   int64_t count(int64_t begin, int64_t end) const {
     const int64_t size = from_.height * from_.width;
     if (from_.rows % from_.height == 0 && from_.columns % from_.width == 0)
-      return count_values(values_ + pos_[begin] * size, (pos_[end] - pos_[begin]) * size, bits_);
+      return count_values(values_ + pos_[begin] * size, (pos_[end] - pos_[begin]) * size);
     int64_t found = 0;
     for_rows(begin, end, [&](int64_t, int64_t, const auto &row) {
       row([&found](int64_t, V, bool stored) { found += stored; });
@@ -200,7 +185,6 @@ private:
   template <class F>
   void for_rows(int64_t begin, int64_t end, const F &f) const {
     const int64_t height = from_.height, width = from_.width, columns = from_.columns, size = height * width;
-    const V bits = bits_;
     for (int64_t b = begin; b < end; ++b) {
       const int64_t blocks = pos_[b + 1] - pos_[b];
       const C *crd = crd_ + pos_[b];
@@ -210,7 +194,7 @@ private:
           for (int64_t k = 0; k < blocks; ++k) {
             const int64_t first = crd[k] * width, stop = std::min(width, columns - first);
             for (int64_t c = 0; c < stop; ++c)
-              put(first + c, values[k * size + c], is_value(values[k * size + c], bits));
+              put(first + c, values[k * size + c], is_value(values[k * size + c]));
           }
         });
       }
@@ -221,7 +205,6 @@ private:
   const P *pos_;
   const C *crd_;
   const V *values_;
-  V bits_;
 };
 
 // Runs f with Blocks of the widths and the size that they have.
@@ -255,13 +238,12 @@ RowShares count_entries(const SlotMatrix &from) {
 RowShares count_entries(const DiagonalMatrix &from) {
   return with_itemsize(itemsize_of(from.dtype), [&](auto v) {
     using V = decltype(v);
-    const V bits = bits_of_value<V>(from.dtype);
     return share_rows(from.rows, from.rows * from.lines, [&](int64_t begin, int64_t end) {
       int64_t found = 0;
       for (int64_t line = 0; line < from.lines; ++line) {
         const Crossing rows(from, line, begin, end);
         const V *values = static_cast<const V *>(from.values) + line * from.rows;
-        found += count_values(values + rows.begin, rows.end - rows.begin, bits);
+        found += count_values(values + rows.begin, rows.end - rows.begin);
       }
       return found;
     });

@@ -1,5 +1,8 @@
 #include "pack_values.hpp"
 
+#include <algorithm>
+#include <type_traits>
+
 namespace mlir_sparse {
 namespace {
 
@@ -13,9 +16,53 @@ void move_values(const V *from, V *to, const uint64_t *order, size_t count) {
     to[e] = from[order[e]];
 }
 
+// What a sum of floating-point numbers starts from: 0 would make a sum of -0 alone 0.
+template <class V>
+V neutral() {
+  return V{};
+}
+template <>
+Half neutral() {
+  return {0x8000u};
+}
+template <>
+Bfloat neutral() {
+  return {0x8000u};
+}
+template <>
+float neutral() {
+  return -0.0f;
+}
+template <>
+double neutral() {
+  return -0.0;
+}
+template <>
+std::complex<float> neutral() {
+  return {-0.0f, -0.0f};
+}
+template <>
+std::complex<double> neutral() {
+  return {-0.0, -0.0};
+}
+
+// Whether a part of a number is -0: its bits are those of the neutral number.
+template <class V>
+bool has_minus_zero(const V &given) {
+  const V minus = neutral<V>(), plus{};
+  const size_t parts = std::is_same_v<V, std::complex<float>> || std::is_same_v<V, std::complex<double>> ? 2 : 1;
+  const size_t size = sizeof(V) / parts;
+  if (std::memcmp(&minus, &plus, size) == 0) return false; // integers
+  const auto *bytes = reinterpret_cast<const char *>(&given);
+  return std::memcmp(bytes, &minus, size) == 0 || std::memcmp(bytes + (parts - 1) * size, &minus, size) == 0;
+}
+
 // Without gaps the places come in order: the first to come sets, the others add.
 template <class V>
 void add_values(const V *from, V *to, const ValuePlaces &places, bool has_gaps) {
+  if (has_gaps && std::any_of(from, from + places.count, has_minus_zero<V>))
+    for (size_t e = 0; e < places.count; ++e)
+      to[places.place ? places.place[e] : 0] = neutral<V>();
   int64_t written = -1;
   for (size_t e = 0; e < places.count; ++e) {
     const int64_t place = places.place ? places.place[e] : 0;

@@ -17,6 +17,7 @@ from mlir_sparse.operations.entries import (
 )
 from mlir_sparse.operations.places import united
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.padding import is_given
 
 __all__ = ["merged"]
 
@@ -64,7 +65,11 @@ def _over_values(function: Function, operands: Sequence[Operand], shape: tuple[i
         missing = function(*(_missing(operand, shape) for operand in operands))
     if isinstance(missing, tuple) or missing.dtype == np.bool_ or not _is_zero(missing):
         return None
-    return with_values(tensor, function(*(o.storage.values if o is tensor else o for o in operands)))
+    stored = tensor.storage.values
+    found = function(*(stored if o is tensor else o for o in operands))
+    if tensor.encoding.has_padding and found.dtype.kind not in "biu":
+        found[~is_given(stored)] = 0  # padding stays padding: -0.0 would be a value
+    return with_values(tensor, found)
 
 
 def _missing(operand: Operand, shape: tuple[int, ...]) -> Any:

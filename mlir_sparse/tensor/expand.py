@@ -12,6 +12,7 @@ from mlir_sparse.tensor.batches import batch_depth
 from mlir_sparse.tensor.layout import level_tuples
 from mlir_sparse.tensor.level_walk import dims_of, marks_empty, walk
 from mlir_sparse.tensor.memory import check_fits
+from mlir_sparse.tensor.padding import is_given
 from mlir_sparse.tensor.plain import is_plain, to_plain
 from mlir_sparse.tensor.storage import Array, LevelStorage
 
@@ -58,8 +59,8 @@ def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Arr
     """Returns the coordinates of the stored values in each dimension, and the values.
 
     Where the innermost level is dense or structured, zeros are left out: such
-    storage cannot tell padding from zeros that somebody gave. Elsewhere every
-    stored zero is kept.
+    storage cannot tell padding from zeros that somebody gave, but for -0.0. Elsewhere
+    every stored zero is kept.
 
     Args:
         storage: the tensor's buffers.
@@ -79,7 +80,7 @@ def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Arr
     if storage.view:
         dims, values = _inside_slice(storage.view, dims, values)
     if encoding.has_padding:
-        stored = np.flatnonzero(values)
+        stored = np.flatnonzero(is_given(values))
         if stored.size < values.size:
             return [dim[stored] for dim in dims], values[stored]
     return dims, values
@@ -102,7 +103,7 @@ def _expand_foreign(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list
     encoding, values = storage.encoding, storage.values
     check_fits(8 * values.size * encoding.lvl_rank, f"the coordinates of {values.size} values")
     places = walk(storage, shape)
-    stored = values != 0 if encoding.has_padding else places.live
+    stored = is_given(values) if encoding.has_padding else places.live
     columns = places.columns
     if stored is not None and not stored.all():
         if places.live is not None:

@@ -12,6 +12,7 @@ from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.errors import CoordinatesError, PositionsError, StorageError
 from mlir_sparse.tensor.faults import Fault, storage_error
 from mlir_sparse.tensor.level_walk import ROOT, Places, below, computed_bounds, dims_of, intervals_of, marks_empty
+from mlir_sparse.tensor.padding import is_given
 from mlir_sparse.tensor.storage import Array, LevelStorage
 
 __all__ = ["check_levels"]
@@ -213,7 +214,7 @@ def _check_slots(encoding: Encoding, places: Places, values: Array) -> None:
         slots = slots_of(spec)
         if slots is None:
             continue
-        stored = values != 0 if encoding.has_padding else places.live
+        stored = is_given(values) if encoding.has_padding else places.live
         at = np.arange(places.count) if stored is None else np.flatnonzero(stored)
         columns = [column[at] for column in places.columns]
         counted = dims_of(encoding, columns, at.size)[slots.dim]

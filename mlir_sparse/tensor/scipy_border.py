@@ -16,6 +16,7 @@ from mlir_sparse.tensor.convert import convert_storage, same_formats
 from mlir_sparse.tensor.diagonals import dia_to_scipy, is_diagonals, storage_of_dia
 from mlir_sparse.tensor.expand import expand_dims
 from mlir_sparse.tensor.pack import pack
+from mlir_sparse.tensor.padding import is_given
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.validate import storage_of_levels
 
@@ -104,7 +105,7 @@ def _storage_of_coo(source: Any, encoding: Encoding, dtype: object) -> LevelStor
     dims = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
     values = coo.data
     if source.format == "bsr":  # zeros within blocks are padding
-        stored = np.flatnonzero(values)
+        stored = np.flatnonzero(is_given(values))
         dims, values = [dim[stored] for dim in dims], values[stored]
     width = max(dim.dtype.itemsize for dim in dims) * 8
     return pack(encoding, source.shape, dims, values, dtype=dtype, source=(width, width))
