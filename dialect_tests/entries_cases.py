@@ -135,6 +135,7 @@ _BINARY: dict[str, tuple[dict[str, Any], Regions]] = {
 _UNARY: dict[str, tuple[dict[str, Any], Regions]] = {
     "square": ({"function": lambda a: a * a + 1}, Regions(lambda a: a * a + 1)),
     "filled": ({"function": lambda a: a + 1, "absent": 7}, Regions(lambda a: a + 1, absent=7)),
+    "complement": ({"function": lambda a: None, "absent": 3}, Regions(None, absent=3)),
 }
 _MONOIDS = {
     "product": (ms.monoid(lambda a, b: a * b, 1), np.multiply, 1),

@@ -216,7 +216,8 @@ class _Grid:
     def applied(self, regions: Regions, operands: list[Entries]) -> Entries:
         if len(operands) == 1:
             ((values, present),) = operands
-            assert regions.overlap is not None
+            if regions.overlap is None:
+                return Entries(np.full(values.shape, regions.absent), ~present)
             inside = np.asarray(regions.overlap(values))
             if regions.absent is None:
                 return Entries(inside, present)

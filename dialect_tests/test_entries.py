@@ -80,6 +80,22 @@ def test_masked_updates_leave_the_rest(op: str, wanted: list[float]) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "DCSR", "BSR(2, 2)"])
+@pytest.mark.parametrize("out", [None, "dense", "CSR", "COO"])
+def test_complements(storage: str, out: str | None) -> None:
+    """An operator of nothing where there are entries is a number where there are none: MLIR's complement."""
+    dense = np.array([[0.0, 2.0, 0.0, 1.0], [3.0, 0.0, 0.0, 0.0]])
+    A, others = ms.tensor(dense, storage), (dense == 0) * 1.0
+    complement = ms.operator(lambda a: None, absent=1)
+    found = ms.evaluate("C(i,j) = f(A(i,j))", A=A, f=complement, out=out)
+    np.testing.assert_array_equal(np.asarray(found), others)
+    if isinstance(found, ms.SparseTensor):
+        assert found.nse == others.sum()
+    np.testing.assert_array_equal(ms.evaluate("y(i) = f(A(i,j))", A=A, f=complement), others.sum(axis=1))
+    named = ms.evaluate("C(i,j) = f(A(i,j))", A=A, f=ms.operator(lambda a: None, absent=1, dtype="i8"))
+    assert named.dtype == np.int8
+
+
 def test_unreachable_integers_stay_so() -> None:
     """The greatest integer stands for infinity, and stays so when something is added to it."""
     far = np.iinfo(np.int32).max

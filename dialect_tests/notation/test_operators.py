@@ -88,6 +88,11 @@ def test_a_monoid_on_two_operands_passes_one_through() -> None:
         (lambda: operator(lambda a, b: a, left="drop"), '"keep", a function, a number or None for left=, but got'),
         (lambda: operator(3), "expected a function to make an operator of, but got int 3"),
         (lambda: monoid(lambda a: a, 0), "expected an operator of two operands to reduce by"),
+        (
+            lambda: operator(lambda a: None, name="f"),
+            "a result of the operator f somewhere, but got None .* by absent=",
+        ),
+        (lambda: operator(lambda a, b: None), "but got None where there are entries; .* by left= and right="),
         (lambda: operator(lambda a: "text"), "expected an expression or a number, but got str"),
     ],
 )

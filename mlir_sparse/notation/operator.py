@@ -80,6 +80,14 @@ class Operator:
     identity: Number | Extreme | None = None
     annihilator: Number | Extreme | None = None
 
+    def __post_init__(self) -> None:
+        if self.overlap is None and self.intersects:
+            where = "absent=" if self.arity == 1 else "left= and right="
+            raise NotationError(
+                f"expected a result of the operator {self.name} somewhere, but got None where there are entries; "
+                f"return a value there, or say by {where} what it is where there are none"
+            )
+
     @property
     def arity(self) -> int:
         """Returns how many operands the operator takes."""

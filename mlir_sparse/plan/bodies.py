@@ -91,6 +91,8 @@ class Bodies:
 
     def _left_out(self, node: Apply) -> Apply:
         """Returns an operator that has results only where its sparse operand has no entry as what a mask leaves."""
+        if node.operator.overlap is None and node.operator.absent is not None and self.is_partial(node.arguments[0]):
+            return Apply(WITHOUT, (node.arguments[0], node.operator.absent), node.span)
         partial = [self.is_partial(argument) for argument in node.arguments]
         operator = node.operator
         if operator.overlap is not None or sorted(partial) != [False, True]:

@@ -151,13 +151,16 @@ class _Evaluator:
         return Relation(found.sparse + found.dense + others, (), coordinates, picked)
 
     def _one(self, operator: Operator, found: Relation) -> Relation:
-        assert operator.overlap is not None
-        inside = replace(found, values=self._region(operator, operator.overlap, [found.values]))
+        region = operator.overlap
+        inside = found if region is None else replace(found, values=self._region(operator, region, [found.values]))
         if operator.absent is None:
             return inside
         everywhere = self.spread(Relation((), (), np.zeros((1, 0), np.int64), np.zeros(1)), found.sparse)
         values = self._region(operator, operator.absent, [np.zeros(len(everywhere.values), inside.values.dtype)])
-        return self._later(replace(everywhere, values=values), inside)
+        everywhere = replace(everywhere, values=values)
+        if region is None:
+            return self._two(Operator("others", ("a", "b"), None, left=Access("a")), everywhere, found)
+        return self._later(everywhere, inside)
 
     def _two(self, operator: Operator, left: Relation, right: Relation) -> Relation:
         names = tuple(sorted(left.variables | right.variables))
