@@ -162,6 +162,26 @@ def test_other_reductions(operator: str) -> None:
         oracle.assert_close(result, oracle.evaluate(text, plain), terms=40)
 
 
+@pytest.mark.parametrize("operator", ["min", "max", "or"])
+def test_updates_reduce_by_their_operator(operator: str) -> None:
+    text = f"y(i) {operator}= A(i,j)"
+    passed, plain = operands(text, "CSR", np.float64)
+    target = np.arange(21.0) - 10
+    passed, plain = {"y": target, **passed}, {"y": target, **plain}
+    expected = oracle.evaluate(text, plain)
+    for result in run_cases(built(text, passed, "dense"), passed).values():
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("text", ["alpha * A(i,j) * x(j)", "alpha * (A(i,j) * x(j))"])
+def test_factors_are_multiplied_where_they_are_written(text: str) -> None:
+    A, x = np.full((3, 40), 1e-200), np.full(40, 1e-200)
+    passed = {"alpha": np.array(1e200), "A": ms.tensor(A, "CSR"), "x": x}
+    wanted = 4e-199 if "(A" not in text else 0.0
+    for result in run_cases(built(f"y(i) = {text}", passed, "dense"), passed).values():
+        np.testing.assert_allclose(result, wanted, rtol=1e-14)
+
+
 @pytest.mark.parametrize("ring", ["min_plus", "max_times"])
 def test_semirings(ring: str) -> None:
     passed, plain = operands(SPMV, "CSR")
