@@ -13,7 +13,7 @@ import click
 from workers import Worker, serve
 
 from fuzzing.subjects import NAMES, subject
-from fuzzing.tally import Tally, report, save
+from fuzzing.tally import Tally, report, save, told
 from fuzzing.variants import HOW_MANY
 
 # A batch is one process' work between two requests; a process that dies takes at most this many cases with it.
@@ -77,7 +77,8 @@ def _fuzz(batches: Iterator[Batch], cases: int, jobs: int) -> Tally:
     tally = Tally()
     with click.progressbar(length=cases, label="cases", file=sys.stderr) as bar:
         for outcome in serve(batches, _ask, module="fuzzing.worker", timeout=_TIMEOUT, jobs=jobs):
-            tally.add(*outcome)
+            if tally.add(*outcome):
+                click.echo(f"\n{told(*outcome)}", err=True)  # a long run is not waited for
             bar.update(1)
     return tally
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dialect_tests import entries_cases, large_cases, rounding_cases, test_kernel_properties
+from dialect_tests import entries_cases, large_cases, rounding_cases, test_kernel_properties, wide_cases
 from dialect_tests.calls import Trial
 from dialect_tests.comprehend import test_programs
 from dialect_tests.test_kernel_properties import STRATEGIES, StoredCase, run
@@ -43,6 +43,7 @@ def _trial(case: Any) -> Trial | None:
 _ON_CPU: Mapping[str, Subject] = {
     **{name: Subject(cases, run, _on_other_data, _trial) for name, cases in STRATEGIES.items()},
     "rounding": Subject(rounding_cases.cases, rounding_cases.run, _on_other_numbers, _trial),
+    "many variables": Subject(wide_cases.cases, run, trial=_trial, share=0.05),
     "large": Subject(large_cases.cases, large_cases.run, share=0.05),
 }
 # A GPU's kernels, which an emulator runs, are of one statement.

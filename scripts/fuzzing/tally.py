@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Tally", "report", "save"]
+__all__ = ["Tally", "report", "save", "told"]
 
 _BAD = ("wrong", "crash", "dead")
 
@@ -30,13 +30,19 @@ class Tally:
     refusals: Counter[str] = field(default_factory=Counter)
     bad: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def add(self, verdict: str, case: str, reason: str) -> None:
-        """Counts a case."""
+    def add(self, verdict: str, case: str, reason: str) -> bool:
+        """Counts a case; returns whether it is neither right nor refused."""
         self.counts[verdict] += 1
         if verdict == "refused":
             self.refusals[reason.partition(":")[0]] += 1
         if verdict in _BAD:
             self.bad.append((verdict, case, reason))
+        return verdict in _BAD
+
+
+def told(verdict: str, case: str, reason: str) -> str:
+    """Returns what is said of a case."""
+    return f"{verdict}: {case}\n  {reason}"
 
 
 def report(tally: Tally, seconds: float) -> Iterator[str]:
@@ -44,8 +50,7 @@ def report(tally: Tally, seconds: float) -> Iterator[str]:
     yield ", ".join(f"{tally.counts[verdict]} {verdict}" for verdict in ("right", "refused", *_BAD))
     yield f"refused by: {', '.join(f'{count} {name}' for name, count in tally.refusals.most_common())}"
     yield f"{seconds:.0f} s"
-    for verdict, case, reason in tally.bad:
-        yield f"{verdict}: {case}\n  {reason}"
+    yield from (told(*one) for one in tally.bad)
 
 
 def save(path: Path, tally: Tally, asked: Mapping[str, Any], seconds: float) -> None:

@@ -7,13 +7,15 @@ from random import Random
 from typing import Any
 
 from dialect_tests.calls import Call, Results, Trial
-from fuzzing.variants import arrangement, memory, names, processes, threads
+from fuzzing.variants import arrangement, layout, memory, names, processes, threads
 from fuzzing.variants.variant import Variant
 
 __all__ = ["HOW_MANY", "VARIANTS", "again", "chosen"]
 
 VARIANTS: Mapping[str, Variant] = {
-    variant.name: variant for room in (names, threads, arrangement, memory, processes) for variant in room.VARIANTS
+    variant.name: variant
+    for room in (names, layout, threads, arrangement, memory, processes)
+    for variant in room.VARIANTS
 }
 HOW_MANY = ("few", "all", "none")
 

@@ -108,6 +108,37 @@ def _with_operands_stored_otherwise(call: Call, random: Random) -> Results:
     return replace(call, operands={**call.operands, **changed}).results()
 
 
+def _in_two_parts(value: Any, random: Random) -> Any:
+    """Returns a tensor some of whose entries are stored as two that add up to them."""
+    if not isinstance(value, ms.SparseTensor) or value.ndim != 2 or value.dtype.kind not in "if":
+        raise NotApplicableError
+    coordinates, values = value.to_coo()
+    whole = np.asarray(values)
+    if not np.array_equal((whole - 1) + np.ones((), whole.dtype), whole) or value.dtype.itemsize < 4:
+        raise NotApplicableError
+    doubled = np.repeat(np.asarray(coordinates), 2, axis=1)
+    parts = np.stack([whole - 1, np.ones_like(whole)], axis=1).reshape(-1)
+    order = np.lexsort((doubled[1], doubled[0]))
+    rows, columns = (np.ascontiguousarray(axis[order].astype(np.int32)) for axis in doubled)
+    return ms.SparseTensor.from_levels(
+        ms.encoding("(i, j) -> (i : compressed(nonunique), j : singleton(nonunique, soa))"),
+        value.shape,
+        [np.array([0, len(rows)], np.int32), None],
+        [rows, columns],
+        parts[order],
+    )
+
+
+def _with_entries_in_parts(call: Call, random: Random) -> Results:
+    if call.is_about_entries:
+        raise NotApplicableError
+    held = [name for name, value in call.tensors.items() if isinstance(value, ms.SparseTensor) and value.ndim == 2]
+    if not held:
+        raise NotApplicableError
+    name = random.choice(held)
+    return replace(call, operands={**call.operands, name: _in_two_parts(call.operands[name], random)}).results()
+
+
 def _with_result_stored_otherwise(call: Call, random: Random) -> Results:
     (found,) = call.results() if isinstance(call.program, str | Assignment) else (None,)
     if found is None or not 1 <= found.ndim <= 3:
@@ -133,6 +164,7 @@ def _with_sides_swapped(call: Call, random: Random) -> Results:
 VARIANTS = (
     Variant("operands transposed", _with_operands_transposed, 0.04, compiles=True),
     Variant("operands stored otherwise", _with_operands_stored_otherwise, 0.04, compiles=True, may_refuse=True),
+    Variant("entries in parts", _with_entries_in_parts, 0.04, compiles=True),
     Variant("result stored otherwise", _with_result_stored_otherwise, 0.04, compiles=True, may_refuse=True),
     Variant("sides of sums and products swapped", _with_sides_swapped, 0.03, compiles=True),
 )
