@@ -274,3 +274,22 @@ def test_a_file_that_is_not_what_its_name_says(tmp_path: Path) -> None:
     path = tmp_path / "a.mtx"
     path.write_text("not a matrix\n")
     assert "a.mtx" in refused("run", SPMV, "-i", f"A={path}", "-g", "x=ones")
+
+
+def test_run_stores_files_as_read_does(matrix: str, cube: str) -> None:
+    assert "A       f64[4,3] CSR, 5 entries" in run("run", SPMV, "-i", f"A={matrix}", "-g", "x=ones", "--verify").stdout
+    assert "A       f64[4,3] dense" in run("run", SPMV, "-f", "A:dense", "-i", f"A={matrix}", "-g", "x=ones").stdout
+    said = run("run", "y(i) = T(i,j,k) * x(k)", "-i", f"T={cube}", "-g", "x=ones", "--verify").stdout
+    assert "T       f64[3,3,3] COO, 5 entries" in said
+    # What a result is combined with is stored as the result is.
+    assert run("run", "A(i,j) += x(i) * z(j)", "-i", f"A={matrix}", "-g", "x=ones", "-g", "z=ones", "--verify")
+
+
+def test_run_writes_over_no_file_that_it_reads(matrix: str, tmp_path: Path) -> None:
+    before, link = Path(matrix).read_bytes(), tmp_path / "link.mtx"
+    link.symlink_to(matrix)
+    for path in (matrix, str(link), f"{tmp_path}/../{tmp_path.name}/a.mtx"):
+        said = refused("run", "B(i,j) = 2 * A(i,j)", "-i", f"A={matrix}", "-o", f"B={path}")
+        assert f"expected -o B={path} to name a file of its own, but got the file of -i A={matrix}" in said
+    assert Path(matrix).read_bytes() == before
+    run("run", "B(i,j) = 2 * A(i,j)", "-i", f"A={matrix}", "-o", f"B={tmp_path / 'b.mtx'}")

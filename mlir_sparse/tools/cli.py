@@ -72,7 +72,11 @@ def _tensor_options(command: Command) -> Command:
             "-t", "dtypes", multiple=True, type=NamedValue(":", "DTYPE"), help="Element type; f64 when absent."
         ),
         click.option(
-            "-f", "encodings", multiple=True, type=NamedValue(":", "ENCODING"), help="Storage; dense when absent."
+            "-f",
+            "encodings",
+            multiple=True,
+            type=NamedValue(":", "ENCODING"),
+            help="Storage; dense when absent, of a file what ms.read makes of it.",
         ),
         click.argument("notation"),
     ):

@@ -15,7 +15,7 @@ import numpy as np
 
 import mlir_sparse as ms
 from mlir_sparse import device
-from mlir_sparse.errors import UnknownTensorError
+from mlir_sparse.errors import OperandError, UnknownTensorError
 from mlir_sparse.kernel.extents import infer_extents
 from mlir_sparse.notation import Assignment, IndexVar
 from mlir_sparse.tensor.memory import in_units
@@ -111,6 +111,23 @@ def _check_outputs(job: Job) -> None:
             raise UnknownTensorError(f"expected -o to name the target {targets}, but got '{name}'")
         if not path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        _check_overwrites_nothing(job, name, path)
+
+
+def _check_overwrites_nothing(job: Job, name: str, path: Path) -> None:
+    """Refuses to write over what is read, and over another result."""
+    options = [("-i", one, other) for one, other in job.sources.files.items()]
+    options += [("-o", one, other) for one, other in job.outputs.items() if one != name]
+    for option, one, other in options:
+        if _is_same_file(path, other):
+            got = f"the file of {option} {one}={other}"
+            raise OperandError(f"expected -o {name}={path} to name a file of its own, but got {got}: write to another")
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.is_file() and one.samefile(other)  # devices and pipes take what comes
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _call(kernel: Any, operands: Mapping[str, Any], results: Mapping[str, Tensor]) -> Callable[[], object]:

@@ -82,12 +82,14 @@ def as_operand(tensor: Tensor) -> Operand:
 def _read(name: str, request: Request, path: Path) -> Tensor:
     given = request.shapes.get(name, (None,))
     shape = None if None in given else tuple(extent for extent in given if extent is not None)
-    encoding = request.encoding(name)
+    # Without -f as `ms.read` stores it; what is computed into has the storage of the result, dense.
+    asked = name in request.encodings or name in request.targets
+    encoding = request.encoding(name) if asked else None
     tensor = ms.read(path, encoding, shape=shape)
     _check_shape(name, request, tuple(tensor.shape))
     # Files of integers and patterns are f64 like everything else, unless -t says otherwise; complex numbers stay.
     dtype = request.dtype(name, "c128" if np.dtype(tensor.dtype).kind == "c" else "f64")
-    if isinstance(tensor, ms.SparseTensor) and encoding is None:
+    if isinstance(tensor, ms.SparseTensor) and asked and encoding is None:
         tensor = tensor.to_numpy()
     return tensor if DType.of(tensor.dtype) == dtype else tensor.astype(dtype.numpy)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dialect_tests import entries_cases, large_cases, rounding_cases, test_kernel_properties, wide_cases
+from dialect_tests import entries_cases, file_cases, large_cases, rounding_cases, test_kernel_properties, wide_cases
 from dialect_tests.calls import Trial
 from dialect_tests.comprehend import test_programs
 from dialect_tests.test_kernel_properties import STRATEGIES, StoredCase, run
@@ -45,6 +45,7 @@ _ON_CPU: Mapping[str, Subject] = {
     "rounding": Subject(rounding_cases.cases, rounding_cases.run, _on_other_numbers, _trial),
     "many variables": Subject(wide_cases.cases, run, trial=_trial, share=0.05),
     "large": Subject(large_cases.cases, large_cases.run, share=0.05),
+    "files": Subject(file_cases.cases, file_cases.run),
 }
 # A GPU's kernels, which an emulator runs, are of one statement.
 NAMES: Mapping[str, tuple[str, ...]] = {"cpu": tuple(_ON_CPU), "cuda": ("kernels", "foreign storage", "expressions")}
