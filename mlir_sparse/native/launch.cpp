@@ -311,7 +311,8 @@ class Launcher {
   bool take_dense(const py::tuple &arguments, py::object &out, Bound &bound) const {
     if (result_.sparse || !take_all(arguments, parameters_.size() - 1, bound)) return false;
     if (out.is_none() && !allocate(bound.extents, out)) return false;
-    if (!py::isinstance<py::array>(out)) return false;  // a number would be written to in vain
+    // A number would be written to in vain.
+    if (Py_TYPE(out.ptr()) != py::detail::npy_api::get().PyArray_Type_) return false;
     Operand *unused = nullptr;
     py::array &array = bound.arrays.back();
     if (!take(parameters_.back(), out, unused, array, bound.keep)) return false;
@@ -338,7 +339,8 @@ class Launcher {
       keep.push_back(std::move(held));
       return operand->type_id() == parameter.type_id;
     }
-    if (py::isinstance<py::array>(argument)) {
+    // Arrays of a class of its own may mean more than their memory holds, as masks do: Python looks at them.
+    if (Py_TYPE(argument.ptr()) == py::detail::npy_api::get().PyArray_Type_) {
       array = py::reinterpret_borrow<py::array>(argument);
     } else if (parameter.subscripts.empty()) {  // a number of NumPy's or Python's own
       array = py::array::ensure(argument);

@@ -37,8 +37,9 @@ class Operand {
         buffers_(std::move(buffers)) {
     descriptors_.reserve(buffers_.size());
     for (const pybind11::array &buffer : buffers_) {
-      if (buffer.ndim() != 1 || !(buffer.flags() & pybind11::array::c_style))
-        throw pybind11::value_error("expected contiguous buffers of rank 1");
+      constexpr int wanted = pybind11::array::c_style | pybind11::detail::npy_api::NPY_ARRAY_ALIGNED_;
+      if (buffer.ndim() != 1 || (buffer.flags() & wanted) != wanted)
+        throw pybind11::value_error("expected contiguous, aligned buffers of rank 1");
       void *data = const_cast<void *>(buffer.data());
       const std::int64_t size = buffer.shape(0);
       descriptors_.push_back({data, data, 0, size, 1});

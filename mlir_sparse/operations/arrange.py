@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,8 +39,7 @@ Function = Callable[..., Any]
 
 def copied(tensor: SparseTensor) -> SparseTensor:
     """Returns a tensor with values of its own; positions and coordinates are shared."""
-    values = tensor.storage.values.copy()
-    storage = replace(tensor.storage, values=values, _buffers=(*tensor.storage.buffers()[:-1], values))
+    storage = tensor.storage.with_values(tensor.storage.values.copy())
     return SparseTensor._trusted(tensor.encoding, tensor.shape, storage)
 
 

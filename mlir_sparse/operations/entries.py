@@ -139,8 +139,7 @@ def with_values(tensor: SparseTensor, values: Array) -> SparseTensor | None:
     encoding = tensor.encoding
     if not (encoding.is_unique and is_plain(encoding)) or encoding.explicit_val is not None:
         return None
-    buffers = (*tensor.storage.buffers()[:-1], values)
-    return SparseTensor._trusted(encoding, tensor.shape, replace(tensor.storage, values=values, _buffers=buffers))
+    return SparseTensor._trusted(encoding, tensor.shape, tensor.storage.with_values(values))
 
 
 def check_dense_fits(shape: Sequence[int], dtype: Any) -> None:

@@ -161,9 +161,26 @@ def as_output(out: object, kind: TensorType) -> Array:
         raise RankError(f"expected out of {kind.rank} dimensions, but got {out.ndim} (shape {out.shape})")
     if out.dtype.newbyteorder("=") != kind.dtype.numpy and not (out.dtype == np.bool_ and kind.dtype.name == "i8"):
         raise DTypeError(f"expected out of dtype {kind.dtype.numpy.name}, but got {out.dtype}")
+    if isinstance(out, np.ma.MaskedArray):
+        raise OperandError("expected a NumPy array for out, but got a masked one: pass out.data")
     if not out.flags.writeable:
         raise OperandError("expected a writeable array for out, but got a read-only one")
+    if _meets_itself(out):
+        raise OperandError(
+            f"expected an array for out whose elements are apart in memory, but got strides {out.strides} "
+            f"for shape {out.shape}: pass a copy"
+        )
     return out
+
+
+def _meets_itself(array: Array) -> bool:
+    """Returns whether elements share memory, as those of a broadcast array and of sliding windows do."""
+    covered = array.itemsize
+    for stride, extent in sorted((abs(stride), n) for stride, n in zip(array.strides, array.shape, strict=True)):
+        if extent > 1 and stride < covered:
+            return array.size > 1
+        covered += stride * (extent - 1)
+    return False
 
 
 def as_structure(out: object, kind: TensorType) -> SparseTensor:

@@ -44,14 +44,14 @@ def index_array(given: object, what: str) -> Array:
 
 
 def index_columns(given: Sequence[object], what: str) -> list[Array]:
-    """Returns coordinate arrays contiguous and of one dtype, int32 or int64, as native packing reads them."""
+    """Returns coordinate arrays contiguous, aligned and of one dtype, int32 or int64, as native packing reads them."""
     arrays = [index_array(column, f"{what}[{d}]") for d, column in enumerate(given)]
     narrow = all(a.dtype.itemsize < 4 or a.dtype == np.int32 for a in arrays)
     dtype = np.dtype(np.int32 if narrow else np.int64)
     for d, array in enumerate(arrays):
         if array.dtype == np.uint64 and array.size and int(array.max()) > width_limit(64):
             raise WidthError(f"expected {what}[{d}] of at most 2^63 - 1, but got {int(array.max())}")
-    return [np.ascontiguousarray(array, dtype) for array in arrays]
+    return [np.require(array, dtype, ["C", "A"]) for array in arrays]
 
 
 def stored_integers(given: object, width: int, key: str, what: str) -> Array:

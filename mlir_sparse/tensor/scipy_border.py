@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,7 @@ def storage_of_scipy(source: Any, encoding: Encoding, dtype: object) -> LevelSto
 
     Arrays with unsorted indices or duplicates are copied, sorted and summed; the source stays as it is.
     """
+    source = _in_native_order(source)
     if source.format == "dia" and is_diagonals(encoding):
         diagonals = storage_of_dia(source, encoding, dtype)
         if diagonals is not None:
@@ -76,6 +78,16 @@ def storage_of_scipy(source: Any, encoding: Encoding, dtype: object) -> LevelSto
     if direct is encoding and storage.encoding.level_types == encoding.level_types:
         return storage
     return convert_storage(storage, tuple(source.shape), encoding)
+
+
+def _in_native_order(source: Any) -> Any:
+    """Returns an array whose values SciPy itself converts, which it does in the machine's byte order alone."""
+    values = getattr(source, "data", None)
+    if not isinstance(values, np.ndarray) or values.dtype.isnative or values.dtype.kind == "O":
+        return source
+    native = copy(source)
+    native.data = values.astype(values.dtype.newbyteorder("="))
+    return native
 
 
 def _thin_blocks(source: Any) -> bool:

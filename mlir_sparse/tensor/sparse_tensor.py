@@ -369,8 +369,7 @@ class SparseTensor(ArrayMethods):
         wanted = DType.of(dtype)
         if wanted == self._dtype:
             return self
-        values = cast_values(self._storage.values, wanted)
-        storage = replace(self._storage, values=values, _buffers=(*self._storage.buffers()[:-1], values))
+        storage = self._storage.with_values(cast_values(self._storage.values, wanted))
         return self._made(self._shape, storage, wanted)
 
     def __repr__(self) -> str:

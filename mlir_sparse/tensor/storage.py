@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -53,24 +53,27 @@ class LevelStorage:
             for level in region[1:]:
                 flat[level] = None
         pairs = zip(self.positions, flat, strict=True)
-        buffers = (*(_frozen(b) for pair in pairs for b in pair if b is not None), self.values)
+        buffers = (*(b for pair in pairs for b in pair if b is not None), self.values)
         rebuilt = LevelStorage.from_buffers(self.encoding, self.level_sizes, buffers)
-        object.__setattr__(self, "positions", rebuilt.positions)
-        object.__setattr__(self, "coordinates", rebuilt.coordinates)
-        object.__setattr__(self, "_buffers", buffers)
+        for name in ("positions", "coordinates", "values", "_buffers"):
+            object.__setattr__(self, name, getattr(rebuilt, name))
 
     def buffers(self) -> tuple[Array, ...]:
         """Returns the arrays in the order of compiled code's arguments.
 
         For each level its positions, then its coordinates, where it has them;
         the levels of an array-of-structs COO region have one coordinate array
-        together, at the first of them; values come last. All are contiguous.
+        together, at the first of them; values come last. All are contiguous and
+        begin at an address that their items may be read from.
         """
         return self._buffers
 
     @staticmethod
     def from_buffers(encoding: Encoding, level_sizes: Sequence[int], buffers: Sequence[Array]) -> LevelStorage:
-        """Returns the storage that has these `buffers()`; nothing is copied or checked.
+        """Returns the storage that has these `buffers()`; nothing is checked.
+
+        A buffer that came at an odd address, as out of a pickle or off a wire, is copied here, once
+        and for all: compiled code reads whole items. So is one that is not contiguous.
 
         Args:
             encoding: with concrete widths.
@@ -95,6 +98,11 @@ class LevelStorage:
         values = taken.last()
         sizes = tuple(level_sizes)
         return LevelStorage(encoding, sizes, tuple(positions), tuple(coordinates), values, _buffers=taken.frozen())
+
+    def with_values(self, values: Array) -> LevelStorage:
+        """Returns the same structure with other values, as many."""
+        settled = _settled(values)
+        return replace(self, values=settled, _buffers=(*self._buffers[:-1], settled))
 
     def draw(self, format: PictureFormat = "text", *, columns: int = 24) -> str:
         """Returns a picture of the level tree: each level's positions and coordinates, and the values.
@@ -150,7 +158,8 @@ class _Taker:
     def __init__(self, encoding: Encoding, buffers: Sequence[Array]) -> None:
         self._encoding = encoding
         self._given = len(buffers)
-        self._buffers = (*(_frozen(b) for b in buffers[:-1]), *buffers[-1:])
+        settled = [_settled(buffer) for buffer in buffers]
+        self._buffers = (*(_frozen(b) for b in settled[:-1]), *settled[-1:])
         self._at = 0
 
     def next(self) -> Array:
@@ -172,6 +181,12 @@ class _Taker:
             f"expected positions and coordinates of each level, then values, of {self._encoding.map_text()}, "
             f"but got {got} buffers"
         )
+
+
+def _settled(array: Array) -> Array:
+    """Returns the array, or a copy of it that is contiguous and begins where its items may be read from."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
 
 
 def _frozen(array: Array) -> Array:
