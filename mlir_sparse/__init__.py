@@ -5,6 +5,10 @@ notation), and get verified MLIR and kernels that run on NumPy and SciPy data
 (`evaluate`, `compile`, `einsum`). Importing this loads no MLIR.
 """
 
+from mlir_sparse.process.interpreters import require_main_interpreter
+
+require_main_interpreter()
+
 from mlir_sparse._native import __version__
 from mlir_sparse.api import STAGES, Kernel, compile, evaluate, load, parse
 from mlir_sparse.comprehend import ComprehensionKernel

@@ -20,9 +20,10 @@ from mlir_sparse.disk import refusing
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.errors import FileFormatError, OperandError, ScheduleError, UnsupportedError
+from mlir_sparse.errors import FileFormatError, OperandError
 from mlir_sparse.kernel import KernelSpec, Semiring
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, TensorVar
+from mlir_sparse.options import Options
 from mlir_sparse.runtime import arguments
 from mlir_sparse.runtime.device_arguments import device_type_of, is_on_device
 from mlir_sparse.schedule import STATIC, Schedule
@@ -32,9 +33,7 @@ from mlir_sparse.tuned import Found, tuned
 __all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "load", "parse"]
 
 Array = np.ndarray[Any, Any]
-
-# The schedule that is looked up.
-TUNED = "tuned"
+_Types = tuple[tuple[str, TensorType], ...]
 
 
 @overload
@@ -170,72 +169,54 @@ def compile(
     >>> print(spmv.output)
     f64[?]
     """
+    options = Options.of(target, via, schedule, threads, deterministic)
     assignment, declared = _statement(text, _given(named, tensors), semiring)
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
-        _refuse_schedule(schedule, comprehension)
-        part = _Part(threads, deterministic, via)
-        return comprehend.compile_comprehension(comprehension, declared, out, target, part)
+        options.refuse_schedule(len(comprehension.statements))
+        return comprehend.compile_comprehension(comprehension, declared, out, target, _Part(options))
     assert isinstance(assignment, Assignment), "all else is a comprehension"
+    return _compiled_for(assignment, declared, out, options)
+
+
+def _compiled_for(assignment: Assignment, declared: dict[str, Any], out: Any, options: Options) -> Any:
+    """Returns the kernel of a statement for data or types by name."""
     target_name = assignment.target.tensor
     asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
     kernel.check_names(assignment, tuple(declared))
     types = tuple((name, _type_of(name, declared[name])) for name in assignment.inputs)
     output = _output(assignment, dict(types), out, asked)
-    if schedule == TUNED:
+    if options.tuned:
         found = _tuned(assignment, types, output, declared)
-        chosen, threads = found.schedule, threads or found.threads
-    else:
-        chosen = Schedule.of(schedule)
-    return _within(threads, deterministic, assignment, types, output, target, chosen, via)
+        options = replace(options, schedule=found.schedule, threads=options.threads or found.threads)
+    return _within(options, assignment, types, output)
 
 
-def _within(threads: int | None, deterministic: bool, *compiled: Any) -> Any:
+def _within(options: Options, assignment: Assignment, types: _Types, output: TensorType) -> Any:
     """Returns what `_compiled` does, within limits."""
-    made = _compiled(*compiled)
-    if threads is None and not deterministic:
+    made = _compiled(assignment, types, output, options.target, options.schedule, options.via)
+    if options.threads is None and not options.deterministic:
         return made
-    if not isinstance(made, Kernel):
-        raise ScheduleError("expected threads= and deterministic= for target='cpu' only, but got them for a GPU")
-    return made.within(threads, deterministic)
+    assert isinstance(made, Kernel), "a GPU's has no limits"
+    return made.within(options.threads, options.deterministic)
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     """How statements of a comprehension are compiled: told apart by what was asked for, as kernels kept by it are."""
 
-    threads: int | None
-    deterministic: bool
-    via: str
+    options: Options
 
-    def __call__(
-        self, assignment: Assignment, types: tuple[tuple[str, TensorType], ...], output: TensorType, target: str
-    ) -> Any:
-        return _within(self.threads, self.deterministic, assignment, types, output, target, STATIC, self.via)
+    def __call__(self, assignment: Assignment, types: _Types, output: TensorType, target: str) -> Any:
+        return _within(self.options, assignment, types, output)
 
 
-def _refuse_via(via: str) -> None:
-    if via != "auto":
-        raise UnsupportedError(f"expected via= for target='cuda' only, but got via={via!r} with target='cpu'")
-
-
-def _tuned(
-    assignment: Assignment, types: tuple[tuple[str, TensorType], ...], output: TensorType, given: Mapping[str, Any]
-) -> Found:
+def _tuned(assignment: Assignment, types: _Types, output: TensorType, given: Mapping[str, Any]) -> Found:
     spec = KernelSpec(assignment, types, output)
     kernel.check_spec(spec)
     data = all(not isinstance(one, TensorType | str) for one in given.values())
     values = {name: arguments.value_of(name, given[name]) for name, _ in types} if data else None
     return tuned(spec.with_static_extents(), values)
-
-
-def _refuse_schedule(schedule: Schedule | str | None, comprehension: Comprehension) -> None:
-    """Refuses a schedule where loops are made for each shape anew, and of several statements."""
-    if schedule == TUNED or Schedule.of(schedule) != STATIC:
-        raise UnsupportedError(
-            f"expected a schedule for one statement without ranges, but got schedule='{schedule}' for "
-            f"{len(comprehension.statements)} in a comprehension: compile the statement apart, or leave it out"
-        )
 
 
 def _statement(
@@ -288,11 +269,11 @@ def _output(assignment: Assignment, types: Mapping[str, TensorType], out: Any, a
 @lru_cache(maxsize=256)
 def _compiled(
     assignment: Assignment,
-    types: tuple[tuple[str, TensorType], ...],
+    types: _Types,
     output: TensorType,
     target: str,
-    schedule: Schedule = STATIC,
-    via: str = "auto",
+    schedule: Schedule,
+    via: str,
 ) -> Any:
     spec = KernelSpec(assignment, types, output)
     kernel.check_spec(spec)
@@ -300,7 +281,6 @@ def _compiled(
         from mlir_sparse.gpu_kernel import GpuKernel, chip_of_target  # what compiles for GPUs is loaded for them only
 
         return GpuKernel(spec, chip_of_target(target), via, schedule)
-    _refuse_via(via)
     made = Kernel(spec.with_static_extents(), schedule)
     if schedule != STATIC:
         made.check_schedule()
@@ -344,29 +324,20 @@ def evaluate(
     >>> evaluate("y(i) = A(i,j) * x(j)", A=np.eye(2), x=np.array([3.0, 4.0]))
     array([3., 4.])
     """
+    options = Options.of(target, via, schedule, threads, deterministic)
     assignment, given = _statement(text, _given(named, tensors), semiring)
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
-        _refuse_schedule(schedule, comprehension)
-        part = _Part(threads, deterministic, via)
-        return comprehend.evaluate_comprehension(comprehension, given, out, target, part)
+        options.refuse_schedule(len(comprehension.statements))
+        return comprehend.evaluate_comprehension(comprehension, given, out, target, _Part(options))
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     if target != "cpu":
         asked, target_array = ("dense", out) if is_on_device(out) else (out, None)
         if isinstance(asked, np.ndarray):
             raise OperandError("expected an array on the device for out, but got ndarray in host memory: leave it out")
-        made = compile(assignment, out=asked, tensors=given, target=target, via=via, schedule=schedule)
-        return made._call(given, target_array)
+        return _compiled_for(assignment, dict(given), asked, options)._call(given, target_array)
     values = {name: arguments.value_of(name, value) for name, value in given.items()}
     kernel.check_names(assignment, tuple(values))
-    storage = "dense" if isinstance(out, np.ndarray) else out
-    made = compile(
-        assignment,
-        out=storage,
-        tensors=values,
-        target=target,
-        schedule=schedule,
-        threads=threads,
-        deterministic=deterministic,
-    )
-    return made._call(values, out if isinstance(out, np.ndarray) else None)
+    array = out if isinstance(out, np.ndarray) else None
+    made = _compiled_for(assignment, dict(values), out if array is None else "dense", options)
+    return made._call(values, array)

@@ -10,6 +10,7 @@ from mlir_sparse import _native, lower, pipeline, plan, runtime
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import KernelSpec
+from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.schedule import STATIC, Schedule
 from mlir_sparse.stages import recipe_of
@@ -148,6 +149,32 @@ class Build:
     def tiles(self) -> bool:
         """Returns whether dense rows are held in vector registers where loops let them."""
         return self._tile != 0
+
+    @property
+    def has_dense_rows(self) -> bool:
+        """Returns whether some innermost loop runs over dense arrays alone, inside a loop over entries."""
+        for step in self.program.steps:
+            if not isinstance(step, plan.Generic) or not step.loops:
+                continue
+            read = accesses_of(step.payload)
+            sparse = [access for access in read if self.program.type_of(access.tensor).encoding is not None]
+            if sparse and not any(step.loops[-1] in access.indices for access in sparse):
+                return True
+        return False
+
+    def check_schedule(self) -> None:
+        """Refuses a schedule that the kernel cannot be compiled by.
+
+        Raises:
+            ScheduleError: for an order that is no permutation of the index variables.
+            UnsupportedError: for an order or lanes that storage does not allow, and a tile where no rows are to hold.
+        """
+        _ = self.lanes  # plans the kernel
+        if self.schedule.tile and not self.has_dense_rows:
+            raise UnsupportedError(
+                "expected no tile where no innermost loop runs over rows of dense arrays inside a loop over entries, "
+                f"but got '{self.schedule}' for {self.spec.assignment}: leave the tile out"
+            )
 
     @property
     def _tile(self) -> int | None:

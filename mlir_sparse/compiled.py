@@ -215,10 +215,9 @@ class Kernel:
         """Refuses a schedule that the kernel cannot be compiled by.
 
         Raises:
-            ScheduleError: for an order that is no permutation of the index variables.
-            UnsupportedError: for an order or lanes that storage does not allow.
+            ScheduleError, UnsupportedError: as `Build.check_schedule` does.
         """
-        self._declared.lanes  # noqa: B018 - plans the kernel
+        self._declared.check_schedule()
 
     def ir(self, stage: Stage = "linalg") -> str:
         """Returns the kernel's text at a stage: `notation`, `plan`, `linalg`, `sparsified`, `llvm`, `llvmir` or `asm`.

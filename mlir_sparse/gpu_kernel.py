@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -14,6 +13,7 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import AssignOp, reads
+from mlir_sparse.options import chip_in
 from mlir_sparse.plan.library import LibraryProduct, library_product
 from mlir_sparse.process.forks import Lock, cached_property
 from mlir_sparse.runtime.arguments import type_of, value_of
@@ -31,12 +31,10 @@ from mlir_sparse.runtime.library import DeviceValue, Product, run_product
 from mlir_sparse.schedule import STATIC, Schedule
 from mlir_sparse.tensor import DeviceTensor
 
-__all__ = ["VIAS", "GpuKernel", "chip_of_target"]
+__all__ = ["GpuKernel", "chip_of_target"]
 
-VIAS = ("auto", "codegen", "library")
 # What every chip that this package compiles for runs.
 _OLDEST = "sm_80"
-_TARGET = re.compile(r"cuda(?::(sm_\d{2,3}[a-z]?))?", re.ASCII)
 # Of an array of another library, which is looked at anew in each call.
 _NO_KEY = "another library's"
 # Calls that are kept prepared, each for its shapes and structures.
@@ -49,14 +47,9 @@ def chip_of_target(target: str) -> str:
     Raises:
         UnsupportedError: for any other target.
     """
-    match = _TARGET.fullmatch(target)
-    if match is None:
-        raise UnsupportedError(
-            f"expected target='cpu', 'cuda' or a chip such as 'cuda:sm_90', but got {target!r}: "
-            "which of several devices runs a kernel is where its operands lie"
-        )
-    if match[1]:
-        return match[1]
+    chip = chip_in(target)
+    if chip is not None:
+        return chip
     return device.chip_of(Device(0)) if device.available() else _OLDEST
 
 
@@ -93,8 +86,6 @@ class GpuKernel:
     """
 
     def __init__(self, spec: KernelSpec, chip: str, via: str = "auto", schedule: Schedule = STATIC) -> None:
-        if via not in VIAS:
-            raise UnsupportedError(f"expected via= one of {', '.join(VIAS)}, but got {via!r}")
         self.spec, self.chip, self.via, self.schedule = spec, chip, via, schedule
         self.parameters = spec.assignment.inputs
         if via == "library":
@@ -111,6 +102,8 @@ class GpuKernel:
         try:
             _ = self._declared.mapped
         except UnsupportedError as refusal:
+            if self.schedule != STATIC:
+                return None, ""  # a library's loops have no order to choose
             try:
                 return library_product(self.spec), f"codegen refuses it: {refusal}"
             except UnsupportedError:

@@ -87,6 +87,18 @@ void register_partition(py::module_ &module) {
 }
 
 void register_threads(py::module_ &module) {
+  py::register_exception_translator([](std::exception_ptr raised) {
+    try {
+      if (raised) std::rethrow_exception(raised);
+    } catch (const SettingFault &fault) {
+      try {
+        py::module_::import("mlir_sparse.process.settings").attr("refuse")(fault.name);
+        PyErr_Format(PyExc_ValueError, "%s was no number", fault.name);  // and is one by now
+      } catch (py::error_already_set &error) {
+        error.restore();
+      }
+    }
+  });
   module.def("thread_limit", &thread_limit, "Returns how many threads a call of this thread may take.");
   module.def("set_thread_limit", &set_thread_limit, py::arg("threads"),
              "Sets how many threads calls may take; 0 leaves it to the environment.");

@@ -4,10 +4,12 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
 #include <deque>
 #include <exception>
 #include <fstream>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -35,8 +37,24 @@ constexpr std::size_t kPieceWork = std::size_t{1} << 15;
 // few wake anybody, and whoever else wants the processor waits no longer than for a system call or two.
 constexpr std::chrono::microseconds kWatch{100};
 
-std::size_t number_in(const char *name) {
+// The number that one of our variables is set to; 0 where it is set to nothing. What breaks the rule that
+// process/settings.py states is refused by it: digits alone, above 0 and below 2^63.
+std::size_t setting(const char *name) {
   const char *text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return 0;
+  constexpr std::size_t kMost = std::numeric_limits<std::int64_t>::max();
+  std::size_t number = 0;
+  for (const char *at = text; *at != '\0'; ++at) {
+    if (*at < '0' || *at > '9' || at - text >= 19) throw SettingFault{name};
+    number = number * 10 + static_cast<std::size_t>(*at - '0');
+  }
+  if (number == 0 || number > kMost) throw SettingFault{name};
+  return number;
+}
+
+// What OpenMP's variable begins with, which may be a list and is not ours to refuse.
+std::size_t openmp_threads() {
+  const char *text = std::getenv("OMP_NUM_THREADS");
   const long number = text ? std::strtol(text, nullptr, 10) : 0;
   return number > 0 ? std::min(static_cast<std::size_t>(number), kMostThreads) : 0;
 }
@@ -65,7 +83,7 @@ std::size_t group_processors() {
 
 std::size_t processors() {
   std::size_t found = std::max<std::size_t>(allowed_processors(), 1);
-  for (const std::size_t bound : {group_processors(), number_in("OMP_NUM_THREADS")})
+  for (const std::size_t bound : {group_processors(), openmp_threads()})
     if (bound > 0) found = std::min(found, bound);
   return found;
 }
@@ -243,7 +261,7 @@ Limits &limits() { return own_limits; }
 std::size_t thread_limit() {
   if (own_limits.threads > 0) return std::min(own_limits.threads, kMostThreads);
   if (const std::size_t asked = asked_threads.load(std::memory_order_relaxed)) return asked;
-  if (const std::size_t number = number_in("MLIR_SPARSE_NUM_THREADS")) return number;
+  if (const std::size_t number = setting("MLIR_SPARSE_NUM_THREADS")) return std::min(number, kMostThreads);
   static const std::size_t found = processors();
   return found;
 }
@@ -253,9 +271,9 @@ void set_thread_limit(std::size_t threads) { asked_threads.store(std::min(thread
 std::size_t piece_work() {
   const std::size_t set = least_work.load(std::memory_order_relaxed);
   if (set > 0) return set;
-  const char *text = std::getenv("MLIR_SPARSE_PIECE_WORK");
-  const long long number = text ? std::strtoll(text, nullptr, 10) : 0;
-  const std::size_t found = number > 0 ? static_cast<std::size_t>(number) : kPieceWork;
+  const std::size_t number = setting("MLIR_SPARSE_PIECE_WORK");
+  // More is beyond all memory, and what it is multiplied by stays a number.
+  const std::size_t found = number > 0 ? std::min(number, std::size_t{1} << 40) : kPieceWork;
   least_work.store(found, std::memory_order_relaxed);
   return found;
 }

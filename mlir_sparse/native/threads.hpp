@@ -15,6 +15,11 @@ struct Limits {
   bool deterministic = false;  // whether results are to be the same, bit for bit, for any number of threads
 };
 
+// An environment variable of ours that is no number: names it, for process/settings.py to say so.
+struct SettingFault {
+  const char *name;
+};
+
 // The limits of the calling thread.
 Limits &limits();
 

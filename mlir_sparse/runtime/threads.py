@@ -7,6 +7,8 @@ from mlir_sparse.errors import ScheduleError
 
 __all__ = ["check_threads", "get_num_threads", "set_num_threads", "within"]
 
+_MOST = 1 << 20  # more than any machine has processors, and than native code starts
+
 
 def set_num_threads(threads: int | None) -> None:
     """Sets how many threads kernels and conversions of this process may take, the calling one included.
@@ -23,7 +25,7 @@ def set_num_threads(threads: int | None) -> None:
     >>> set_num_threads(None)
     """
     check_threads(threads)
-    _native.set_thread_limit(threads or 0)
+    _native.set_thread_limit(min(threads or 0, _MOST))
 
 
 def get_num_threads() -> int:
@@ -52,4 +54,4 @@ def within(threads: int | None, deterministic: bool) -> _native.Limits:
         ScheduleError: for a number of threads below 1.
     """
     check_threads(threads)
-    return _native.Limits(threads or 0, deterministic)
+    return _native.Limits(min(threads or 0, _MOST), deterministic)

@@ -140,7 +140,8 @@ def inner_schedules(variants: Variants, schedule: Schedule) -> Iterator[Schedule
     variants.new(schedule)
     floats = {kind.dtype.name for _, kind in variants.spec.inputs} & set(_LANES)
     lanes = _LANES[min(floats)] if floats else ()
-    tiles = _TILES if _has_dense_rows(variants.build(schedule)) else ()
+    build = variants.build(schedule)
+    tiles = _TILES if build is not None and build.has_dense_rows else ()
     every = [replace(schedule, tile=tile) for tile in tiles] + [replace(schedule, lanes=number) for number in lanes]
     yield from filter(variants.new, every)
 
@@ -151,17 +152,3 @@ def thread_numbers(limit: int) -> Iterator[int]:
     while number < limit:
         yield number
         number *= 2
-
-
-def _has_dense_rows(build: Build | None) -> bool:
-    """Returns whether some innermost loop runs over dense arrays alone, inside a loop over entries."""
-    if build is None:
-        return False
-    for step in build.program.steps:
-        if not isinstance(step, Generic) or not step.loops:
-            continue
-        read = accesses_of(step.payload)
-        sparse = [access for access in read if build.program.type_of(access.tensor).encoding is not None]
-        if sparse and not any(step.loops[-1] in access.indices for access in sparse):
-            return True
-    return False
