@@ -14,7 +14,7 @@ from mlir_sparse.errors import DTypeError
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["DTYPES", "DType"]
+__all__ = ["DTYPES", "DType", "numpy_dtype"]
 
 _MLIR_NAMES = {"c64": "complex<f32>", "c128": "complex<f64>"}
 _NUMPY_NAMES = {
@@ -128,6 +128,24 @@ def _bfloat16() -> np.dtype[Any]:
         raise DTypeError("expected the package ml_dtypes for bf16 data, but got none: pip install ml_dtypes") from error
     dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
     return dtype
+
+
+def numpy_dtype(dtype: DTypeLike | DType) -> np.dtype[Any]:
+    """Returns the NumPy dtype that one of NumPy's functions is asked for: its own spellings first, then a DType's.
+
+    Raises:
+        DTypeError: for what is no element type.
+
+    >>> numpy_dtype("i8"), numpy_dtype("f32"), numpy_dtype(np.uint8)
+    (dtype('int64'), dtype('float32'), dtype('uint8'))
+    """
+    if not isinstance(dtype, DType):
+        try:
+            return _to_numpy(dtype)
+        except DTypeError:
+            if not isinstance(dtype, str):
+                raise
+    return DType.of(dtype).numpy
 
 
 def _to_numpy(dtype: Any) -> np.dtype[Any]:

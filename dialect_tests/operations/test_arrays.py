@@ -378,3 +378,92 @@ def test_indexing_of_huge_tensors_looks_at_rows_alone() -> None:
     assert tensor[70, 70] == 70.0
     assert tensor[-1].to_coo()[0].tolist() == [[rows - 1]]
     assert tensor[10:20, ::2].sum() == 10 + 12 + 14 + 16 + 18
+
+
+# -- arguments that NumPy takes, and those that it does not ---------------------------------------------------
+
+_CUBE = np.arange(24.0).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize("shift", [1, -7, (1, 2), [3], np.array([1, 2]), 2**70, [[0, 1]], 1.5, "x", (1, 2, 3)])
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 1), (1, 1), 3, (0, 9), "x"])
+def test_roll_by_one_shift_or_several(shift: Any, axis: Any) -> None:
+    tensor = ms.tensor(_CUBE)
+    try:
+        expected = np.roll(_CUBE, shift, axis)
+    except (TypeError, ValueError):
+        with pytest.raises(ms.SparseError):
+            np.roll(tensor, shift, axis)
+    else:
+        assert np.array_equal(np.roll(tensor, shift, axis).to_numpy(), expected)
+
+
+@pytest.mark.parametrize("step", [2**64, -(2**64), 2**63, -(2**63), 2**70])
+def test_steps_that_no_integer_holds(step: int) -> None:
+    for start in (None, 1, -1):
+        key = (slice(None), slice(start, None, step))
+        assert np.array_equal(ms.tensor(_CUBE)[key].to_numpy(), _CUBE[key])
+
+
+@pytest.mark.parametrize("axis", [3, 5, -4, "x", 1.0, (0, 0), None])
+def test_axes_that_are_not_there(axis: Any) -> None:
+    tensor = ms.tensor(_CUBE)
+    calls: list[Callable[[Any], Any]] = [
+        lambda x: np.take(x, [0], axis=axis),
+        lambda x: np.diff(x, axis=axis),
+        lambda x: np.split(x, 1, axis=axis)[0],
+        lambda x: np.tensordot(x, x, axes=([axis], [0])),
+        lambda x: np.transpose(x, axis),
+        lambda x: np.swapaxes(x, 0, axis),
+    ]
+    for call in calls:
+        try:
+            expected = call(_CUBE)
+        except (TypeError, ValueError, IndexError):
+            with pytest.raises(ms.SparseError):
+                call(tensor)
+        else:
+            agree(call(tensor), expected)
+
+
+def test_arguments_of_other_kinds_are_refused_by_name() -> None:
+    tensor = ms.tensor(_CUBE[0])
+    calls: list[Callable[[], Any]] = [
+        lambda: np.tril(tensor, "x"),  # type: ignore[call-overload]
+        lambda: np.trace(tensor, None),  # type: ignore[call-overload]
+        lambda: tensor.reshape("x"),
+        lambda: np.broadcast_to(tensor, (1.0, 4)),  # type: ignore[arg-type]
+        lambda: np.diff(tensor, [1, 2]),  # type: ignore[call-overload]
+        lambda: np.rot90(tensor, "x"),  # type: ignore[call-overload]
+        lambda: np.tile(tensor, 2**70),
+        lambda: np.split(tensor, 1.5),  # type: ignore[arg-type]
+        lambda: np.add(tensor, tensor, dtype="bad"),
+        lambda: tensor.mean(dtype="bad"),
+        lambda: np.zeros_like(tensor, dtype="bad"),  # type: ignore[call-overload]
+        lambda: tensor.sum(0, None, True),
+    ]
+    for call in calls:
+        with pytest.raises(ms.SparseError, match=r"expected .* but got"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "max", "min", "any", "all"])
+@pytest.mark.parametrize("axis", [None, 0, (0, 2)])
+def test_methods_write_to_an_array(name: str, axis: Any) -> None:
+    expected = np.asarray(getattr(_CUBE, name)(axis=axis))
+    out = np.empty(expected.shape, np.int64 if name in ("any", "all") else np.float64)
+    assert getattr(ms.tensor(_CUBE), name)(axis=axis, out=out) is out
+    assert np.array_equal(out, expected)
+
+
+def test_types_are_named_as_numpy_names_them() -> None:
+    tensor = ms.tensor(np.array([[300, -329], [0, 5]]))
+    assert tensor.sum(dtype="i8").dtype == np.int64
+    assert np.add(tensor, tensor, dtype="i8").to_numpy().tolist() == [[600, -658], [0, 10]]
+    assert tensor.sum(dtype="f32").dtype == np.float32  # which NumPy has no name for
+
+
+@pytest.mark.parametrize("storage", ["dense", "BSR(2, 2)", "CSR"])
+def test_imaginary_parts_of_real_tensors(storage: str) -> None:
+    array = np.array([[1.0, 0.0], [-0.0, 2.0]])
+    assert np.array_equal(ms.tensor(array, storage).imag.to_numpy(), array.imag)

@@ -162,3 +162,42 @@ def test_into_an_array_of_a_wider_type() -> None:
     np.testing.assert_array_equal(out, a.sum(axis=1))
     with pytest.raises(ms.DTypeError, match="holds float32 safely"):
         ms.einsum("ij->i", ms.tensor(a), out=np.zeros(2, np.int32))
+
+
+@pytest.mark.parametrize("storage", ["dense", "CSR"])
+def test_element_types_are_cast_as_casting_allows(storage: str) -> None:
+    array = np.array([[1.75, 0.0], [-2.5, 3.0]])
+    operand = array if storage == "dense" else ms.tensor(array, storage)
+    for dtype, casting in [("f4", "same_kind"), ("c16", "safe"), (np.int64, "unsafe"), ("f8", "no")]:
+        expected = np.einsum("ij->j", array, dtype=dtype, casting=casting)  # type: ignore[call-overload]
+        found = ms.einsum("ij->j", operand, dtype=dtype, casting=casting)
+        assert found.dtype == expected.dtype
+        assert np.array_equal(found, expected)
+    for dtype, casting in [("f4", "safe"), (np.int64, "same_kind")]:
+        with pytest.raises(ms.DTypeError, match=f"cast to .* by casting='{casting}', but got float64"):
+            ms.einsum("ij->j", operand, dtype=dtype, casting=casting)
+    with pytest.raises(ms.OperandError, match=r"expected casting= one of no, equiv, .* but got 'same_value'"):
+        ms.einsum("ij->j", operand, casting="same_value")
+    with pytest.raises(ms.DTypeError, match="but got 'bad'"):
+        ms.einsum("ij->j", operand, dtype="bad")
+    assert ms.einsum("ij->j", operand, dtype="f32", casting="same_kind").dtype == np.float32
+
+
+def test_dense_results_by_columns() -> None:
+    A = ms.tensor(np.arange(6.0).reshape(2, 3))
+    found = ms.einsum("ij,jk->ik", A, np.ones((3, 4)), order="F")
+    assert found.flags.f_contiguous
+    assert np.array_equal(found, np.arange(6.0).reshape(2, 3) @ np.ones((3, 4)))
+    with pytest.raises(ms.OperandError, match="expected order= one of C, F, A, K, but got 'W'"):
+        ms.einsum("ij->j", A, order="W")
+
+
+def test_lists_of_subscripts_in_arrays() -> None:
+    array = np.arange(9.0).reshape(3, 3)
+    A = ms.tensor(array)
+    assert ms.einsum(A, np.array([0, 0])) == array.trace()
+    found = ms.einsum(A, np.array([0, 1]), A, range(1, 3), np.array([0, 2]))
+    assert np.array_equal(found.to_numpy(), array @ array)
+    for wrong in (np.array([0.0, 1.0]), np.array([[0, 1]]), "ij", 3):
+        with pytest.raises(ms.SparseError):
+            ms.einsum(A, wrong)

@@ -5,7 +5,7 @@ from mlir_sparse.operations.einsum import einsum, einsum_path
 from mlir_sparse.operations.elementwise import elementwise
 from mlir_sparse.operations.functions import apply_function
 from mlir_sparse.operations.index import item
-from mlir_sparse.operations.ufuncs import apply_ufunc
+from mlir_sparse.operations.ufuncs import apply_ufunc, written
 from mlir_sparse.tensor.operators import install
 
 __all__ = ["einsum", "einsum_path"]
@@ -34,5 +34,6 @@ install(
         "transpose": shape.transposed,
         "ufunc": apply_ufunc,
         "variance": reduce.variance,
+        "written": written,
     }
 )

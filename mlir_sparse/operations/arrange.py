@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.errors import ExtentError, UnsupportedError
+from mlir_sparse.dtypes import numpy_dtype
+from mlir_sparse.errors import ExtentError, OperandError, RankError, UnsupportedError
 from mlir_sparse.operations import join, matmul, shape
 from mlir_sparse.operations.align import broadcast_shape, stretched
 from mlir_sparse.operations.einsum import einsum
 from mlir_sparse.operations.entries import Array, Entries, check_dense_fits, entries_of
+from mlir_sparse.operations.groups import axes_of
 from mlir_sparse.operations.index import item
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor
@@ -47,7 +49,7 @@ def zeros_like(a: SparseTensor, dtype: Any = None, order: str = "K", subok: bool
     """Returns a tensor of a shape without entries."""
     wanted = a.shape if shape is None else ((shape,) if isinstance(shape, int) else tuple(shape))
     nothing = np.zeros(0, np.int64)
-    entries = Entries((nothing,) * len(wanted), np.zeros(0, a.dtype if dtype is None else dtype), wanted)
+    entries = Entries((nothing,) * len(wanted), np.zeros(0, a.dtype if dtype is None else numpy_dtype(dtype)), wanted)
     return entries.tensor(a) if wanted else np.zeros((), entries.values.dtype)
 
 
@@ -55,7 +57,7 @@ def full_like(
     a: SparseTensor, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
 ) -> Array:
     """Returns a dense array full of one value."""
-    wanted, kind = (a.shape if shape is None else shape), (a.dtype if dtype is None else dtype)
+    wanted, kind = (a.shape if shape is None else shape), (a.dtype if dtype is None else numpy_dtype(dtype))
     check_dense_fits(wanted if isinstance(wanted, Sequence) else (wanted,), kind)
     return np.full(wanted, fill_value, dtype=kind)
 
@@ -84,19 +86,32 @@ def roll(a: SparseTensor, shift: Any, axis: Any = None) -> SparseTensor:
         return shape.reshaped(roll(shape.reshaped(a, -1) if a.ndim > 1 else a, shift, 0), a.shape)
     entries = entries_of(a)
     dims = list(entries.dims)
-    axes = axis if isinstance(axis, Sequence) else (axis,)
-    for at, by in zip(axes, np.broadcast_to(shift, (len(axes),)), strict=True):
+    axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    shifts = list(shift) if isinstance(shift, Sequence | np.ndarray) and np.ndim(shift) else [shift]
+    count = max(len(axes), len(shifts))
+    if {len(axes), len(shifts)} - {1, count}:
+        raise RankError(f"expected as many axes as shifts, or one, but got axis={axis!r} for shift={shift!r}")
+    for number, by in zip(axes * (count // len(axes)), shifts * (count // len(shifts)), strict=True):
+        (at,) = axes_of(number, a.ndim)
         extent = a.shape[at]
-        moved = dims[at] - (extent - int(by) % extent if extent else 0)  # no sum, which could pass what 64 bits hold
+        by = _whole(by, "shift") % extent if extent else 0
+        moved = dims[at] - (extent - by)  # no sum, which could pass what 64 bits hold
         dims[at] = moved + extent * (moved < 0)
     return Entries(tuple(dims), entries.values, a.shape).tensor(a)
+
+
+def _whole(number: Any, what: str) -> int:
+    try:
+        return int(number)  # NumPy rounds towards zero as well
+    except (OverflowError, TypeError, ValueError):
+        raise OperandError(f"expected integers for {what}, but got {type(number).__name__}") from None
 
 
 def take(a: SparseTensor, indices: Any, axis: int | None = None) -> Any:
     """Returns the elements at indices along an axis."""
     if axis is None:
         return item(shape.reshaped(a, -1), indices)
-    at = axis % a.ndim
+    (at,) = axes_of((axis,), a.ndim)
     return item(a, (*(slice(None),) * at, indices))
 
 

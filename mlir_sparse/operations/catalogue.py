@@ -64,9 +64,11 @@ def _flatnonzero(a: SparseTensor) -> Array:
     return elements.nonzero(shape.reshaped(a, -1))[0]
 
 
-def _einsum(*operands: Any, out: Any = None, optimize: Any = False, dtype: Any = None) -> Any:
+def _einsum(
+    *operands: Any, optimize: Any = False, out: Any = None, dtype: Any = None, casting: str = "safe", order: str = "K"
+) -> Any:
     # NumPy's default is one loop nest; the order that costs least gives the same.
-    return einsum(*operands, out=out, optimize=optimize or True, dtype=dtype)
+    return einsum(*operands, out=out, optimize=optimize or True, dtype=dtype, casting=casting, order=order)
 
 
 def _path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:

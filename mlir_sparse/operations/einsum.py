@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.errors import NotationSyntaxError, OperandError, UnknownTensorError
+from mlir_sparse.errors import DTypeError, NotationSyntaxError, OperandError, UnknownTensorError
 from mlir_sparse.kernel import Semiring
 from mlir_sparse.notation.einsum import EinsumSubscripts, einsum_text, parse_einsum
 from mlir_sparse.operations.align import Labels, Value
@@ -23,6 +24,9 @@ Storage = str | Encoding | TensorType | Array
 # `False`, `True`, `"greedy"`, `"optimal"`, or the positions to join as `numpy.einsum_path` returns them.
 Optimize = bool | str | Sequence[Any]
 
+_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+_ORDERS = ("C", "F", "A", "K")
+
 
 def einsum(
     subscripts: Any,
@@ -31,6 +35,8 @@ def einsum(
     out: Storage | None = None,
     optimize: Optimize = True,
     dtype: Any = None,
+    casting: str = "safe",
+    order: str = "K",
     semiring: str | Semiring | None = None,
 ) -> Any:
     """Computes a NumPy einsum on any mix of sparse and dense operands.
@@ -44,28 +50,53 @@ def einsum(
         operands: arrays, SparseTensors or other libraries' sparse arrays.
         out: the storage of the result, or an array for a dense one; where absent, a matrix or
             higher tensor is sparse if each of its indices runs over sparse storage, and all else dense.
-        optimize: False for one loop nest over all operands, or a path as `numpy.einsum_path` returns it.
+        optimize: False for one loop nest over all operands, or a path as `numpy.einsum_path` returns it; where
+            a path ends early, what is left is one more loop nest.
         dtype: the element type to compute in, the operands' common one by default.
+        casting: which operands `dtype` may be asked of, as `numpy.can_cast` takes it.
+        order: "F" lays a new dense result out by columns, all else by rows.
         semiring: what products and sums are, anything that `semiring` takes; then all operands meet in one loop nest.
 
     Raises:
         NotationSyntaxError: for text that is no einsum string.
         RankError: for another number of operands or subscripts than there are.
         ExtentError: for an index of two extents, neither of which is 1.
+        DTypeError: for operands that `casting` keeps from `dtype`.
 
     >>> einsum("ij,j->i", np.eye(2), np.array([3.0, 4.0]))
     array([3., 4.])
     >>> einsum(np.eye(2), [0, 1], np.array([3.0, 4.0]), [1], [0])
     array([3., 4.])
     """
+    by_columns = _one_of(_ORDERS, "order", order) == "F"
+    _one_of(_CASTINGS, "casting", casting)
     parsed, values = _arguments(subscripts, operands)
     if dtype is not None or len(values) > 2:  # a partial product in a smaller type would lose what the whole keeps
-        wanted = common_type(values) if dtype is None else np.dtype(dtype)
+        wanted = common_type(values) if dtype is None else _castable(values, numpy_dtype(dtype), casting)
         values = [cast(value, wanted) for value in values]
     ready, labels, extents = prepared(values, parsed.operands, parsed.source.text)
     if len(ready) <= 2 or semiring is not None:
-        return contracted(ready, labels, parsed.output, out, semiring)
-    return _run(_path(parsed, ready, labels, extents, optimize), ready, out)
+        found = contracted(ready, labels, parsed.output, out, semiring)
+    else:
+        found = _run(_path(parsed, ready, labels, extents, optimize), ready, out)
+    return np.asfortranarray(found) if by_columns and isinstance(found, np.ndarray) and found is not out else found
+
+
+def _one_of(known: tuple[str, ...], name: str, given: str) -> str:
+    if given not in known:
+        raise OperandError(f"expected {name}= one of {', '.join(known)}, but got {given!r}")
+    return given
+
+
+def _castable(values: Sequence[Value], wanted: np.dtype[Any], casting: str) -> np.dtype[Any]:
+    """Returns the element type, where all operands may be cast to it."""
+    for number, value in enumerate(values):
+        if not np.can_cast(value.dtype, wanted, casting):  # type: ignore[arg-type]  # one of those it takes
+            raise DTypeError(
+                f"expected operands that can be cast to {wanted} by casting={casting!r}, but got {value.dtype} "
+                f"(operand {number}): pass casting='unsafe', or cast it with astype"
+            )
+    return wanted
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Optimize = True) -> ContractionPath:
@@ -107,12 +138,19 @@ def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     if not operands:
         raise UnknownTensorError("expected operands and lists of subscripts in turn, but got no list")
     for sublist in (*sublists, *([output] if output is not None else [])):
-        if not isinstance(sublist, Sequence) or isinstance(sublist, str):
+        if not _is_list(sublist):
             raise NotationSyntaxError(
                 "expected an einsum string, or operands and lists of subscripts in turn, "
                 f"but got {type(sublist).__name__} where a list belongs"
             )
     return einsum_text(sublists, output), operands
+
+
+def _is_list(sublist: object) -> bool:
+    """Returns whether an object is a list of subscripts; NumPy takes arrays of integers as well."""
+    if isinstance(sublist, np.ndarray):
+        return sublist.ndim == 1 and sublist.dtype.kind in "iu"
+    return isinstance(sublist, Sequence) and not isinstance(sublist, str)
 
 
 def _path(

@@ -193,7 +193,7 @@ def _coordinates(part: Array | _Masked, axis: int, extent: int) -> Array:
 def _selected(tensor: SparseTensor, used: Sequence[Any]) -> Entries:
     """Returns the entries inside slices and at integers, counted from there; integers leave an axis of one element."""
     pairs = zip(used, tensor.shape, strict=True)
-    ranges = [range(part, part + 1) if isinstance(part, int) else range(*part.indices(n)) for part, n in pairs]
+    ranges = [range(part, part + 1) if isinstance(part, int) else _steps(part, n) for part, n in pairs]
     entries = entries_between(tensor, ranges)
     dims, inside = list(entries.dims), np.ones(entries.values.size, bool)
     for axis, (wanted, extent) in enumerate(zip(ranges, tensor.shape, strict=True)):
@@ -205,6 +205,12 @@ def _selected(tensor: SparseTensor, used: Sequence[Any]) -> Entries:
     shape = tuple(map(len, ranges))
     found = Entries(tuple(dims), entries.values, shape)
     return found if inside.all() else found.where(inside)
+
+
+def _steps(part: slice, extent: int) -> range:
+    """Returns the coordinates that a slice takes; of one alone any step says the same, however long."""
+    found = range(*part.indices(extent))
+    return found if len(found) > 1 else range(found.start, found.start + len(found))
 
 
 def _layout(basic: Sequence[Any]) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import ExtentError, RankError
 from mlir_sparse.operations.align import Labels, Value
 from mlir_sparse.operations.contract import cast, contracted, prepared
@@ -49,7 +50,7 @@ def matmul(left: Any, right: Any, dtype: Any = None) -> Any:
     """
     values = _values(left, right)
     if dtype is not None:
-        values = [cast(value, np.dtype(dtype)) for value in values]
+        values = [cast(value, numpy_dtype(dtype)) for value in values]
     ranks = [value.ndim for value in values]
     if 0 in ranks:
         raise RankError("expected operands of one dimension or more for @, but got a number: use * for that")

@@ -68,7 +68,8 @@ def _over_values(function: Function, operands: Sequence[Operand], shape: tuple[i
     stored = tensor.storage.values
     found = function(*(stored if o is tensor else o for o in operands))
     if tensor.encoding.has_padding and found.dtype.kind not in "biu":
-        found[~is_given(stored)] = 0  # padding stays padding: -0.0 would be a value
+        # Padding stays padding: -0.0 would be a value. What NumPy gives may be read-only, as imaginary parts are.
+        found = np.where(is_given(stored), found, found.dtype.type(0))
     return with_values(tensor, found)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import ExtentError, OperandError, TooLargeError, UnsupportedError
 from mlir_sparse.operations.contract import cast, contracted
 from mlir_sparse.operations.elementwise import elementwise
@@ -53,7 +54,7 @@ def reduced(
             f"expected a ufunc that reduces sparse tensors ({names}), but got {ufunc.__name__}: use A.to_numpy()"
         )
     axes = axes_of(axis, tensor.ndim)
-    wanted = _dtype_of(ufunc, tensor, dtype)
+    wanted = _dtype_of(ufunc, tensor, None if dtype is None else numpy_dtype(dtype))
     if ufunc is np.add:
         found = _summed(tensor, axes, wanted)
     elif prod(tensor.shape[axis] for axis in axes) == 0:
@@ -110,7 +111,7 @@ def count_nonzero(tensor: SparseTensor, axis: Any = None, *, keepdims: bool = Fa
 def mean(tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
     """Returns the average over axes, in f64 for integers."""
     count = prod(tensor.shape[axis] for axis in axes_of(axis, tensor.ndim))
-    kind = _averaged(tensor.dtype) if dtype is None else np.dtype(dtype)
+    kind = _averaged(tensor.dtype) if dtype is None else numpy_dtype(dtype)
     wide = np.dtype(np.float32) if kind.itemsize == 2 else kind
     total = reduced(np.add, tensor, axis, keepdims=keepdims, dtype=wide)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import DTypeError, ExtentError, OperandError
 from mlir_sparse.operations.einsum import einsum
 from mlir_sparse.operations.elementwise import elementwise
@@ -37,6 +38,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **o
         OperandError: for other methods, and options that sparse tensors do not offer.
     """
     dtype = options.pop("dtype", None)
+    dtype = None if dtype is None else numpy_dtype(dtype)
     match method:
         case "__call__":
             _check_options(ufunc, options)
@@ -84,7 +86,7 @@ def _called(ufunc: np.ufunc, inputs: tuple[Any, ...], dtype: Any) -> Any:
     if ufunc.__name__ in _STACKED:
         if ufunc.__name__ != "matvec":  # of two vectors and more, the first is conjugated
             inputs = (np.conjugate(inputs[0]), inputs[1])
-        return einsum(_STACKED[ufunc.__name__], *inputs, dtype=dtype)
+        return einsum(_STACKED[ufunc.__name__], *inputs, dtype=dtype, casting="same_kind")
     if ufunc.signature is not None:
         raise OperandError(f"expected a ufunc that sparse tensors offer, but got np.{ufunc.__name__}: use A.to_numpy()")
     return elementwise(ufunc, inputs, dtype=dtype)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["ArrayMethods"]
 
 
+def _into(out: Any, found: Any) -> Any:
+    return found if out is None else perform("written", found, out)
+
+
 class ArrayMethods(Operators):
     """NumPy's methods, with NumPy's meaning: what is not stored counts as zero.
 
@@ -98,7 +102,7 @@ class ArrayMethods(Operators):
         """Returns a tensor with values of its own; positions and coordinates, which never change, are shared."""
         return perform("copy", self)  # type: ignore[no-any-return]
 
-    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Returns the sum over axes, of 64 bits for integers.
 
         >>> from mlir_sparse.tensor import tensor
@@ -106,31 +110,31 @@ class ArrayMethods(Operators):
         >>> A.sum(), A.sum(axis=0), A.max(axis=1), A.argmax(), A.mean()
         (np.float64(9.0), array([3., 6.]), array([2., 4.]), np.int64(3), np.float64(2.25))
         """
-        return perform("reduce", np.add, self, axis, dtype=dtype, keepdims=keepdims)
+        return _into(out, perform("reduce", np.add, self, axis, dtype=dtype, keepdims=keepdims))
 
-    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Returns the product over axes: zero wherever something is not stored."""
-        return perform("reduce", np.multiply, self, axis, dtype=dtype, keepdims=keepdims)
+        return _into(out, perform("reduce", np.multiply, self, axis, dtype=dtype, keepdims=keepdims))
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def max(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Returns the largest element over axes; NaN if there is one."""
-        return perform("reduce", np.maximum, self, axis, keepdims=keepdims)
+        return _into(out, perform("reduce", np.maximum, self, axis, keepdims=keepdims))
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def min(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Returns the smallest element over axes; NaN if there is one."""
-        return perform("reduce", np.minimum, self, axis, keepdims=keepdims)
+        return _into(out, perform("reduce", np.minimum, self, axis, keepdims=keepdims))
 
-    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def any(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Returns whether some element over axes differs from zero."""
-        return perform("reduce", np.logical_or, self, axis, keepdims=keepdims)
+        return _into(out, perform("reduce", np.logical_or, self, axis, keepdims=keepdims))
 
-    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def all(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Returns whether all elements over axes differ from zero."""
-        return perform("reduce", np.logical_and, self, axis, keepdims=keepdims)
+        return _into(out, perform("reduce", np.logical_and, self, axis, keepdims=keepdims))
 
-    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Returns the average over axes, in f64 for integers."""
-        return perform("mean", self, axis, dtype=dtype, keepdims=keepdims)
+        return _into(out, perform("mean", self, axis, dtype=dtype, keepdims=keepdims))
 
     def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
         """Returns the variance over axes."""

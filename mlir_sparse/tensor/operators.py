@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from mlir_sparse.errors import OperandError, RankError, UnsupportedError
+from mlir_sparse.errors import OperandError, RankError, SparseError, UnsupportedError
 from mlir_sparse.tensor.array_sources import is_array_source
 from mlir_sparse.tensor.host import is_sparse_source
 
@@ -30,8 +30,19 @@ def install(operations: Mapping[str, Callable[..., Any]]) -> None:
 
 
 def perform(name: str, *arguments: Any, **options: Any) -> Any:
-    """Returns what an installed function returns."""
-    return _installed[name](*arguments, **options)
+    """Returns what an installed function returns.
+
+    Raises:
+        OperandError: for arguments that it does not understand, in the words of what stumbled over them.
+    """
+    try:
+        return _installed[name](*arguments, **options)
+    except SparseError:
+        raise
+    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
+        what = f"np.{arguments[0].__name__}" if hasattr(arguments[0], "__name__") else name
+        text = " ".join(str(error).split())[:300]
+        raise OperandError(f"expected arguments that {what} takes, but got others: {text}") from error
 
 
 # The method by which the right operand computes what the left one does not.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import DType, numpy_dtype
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
@@ -233,7 +233,7 @@ class SparseTensor(ArrayMethods):
         if copy is False:
             raise ValueError("expected copy to be allowed, but got copy=False: a dense array of a sparse tensor is new")
         array = self.to_numpy()
-        return array if dtype is None else array.astype(dtype)
+        return array if dtype is None else array.astype(numpy_dtype(dtype))
 
     def to_scipy(self) -> Any:
         """Returns a SciPy sparse array: csr, csc or bsr of the same storage, dia for DIA, else coo.
