@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import mlir_sparse as ms
-from dialect_tests.calls import Call, Results
+from dialect_tests.calls import Call, Results, densified
 from fuzzing.variants.variant import NotApplicableError, Variant
 from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, children
 
@@ -58,8 +58,9 @@ def _over(node: Expr, below: tuple[Expr, ...]) -> Expr:
 
 
 def _transposed(value: Any, order: tuple[int, ...], random: Random) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.transpose(order) if random.random() < 0.5 else value.transpose(order).copy()
+    if isinstance(value, np.ndarray) or value.encoding.is_dense:  # an entry everywhere, zeros too
+        array = densified(value).transpose(order)
+        return array if random.random() < 0.5 else array.copy()
     coordinates, values = value.to_coo()
     shape = tuple(value.shape[axis] for axis in order)
     moved = np.asarray(coordinates)[list(order)]
