@@ -189,12 +189,14 @@ def _compiled_for(assignment: Assignment, declared: dict[str, Any], out: Any, op
     if options.tuned:
         found = _tuned(assignment, types, output, declared)
         options = replace(options, schedule=found.schedule, threads=options.threads or found.threads)
-    return _within(options, assignment, types, output)
+    inferred = out is None and asked is None and output.encoding is None
+    instead = kernel.storage_instead(assignment, types) if inferred else ""
+    return _within(options, assignment, types, output, instead)
 
 
-def _within(options: Options, assignment: Assignment, types: _Types, output: TensorType) -> Any:
+def _within(options: Options, assignment: Assignment, types: _Types, output: TensorType, instead: str = "") -> Any:
     """Returns what `_compiled` does, within limits."""
-    made = _compiled(assignment, types, output, options.target, options.schedule, options.via)
+    made = _compiled(assignment, types, output, options.target, options.schedule, options.via, instead)
     if options.threads is None and not options.deterministic:
         return made
     assert isinstance(made, Kernel), "a GPU's has no limits"
@@ -274,6 +276,7 @@ def _compiled(
     target: str,
     schedule: Schedule,
     via: str,
+    instead: str,
 ) -> Any:
     spec = KernelSpec(assignment, types, output)
     kernel.check_spec(spec)
@@ -281,7 +284,7 @@ def _compiled(
         from mlir_sparse.gpu_kernel import GpuKernel, chip_of_target  # what compiles for GPUs is loaded for them only
 
         return GpuKernel(spec, chip_of_target(target), via, schedule)
-    made = Kernel(spec.with_static_extents(), schedule)
+    made = Kernel(spec.with_static_extents(), schedule, instead=instead)
     if schedule != STATIC:
         made.check_schedule()
     return made

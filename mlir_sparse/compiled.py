@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import os
 import pickle
 from collections.abc import Mapping
@@ -49,8 +50,10 @@ class Kernel:
         schedule: Schedule = STATIC,
         threads: int | None = None,
         deterministic: bool = False,
+        instead: str = "",
     ) -> None:
         self.spec = spec
+        self._instead = instead  # of a dense result that nobody asked for, sparse storage that it could have
         self.schedule = schedule
         self.threads = threads
         self.deterministic = deterministic
@@ -71,7 +74,7 @@ class Kernel:
             ScheduleError: for a number of threads below 1.
         """
         runtime.within(threads, deterministic)
-        other = Kernel(self.spec, self.schedule, threads, deterministic)
+        other = Kernel(self.spec, self.schedule, threads, deterministic, self._instead)
         other._builds, other._lock = self._builds, self._lock
         return other
 
@@ -114,12 +117,21 @@ class Kernel:
             limited = self.threads is not None or self.deterministic
             self._last = _Within(direct, self._limits) if limited and direct is not None else direct
         if target is None:
+            self._warn_if_large(values, extents)
             return build.executable.run(values, extents, None)
         room = target if _is_ready(target, values, self.spec.output.dtype) else None
         result = build.executable.run(values, extents, room)
         if room is None:
             np.copyto(target, result, casting="unsafe")  # only bool from i8 is left to cast
         return target
+
+    def _warn_if_large(self, values: Mapping[str, Value], extents: Mapping[str, int]) -> None:
+        if self._instead:
+            elements = math.prod(extents[index.name] for index in self.spec.assignment.target.indices)
+            operands = sum(value.nbytes for value in values.values())
+            kernel.warn_of_dense(
+                elements * self.spec.output.dtype.itemsize, operands, self.spec.assignment, self._instead
+            )
 
     def _ready(
         self, bound: Mapping[str, Any], shape: tuple[int, ...] | None, given: Mapping[IndexVar, int] | None = None

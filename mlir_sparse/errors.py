@@ -47,6 +47,7 @@ __all__ = [
     "CompilerCrash",
     "CoordinatesError",
     "DTypeError",
+    "DenseResultWarning",
     "DeviceError",
     "DeviceMemoryError",
     "EncodingError",
@@ -251,3 +252,7 @@ class DeviceError(SparseError, RuntimeError):
 
 class DeviceMemoryError(DeviceError, TooLargeError):
     """Data that would not fit in the memory of a device; nothing was allocated."""
+
+
+class DenseResultWarning(UserWarning):
+    """A dense result is far larger than its operands, and zero almost everywhere: sparse storage may do."""

@@ -2,6 +2,7 @@
 
 from mlir_sparse.kernel.algebra import depends_on, missing, value_at_zero, vanishes
 from mlir_sparse.kernel.check import check_names, check_spec, shape_text
+from mlir_sparse.kernel.dense_results import storage_instead, warn_of_dense
 from mlir_sparse.kernel.entries import under
 from mlir_sparse.kernel.extents import infer_extents, subscript_bounds
 from mlir_sparse.kernel.infer import infer_output
@@ -42,8 +43,10 @@ __all__ = [
     "semiring",
     "shape_text",
     "starts_anew",
+    "storage_instead",
     "subscript_bounds",
     "under",
     "value_at_zero",
     "vanishes",
+    "warn_of_dense",
 ]

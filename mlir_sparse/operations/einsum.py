@@ -49,7 +49,8 @@ def einsum(
             or the first operand, in the form `einsum(op0, sublist0, op1, sublist1, ..., [sublistout])`.
         operands: arrays, SparseTensors or other libraries' sparse arrays.
         out: the storage of the result, or an array for a dense one; where absent, a matrix or
-            higher tensor is sparse if each of its indices runs over sparse storage, and all else dense.
+            higher tensor is sparse if each of its indices runs over sparse storage, or some, two of which are listed
+            in one operand, above rows that are dense; and all else dense.
         optimize: False for one loop nest over all operands, or a path as `numpy.einsum_path` returns it; where
             a path ends early, what is left is one more loop nest.
         dtype: the element type to compute in, the operands' common one by default.
