@@ -184,6 +184,8 @@ def _ranks(assignment: Assignment) -> dict[str, int]:
 
 def _zero(add: str, dtype: Any) -> Any:
     kind = np.dtype(dtype)
+    if kind == np.bool_:
+        return add == "min"
     if add in ("min", "max"):
         infinite = kind.kind == "f"
         least, greatest = (-np.inf, np.inf) if infinite else (np.iinfo(kind).min, np.iinfo(kind).max)
@@ -211,11 +213,14 @@ def semiring_case(rng: random.Random, texts: tuple[str, ...] = TEXTS, name: str 
     if name == "any_pair" and ("+" in text or "*" not in text):
         name = "or_and"  # which of several unlike values `any` takes is not said
     add, multiply = name.split("_")
-    dtype = rng.choice([np.float64, np.int32, np.int8])
     assignment = parse(text)
+    # Sums of truth values count, their products do not: what plus_* gives is said part by part, elsewhere.
+    dtype = rng.choice([np.float64, np.int32, np.int8, *[np.bool_] * (add != "plus")])
     tensors = _tensors(_ranks(assignment), rng, dtype)
     result: Any = dtype
-    if name in ("or_and", "any_pair"):
+    if name == "or_and":
+        result = np.int8 if dtype is np.int8 else np.bool_
+    elif name == "any_pair":
         result = np.int8
     elif multiply == "pair":
         result = _counted(assignment.value, np.dtype(dtype))

@@ -12,7 +12,7 @@ import numpy as np
 
 import mlir_sparse as ms
 from dialect_tests import oracle
-from dialect_tests.strategies import DTYPES, operands
+from dialect_tests.strategies import DTYPES, has_meaning, operands
 
 __all__ = ["DTYPES", "FAMILIES", "VARIANTS", "Case", "Family", "check_case", "covering", "data_for", "every"]
 
@@ -112,7 +112,7 @@ class Case:
 def every(name: str, dtypes: tuple[np.dtype[Any], ...] = DTYPES) -> Iterator[Case]:
     """Yields the full cross product of a family."""
     for *formats, out in product(*FAMILIES[name].factors):
-        for dtype in dtypes:
+        for dtype in set(dtypes).intersection(_types_of(name)):
             yield Case(name, tuple(formats), out, dtype)
 
 
@@ -123,10 +123,15 @@ def covering(name: str) -> tuple[Case, ...]:
     chosen = _pairwise(family.factors) if family.pairs else _each(family.factors)
     # Every element type must occur, even where the choices of storage are few.
     rows = chosen * -(-len(DTYPES) // len(chosen))
-    start = list(FAMILIES).index(name)
+    start, kinds = list(FAMILIES).index(name), _types_of(name)
     return tuple(
-        Case(name, row[:-1], row[-1], DTYPES[(start + 3 * number) % len(DTYPES)]) for number, row in enumerate(rows)
+        Case(name, row[:-1], row[-1], kinds[(start + 3 * number) % len(kinds)]) for number, row in enumerate(rows)
     )
+
+
+def _types_of(name: str) -> tuple[np.dtype[Any], ...]:
+    """Returns the element types that a family has a meaning in: all but bool where it subtracts."""
+    return tuple(dtype for dtype in DTYPES if has_meaning(ms.parse(FAMILIES[name].text), dtype))
 
 
 def _each(factors: tuple[tuple[str | None, ...], ...]) -> list[tuple[str | None, ...]]:

@@ -6,9 +6,10 @@ most literal way. Every value is an array with one axis for each index variable
 of the assignment (of length 1 where the value does not depend on it).
 
 Types: the whole assignment is computed in one type, `result_dtype`, but for the operands
-of comparisons, logic, counts and positions, which have a type of their own. Integers wrap
-around in it; f16, bf16 and f32 are computed in f64 (c64 in c128) and rounded once,
-at the end, so that the oracle is the more accurate side of any comparison.
+of comparisons, logic, counts and positions, which have a type of their own, and expressions of
+truth values, which NumPy computes as bool. Integers wrap around in it; f16, bf16 and f32 are
+computed in f64 (c64 in c128) and rounded once, at the end, so that the oracle is the more
+accurate side of any comparison.
 """
 
 from __future__ import annotations
@@ -155,10 +156,10 @@ def evaluate(
     array([4., 3.])
     """
     assignment = parse(text_or_assignment) if isinstance(text_or_assignment, str) else text_or_assignment
-    arrays = {name: _as_array(value) for name, value in tensors.items()}
+    arrays = {name: np.asarray(value) for name, value in tensors.items()}
     own = assignment.target.tensor
     if target is not None:
-        arrays[own] = _as_array(target)
+        arrays[own] = np.asarray(target)
     dtypes = {name: arrays[name].dtype for name in assignment.inputs}
     dtype = result_dtype(assignment, dtypes)
     sizes = _extents(assignment, arrays, extents or {})
@@ -179,29 +180,27 @@ def result_dtype(assignment: str | Assignment, dtypes: Mapping[str, DTypeLike]) 
     assignment divides or calls a function such as `exp`. bf16 promotes as f16 does, and the two give f32.
     """
     assignment = parse(assignment) if isinstance(assignment, str) else assignment
-    known = {name: np.dtype(np.int8) if np.dtype(d) == np.bool_ else np.dtype(d) for name, d in dtypes.items()}
+    known = {name: np.dtype(dtype) for name, dtype in dtypes.items()}
     kept = {index.name for index in assignment.target.indices}
-    adds = assignment.op in (AssignOp.ASSIGN, AssignOp.REDUCE_ADD, AssignOp.REDUCE_MUL)
-    counts = adds and bool(_names(assignment.value) - kept)
-    kind = _Kind.of(assignment.value, known)
-    if assignment.op in (AssignOp.OR, AssignOp.AND, AssignOp.REDUCE_OR, AssignOp.REDUCE_AND):
-        kind = _Kind(truth=True)
-    elif assignment.op.reads_target:
+    summed = frozenset(_names(assignment.value) - kept)
+    op = _NAMED.get(assignment.op)
+    if op in (ReduceOp.OR, ReduceOp.AND):
+        return np.dtype(np.bool_)
+    kind = _Kind.of(assignment.value, known, summed if op is None else frozenset())
+    if summed and op in (ReduceOp.SUM, ReduceOp.PRODUCT):
+        kind = kind.counted()
+    if assignment.op.reads_target:
         kind = _Kind.joined([_Kind.of(assignment.target, known), kind])
-    return (kind.counted() if counts else kind).dtype
+    return kind.dtype
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What a value's type follows from: the types of tensors in it, Python numbers, and whether it is real.
-
-    Truth values are no numbers until arithmetic makes numbers of them.
-    """
+    """What a value's type follows from: the types of tensors in it, Python numbers, and whether it is real."""
 
     strong: tuple[np.dtype[Any], ...] = ()
     weak: tuple[int | float | complex, ...] = ()
     real: bool = False
-    truth: bool = False
 
     @staticmethod
     def joined(kinds: list[_Kind]) -> _Kind:
@@ -209,11 +208,14 @@ class _Kind:
             tuple(d for kind in kinds for d in kind.strong),
             tuple(w for kind in kinds for w in kind.weak),
             any(kind.real for kind in kinds),
-            all(kind.truth for kind in kinds),
         )
 
+    @property
+    def truth(self) -> bool:
+        return self.dtype == np.bool_
+
     def counted(self) -> _Kind:
-        return _Kind(weak=(0,)) if self.truth else self
+        return _INTEGER if self.truth else self
 
     def parts(self) -> _Kind:
         """Returns the kind of the real parts."""
@@ -222,50 +224,83 @@ class _Kind:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        if self.truth:
-            return np.dtype(np.int8)
         common = _promoted(list(self.strong), list(self.weak))
-        return np.dtype(np.float64) if self.real and common.kind == "i" else common
+        return np.dtype(np.float64) if self.real and common.kind in "bi" else common
 
     @staticmethod
-    def of(node: Expr, dtypes: Mapping[str, np.dtype[Any]]) -> _Kind:
-        """Returns the kind of an expression: NumPy's types, node by node."""
+    def of(node: Expr, dtypes: Mapping[str, np.dtype[Any]], summed: frozenset[str] = frozenset()) -> _Kind:
+        """Returns the kind of an expression, summed over variables: NumPy's types, node by node.
+
+        Raises:
+            TypeError: for differences of truth values.
+        """
+        summed = summed & _names(node)
 
         def under(*nodes: Expr) -> _Kind:
             return _Kind.joined([_Kind.of(below, dtypes) for below in nodes])
 
         match node:
+            case Negate(operand):
+                found = _Kind.of(operand, dtypes, summed)
+            case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
+                found = _Kind.joined([_Kind.of(left, dtypes, summed), _Kind.of(right, dtypes, summed)])
+            case Binary(BinaryOp.MUL | BinaryOp.DIV as op, left, right):
+                both = summed & _names(right) & (_names(left) if op is BinaryOp.MUL else summed)
+                sides = [_Kind.of(side, dtypes, summed - both) for side in (left, right)]
+                found = replace(_Kind.joined(sides), real=op is BinaryOp.DIV or any(side.real for side in sides))
+                found = found.counted() if both else found
+            case Reduce(ReduceOp.SUM | ReduceOp.PRODUCT, _, body):
+                found = under(body).counted()
+            case _:
+                found = _Kind._apart(node, dtypes, under)
+                found = found.counted() if summed else found
+        if found.truth and isinstance(node, Negate | Binary) and getattr(node, "op", None) in (None, BinaryOp.SUB):
+            raise TypeError(f"NumPy has no difference of truth values: {node}")
+        return found
+
+    @staticmethod
+    def _apart(node: Expr, dtypes: Mapping[str, np.dtype[Any]], under: Callable[..., _Kind]) -> _Kind:
+        """Returns the kind of a node around which, not in which, sums stand."""
+        match node:
             case Access(tensor):
                 return _Kind((dtypes[tensor],))
             case Literal(value):
                 return _Kind(weak=(type(value)(0),))
-            case Binary(op) if op.value in _COMPARED or op.value in ("&", "|"):
-                return _Kind(truth=True)
-            case Binary(op, left, right):
-                found = under(left, right).counted()
-                return replace(found, real=found.real or op is BinaryOp.DIV)
-            case Negate(operand):
-                return under(operand).counted()
-            case Reduce(ReduceOp.OR | ReduceOp.AND):
-                return _Kind(truth=True)
+            case Binary() | Reduce(ReduceOp.OR | ReduceOp.AND):
+                return _TRUTH
             case Call(function) if function in _TESTS:
-                return _Kind(truth=True)
+                return _TRUTH
             case Reduce(ReduceOp.COUNT | ReduceOp.ARGMAX | ReduceOp.ARGMIN):
-                return _Kind((np.dtype(np.int64),))
-            case Reduce(ReduceOp.SUM | ReduceOp.PRODUCT, _, body):
-                return under(body).counted()
+                return _INTEGER
             case Reduce(_, _, body):
                 return under(body)
             case Call("where", (_, then, otherwise)):
                 return under(then, otherwise)
             case Call("angle", arguments):
-                return replace(under(*arguments).counted().parts(), real=True)
-            case Call(function, arguments) if function in _REAL:
-                return under(*arguments).parts()
+                return replace(under(*arguments).parts(), real=True)
+            case Call(function, arguments) if function in _ON_REALS:
+                return replace(under(*arguments), real=True)
             case Call(function, arguments):
                 found = under(*arguments)
-                return replace(found.counted(), real=True) if function in _ON_REALS else found
+                if found.truth:
+                    return _Kind((_of_truth(function, len(arguments)),))
+                return found.parts() if function in _REAL else found
         raise AssertionError(node)
+
+
+_TRUTH = _Kind((np.dtype(np.bool_),))
+_INTEGER = _Kind((np.dtype(np.int64),))
+
+
+def _of_truth(function: str, arguments: int) -> np.dtype[Any]:
+    """Returns NumPy's type of a function of truth values; those that NumPy rounds in half precision stay as they are.
+
+    Raises:
+        TypeError: for a function that NumPy does not have of them.
+    """
+    with np.errstate(all="ignore"):
+        found = _ON_INTEGERS[function](*[np.zeros(1, np.bool_)] * arguments).dtype
+    return np.dtype(np.bool_) if found == np.float16 else found
 
 
 def _own_dtype(nodes: tuple[Expr, ...], grid: _Grid) -> np.dtype[Any]:
@@ -278,7 +313,7 @@ def _own_dtype(nodes: tuple[Expr, ...], grid: _Grid) -> np.dtype[Any]:
 
 
 def kind_of(dtype: DTypeLike) -> str:
-    """Returns "i", "f" or "c": what sort of numbers an element type has."""
+    """Returns "b", "i", "f" or "c": what sort of numbers an element type has."""
     dtype = np.dtype(dtype)
     return "f" if dtype == BF16 else dtype.kind
 
@@ -412,6 +447,8 @@ def _names(node: Expr) -> set[str]:
 def _value(node: Expr, summed: frozenset[str], grid: _Grid) -> Array:
     """Returns a node's value, summed over those of the variables that it depends on."""
     summed = summed & _names(node)
+    if grid.dtype != np.bool_ and not summed and not isinstance(node, Access | Literal) and _is_truth(node, grid):
+        return _value(node, summed, replace(grid, dtype=np.dtype(np.bool_))).astype(grid.dtype)
     match node:
         case Access():
             return _sum(_read(node, grid), summed, grid)
@@ -465,6 +502,10 @@ def _value(node: Expr, summed: frozenset[str], grid: _Grid) -> Array:
     raise AssertionError(node)
 
 
+def _is_truth(node: Expr, grid: _Grid) -> bool:
+    return _Kind.of(node, grid.dtypes).truth
+
+
 def _own(grid: _Grid, *nodes: Expr) -> _Grid:
     """Returns the grid to compute operands on that have a type of their own."""
     return replace(grid, dtype=_computed_in(_own_dtype(nodes, grid)))
@@ -472,7 +513,9 @@ def _own(grid: _Grid, *nodes: Expr) -> _Grid:
 
 def _inner_dtype(node: Call, grid: _Grid) -> np.dtype[Any]:
     dtype = _own_dtype(node.arguments, grid)
-    return np.dtype(np.float64) if node.function == "angle" and dtype.kind == "i" else dtype
+    if dtype == np.bool_ and node.function != "angle":
+        return _of_truth(node.function, len(node.arguments))
+    return np.dtype(np.float64) if node.function == "angle" and dtype.kind in "bi" else dtype
 
 
 def _truth(node: Expr, grid: _Grid) -> Array:
@@ -542,6 +585,8 @@ def _limit(dtype: np.dtype[Any], sign: int) -> float | int:
         raise TypeError("complex numbers have no order")
     if dtype.kind == "f":
         return sign * math.inf
+    if dtype.kind == "b":
+        return int(sign > 0)
     return np.iinfo(dtype).min if sign < 0 else np.iinfo(dtype).max
 
 
@@ -569,13 +614,8 @@ def _coordinates(subscript: Subscript, grid: _Grid) -> Array:
     return total
 
 
-def _as_array(value: ArrayLike) -> Array:
-    array = np.asarray(value)
-    return array.astype(np.int8) if array.dtype == np.bool_ else array
-
-
 def _computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    if dtype.kind == "i":
+    if dtype.kind in "bi":
         return dtype
     return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
 

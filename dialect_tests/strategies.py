@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
+from dialect_tests import oracle
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.presets import PRESETS, preset_encoding
 from mlir_sparse.notation import (
@@ -44,6 +46,7 @@ __all__ = [
     "encodings",
     "extent_classes",
     "gathered_classes",
+    "has_meaning",
     "kernels",
     "needs_order",
     "notation_text",
@@ -54,7 +57,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 _NAMES = ("int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128")
-DTYPES: tuple[np.dtype[Any], ...] = (*map(np.dtype, _NAMES), np.dtype(ml_dtypes.bfloat16))
+DTYPES: tuple[np.dtype[Any], ...] = (*map(np.dtype, _NAMES), np.dtype(ml_dtypes.bfloat16), np.dtype(np.bool_))
 
 # Kernels of the literature and of every shape that the summation rule tells apart. No two are of one kind.
 FAMILY = (
@@ -135,7 +138,7 @@ FAMILY = (
 
 
 def dtypes() -> st.SearchStrategy[np.dtype[Any]]:
-    """Draws one of the ten element types."""
+    """Draws one of the element types."""
     return st.sampled_from(DTYPES)
 
 
@@ -334,14 +337,12 @@ def kernels(
 
     Args:
         texts: the assignments to choose from.
-        element_types: by default all ten, without the complex ones where the kernel orders numbers.
+        element_types: by default all that the kernel has a meaning in.
         largest: the greatest extent.
     """
     assignment = parse(draw(st.sampled_from(texts)))
     choice = (
-        element_types
-        if element_types is not None
-        else dtypes().filter(lambda dtype: dtype.kind != "c" or not needs_order(assignment))
+        element_types if element_types is not None else dtypes().filter(lambda dtype: has_meaning(assignment, dtype))
     )
     dtype = draw(choice)
     leaders = extent_classes(assignment)
@@ -350,6 +351,22 @@ def kernels(
     extents = {name: drawn[leader] for name, leader in leaders.items()}
     data = operands(assignment, extents, dtype, draw(st.sampled_from([0.0, 0.3, 0.6, 1.0])), draw(st.integers(0, 99)))
     return KernelCase(assignment, data, extents, dtype)
+
+
+def has_meaning(assignment: Assignment, dtype: np.dtype[Any]) -> bool:
+    """Returns whether NumPy computes an assignment of tensors of one type: orders them, or takes differences."""
+    return not (dtype.kind == "c" and needs_order(assignment)) and not (dtype == np.bool_ and _subtracts(assignment))
+
+
+@cache
+def _subtracts(assignment: Assignment) -> bool:
+    """Returns whether an assignment has differences of truth values where all its tensors hold those."""
+    extents = dict.fromkeys((index.name for index in assignment.indices), PLACES)
+    try:
+        oracle.evaluate(assignment, operands(assignment, extents, np.dtype(np.bool_)), extents=extents)
+    except TypeError:
+        return True
+    return False
 
 
 def needs_order(assignment: Assignment) -> bool:

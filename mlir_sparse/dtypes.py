@@ -1,4 +1,7 @@
-"""Element types: the ten that the dialect's code generation takes, and their names elsewhere."""
+"""Element types: the ten that the dialect's code generation takes, bool, and their names elsewhere.
+
+bool is stored as bytes of 0 and 1, and is `i8` in MLIR: the dialect refuses `i1`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DTYPES", "DType", "numpy_dtype"]
 
-_MLIR_NAMES = {"c64": "complex<f32>", "c128": "complex<f64>"}
+_MLIR_NAMES = {"c64": "complex<f32>", "c128": "complex<f64>", "bool": "i8"}
 _NUMPY_NAMES = {
     "i8": "int8",
     "i16": "int16",
@@ -27,12 +30,13 @@ _NUMPY_NAMES = {
     "f64": "float64",
     "c64": "complex64",
     "c128": "complex128",
+    "bool": "bool",
 }
 # NumPy reads "i8" as eight bytes and "f8" as float64; here the number counts bits, as in MLIR.
 _SPELLINGS = {
     **{name: name for name in [*_NUMPY_NAMES, "bf16"]},
     **{numpy_name: name for name, numpy_name in _NUMPY_NAMES.items()},
-    **{mlir_name: name for name, mlir_name in _MLIR_NAMES.items()},
+    **{mlir_name: name for name, mlir_name in _MLIR_NAMES.items() if name != "bool"},
     "bfloat16": "bf16",
     "half": "f16",
     "single": "f32",
@@ -40,8 +44,7 @@ _SPELLINGS = {
     "float": "f64",
     "complex": "c128",
     "int": "i64",
-    "bool": "i8",
-    "i1": "i8",
+    "i1": "bool",
 }
 
 
@@ -59,7 +62,7 @@ class DType:
 
     name: str
 
-    NAMES: ClassVar[tuple[str, ...]] = ("i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128")
+    NAMES: ClassVar[tuple[str, ...]] = ("i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128", "bool")
 
     def __post_init__(self) -> None:
         if self.name not in self.NAMES:
@@ -71,13 +74,13 @@ class DType:
 
         Args:
             dtype: a DType, a NumPy dtype or scalar type, a Python type, or a name in
-                the spelling of this package, NumPy or MLIR. Booleans are `i8`.
+                the spelling of this package, NumPy or MLIR.
 
         Raises:
             DTypeError: for a type that sparse tensors cannot hold.
 
         >>> DType.of(np.float32), DType.of(bool)
-        (DType(name='f32'), DType(name='i8'))
+        (DType(name='f32'), DType(name='bool'))
         """
         if isinstance(dtype, DType):
             return dtype
@@ -89,7 +92,7 @@ class DType:
 
     @property
     def mlir(self) -> str:
-        """Returns MLIR's name of the type, such as `complex<f32>`."""
+        """Returns MLIR's name of the type, such as `complex<f32>`; `i8` for bool."""
         return _MLIR_NAMES.get(self.name, self.name)
 
     @property
@@ -101,13 +104,13 @@ class DType:
 
     @property
     def kind(self) -> str:
-        """Returns "i", "f" or "c": integer, floating point or complex."""
+        """Returns "b", "i", "f" or "c": truth values, integers, floating point or complex."""
         return "f" if self.name == "bf16" else self.name[0]
 
     @property
     def bits(self) -> int:
         """Returns the number of bits of one element."""
-        return int(self.name.lstrip("ibfc"))
+        return 8 if self.name == "bool" else int(self.name.lstrip("ibfc"))
 
     @property
     def itemsize(self) -> int:
@@ -163,8 +166,6 @@ def _to_numpy(dtype: Any) -> np.dtype[Any]:
 
 @lru_cache(maxsize=64)
 def _name_of_numpy(dtype: np.dtype[Any]) -> str:
-    if dtype.name == "bool":
-        return "i8"
     name = _SPELLINGS.get(dtype.name)
     if name is None or dtype.subdtype is not None or dtype.fields is not None:
         rule = f"expected an element type of {', '.join(DType.NAMES)}"

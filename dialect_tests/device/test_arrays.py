@@ -25,7 +25,7 @@ def test_without_a_driver_everything_says_so() -> None:
             call()
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float16, np.float32, np.complex128, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("dtype", [np.bool_, np.int64, np.float16, np.float32, np.complex128, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("shape", [(), (5,), (3, 4), (0, 4)])
 def test_arrays_come_back_as_they_went(gpu: Gpu, dtype: Any, shape: tuple[int, ...]) -> None:
     host = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)

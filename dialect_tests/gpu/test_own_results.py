@@ -121,7 +121,7 @@ def test_numbers_and_structure(text: str, out: str, storage: dict[str, str]) -> 
     check(text, out, *operands(text, storage))
 
 
-DTYPES = [np.dtype(d) for d in ("i1", "i2", "i4", "i8", "f2", "f4", "c8", "c16")] + [np.dtype(ml_dtypes.bfloat16)]
+DTYPES = [np.dtype(d) for d in ("?", "i1", "i2", "i4", "i8", "f2", "f4", "c8", "c16")] + [np.dtype(ml_dtypes.bfloat16)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -82,6 +82,10 @@ def test_promotion_is_numpys() -> None:
     ["y(i) = 2 * x(i)", "y(i) = 0.5 * x(i)", "y(i) = x(i) / 2", "y(i) = -x(i)", "y(i) = exp(x(i))", "y(i) = abs(x(i))"],
 )
 def test_literals_are_weak(text: str, dtype: np.dtype[np.generic]) -> None:
+    if dtype == np.bool_ and "-x" in text:
+        with pytest.raises(ms.DTypeError, match="expected numbers for `-`, but got truth values in -x"):
+            ms.compile(text, x="bool[?]")
+        return
     ours = kernel.result_dtype(ms.parse(text).value, {"x": ms.DType.of(dtype)}).numpy
     assert ours == oracle.result_dtype(text, {"x": dtype})
 
@@ -95,7 +99,11 @@ def test_types_of_any_expression(
         return
     value = with_explicit_sums(assignment).value
     ours = kernel.result_dtype(value, {name: ms.DType.of(dtype) for name, dtype in dtypes.items()})
-    assert ours.numpy == oracle.result_dtype(assignment, dtypes)
+    try:
+        expected = oracle.result_dtype(assignment, dtypes)
+    except TypeError:  # of truth values NumPy has no differences
+        return
+    assert ours.numpy == expected
 
 
 def inferred(text: str, **types: str) -> str:

@@ -57,7 +57,7 @@ def test_the_functions_of_c_have_its_names(name: str, ours: str) -> None:
 
 def test_every_element_type_of_the_paper_is_known() -> None:
     names = ["half", "float", "double", "int", "int8", "int16", "int32", "int64", "bool"]
-    dtypes = ["f16", "f32", "f64", "i32", "i8", "i16", "i32", "i64", "i8"]
+    dtypes = ["f16", "f32", "f64", "i32", "i8", "i16", "i32", "i64", "bool"]
     parameters = ", ".join(f"{name}(N) a{number}" for number, name in enumerate(names))
     read = parse_comprehension(f"def f({parameters}) -> (y) {{ y(i) = a0(i) }}")
     assert [parameter.dtype for parameter in read.parameters] == dtypes

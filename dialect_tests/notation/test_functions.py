@@ -35,7 +35,7 @@ def test_one_zero_is_enough_where_the_table_says_so(function: Function) -> None:
 @ALL
 def test_integers_stay_integers_as_the_table_says(function: Function) -> None:
     kept = result_dtype(called(function), dict.fromkeys("abc", np.int32))
-    assert kept == (np.int8 if function.gives_truth else np.int32 if function.keeps_integers else np.float64)
+    assert kept == (np.bool_ if function.gives_truth else np.int32 if function.keeps_integers else np.float64)
 
 
 @ALL

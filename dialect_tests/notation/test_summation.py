@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from dialect_tests.oracle import assert_close, evaluate
@@ -85,7 +85,10 @@ def test_the_oracle_places_sums_in_the_same_places(assignment: Assignment, seed:
     # All extents are equal, as the drawn trees subscript any axis by any variable.
     extents = dict.fromkeys([index.name for index in assignment.indices], extent)
     data = operands(assignment, extents, np.dtype(np.int64), 0.7, seed)
-    expected = evaluate(assignment, data, extents=extents)
+    try:
+        expected = evaluate(assignment, data, extents=extents)
+    except TypeError:  # of truth values NumPy has no differences
+        reject()
     np.testing.assert_array_equal(evaluate(with_explicit_sums(assignment), data, extents=extents), expected)
 
 

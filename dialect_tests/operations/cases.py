@@ -14,7 +14,7 @@ __all__ = ["DTYPES", "STORAGE", "Case", "agree", "arrays", "cases", "shapes"]
 
 Array = np.ndarray[Any, Any]
 
-DTYPES = tuple(map(np.dtype, ("float64", "float32", "int32", "complex128", "int8")))
+DTYPES = tuple(map(np.dtype, ("float64", "float32", "int32", "complex128", "int8", "bool")))
 # Formats for triangles and for n entries of every m take only some tensors: they are tried on their own.
 _SOME = ("Banded", "PackedLower", "PackedUpper", "UpperSkyline", "CSR_SLICE", "NV_24", "NM")
 
@@ -80,12 +80,11 @@ def cases(
 
 
 def agree(found: Any, expected: Any, *, exact: bool = True, what: str = "") -> None:
-    """Asserts that a result is NumPy's: shape, dtype (truth values may be i8) and elements."""
+    """Asserts that a result is NumPy's: shape, dtype and elements."""
     dense = found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
     wanted = np.asarray(expected)
     assert dense.shape == wanted.shape, what
-    truth = wanted.dtype == np.bool_ and dense.dtype == np.int8
-    assert truth or dense.dtype == wanted.dtype, what
+    assert dense.dtype == wanted.dtype, what
     if exact:
         np.testing.assert_array_equal(dense, wanted, err_msg=what)
     else:

@@ -17,7 +17,7 @@ STORAGE = {
     2: ["dense", "CSR", "CSC", "COO", "DCSR", "BSR(2, 2)"],
     3: ["dense", "CSF", "COO"],
 }
-DTYPES = [np.float64, np.float32, np.int32, np.complex128, np.int8]
+DTYPES = [np.float64, np.float32, np.int32, np.complex128, np.int8, np.bool_]
 
 
 def dense(value: Any) -> Any:

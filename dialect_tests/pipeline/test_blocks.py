@@ -33,7 +33,7 @@ def test_multiplications(blocks: str, shape: tuple[int, int]) -> None:
     np.testing.assert_array_equal(added, z - 2 * dense @ x)
 
 
-@pytest.mark.parametrize("dtype", ["i8", "i32", "i64", "f16", "bf16", "f32", "c64", "c128"])
+@pytest.mark.parametrize("dtype", ["i8", "i32", "i64", "f16", "bf16", "f32", "c64", "c128", "bool"])
 def test_element_types(dtype: str) -> None:
     dense = _matrix(20, 19, dtype)
     x = np.arange(19).astype(dense.dtype) % np.asarray(3, dense.dtype) if dtype[0] != "c" else np.arange(19) * (1 + 1j)

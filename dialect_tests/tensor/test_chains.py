@@ -16,7 +16,7 @@ from mlir_sparse.encoding import PRESETS, Encoding, encoding
 from mlir_sparse.encoding.preset import Preset
 from mlir_sparse.errors import StorageError
 
-DTYPES = ("f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64", "c64", "c128")
+DTYPES = ("f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64", "c64", "c128", "bool")
 RANKS = (1, 2, 3, 4)
 WIDTHS = ((0, 0), (8, 8), (16, 32), (32, 16), (64, 64), (32, 64), (64, 32))
 

@@ -149,7 +149,8 @@ def test_element_types_that_scipy_has_not(dtype: type) -> None:
 def test_booleans_and_unsigned_integers() -> None:
     flags = sp.csr_array(DENSE != 0)
     made = tensor(flags)
-    assert made.dtype == np.int8
+    assert made.dtype == np.bool_
+    assert np.shares_memory(made.storage.values, flags.data)
     assert made.storage.values.ctypes.data == flags.data.ctypes.data
     with pytest.raises(DTypeError, match="uint8"):
         tensor(sp.csr_array(DENSE.astype(np.uint8)))

@@ -77,10 +77,10 @@ def test_element_types(dtype: str) -> None:
     assert tensor(np.array([[0, 1], [2, 0]]).astype(kind)).dtype == kind
 
 
-def test_booleans_are_stored_as_i8_without_a_copy() -> None:
+def test_booleans_are_stored_as_they_are() -> None:
     flags = np.array([True, False])
     assert tensor(flags).to_numpy().tolist() == [1, 0]
-    assert tensor(flags).dtype == np.int8
+    assert tensor(flags).dtype == np.bool_
     assert tensor(flags, "dense").storage.values.ctypes.data == flags.ctypes.data
 
 

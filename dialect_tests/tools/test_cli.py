@@ -140,7 +140,7 @@ def test_run_mttkrp(storage: str, cube: str) -> None:
     assert "verify  passed: 12 values" in result.stdout
 
 
-@pytest.mark.parametrize("dtype", ["i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"])
+@pytest.mark.parametrize("dtype", ["i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128", "bool"])
 def test_run_in_every_element_type(dtype: str) -> None:
     types = ("-t", f"A:{dtype}", "-t", f"x:{dtype}")
     result = run(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import DTypeError
-from mlir_sparse.kernel import promote, result_dtype
+from mlir_sparse.kernel import TRUTH, promote, result_dtype
 from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Comprehension, Expr, Literal, walk
 from mlir_sparse.plan.terms import substitute
 
@@ -59,7 +59,7 @@ def _assigned(comprehension: Comprehension, statement: Assignment, known: Mappin
     weak = {access: Literal(0) for access in accesses if access.tensor == own or access.tensor in comprehension.sizes}
     value = substitute(statement.value, weak)
     kind = result_dtype(value, known)
-    if all(access in weak for access in accesses):
+    if kind != TRUTH and all(access in weak for access in accesses):
         return Literal({"i": 0, "f": 0.0, "c": 0j}[kind.kind])
     return kind
 

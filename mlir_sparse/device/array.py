@@ -16,8 +16,8 @@ from mlir_sparse.errors import OperandError, RankError
 
 __all__ = ["DeviceArray", "empty", "from_host"]
 
-# Of DLPack: integer, unsigned, floating, bfloat, complex.
-_CODES = {"i": 0, "u": 1, "f": 2, "c": 5}
+# Of DLPack: integer, unsigned, floating, complex, truth values; bfloat.
+_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _BFLOAT = 4
 _CUDA = 2
 _NEVER = -1

@@ -129,7 +129,7 @@ def _contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 def _numpy_dtype(name: str, spelling: str) -> np.dtype[Any]:
     try:
-        return DType.of("int8" if spelling == "bool" else spelling).numpy
+        return DType.of(spelling).numpy
     except DTypeError as error:
         if spelling in ("uint8", "uint16", "uint32", "uint64"):
             return np.dtype(spelling)  # positions and coordinates

@@ -6,10 +6,12 @@ from mlir_sparse.kernel.dense_results import storage_instead, warn_of_dense
 from mlir_sparse.kernel.entries import under
 from mlir_sparse.kernel.extents import infer_extents, subscript_bounds
 from mlir_sparse.kernel.infer import infer_output
+from mlir_sparse.kernel.logic import logic_of
 from mlir_sparse.kernel.operands import bind, in_order
 from mlir_sparse.kernel.semiring import Semiring, semiring
 from mlir_sparse.kernel.spec import KernelSpec
 from mlir_sparse.kernel.typing import (
+    TRUTH,
     extreme_or,
     gives_truth,
     inner_dtype,
@@ -22,6 +24,7 @@ from mlir_sparse.kernel.typing import (
 )
 
 __all__ = [
+    "TRUTH",
     "KernelSpec",
     "Semiring",
     "bind",
@@ -34,6 +37,7 @@ __all__ = [
     "infer_extents",
     "infer_output",
     "inner_dtype",
+    "logic_of",
     "missing",
     "operand_dtype",
     "operator_dtype",

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import DTypeError, UnsupportedError
-from mlir_sparse.kernel.typing import inner_dtype, operand_dtype, result_dtype, starts_anew
+from mlir_sparse.kernel.typing import TRUTH, inner_dtype, operand_dtype, result_dtype, starts_anew
 from mlir_sparse.notation import (
     FUNCTIONS,
     Access,
@@ -18,6 +18,7 @@ from mlir_sparse.notation import (
     BinaryOp,
     Call,
     Expr,
+    Negate,
     Reduce,
     ReduceOp,
     children,
@@ -28,7 +29,7 @@ __all__ = ["check_element_types"]
 
 _ORDERED = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE)
 _ORDERING = (ReduceOp.MAX, ReduceOp.MIN, ReduceOp.ARGMAX, ReduceOp.ARGMIN)
-_KINDS = {"i": "integers", "f": "real numbers", "c": "complex numbers"}
+_KINDS = {"b": "truth values", "i": "integers", "f": "real numbers", "c": "complex numbers"}
 
 
 def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dtype: DType) -> None:
@@ -41,7 +42,7 @@ def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dty
 
     Raises:
         UnsupportedError: for a function that the type does not have, and for the order of complex numbers.
-        DTypeError: for places to gather from that are no integers.
+        DTypeError: for places to gather from that are no integers, and differences of truth values.
     """
     if assignment.op in (AssignOp.MAX, AssignOp.MIN) and dtype.kind == "c":
         _refuse_order(assignment, assignment.op.value, assignment.value, dtype)
@@ -69,8 +70,12 @@ def _check(assignment: Assignment, node: Expr, dtypes: Mapping[str, DType], dtyp
             _refuse_order(assignment, f"`{op.value}`", node, inner)
         case Reduce(op) if op in _ORDERING and inner.kind == "c":
             _refuse_order(assignment, op.value, node, inner)
+        case Negate() | Binary(BinaryOp.SUB) if result_dtype(node, dtypes) == TRUTH:
+            _refuse_difference(assignment, node)
+        case Call("sign") if operand_dtype(below, dtypes) == TRUTH:
+            _refuse_function(assignment, node, TRUTH)
         case Call(function):
-            if inner.kind not in FUNCTIONS[function].kinds:
+            if inner.kind.replace("b", "i") not in FUNCTIONS[function].kinds:
                 _refuse_function(assignment, node, inner)
         case Apply(operator, arguments):
             kinds = {name: result_dtype(a, dtypes) for name, a in zip(operator.parameters, arguments, strict=True)}
@@ -98,9 +103,20 @@ def _refuse_order(assignment: Assignment, what: str, node: Expr, dtype: DType) -
     )
 
 
+def _refuse_difference(assignment: Assignment, node: Expr) -> NoReturn:
+    raise DTypeError(
+        f"expected numbers for `-`, but got truth values in {node}: write logical_xor(a, b) for a difference, "
+        "!a for what is not so, or 1 * a for numbers",
+        source=assignment.source,
+        span=node.span,
+    )
+
+
 def _refuse_function(assignment: Assignment, node: Call, dtype: DType) -> NoReturn:
     kinds = FUNCTIONS[node.function].kinds
-    if dtype.kind == "c":
+    if dtype == TRUTH:
+        way_out = f"write {node.function}(1 * a) for numbers"
+    elif dtype.kind == "c":
         way_out = "take the parts apart before the call"
     else:
         way_out = f"{node.function} takes {' and '.join(_KINDS[kind] for kind in kinds)}; convert the operands first"

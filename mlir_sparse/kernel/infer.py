@@ -8,6 +8,7 @@ from dataclasses import replace
 from mlir_sparse.affine import Dim
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType, encoding
 from mlir_sparse.kernel.algebra import missing, vanishes
+from mlir_sparse.kernel.logic import logic_of
 from mlir_sparse.kernel.typing import result_dtype
 from mlir_sparse.notation import (
     Access,
@@ -59,7 +60,7 @@ def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> Ten
     f64[?,?,?] (i, j, r) -> (i : compressed, j : compressed, r : dense)
     """
     dtypes = {name: kind.dtype for name, kind in types.items()}
-    explicit = value = with_explicit_sums(assignment).value
+    explicit = value = logic_of(with_explicit_sums(assignment).value, dtypes)
     if assignment.op.reads_target:  # the present value meets the new one in their common type
         truth = assignment.op in (AssignOp.OR, AssignOp.AND)
         value = Binary(BinaryOp.OR if truth else BinaryOp.ADD, assignment.target, value)

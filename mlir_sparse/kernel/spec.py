@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mlir_sparse.encoding import TensorType
+from mlir_sparse.kernel.logic import as_logic
 from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, reads, with_explicit_sums
 
 __all__ = ["KernelSpec"]
@@ -27,8 +28,8 @@ class KernelSpec:
 
     @property
     def explicit(self) -> Assignment:
-        """Returns the assignment with every reduction explicit."""
-        return with_explicit_sums(self.assignment)
+        """Returns the assignment with every reduction explicit, and arithmetic of truth values as logic."""
+        return as_logic(with_explicit_sums(self.assignment), {name: kind.dtype for name, kind in self.inputs})
 
     def type_of(self, tensor: str) -> TensorType:
         """Returns the type of an input by name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import assert_never
 
 import numpy as np
@@ -30,6 +31,7 @@ from mlir_sparse.notation import (
 )
 
 __all__ = [
+    "TRUTH",
     "extreme_or",
     "gives_truth",
     "inner_dtype",
@@ -41,8 +43,14 @@ __all__ = [
     "starts_anew",
 ]
 
+TRUTH = DType("bool")
+"""The type of conditions, comparisons and logic."""
+
 _FLOAT = DType("f64")
 _COMPLEX = DType("c128")
+# What truth values are counted in, and what functions that NumPy has of integers alone take them as.
+_COUNT = DType("i64")
+_SMALLEST = DType("i8")
 
 
 def promote(left: DType, right: DType) -> DType:
@@ -51,6 +59,8 @@ def promote(left: DType, right: DType) -> DType:
     >>> promote(DType("i32"), DType("f32")), promote(DType("bf16"), DType("f16"))
     (DType(name='f64'), DType(name='f32'))
     """
+    if TRUTH in (left, right):
+        return right if left == TRUTH else left
     try:
         return DType.of(np.result_type(left.numpy, right.numpy))
     except TypeError:  # NumPy knows no common type of bf16 and f16 or integers of 16 bits and more
@@ -64,8 +74,8 @@ def result_dtype(value: Expr, dtypes: Mapping[str, DType]) -> DType:
     """Returns the element type of an expression: NumPy's for its tensors, f64 where integers are divided.
 
     Literals are weak, as Python scalars are in NumPy: `2 * x` has the type of x,
-    `0.5 * x` does too unless x holds integers. So are truth values, which alone are i8
-    and in arithmetic among themselves i64, so that a sum of many counts them.
+    `0.5 * x` does too unless x holds integers. Comparisons, logic and conditions are bool: of two such values `+`
+    is or and `*` is and, a sum of many counts them in i64, and with a number they are promoted as NumPy does.
 
     An expression computes in one type throughout, but for the operands of what has a type of its
     own whatever these are (`starts_anew`): they compute in their own common type (`operand_dtype`).
@@ -91,7 +101,7 @@ def starts_anew(node: Expr) -> bool:
 
 
 def gives_truth(node: Expr) -> bool:
-    """Returns whether the value of a node is 0 or 1, whatever its operands are."""
+    """Returns whether the value of a node is a truth value, whatever its operands are."""
     match node:
         case Binary(op) | Reduce(op):
             return op.gives_truth
@@ -103,9 +113,10 @@ def gives_truth(node: Expr) -> bool:
 
 def inner_dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType:
     """Returns the type that the operands of a node with a type of its own are computed in."""
-    inexact = isinstance(node, Call) and not (_result(node) == "truth" or FUNCTIONS[node.function].keeps_integers)
     found = operand_dtype(children(node), dtypes)
-    return _FLOAT if inexact and found.kind == "i" else found
+    if not isinstance(node, Call) or _result(node) == "truth":
+        return found
+    return _strong(_argument_dtype(FUNCTIONS[node.function], found))
 
 
 def own_dtype(node: Expr, inner: DType) -> DType:
@@ -130,15 +141,16 @@ def operand_dtype(nodes: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType:
     An integer that the type of the others cannot hold is compared as NumPy does, in i64: `x(i) < 1000`
     holds for every x of i8.
 
+    Args:
+        nodes: the operands, one or more.
+        dtypes: the element type of every tensor in them.
+
     >>> from mlir_sparse.notation import parse
     >>> value = parse("y(i) = x(i) < 1000").value
     >>> operand_dtype((value.left, value.right), {"x": DType("i8")}), result_dtype(value, {"x": DType("i8")})
-    (DType(name='i64'), DType(name='i8'))
+    (DType(name='i64'), DType(name='bool'))
     """
-    found: DType | _Weak = "b"
-    for node in nodes:
-        found = _join(found, _dtype(node, dtypes))
-    dtype = _strong(found)
+    dtype = _strong(reduce(_join, (_dtype(node, dtypes) for node in nodes)))
     literals = [node.value for node in nodes if isinstance(node, Literal) and isinstance(node.value, int)]
     return DType("i64") if dtype.kind == "i" and any(not _holds(dtype, value) for value in literals) else dtype
 
@@ -148,7 +160,7 @@ def _holds(dtype: DType, value: int) -> bool:
     return -half <= value < half
 
 
-# Literals and truth values have a kind ("b", "i", "f" or "c") instead of a type until they meet a tensor.
+# Literals have a kind ("i", "f" or "c") instead of a type until they meet a tensor.
 _Weak = str
 _KINDS = "bifc"
 
@@ -156,7 +168,7 @@ _KINDS = "bifc"
 def _strong(found: DType | _Weak) -> DType:
     if isinstance(found, DType):
         return found
-    return {"b": DType("i8"), "i": DType("i64"), "f": _FLOAT, "c": _COMPLEX}[found]
+    return {"i": _COUNT, "f": _FLOAT, "c": _COMPLEX}[found]
 
 
 def _dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType | _Weak:
@@ -166,13 +178,13 @@ def _dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType | _Weak:
         case Literal(value):
             return "c" if isinstance(value, complex) else "f" if isinstance(value, float) else "i"
         case Negate(operand):
-            return _counted(_dtype(operand, dtypes))
+            return _dtype(operand, dtypes)
         case Reduce(op, _, body):
             return _reduced(op, body, dtypes)
         case Binary(op, left, right):
             if op.gives_truth:
-                return "b"
-            joined = _counted(_join(_dtype(left, dtypes), _dtype(right, dtypes)))
+                return TRUTH
+            joined = _join(_dtype(left, dtypes), _dtype(right, dtypes))
             return _inexact(joined) if op is BinaryOp.DIV else joined
         case Call(function, arguments):
             return _called(FUNCTIONS[function], arguments, dtypes)
@@ -181,6 +193,7 @@ def _dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType | _Weak:
         case Fold(monoid, _, body):
             entry = _dtype(body, dtypes)
             lifted = entry if monoid.lift is None else operator_dtype(monoid.lift, [entry])
+            lifted = _counted(lifted) if _is_arithmetic(monoid.operator) else lifted
             return operator_dtype(monoid.operator, [lifted, lifted])
         case _:
             assert_never(node)
@@ -197,6 +210,8 @@ def extreme_or(value: Extreme | complex, dtype: DType) -> int | float | complex:
     """
     if not isinstance(value, Extreme):
         return value
+    if dtype == TRUTH:
+        return int(value is Extreme.GREATEST)
     if dtype.kind == "c":
         raise UnsupportedError(f"expected an ordered element type, but got {dtype}: pass moduli or real parts instead")
     sign = 1 if value is Extreme.GREATEST else -1
@@ -206,47 +221,66 @@ def extreme_or(value: Extreme | complex, dtype: DType) -> int | float | complex:
 
 
 def operator_dtype(operator: Operator, operands: Sequence[DType | str]) -> DType:
-    """Returns the element type of an operator's results on operands of given types (or kinds of literals)."""
+    """Returns the element type of an operator's results on operands of given types (or kinds of literals).
+
+    Logic of i8 stays i8, so that those who keep truth values as such have results of one type.
+    """
     if operator.dtype is not None:
         return DType.of(operator.dtype)
     types = dict(zip(operator.parameters, operands, strict=True))
     regions = (operator.overlap, operator.left, operator.right, operator.absent)
-    found: DType | _Weak = "b"
-    for region in regions:
-        if region is not None:
-            found = _join(found, _dtype(region, types))  # type: ignore[arg-type]
-    if not isinstance(found, DType) and found != "b":  # a number alone takes the type of the operands
-        for operand in operands:
-            found = _join(found, operand)
-    return _strong(found)
+    # What has no region has no entries: any type is right.
+    found = reduce(_join, [_dtype(region, types) for region in regions if region is not None] or [_COUNT])  # type: ignore[arg-type]
+    if not isinstance(found, DType):  # a number alone takes the type of the operands
+        found = reduce(_join, [found, *operands])
+    logical = found == TRUTH and operator.name in _LOGICAL
+    return _SMALLEST if logical and all(operand == _SMALLEST for operand in operands) else _strong(found)
+
+
+_LOGICAL = ("or", "and", "truth")
+
+
+def _is_arithmetic(operator: Operator) -> bool:
+    """Returns whether an operator adds or multiplies: a reduction by it counts truth values."""
+    return isinstance(operator.overlap, Binary) and operator.overlap.op in (BinaryOp.ADD, BinaryOp.MUL)
 
 
 def _reduced(op: ReduceOp, body: Expr, dtypes: Mapping[str, DType]) -> DType | _Weak:
     if op.gives_truth:
-        return "b"
+        return TRUTH
     if op.finds or op is ReduceOp.COUNT:
-        return DType("i64")
+        return _COUNT
     found = _dtype(body, dtypes)
     return _counted(found) if op in (ReduceOp.SUM, ReduceOp.PRODUCT) else found
 
 
 def _called(function: Function, arguments: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType | _Weak:
     if function.gives_truth:
-        return "b"
+        return TRUTH
     # The condition of `where` is looked at in a type of its own.
     joining = arguments[1:] if function.name == "where" else arguments
-    found = _dtype(joining[0], dtypes)
-    for argument in joining[1:]:
-        found = _join(found, _dtype(argument, dtypes))
-    found = found if function.keeps_integers else _inexact(found)
+    found = _argument_dtype(function, reduce(_join, (_dtype(argument, dtypes) for argument in joining)))
     if function.result != "real":
         return found
     return _PARTS.get(found.name, found) if isinstance(found, DType) else "f" if found == "c" else found
 
 
+# Functions that NumPy computes truth values in i8 for.
+_OF_INTEGERS = frozenset(
+    {"conj", "square", "reciprocal", "pow", "floor_divide", "remainder", "fmod", "left_shift", "right_shift"}
+)
+
+
+def _argument_dtype(function: Function, joined: DType | _Weak) -> DType | _Weak:
+    """Returns the type that a function computes arguments in whose common type is given."""
+    if not function.keeps_integers:
+        return _inexact(joined)
+    return _SMALLEST if joined == TRUTH and function.name in _OF_INTEGERS else joined
+
+
 def _counted(dtype: DType | _Weak) -> DType | _Weak:
-    """Returns the type of arithmetic: on nothing but truth values it counts them."""
-    return "i" if dtype == "b" else dtype
+    """Returns the type of sums and products of many: truth values are counted."""
+    return _COUNT if dtype == TRUTH else dtype
 
 
 def _kind(dtype: DType | _Weak) -> str:
@@ -268,6 +302,8 @@ def _join(left: DType | _Weak, right: DType | _Weak) -> DType | _Weak:
     assert isinstance(strong, DType)
     if _KINDS.index(weak) <= _KINDS.index(strong.kind):
         return strong
+    if weak == "i":  # only truth values are less than an integer
+        return _COUNT
     if weak == "f":
         return _FLOAT
     return DType("c64") if strong.kind == "f" and strong.bits <= 32 else _COMPLEX

@@ -92,13 +92,14 @@ def call(function: str, arguments: list[Any], dtype: DType) -> Any:
     Returns:
         a value of the same type; of the type of its parts, or of one bit, where the function's table says so.
     """
-    if function in _UNCHANGED[dtype.kind]:
+    kind = "i" if dtype.kind == "b" else dtype.kind  # what is left of truth values, 0 and 1, is as of integers
+    if function in _UNCHANGED[kind]:
         return arguments[0]
     scalars = [Scalar(argument, dtype) for argument in arguments]
-    name = _SINGLE[dtype.kind].get(function)
+    name = _SINGLE[kind].get(function)
     if name is not None:
         return scalars[0].op(name, *scalars[1:]).value
-    composed = _COMPOSED.get((dtype.kind, function)) or _COMPOSED["", function]
+    composed = _COMPOSED.get((kind, function)) or _COMPOSED["", function]
     return composed(*scalars).value
 
 

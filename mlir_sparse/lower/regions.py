@@ -11,7 +11,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.dtypes import DType
-from mlir_sparse.kernel import depends_on, extreme_or, result_dtype
+from mlir_sparse.kernel import TRUTH, depends_on, extreme_or, logic_of, result_dtype
 from mlir_sparse.lower import scalars, truth
 from mlir_sparse.lower.payload import Arguments, emit_payload
 from mlir_sparse.lower.types import element_type
@@ -20,7 +20,6 @@ from mlir_sparse.notation import SELECT, Access, Apply, BinaryOp, Expr, Extreme,
 __all__ = ["emit_entries"]
 
 Region = Callable[..., Any]
-_TRUTH = DType("i8")
 _COMMUTATIVE = frozenset(
     f"arith.{name}"
     for name in ("addf", "addi", "mulf", "muli", "maxsi", "minsi", "maximumf", "minimumf", "maxnumf", "minnumf")
@@ -144,7 +143,7 @@ class _Emitter:
 
         def compute(entry: Any) -> Any:
             inner = self._with_entry(value, entry, dtype)._arguments
-            return truth.nonzero(emit_payload(condition, inner, None, ReduceOp.SUM, _TRUTH), _TRUTH)
+            return truth.nonzero(emit_payload(condition, inner, None, ReduceOp.SUM, TRUTH), TRUTH)
 
         return _operation("sparse_tensor.select", [found], dtype, [((dtype,), compute)])
 
@@ -173,10 +172,10 @@ def _computed(known: Operator, region: Expr | None, operands: Sequence[tuple[Any
     assert region is not None
     names = [Access(name) for name in known.parameters]
     arguments = Arguments(dict(zip(names, operands, strict=True)), ())
-    own = result_dtype(region, {name.tensor: kind for name, (_, kind) in arguments.values.items()})
+    own = result_dtype(region, arguments.dtypes)
     if own.kind == dtype.kind == "f" and own.bits == 16 and dtype.bits == 32:
         own = dtype  # what is summed in f32 is not rounded before
-    result = emit_payload(region, arguments, None, ReduceOp.SUM, own)
+    result = emit_payload(logic_of(region, arguments.dtypes), arguments, None, ReduceOp.SUM, own)
     result = scalars.cast(result, own, dtype)
     if region is not known.overlap or not isinstance(known.annihilator, Extreme) or dtype.kind != "i":
         return result

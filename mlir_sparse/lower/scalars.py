@@ -20,6 +20,8 @@ _BINARY = {
     ("f", BinaryOp.SUB): "arith.subf",
     ("f", BinaryOp.MUL): "arith.mulf",
     ("f", BinaryOp.DIV): "arith.divf",
+    ("b", BinaryOp.ADD): "arith.ori",
+    ("b", BinaryOp.MUL): "arith.andi",
     ("c", BinaryOp.ADD): "complex.add",
     ("c", BinaryOp.SUB): "complex.sub",
     ("c", BinaryOp.MUL): "complex.mul",
@@ -30,6 +32,8 @@ _EXTREMES = {
     ("f", ReduceOp.MIN): "arith.minimumf",
     ("i", ReduceOp.MAX): "arith.maxsi",
     ("i", ReduceOp.MIN): "arith.minsi",
+    ("b", ReduceOp.MAX): "arith.ori",
+    ("b", ReduceOp.MIN): "arith.andi",
 }
 
 
@@ -49,7 +53,8 @@ def constant(value: int | float | complex, dtype: DType) -> Any:
         return operation("complex.constant", kind, value=parts)
     if dtype.kind == "f":
         return operation("arith.constant", kind, value=ir.FloatAttr.get(kind, float(value.real)))
-    return operation("arith.constant", kind, value=ir.IntegerAttr.get(kind, _wrapped(int(value.real), dtype.bits)))
+    number = int(value != 0) if dtype.kind == "b" else _wrapped(int(value.real), dtype.bits)
+    return operation("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
 
 
 def _wrapped(value: int, bits: int) -> int:
@@ -65,13 +70,29 @@ def cast(value: Any, source: DType, target: DType) -> Any:
     kind = element_type(target)
     if target.kind == "c":
         return _to_complex(value, source, target)
-    if source.kind == "i" and target.kind == "i":
+    if target.kind == "b":
+        return _to_truth(value, source, target)
+    if source.kind == "b" and target.bits == source.bits:
+        return value
+    if source.kind in "bi" and target.kind == "i":
         return operation("arith.extsi" if source.bits < target.bits else "arith.trunci", kind, value)
-    if source.kind == "i":
+    if source.kind in "bi":
         return operation("arith.sitofp", kind, value)
     if source.bits == target.bits:  # f16 and bf16 meet in f32
         return operation("arith.truncf", kind, operation("arith.extf", element_type(DType("f32")), value))
     return operation("arith.extf" if source.bits < target.bits else "arith.truncf", kind, value)
+
+
+def _to_truth(value: Any, source: DType, target: DType) -> Any:
+    """Returns 1 where a value is not zero, NaN included, else 0."""
+    ir = bindings().ir
+    kind, zero = element_type(target), constant(0, source)
+    bit = ir.IntegerType.get_signless(1)
+    if source.kind == "c":
+        return operation("arith.extui", kind, operation("complex.neq", bit, value, zero))
+    name, differs = ("arith.cmpf", 13) if source.kind == "f" else ("arith.cmpi", 1)  # unordered or not equal
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), differs)
+    return operation("arith.extui", kind, operation(name, bit, value, zero, predicate=predicate))
 
 
 def _to_complex(value: Any, source: DType, target: DType) -> Any:
@@ -112,6 +133,8 @@ def identity(op: ReduceOp, dtype: DType) -> int | float:
         case ReduceOp.PRODUCT | ReduceOp.AND:
             return 1
         case ReduceOp.MAX | ReduceOp.MIN:
+            if dtype.kind == "b":
+                return int(op is ReduceOp.MIN)
             if dtype.kind == "c":
                 rule = f"expected an ordered element type for {op.value}"
                 raise UnsupportedError(f"{rule}, but got {dtype}: pass moduli or real parts instead")

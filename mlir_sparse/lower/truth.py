@@ -56,7 +56,7 @@ def select(condition: Any, then: Any, otherwise: Any, dtype: DType) -> Any:
 
 def number(value: Any, dtype: DType) -> Any:
     """Returns a truth value as 0 or 1 of an element type."""
-    if dtype.kind == "i":
+    if dtype.kind in "bi":
         return operation("arith.extui", element_type(dtype), value)
     if dtype.kind == "f":
         return operation("arith.uitofp", element_type(dtype), value)

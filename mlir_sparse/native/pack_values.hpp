@@ -1,4 +1,4 @@
-// The ten element types: moved by size, added by type.
+// The element types: moved by size, added by type.
 
 #pragma once
 
@@ -15,6 +15,10 @@ struct Half {
 };
 struct Bfloat {
   uint16_t bits;
+};
+// A truth value as NumPy has it: a byte of 0 or 1.
+struct Truth {
+  uint8_t byte;
 };
 
 inline float bits_to_float(uint32_t bits) {
@@ -72,6 +76,7 @@ inline int32_t add(int32_t a, int32_t b) {
 inline int64_t add(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
+inline Truth add(Truth a, Truth b) { return {static_cast<uint8_t>((a.byte | b.byte) != 0)}; }
 inline Half add(Half a, Half b) { return to_half(to_float(a) + to_float(b)); }
 inline Bfloat add(Bfloat a, Bfloat b) { return to_bfloat(to_float(a) + to_float(b)); }
 template <class T>
@@ -92,6 +97,7 @@ auto with_dtype(const std::string &name, F &&f) {
   if (name == "f64") return f(double{});
   if (name == "c64") return f(std::complex<float>{});
   if (name == "c128") return f(std::complex<double>{});
+  if (name == "bool") return f(Truth{});
   throw std::invalid_argument("expected an element type of the dialect, but got " + name);
 }
 

@@ -34,6 +34,7 @@ from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, is_mask
 from mlir_sparse.notation.operator import ARITHMETIC, Distribution, Extreme, Monoid, Operator
 from mlir_sparse.notation.parser import parse
 from mlir_sparse.notation.printer import to_text
+from mlir_sparse.notation.rebuild import rebuild
 from mlir_sparse.notation.summation import free_indices, with_explicit_sums
 from mlir_sparse.notation.tracing import monoid, operator
 
@@ -88,6 +89,7 @@ __all__ = [
     "parse_comprehension",
     "parse_einsum",
     "reads",
+    "rebuild",
     "reduce",
     "symbols_of",
     "tensors",

@@ -25,7 +25,7 @@ ELEMENT_TYPES = {
     "half": "f16",
     "float": "f32",
     "double": "f64",
-    "bool": "i8",
+    "bool": "bool",
     "int": "i32",
     "int8": "i8",
     "int16": "i16",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -13,7 +14,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import DTypeError, ExtentError
 from mlir_sparse.kernel import promote
-from mlir_sparse.notation import Assignment, Binary, BinaryOp, Expr
+from mlir_sparse.notation import Assignment, AssignOp, Binary, BinaryOp, Expr
 from mlir_sparse.operations.align import Labels, Value, diagonal_of, squeezed
 from mlir_sparse.operations.compact import compacted, wide_labels
 from mlir_sparse.operations.entries import Array
@@ -65,10 +66,19 @@ def prepared(
     return [value for value, _ in ready], [names for _, names in ready], extents
 
 
-def product(labels: Sequence[Labels], output: Labels) -> Assignment:
-    """Returns the assignment of the product of operands, summed over what the output does not have."""
+def product(labels: Sequence[Labels], output: Labels, *, logical: bool = False) -> Assignment:
+    """Returns the assignment of the product of operands, summed over what the output does not have.
+
+    Args:
+        labels: for each operand the index of each axis.
+        output: the indices of the result.
+        logical: whether all are truth values, whose product is whether all hold, and whose sum whether any does.
+    """
     accesses: list[Expr] = [access(number, names) for number, names in enumerate(labels)]
-    return assignment(output, reduce(lambda a, b: Binary(BinaryOp.MUL, a, b), accesses))
+    joining = BinaryOp.AND if logical else BinaryOp.MUL
+    made = assignment(output, reduce(lambda a, b: Binary(joining, a, b), accesses))
+    summed = {label for names in labels for label in names} > set(output)
+    return replace(made, op=AssignOp.REDUCE_OR) if logical and summed else made
 
 
 def contracted(
@@ -90,14 +100,29 @@ def contracted(
         found = compacted(lambda ready: contracted(ready, labels, output), operands, labels, output, wide)
         return found if out is None or not isinstance(found, SparseTensor) else found.convert(out)
     named = _renamed(labels, output)
-    tensors = {f"a{number}": operand for number, operand in enumerate(operands)}
     if semiring is not None:
+        tensors = {f"a{number}": operand for number, operand in enumerate(operands)}
         return evaluate(product(*named), out=out, tensors=tensors, semiring=semiring)
+    common = common_type(operands)
+    logical = common == np.bool_
+    if not logical:
+        operands = [_uncounted(number, operands, labels, output, common) for number in range(len(operands))]
+    tensors = {f"a{number}": operand for number, operand in enumerate(operands)}
     if out is None:
-        return computed(("product", *named), lambda: product(named[0], named[1]), operands)
-    if isinstance(out, np.ndarray) and out.dtype != common_type(operands):
+        return computed(("product", *named), lambda: product(*named, logical=logical), operands)
+    if isinstance(out, np.ndarray) and out.dtype != common:
         return _copied(contracted(operands, labels, output, "dense"), out)
-    return evaluate(product(*named), out=out, tensors=tensors)
+    return evaluate(product(*named, logical=logical), out=out, tensors=tensors)
+
+
+def _uncounted(
+    number: int, operands: Sequence[Value], labels: Sequence[Labels], output: Labels, common: np.dtype[Any]
+) -> Value:
+    """Returns an operand in the common type where notation would count its truth values: where it is summed alone."""
+    others = {label for at, names in enumerate(labels) if at != number for label in names}
+    alone = not others.union(output).issuperset(labels[number])
+    counts = alone and operands[number].dtype == np.bool_
+    return cast(operands[number], common) if counts else operands[number]
 
 
 def _is_sparse(out: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.errors import DTypeError, OperandError, SparseError
+from mlir_sparse.errors import OperandError, SparseError
 from mlir_sparse.operations.align import broadcast_shape, without_axes
 from mlir_sparse.operations.merge import Operand, merged
 from mlir_sparse.operations.planned import is_planned, planned, shape_of, types_of
@@ -22,7 +22,6 @@ from mlir_sparse.tensor.array_sources import array_of
 
 __all__ = ["as_operand", "elementwise", "map_entries", "shape_of"]
 
-_BITWISE = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
 _ANNIHILATED = (np.bitwise_and, np.logical_and)
 
 
@@ -57,30 +56,13 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], *, dtype: Any = None) ->
     """
     operands = [as_operand(ufunc.__name__, value) for value in inputs]
     shape = broadcast_shape([shape_of(operand) for operand in operands], ufunc.__name__)
-    if ufunc is np.invert:
-        return _inverted(operands[0], shape, dtype)
     operands = [_unstretched(operand, shape) for operand in operands]
     if not any(isinstance(operand, SparseTensor) for operand in operands):
         return _of_arrays(ufunc, operands, shape, dtype)
     if is_planned(ufunc, operands, shape):
         return planned(ufunc, operands, shape, dtype)
     options = {} if dtype is None else {"dtype": dtype}
-    found = map_entries(ufunc, operands, shape, annihilated=ufunc in _ANNIHILATED, **options)
-    return found.astype(np.bool_) if _is_truth(ufunc, operands, found) else found
-
-
-def _is_truth(ufunc: np.ufunc, operands: Sequence[Operand], found: Any) -> bool:
-    """Returns whether a dense result of bits is of truth: NumPy's bool meets a tensor of truth values, stored as i8."""
-    if ufunc not in _BITWISE or not isinstance(found, np.ndarray) or found.dtype != np.int8:
-        return False
-    others = [operand for operand in operands if not isinstance(operand, SparseTensor)]
-    return all(getattr(other, "dtype", type(other)) in (bool, np.bool_) for other in others) and all(
-        _holds_truth(operand) for operand in operands if isinstance(operand, SparseTensor)
-    )
-
-
-def _holds_truth(tensor: SparseTensor) -> bool:
-    return not np.any(tensor.storage.values & ~1)
+    return map_entries(ufunc, operands, shape, annihilated=ufunc in _ANNIHILATED, **options)
 
 
 def map_entries(
@@ -114,15 +96,3 @@ def _of_arrays(ufunc: np.ufunc, operands: Sequence[Operand], shape: tuple[int, .
     several = found if isinstance(found, tuple) else (found,)
     spread = tuple(np.broadcast_to(part.reshape(shape) if part.size == 1 else part, shape).copy() for part in several)
     return spread if isinstance(found, tuple) else spread[0]
-
-
-def _inverted(operand: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Returns the bits inverted; or truth values, which are stored as i8."""
-    if operand.dtype != np.int8:
-        return map_entries(np.invert, [operand], shape)
-    if not _holds_truth(operand):
-        raise DTypeError(
-            "expected truth values (0 and 1) in an i8 tensor for ~, but got others: "
-            "use np.logical_not for truth, or astype('int16') for bits"
-        )
-    return map_entries(np.logical_not, [operand], shape)

@@ -64,8 +64,7 @@ class Entries:
         """Returns the tensor of these entries, stored as another one is where any tensor can be."""
         encoding = result_encoding(self.shape, None if like is None else like.encoding)
         widths = (None, None) if like is None else (_wide(like.encoding.pos_width), _wide(like.encoding.crd_width))
-        values = self.values.astype(np.int8) if self.values.dtype == np.bool_ else self.values
-        storage = pack(encoding, self.shape, self.dims, values, source=widths)
+        storage = pack(encoding, self.shape, self.dims, self.values, source=widths)
         return SparseTensor._trusted(storage.encoding, self.shape, storage)
 
     def dense(self, missing: Any = 0) -> Array:

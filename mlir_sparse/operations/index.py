@@ -100,8 +100,11 @@ class _Masked:
 
 def _without_mask(part: Any) -> list[Any]:
     if isinstance(part, SparseTensor):
-        if part.dtype != np.int8:
-            raise OperandError(f"expected a mask (i8, as comparisons give) as index, but got a tensor of {part.dtype}")
+        if part.dtype != np.bool_:
+            raise OperandError(
+                f"expected a mask (bool, as comparisons give) as index, but got a tensor of {part.dtype}: "
+                "pass its .astype(bool) for where it is not zero, or its .to_numpy() for places"
+            )
         entries = entries_of(part)
         order = np.argsort(entries.keys)
         kept = entries.where(order[entries.values[order] != 0])

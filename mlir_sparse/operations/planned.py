@@ -44,15 +44,17 @@ _UNITING: dict[np.ufunc, _Join] = {
     np.logical_and: partial(Binary, BinaryOp.AND),
     np.logical_or: partial(Binary, BinaryOp.OR),
 }
+# Each operand is true or not by itself, whatever its type is.
+_LOGICAL = (np.logical_and, np.logical_or)
 
 
 def is_planned(ufunc: np.ufunc, operands: Sequence[Operand], shape: tuple[int, ...]) -> bool:
     """Returns whether the planner takes a ufunc of operands without making any of them dense."""
     if ufunc in _UNITING:
-        return all(isinstance(o, SparseTensor) and o.shape == shape and o.dtype.kind in "if" for o in operands)
+        return all(isinstance(o, SparseTensor) and o.shape == shape and o.dtype.kind in "bif" for o in operands)
     if ufunc not in _ARITHMETIC or any(_is_number(operand) for operand in operands):
         return False
-    if any(o.dtype.kind not in "ifcV" for o in operands if isinstance(o, np.ndarray | SparseTensor)):
+    if any(o.dtype.kind not in "bifcV" for o in operands if isinstance(o, np.ndarray | SparseTensor)):
         return False
     if ufunc is np.true_divide:
         return isinstance(operands[0], SparseTensor) and not isinstance(operands[1], SparseTensor)
@@ -88,9 +90,9 @@ def planned(ufunc: np.ufunc, operands: Sequence[Any], shape: tuple[int, ...], dt
     # What gives truth compares in the operands' common type, as kernels do.
     result = left if result == np.bool_ else result
     common = promote(*(DType.of(operand.dtype) for operand in operands))
-    if common.kind == "i" and ufunc is np.true_divide:
+    if common.kind in "bi" and ufunc is np.true_divide:
         common = DType("f64")
-    if DType.of(result) != common:
+    if DType.of(result) != common and ufunc not in _LOGICAL:
         operands = [cast(operand, to) for operand, to in zip(operands, (left, right), strict=True)]
     names = tuple(f"i{axis}" for axis in range(len(shape)))
     ready, labels = [], []

@@ -22,6 +22,7 @@ KNOWN_FUNCTIONS = {
     "f": frozenset({"ceil", "floor", "sqrt", "expm1", "log1p", "sin", "tanh"}),
     "c": frozenset({"sqrt", "expm1", "log1p", "sin", "tanh"}),
     "i": frozenset[str](),
+    "b": frozenset[str](),
 }
 # Functions of dense operands that become one operation of at most two operands; others do not lower beside sparse ones.
 _SINGLE = frozenset(

@@ -19,14 +19,13 @@ from mlir_sparse.notation import (
     BinaryOp,
     Call,
     Expr,
-    Fold,
     IndexVar,
-    Literal,
     Negate,
     Reduce,
     ReduceOp,
     children,
     free_indices,
+    rebuild,
     walk,
 )
 
@@ -122,21 +121,6 @@ def unites(node: Expr, sparse: Collection[str]) -> bool:
 def stored_indices(node: Expr, sparse: Collection[str]) -> frozenset[IndexVar]:
     """Returns the variables that a node's sparse tensors are stored by."""
     return frozenset(index for access in accesses_of(node) if access.tensor in sparse for index in access.indices)
-
-
-def rebuild(node: Expr, operands: tuple[Expr, ...]) -> Expr:
-    """Returns a node with other children."""
-    match node:
-        case Negate():
-            return replace(node, operand=operands[0])
-        case Binary():
-            return replace(node, left=operands[0], right=operands[1])
-        case Reduce() | Fold():
-            return replace(node, body=operands[0])
-        case Access() | Literal():
-            return node
-        case _:
-            return replace(node, arguments=operands)
 
 
 def substitute(node: Expr, instead: Mapping[Access, Expr]) -> Expr:

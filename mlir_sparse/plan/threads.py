@@ -44,7 +44,7 @@ def map_loops(step: Generic, types: Types, located: frozenset[str] = frozenset()
         UnsupportedError: for loops that no threads can divide, by name.
     """
     combine = _combining(step.combine)
-    if combine in _OF_INTEGERS and types[step.result].dtype.kind != "i":
+    if combine in _OF_INTEGERS and types[step.result].dtype.kind not in "bi":
         combine = ""
     return _mapped(Nest(step, types, combine, located))
 

@@ -81,12 +81,12 @@ def as_argument(name: str, source: object, kind: TensorType) -> Value:
 
 
 def _weakly(name: str, value: Array, wanted: DType) -> Array:
-    """Returns Python's numbers in an element type that holds them: exactly where it is one of integers, else rounded.
+    """Returns Python's numbers in an element type that holds them: rounded where it is one of real or complex numbers.
 
     Raises:
         DTypeError: for numbers that it does not hold.
     """
-    whole = wanted.kind == "i"
+    whole = wanted.kind in "bi"
     real = value.dtype.kind != "c" or wanted.kind == "c"
     if real:
         with np.errstate(invalid="ignore"):  # of numbers that are not whole, or infinite
@@ -159,7 +159,7 @@ def as_output(out: object, kind: TensorType) -> Array:
         raise OperandError(f"expected a NumPy array for out, but got {type(out).__name__}")
     if out.ndim != kind.rank:
         raise RankError(f"expected out of {kind.rank} dimensions, but got {out.ndim} (shape {out.shape})")
-    if out.dtype.newbyteorder("=") != kind.dtype.numpy and not (out.dtype == np.bool_ and kind.dtype.name == "i8"):
+    if out.dtype.newbyteorder("=") != kind.dtype.numpy:
         raise DTypeError(f"expected out of dtype {kind.dtype.numpy.name}, but got {out.dtype}")
     if isinstance(out, np.ma.MaskedArray):
         raise OperandError("expected a NumPy array for out, but got a masked one: pass out.data")

@@ -97,7 +97,7 @@ def value_array(given: object, dtype: object = None) -> tuple[Array, DType]:
     """Returns values contiguous and in native byte order, with their element type.
 
     Args:
-        given: an array or sequence of numbers; booleans become i8.
+        given: an array or sequence of numbers.
         dtype: the element type asked for; that of the values when None.
 
     Raises:
@@ -109,17 +109,25 @@ def value_array(given: object, dtype: object = None) -> tuple[Array, DType]:
     if dtype is not None:
         array = cast_values(array, DType.of(dtype))  # type: ignore[arg-type]  # DType.of refuses what it does not know
     kind = DType.of(array.dtype)
-    if array.dtype.kind == "b":
-        array = array.view(np.int8)
     if array.dtype != kind.numpy:
         array = array.astype(kind.numpy)  # other byte order
     if not (array.flags.c_contiguous and array.flags.aligned):
         array = np.array(array, order="C")
-    return array, kind
+    return _zeros_and_ones(array), kind
+
+
+def _zeros_and_ones(array: Array) -> Array:
+    """Returns truth values as bytes of 0 and 1, which views of other integers need not be; anything else as it is."""
+    if array.dtype != np.bool_ or array.view(np.uint8).max(initial=0) <= 1:
+        return array
+    found: Array = array.view(np.uint8) != 0
+    return found
 
 
 def cast_values(array: Array, dtype: DType) -> Array:
     """Returns the values as another element type, the same array where it is that already.
+
+    As truth values they are whether they differ from zero; NaN does.
 
     Raises:
         DTypeError: for complex values as real ones, and for what is no number.
@@ -130,7 +138,7 @@ def cast_values(array: Array, dtype: DType) -> Array:
     numeric = array.dtype.kind in "biufc" or array.dtype.name == "bfloat16"
     if not numeric:
         raise DTypeError(f"expected numbers to store as {dtype}, but got {array.dtype}")
-    if array.dtype.kind == "c" and dtype.kind != "c":
+    if array.dtype.kind == "c" and dtype.kind not in "bc":
         raise DTypeError(f"expected real values for {dtype}, but got {array.dtype}: take .real or abs() first")
     result: np.ndarray[Any, Any] = array.astype(target)
     return result

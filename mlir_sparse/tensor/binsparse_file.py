@@ -130,7 +130,7 @@ def _tensor_of(
 ) -> SparseTensor | Array:
     order = found.transpose or tuple(range(len(found.shape)))
     own = parts.encoding(order)
-    values = parts.values.view(np.int8) if parts.values.dtype == np.bool_ else parts.values
+    values = parts.values
     if len(found.level.indices if hasattr(found.level, "indices") else ()) == len(order) > 1:
         # COO in one piece may come in any order.
         dims = [np.asarray(found.level.indices[order.index(d)]) for d in range(len(order))]

@@ -65,7 +65,7 @@ def tensor(
             CSR or CSF by its rank, a pair COO, csr CSR, csc CSC, coo COO, bsr BSR, dia DIA
             and the rest of SciPy's formats CSR; PyTorch's semi-structured tensors become NV_24.
         shape: the extents; needed for a pair whose last rows or columns are empty.
-        dtype: the element type, that of the source by default (booleans are stored as i8).
+        dtype: the element type, that of the source by default.
         sum_duplicates: False keeps entries of equal coordinates apart, in a pair, for encodings
             whose innermost level is nonunique.
         drop_zeros: True leaves out stored zeros, duplicates that add up to zero among them.

@@ -164,7 +164,7 @@ def _widened(values: Array) -> Array:
     match DType.of(values.dtype):
         case DType("f16") | DType("bf16"):
             return values.astype(np.float32)
-        case DType("i8") | DType("i16") | DType("i32"):
+        case DType("bool") | DType("i8") | DType("i16") | DType("i32"):
             return values.astype(np.int64)
         case _:
             return values

@@ -134,7 +134,7 @@ class Operators:
 
     `+ - * / // % **`, `@`, comparisons, `& | ^ ~`, `abs` and indexing take tensors,
     arrays, other libraries' sparse arrays and numbers. The README has a table of which
-    results are sparse. Comparisons give truth values as i8, or a dense array of bool.
+    results are sparse. Comparisons give tensors of bool, or a dense array of it.
 
     >>> from mlir_sparse.tensor import tensor
     >>> A = tensor([[0.0, 2.0], [3.0, 0.0]])
@@ -200,7 +200,9 @@ class Operators:
         return _elementwise(np.divmod, other, self)
 
     def __pow__(self, other: Any) -> Any:
-        return _elementwise(np.power, self, other)
+        # As NumPy has it, which gives i8 for the square of truth values, and i64 for other powers.
+        squares = type(other) is int and other == 2
+        return _elementwise(np.square, self) if squares else _elementwise(np.power, self, other)
 
     def __rpow__(self, other: Any) -> Any:
         return _elementwise(np.power, other, self)

@@ -20,7 +20,9 @@ _MOST_ENTRIES = 1 << 31
 
 
 def _random(rng: np.random.Generator, count: int, kind: str) -> Array:
-    """Draws standard normal values; integers from -4 to 4, so that products of i8 stay small."""
+    """Draws standard normal values; integers from -4 to 4, so that products of i8 stay small; truth values."""
+    if kind == "b":
+        return rng.integers(0, 2, count)
     if kind == "i":
         return rng.integers(-4, 5, count)
     values = rng.standard_normal(count)
@@ -28,8 +30,8 @@ def _random(rng: np.random.Generator, count: int, kind: str) -> Array:
 
 
 def _uniform(rng: np.random.Generator, count: int, kind: str) -> Array:
-    """Draws values from 0 up to 1; integers from 0 to 9."""
-    return rng.integers(0, 10, count) if kind == "i" else rng.random(count)
+    """Draws values from 0 up to 1; integers from 0 to 9; truth values."""
+    return rng.integers(0, {"b": 2, "i": 10}[kind], count) if kind in "bi" else rng.random(count)
 
 
 KINDS: dict[str, Callable[[np.random.Generator, int, str], Array]] = {
@@ -98,7 +100,7 @@ class Generator:
     def _values(self, count: int, dtype: np.dtype[Any]) -> Array:
         if self.kind not in KINDS:
             return np.full(count, complex(self.kind) if dtype.kind == "c" else float(self.kind)).astype(dtype)
-        kind = "i" if dtype.kind == "i" else "c" if dtype.kind == "c" else "f"
+        kind = dtype.kind if dtype.kind in "bic" else "f"
         return KINDS[self.kind](np.random.default_rng(self.seed + 1), count, kind).astype(dtype)
 
     def _check_size(self, count: int, shape: tuple[int, ...]) -> None:

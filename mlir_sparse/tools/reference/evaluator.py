@@ -42,6 +42,7 @@ from mlir_sparse.tools.reference.relation import (
     reduce,
 )
 from mlir_sparse.tools.reference.sums import with_sums
+from mlir_sparse.tools.reference.truth import is_truth
 
 __all__ = ["evaluate", "on_columns", "value_of"]
 
@@ -149,11 +150,15 @@ def _expression(node: Expr, block: Block) -> Relation:
             return _quotient(left, right, block)
         case Binary(op, left, right) if op.gives_truth:
             return _apply(_TRUTHS[op], (left, right), block)
+        case Binary(BinaryOp.ADD, left, right) if is_truth(node, block):
+            return _apply(_TRUTHS[BinaryOp.OR], (left, right), block)
         case Binary(op, left, right):
             function = np.subtract if op is BinaryOp.SUB and block.mode is Mode.VALUE else np.add
             return combine(function, [_expression(left, block), _expression(right, block)], block.within)
         case Call("stored", (body,)):
             return _stored(body, block)
+        case Call("invert", (body,)) if is_truth(body, block):
+            return _call("logical_not", (body,), block)
         case Call(name, arguments):
             return _call(name, arguments, block)
         case Reduce(op, indices, body):
