@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice, permutations
+from itertools import islice, permutations, takewhile
 
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
@@ -53,6 +53,7 @@ class Nest:
         payload: the computation, free of reductions.
         output: the storage asked for: None for a dense result.
         sparse: whether the result is sparse; with `output` None the natural storage is taken.
+        anew: whether innermost reductions overwrite what the result holds, as `sparse_tensor.reduce` does.
     """
 
     variables: tuple[IndexVar, ...]
@@ -60,6 +61,12 @@ class Nest:
     payload: Expr
     output: Encoding | None
     sparse: bool
+    anew: bool = False
+
+    def keeps(self, order: tuple[IndexVar, ...]) -> bool:
+        """Returns whether reductions in an order see what those before them left."""
+        below = list(takewhile(self.reductions.__contains__, reversed(order)))
+        return not (self.anew and below) or len(below) == len(self.reductions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,7 @@ def choose_loops(
         UnsupportedError: where the order asked for cannot insert into the result, or is not the plan's to choose.
     """
     search = _Search.of(nest, types)
-    orders = islice(permutations(nest.variables + nest.reductions), _MOST_ORDERS)
+    orders = filter(nest.keeps, islice(permutations(nest.variables + nest.reductions), _MOST_ORDERS))
     found = [choice for order in orders if (choice := _evaluate(search, order)) is not None]
     # `min` takes the first of equals: the order of the text.
     best = min(found, key=lambda choice: choice.cost, default=None)
@@ -134,6 +141,9 @@ def _as_asked(search: _Search, asked: tuple[IndexVar, ...], best: LoopChoice) ->
             f"expected a loop order that can insert into a sparse result over {listed(nest.variables)} (all of these "
             f"but one outside {listed(nest.reductions)}), but got {told}: ask for out='dense', or for another order"
         )
+    if not nest.keeps(order):
+        one = f"expected a loop order with all reductions over {listed(nest.reductions)} innermost, or none of them"
+        raise UnsupportedError(f"{one}, but got {told}: the innermost would overwrite what the others left")
     if not chosen.in_order and order != best.order:
         raise UnsupportedError(
             f"expected the order {', '.join(map(str, best.order))} of loops over blocked storage, which the sparsifier "

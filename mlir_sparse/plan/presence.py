@@ -60,6 +60,11 @@ def _with_rest(node: Expr, rest: Expr) -> Expr:
     return replace(node, arguments=(node.arguments[0], rest))
 
 
+def _starts_anew(monoid: Monoid | None) -> bool:
+    """Returns whether loops reduce by `sparse_tensor.reduce`, which innermost takes nothing over from loops before."""
+    return monoid is not None and monoid != MONOIDS["plus"]
+
+
 def _chosen(body: Expr, monoid: Monoid | None, dtype: DType) -> Expr:
     """Returns a selection for a dense result: where the condition fails, what leaves the result as it is."""
     if not (isinstance(body, Apply) and body.operator == SELECT):
@@ -135,7 +140,7 @@ class Presence:
             return self._by_way_of_dense(
                 result, variables, node if fold is None else replace(fold, body=body), encoding
             )
-        choice = self._choice(Nest(variables, indices, body, encoding, True))
+        choice = self._choice(Nest(variables, indices, body, encoding, True, _starts_anew(monoid)))
         body = self._values.converted(body, choice)
         assert choice.storage is not None
         storage = self._values.widened(choice.storage)
@@ -223,7 +228,7 @@ class Presence:
             body = self.value(body)  # the sparsifier inserts such entries, but accumulates none
         body = _chosen(body, monoid, self._values.type_of(target.tensor).dtype)
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
-        choice = self._choice(Nest(variables, indices, body, None, False))
+        choice = self._choice(Nest(variables, indices, body, None, False, _starts_anew(monoid)))
         if meeting is Meeting.CONTINUE and indices and choice.order[-1] in indices and monoid != MONOIDS["plus"]:
             body, indices = self._apart(target, indices, body, monoid), ()
             choice = self._choice(Nest(variables, (), body, None, False))

@@ -8,7 +8,7 @@ from functools import reduce
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.kernel import depends_on, gives_truth, inner_dtype, operand_dtype, result_dtype, starts_anew, vanishes
-from mlir_sparse.kernel.entries import is_about_entries
+from mlir_sparse.kernel.entries import is_about_entries, lifted
 from mlir_sparse.kernel.semiring import MONOIDS
 from mlir_sparse.notation import (
     Access,
@@ -27,6 +27,7 @@ from mlir_sparse.notation import (
     operator,
 )
 from mlir_sparse.plan.cost import nest_cost
+from mlir_sparse.plan.entry_products import entry_product, sparse_factors
 from mlir_sparse.plan.loops import Nest, choose_loops
 from mlir_sparse.plan.presence import folded
 from mlir_sparse.plan.terms import Term, accesses_of, addends, combine, has_reduction, needs_distribution, rebuild
@@ -182,14 +183,42 @@ class Splitter:
         subscripts = [s for access in accesses_of(body) if access.tensor in sparse for s in access.subscripts]
         if not all(isinstance(subscript, IndexVar) for subscript in subscripts):
             return None
+        if not isinstance(body, Access):
+            found = self._in_place(op, indices, body)
+            if found is not None:
+                return found
         access = body if isinstance(body, Access) else self._materialize(body)
         if access.tensor not in self._values.sparse_names() or not set(indices) <= set(access.indices):
             return (Term(access, op, indices),)
-        found = self._fold(Fold(_MONOIDS[op], indices, access))
-        stored = self._fold(Fold(MONOIDS["plus"], indices, Apply(_ONE, (access,))))
-        missing = Binary(BinaryOp.LT, stored, self._extent(indices))
+        return (self._with_zeros(op, indices, access, access),)
+
+    def _in_place(self, op: ReduceOp, indices: tuple[IndexVar, ...], body: Expr) -> tuple[Term, ...] | None:
+        """Returns a reduction of a product as loops come to its entries; None where it needs a temporary."""
+        if isinstance(body, Binary) and body.op is BinaryOp.NE and body.right == Literal(0) and op is ReduceOp.AND:
+            body = body.left  # what is combined is whether values are zero anyway
+        product = entry_product(body, self._values.sparse_names(), self._materialize)
+        if product is None:
+            return None
+        where = sparse_factors(product, self._values.sparse_names())
+        if set(indices).isdisjoint(free_indices(where)):
+            return None
+        return (self._with_zeros(op, indices, product, where),)
+
+    def _with_zeros(self, op: ReduceOp, indices: tuple[IndexVar, ...], entries: Expr, where: Expr) -> Term:
+        """Returns a reduction of entries, and of a zero where some are missing.
+
+        Args:
+            op: the operator.
+            indices: what is reduced.
+            entries: what has a value at each entry.
+            where: what has the same entries; it need not have all the variables.
+        """
+        found = self._fold(Fold(_MONOIDS[op], indices, lifted(entries, _MONOIDS[op])))
+        own = tuple(index for index in indices if index in free_indices(where))
+        stored = self._fold(Fold(MONOIDS["plus"], own, Apply(_ONE, (where,))))
+        missing = Binary(BinaryOp.LT, stored, self._extent(own))
         with_zero = Call(op.value, (found, Literal(0))) if op in (ReduceOp.MAX, ReduceOp.MIN) else Literal(0)
-        return (Term(Call("where", (missing, with_zero, found))),)
+        return Term(Call("where", (missing, with_zero, found)))
 
     def _extent(self, indices: tuple[IndexVar, ...]) -> Expr:
         """Returns how many values some variables take together, counted when it runs."""

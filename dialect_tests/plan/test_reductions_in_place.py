@@ -1,0 +1,87 @@
+"""Reductions other than sums, as loops come to the entries: without a temporary for what is reduced."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from mlir_sparse.plan import plan
+
+Array = np.ndarray[Any, Any]
+
+RANDOM = np.random.default_rng(4)
+
+
+def some(rows: int, columns: int) -> Array:
+    return np.where(RANDOM.random((rows, columns)) < 0.5, RANDOM.integers(-4, 5, (rows, columns)), 0).astype(float)
+
+
+A, C, D, E = some(7, 6), some(7, 6), some(6, 5), some(5, 4)
+A[2], A[3], A[4] = RANDOM.integers(1, 5, 6), -RANDOM.integers(1, 5, 6), 0  # rows full of either sign, an empty one
+B = RANDOM.integers(-3, 4, (6, 5)).astype(float)
+P = A[:, :, None] * B[None]
+
+REDUCTIONS: dict[str, Array] = {
+    "Y(i,k) = max(j : A(i,j) * B(j,k))": P.max(1),
+    "Y(i,k) = min(j : B(j,k) * A(i,j))": P.min(1),
+    "Y(i,k) *=! A(i,j) * B(j,k)": P.prod(1),
+    "Y(i,k) = and(j : A(i,j) * B(j,k))": (P != 0).all(1),
+    "Y(i,k) = or(j : A(i,j) * B(j,k))": (P != 0).any(1),
+    "y(i) = max(j, k : A(i,j) * B(j,k))": P.max((1, 2)),
+    "y(k) = min(i, j : A(i,j) * B(j,k))": P.min((0, 1)),
+    "y(i) = max(j : A(i,j) * C(i,j))": (A * C).max(1),
+    "Y(i,k) = max(j : A(i,j) * D(j,k))": (A[:, :, None] * D).max(1),
+    "Y(i,k) = max(j : abs(A(i,j)) * B(j,k) / 2)": (np.abs(A)[:, :, None] * B / 2).max(1),
+    "Y(i,k) = min(j : -A(i,j) * B(j,k))": (-P).min(1),
+}
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "RowBlocked(4)"])
+@pytest.mark.parametrize("text", REDUCTIONS)
+def test_products(text: str, storage: str) -> None:
+    known = {"A": ms.tensor(A, storage), "C": ms.tensor(C, storage), "D": ms.tensor(D, storage), "B": B}
+    operands = {name: value for name, value in known.items() if f"{name}(" in text}
+    kernel = ms.compile(text, **operands)
+    np.testing.assert_array_equal(kernel(**operands), REDUCTIONS[text])
+    made = [kind for name, kind in plan(kernel.spec).types if name.startswith("t.")]
+    assert max((kind.rank for kind in made), default=0) <= 2
+
+
+def test_memory_is_that_of_the_result() -> None:
+    """The product of these has 20,000 x 20,000 x 100 elements: 320 GB."""
+    places = RANDOM.integers(0, 20_000, (2, 5000))
+    sparse = ms.tensor((places, np.ones(5000)), "CSR", shape=(20_000, 20_000))
+    other = RANDOM.integers(1, 9, (20_000, 100)).astype(float)
+    found = ms.evaluate("Y(i,k) = max(j : A(i,j) * B(j,k))", A=sparse, B=other, out="dense")
+    wanted = np.zeros((20_000, 100))
+    entries = sparse.to_scipy().tocoo()
+    np.maximum.at(wanted, entries.row, entries.data[:, None] * other[entries.col])
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "DCSC", "DIA"])
+@pytest.mark.parametrize("other", ["CSR", "CSC", "dense"])
+def test_several_reductions_by_a_monoid(storage: str, other: str) -> None:
+    """Of reductions outside and inside of a loop of the result, the inner ones must not overwrite what is there."""
+    right, last = (D, ms.tensor(E, "CSR")) if other == "dense" else (ms.tensor(D, other), ms.tensor(E, other))
+    there = (A != 0)[:, :, None, None] & (E != 0) & ((D != 0) | (other == "dense"))[:, :, None]
+    product = np.where(there, A[:, :, None, None] * D[:, :, None] * E, -np.inf)
+    axes = {"i": 0, "j": 1, "k": 2, "l": 3}
+    for kept in itertools.chain(itertools.combinations("ijkl", 1), [("i", "l"), ("i", "k"), ("j", "l")]):
+        summed = tuple(axis for name, axis in axes.items() if name not in kept)
+        text = f"Y({','.join(kept)}) = A(i,j) * D(j,k) * E(k,l)"
+        operands = {"A": ms.tensor(A, storage), "D": right, "E": last}
+        found = ms.evaluate(text, semiring="max_times", out="dense", **operands)
+        np.testing.assert_array_equal(found, product.max(summed), text)
+
+
+def test_an_order_that_would_overwrite_is_refused() -> None:
+    text, csc = "y(i) = A(i,j) * B(j,k)", ms.tensor(A, "CSC")
+    with pytest.raises(ms.UnsupportedError, match="innermost, or none of them, but got j, i, k"):
+        ms.compile(text, A=csc, B=B, semiring="max_times", schedule="order=j,i,k").explain()
+    found = ms.evaluate(text, A=csc, B=B, semiring="max_times", schedule="order=j,k,i")
+    np.testing.assert_array_equal(found, np.where((A != 0)[:, :, None], P, -np.inf).max((1, 2)))
