@@ -106,7 +106,7 @@ _OPERATORS = {
 _SEMIRINGS: dict[str, tuple[Any, float, Any, str | None]] = {
     "min_plus": (np.minimum, np.inf, np.add, None),
     "max_plus": (np.maximum, -np.inf, np.add, None),
-    "or_and": (np.logical_or, 0, np.logical_and, "i8"),
+    "or_and": (np.logical_or, 0, np.logical_and, "bool"),
     "plus_pair": (np.add, 0, lambda a, b: np.ones(np.broadcast_shapes(np.shape(a), np.shape(b)), np.int64), "i64"),
 }
 

@@ -246,6 +246,15 @@ def test_what_or_and_gives(dtype: Any) -> None:
     assert_numpys(counted, (A.astype(int) @ A.astype(int)) * A)
 
 
+@pytest.mark.parametrize("text", ["y(i) = A(i,j) * x(j)", "y(i) = x(i)", "y(i) += x(i)"])
+def test_numbers_are_no_truth_values(text: str) -> None:
+    types = {name: {"A": "f64[?,?] CSR", "x": "f64[?]", "y": "bool[?]"}[name] for name in ms.parse(text).inputs}
+    with pytest.raises(
+        ms.DTypeError, match=r"expected truth values for y\(i\), whose type is bool, but got f64: compare"
+    ):
+        ms.compile(text, tensors=types, out=ms.TensorType.parse("bool[?]"))
+
+
 def test_the_ir_says_what_is_done() -> None:
     kernel = ms.compile("C(i,j) = A(i,j) + B(i,j)", A="bool[?,?] CSR", B="bool[?,?] CSR")
     assert kernel.explain().splitlines()[0] == "C(i,j) = A(i,j) | B(i,j)"

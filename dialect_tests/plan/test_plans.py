@@ -252,7 +252,11 @@ def test_functions_that_complex_numbers_lack_are_refused_by_name() -> None:
 
 def test_a_temporary_of_a_temporary_has_a_name_of_its_own() -> None:
     planned = program(
-        "y(j,i) or=! sum(r : x(r) * (B(i,i) & R(j,k,i)))", x="f64[?]", B="f64[?,?]", R="f64[?,?,?] CSF", y="i8[?,?] CSR"
+        "y(j,i) or=! sum(r : x(r) * (B(i,i) & R(j,k,i)))",
+        x="f64[?]",
+        B="f64[?,?]",
+        R="f64[?,?,?] CSF",
+        y="bool[?,?] CSR",
     )
     made = [step.target.tensor for step in generics(planned)]
     assert len(set(made)) == len(made) == 3

@@ -18,6 +18,7 @@ from mlir_sparse.notation import (
     BinaryOp,
     Call,
     Expr,
+    Literal,
     Negate,
     Reduce,
     ReduceOp,
@@ -42,10 +43,19 @@ def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dty
 
     Raises:
         UnsupportedError: for a function that the type does not have, and for the order of complex numbers.
-        DTypeError: for places to gather from that are no integers, and differences of truth values.
+        DTypeError: for places to gather from that are no integers, differences of truth values,
+            and numbers where the result is to be bool.
     """
     if assignment.op in (AssignOp.MAX, AssignOp.MIN) and dtype.kind == "c":
         _refuse_order(assignment, assignment.op.value, assignment.value, dtype)
+    found = result_dtype(assignment.value, dtypes)
+    if dtype == TRUTH != found and not isinstance(assignment.value, Literal):
+        raise DTypeError(
+            f"expected truth values for {assignment.target}, whose type is bool, but got {found}: "
+            "compare them, as in `a != 0`, or ask for another type",
+            source=assignment.source,
+            span=assignment.value.span,
+        )
     _check_places(assignment, dtypes)
     _check(assignment, assignment.value, dtypes, dtype)
 
