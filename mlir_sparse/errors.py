@@ -17,6 +17,7 @@
     ├── StorageError .................. level buffers that break their encoding (ValueError)
     │   ├── PositionsError
     │   └── CoordinatesError
+    │       └── IndexRangeError ....... a subscript beyond its axis (IndexError)
     ├── WidthError .................... positions or coordinates wider than their type (OverflowError)
     ├── TooLargeError ................. data that will not fit in memory (MemoryError)
     ├── FileFormatError ............... a file that is not what it says (ValueError)
@@ -54,6 +55,7 @@ __all__ = [
     "EncodingSyntaxError",
     "ExtentError",
     "FileFormatError",
+    "IndexRangeError",
     "MissingPackageError",
     "NotationError",
     "NotationSyntaxError",
@@ -74,6 +76,7 @@ __all__ = [
 
 
 _LONGEST = 1600  # characters of a message, but of MLIR's
+_SHOWN = 300  # and of a kernel
 
 
 # Never frozen: a frozen exception cannot take the traceback that `with` sets on it.
@@ -195,6 +198,10 @@ class CoordinatesError(StorageError):
     """Coordinates out of range, out of order, or repeated where that is forbidden."""
 
 
+class IndexRangeError(CoordinatesError, IndexError):
+    """A subscript of a tensor in Python that is beyond its axis."""
+
+
 class WidthError(SparseError, OverflowError):
     """A posWidth or crdWidth too narrow for the data."""
 
@@ -236,9 +243,9 @@ class CompileError(SparseError, RuntimeError):
     def __str__(self) -> str:
         lines = [self.message]
         if self.kernel:
-            lines.append(f"  kernel: {self.kernel}")
+            lines.append(f"  kernel: {self.kernel if len(self.kernel) <= _SHOWN else self.kernel[:_SHOWN] + ' ...'}")
         if self.reproducer:
-            lines.append(f"  reproduce: python -m mlir_sparse.pipeline {self.reproducer}")
+            lines.append(f"  reproduce: python -P -m mlir_sparse.pipeline {self.reproducer}")
         return "\n".join(lines)
 
 

@@ -17,7 +17,7 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests.interrupts import seconds_to_interrupt
 from mlir_sparse import pipeline
-from mlir_sparse.pipeline import Pass, Pipeline, isolate
+from mlir_sparse.pipeline import Pass, Pipeline, isolate, reproducer
 
 GOOD = b"""
 func.func @f(%x: tensor<?xf64>) -> tensor<?xf64> {
@@ -74,7 +74,7 @@ def works() -> bool:
 
 def reproduce(error: ms.CompileError) -> subprocess.CompletedProcess[str]:
     """Runs the command that an error names."""
-    command = re.search(r"reproduce: python (-m mlir_sparse\.pipeline \S+)", str(error))
+    command = re.search(r"reproduce: python (-P -m mlir_sparse\.pipeline \S+)", str(error))
     assert command is not None, str(error)
     root = Path(ms.__file__).parent.parent
     return subprocess.run([sys.executable, *command[1].split()], capture_output=True, text=True, check=False, cwd=root)
@@ -113,7 +113,7 @@ def test_modules_without_machine_code(module: bytes, functions: tuple[str, ...])
 
 def test_reproducers_make_machine_code() -> None:
     """So that they also show what becomes of the compiler there; the module is printed first."""
-    path = isolate.write_reproducer(CODED, "builtin.module()", "", ("f",))
+    path = reproducer.write_reproducer(CODED, "builtin.module()", "", ("f",))
     run = subprocess.run([sys.executable, "-m", "mlir_sparse.pipeline", path], capture_output=True, text=True)
     assert (run.returncode, "llvm.func @f" in run.stdout) == (0, True)
 
@@ -132,6 +132,34 @@ def test_a_crash_is_an_exception_with_a_reproducer_that_crashes() -> None:
     assert "arith.subf" in text
     assert reproduce(error).returncode == -signal.SIGSEGV
     assert works()
+
+
+def test_reproducers_lie_in_one_folder_that_does_not_grow_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLIR_SPARSE_CACHE", str(tmp_path / "kept"))
+    paths = [Path(reproducer.write_reproducer(CODED, "builtin.module()", f"kernel {n}") or "") for n in range(40)]
+    assert {path.parent for path in paths} == {tmp_path / "kept" / "reproducers"}
+    assert paths[0].parent.stat().st_mode & 0o77 == 0
+    assert [path.exists() for path in paths] == [False] * 8 + [True] * 32
+    monkeypatch.setattr(reproducer, "_MOST_BYTES", 2 * paths[-1].stat().st_size)
+    newest = reproducer.write_reproducer(CODED, "builtin.module()", "kernel 40")
+    assert {str(path) for path in paths[0].parent.iterdir()} == {newest, str(paths[-1])}
+
+
+def test_a_reproducer_that_cannot_be_written_hides_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that is off, then one below a file, and no temporary folder either."""
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setenv("MLIR_SPARSE_CACHE", "off")
+    found = Path(reproducer.write_reproducer(CODED, "builtin.module()", "k") or "")
+    assert found.parent == tmp_path / f"mlir_sparse-{os.geteuid()}" / "reproducers"
+    blocked = tmp_path / "file"
+    blocked.touch()
+    monkeypatch.setenv("MLIR_SPARSE_CACHE", str(blocked))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(blocked))
+    with pytest.raises(ms.CompileError, match="no-such-pass") as caught:
+        pipeline.compile_module(GOOD, Pipeline((Pass("no-such-pass", "a test"),)), kernel="k")
+    assert caught.value.reproducer is None
 
 
 def test_a_refusal_carries_each_diagnostic_once() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.errors import CoordinatesError, ExtentError, OperandError, RankError, UnsupportedError
+from mlir_sparse.errors import ExtentError, IndexRangeError, OperandError, RankError, UnsupportedError
 from mlir_sparse.operations.entries import Array, Entries, entries_of
 from mlir_sparse.operations.places import numbered, unlinear
 from mlir_sparse.operations.rows import entries_between
@@ -49,7 +49,7 @@ def item(tensor: SparseTensor, key: Any) -> Any:
         key: what stands in the brackets.
 
     Raises:
-        CoordinatesError: for integers out of range.
+        IndexRangeError: for integers out of range.
         RankError: for more subscripts than dimensions.
         ExtentError: for a mask of another shape, and arrays that do not broadcast.
         OperandError: for what is no index.
@@ -174,7 +174,7 @@ def _integer(part: Any, axis: int, extent: int) -> int:
         shown = repr(part)[:200] if type(part).__module__ in ("builtins", "numpy") else type(part).__name__
         raise OperandError(f"expected {kinds} as index, but got {shown} (axis {axis})") from None
     if not -extent <= number < extent:
-        raise CoordinatesError(f"expected an index from {-extent} to {extent - 1} for axis {axis}, but got {number}")
+        raise IndexRangeError(f"expected an index from {-extent} to {extent - 1} for axis {axis}, but got {number}")
     return number % extent
 
 
@@ -188,7 +188,7 @@ def _coordinates(part: Array | _Masked, axis: int, extent: int) -> Array:
     outside = (part < -extent) | (part >= extent)
     if outside.any():
         wrong = part[outside][0]
-        raise CoordinatesError(f"expected indices from {-extent} to {extent - 1} for axis {axis}, but got {wrong}")
+        raise IndexRangeError(f"expected indices from {-extent} to {extent - 1} for axis {axis}, but got {wrong}")
     found = part.astype(np.int64)
     return np.where(found < 0, found + extent, found)
 

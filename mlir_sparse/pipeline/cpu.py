@@ -13,12 +13,30 @@ def cpu() -> Pipeline:
     """Returns the pipeline from sparsified code to the LLVM dialect."""
     return Pipeline(
         (
-            Pass("share-copies", "what either of two operands has alone is copied by one nest, not by one for each"),
-            Pass("split-merges", "the processor foresees how operands meet, before loops lose their shape"),
-            Pass("write-blocks-out", "small blocks are no loops, their rows of the result are values"),
-            Pass("prefetch-rows", "rows that entries ahead will name are asked for: no processor foresees them"),
-            Pass("prefetch-streams", "entries far ahead are asked for, which processors do not foresee by themselves"),
-            Pass("write-around-caches", "no line of a large result is read to be written, as entries fill it"),
+            Pass(
+                "share-copies",
+                "what either of two operands has alone is copied by one nest, not by one for each",
+                optional=True,
+            ),
+            Pass(
+                "split-merges", "the processor foresees how operands meet, before loops lose their shape", optional=True
+            ),
+            Pass("write-blocks-out", "small blocks are no loops, their rows of the result are values", optional=True),
+            Pass(
+                "prefetch-rows",
+                "rows that entries ahead will name are asked for: no processor foresees them",
+                optional=True,
+            ),
+            Pass(
+                "prefetch-streams",
+                "entries far ahead are asked for, which processors do not foresee by themselves",
+                optional=True,
+            ),
+            Pass(
+                "write-around-caches",
+                "no line of a large result is read to be written, as entries fill it",
+                optional=True,
+            ),
             Pass("convert-linalg-to-loops", "fills and dense generics", on_functions=True),
             Pass("convert-vector-to-scf", "transfers of more than one dimension", on_functions=True),
             Pass("expand-realloc", "growth of output buffers becomes alloc, copy, free", on_functions=True),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlir_sparse.errors import UnsupportedError
+
 __all__ = ["Pass", "Pipeline"]
 
 
@@ -17,6 +19,7 @@ class Pass:
         options: (name, value) pairs; booleans and numbers print as MLIR reads them.
         on_functions: whether it runs on each `func.func` rather than on the module.
         on_kernels: whether it runs on each `gpu.module`.
+        optional: whether results are right without it, if later: others cannot be taken out of a pipeline.
     """
 
     name: str
@@ -24,6 +27,7 @@ class Pass:
     options: tuple[tuple[str, bool | int | str], ...] = ()
     on_functions: bool = False
     on_kernels: bool = False
+    optional: bool = False
 
     def __str__(self) -> str:
         options = " ".join(f"{key}={_option(value)}" for key, value in self.options)
@@ -46,6 +50,21 @@ class Pipeline:
     def then(self, other: Pipeline) -> Pipeline:
         """Returns this pipeline followed by another."""
         return Pipeline(self.passes + other.passes)
+
+    def without(self, name: str) -> Pipeline:
+        """Returns this pipeline without a pass: to see what it is worth.
+
+        Args:
+            name: the pass.
+
+        Raises:
+            UnsupportedError: for a pass that code is wrong without, or that is not there.
+        """
+        found = [step for step in self.passes if step.name == name]
+        if not found or not all(step.optional for step in found):
+            known = ", ".join(dict.fromkeys(step.name for step in self.passes if step.optional))
+            raise UnsupportedError(f"expected a pass that can be taken out ({known}), but got {name!r}")
+        return Pipeline(tuple(step for step in self.passes if step.name != name))
 
     def __str__(self) -> str:
         return f"builtin.module({','.join(map(str, self.passes))})"

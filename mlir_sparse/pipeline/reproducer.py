@@ -2,32 +2,84 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import tempfile
+from collections.abc import Iterator
 
 from mlir_sparse._mlir import bindings, mlir_context, parse_module
+from mlir_sparse.errors import SettingError
+from mlir_sparse.process import settings
 
 __all__ = ["FUNCTIONS_MARK", "PIPELINE_MARK", "write_reproducer"]
 
 PIPELINE_MARK = "// pipeline: "
 FUNCTIONS_MARK = "// functions: "
+_FOLDER, _PREFIX, _SUFFIX = "reproducers", "mlir-sparse-", ".mlir"
+_MOST_FILES, _MOST_BYTES = 32, 64 << 20
 _BYTECODE = b"ML\xefR"
 
 
-def write_reproducer(module: bytes, pipeline: str, kernel: str, functions: tuple[str, ...] = ()) -> str:
-    """Writes a module, its pipeline and the functions to make machine code of to a new file in the temporary folder.
+def write_reproducer(module: bytes, pipeline: str, kernel: str, functions: tuple[str, ...] = ()) -> str | None:
+    """Writes a module, its pipeline and the functions to make machine code of to a new file.
+
+    It lies in the folder `reproducers` of what is kept for this user, or of the temporary folder where nothing is;
+    there the oldest make room for the newest.
 
     Returns:
-        the path; `python -m mlir_sparse.pipeline PATH` runs it.
+        the path; `python -m mlir_sparse.pipeline PATH` runs it. None where none could be written.
     """
     text, found = _as_text(module), bindings()
-    descriptor, path = tempfile.mkstemp(prefix="mlir-sparse-", suffix=".mlir")
-    with os.fdopen(descriptor, "w") as file:
-        file.write(f"// kernel: {kernel}\n// bindings: {found.name} {found.version}\n")
-        if functions:
-            file.write(f"{FUNCTIONS_MARK}{' '.join(functions)}\n")
-        file.write(f"{PIPELINE_MARK}{pipeline}\n{text}")
+    marked = f"{FUNCTIONS_MARK}{' '.join(functions)}\n" if functions else ""
+    content = (
+        f"// kernel: {kernel}\n// bindings: {found.name} {found.version}\n{marked}{PIPELINE_MARK}{pipeline}\n{text}"
+    )
+    for folder in _folders():
+        try:
+            return _written(folder, content)
+        except OSError:  # a full disk, a folder that is read only or another's
+            continue
+    return None
+
+
+def _folders() -> Iterator[str]:
+    try:
+        kept = settings.user_folder()
+    except SettingError:
+        kept = None
+    if kept is not None:
+        yield os.path.join(kept, _FOLDER)
+    yield os.path.join(tempfile.gettempdir(), f"mlir_sparse-{os.geteuid()}", _FOLDER)
+
+
+def _written(folder: str, content: str) -> str:
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    about = os.lstat(folder)
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
+        raise PermissionError(folder)
+    descriptor, path = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=folder)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(content)
+    _trim(folder, path)
     return path
+
+
+def _trim(folder: str, newest: str) -> None:
+    """Removes the oldest files of ours where there are too many or too large ones, whatever others do there."""
+    kept: list[tuple[int, int, str]] = []
+    with os.scandir(folder) as items:
+        for item in items:
+            if item.name.startswith(_PREFIX) and item.name.endswith(_SUFFIX) and item.path != newest:
+                with contextlib.suppress(OSError):
+                    about = item.stat(follow_symlinks=False)
+                    kept.append((about.st_mtime_ns, about.st_size, item.path))
+    count, total = 1, os.path.getsize(newest)
+    for _, size, path in sorted(kept, reverse=True):
+        count, total = count + 1, total + size
+        if count > _MOST_FILES or total > _MOST_BYTES:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
 
 
 def _as_text(module: bytes) -> str:

@@ -19,10 +19,12 @@ _CLEANING = (
     Pass("canonicalize", "dead conversions block the passes below", on_functions=True),
     Pass("cse", "address computations are repeated a level", on_functions=True),
 )
-_JOINING = Pass("join-segments", "entries of a list one by one: no end of a run of equal coordinates to foresee")
+_JOINING = Pass(
+    "join-segments", "entries of a list one by one: no end of a run of equal coordinates to foresee", optional=True
+)
 _BOUNDS = Pass("bound-rows", "pieces of a result end where they do, also where rows stand below diagonals")
-_SLOTS = Pass("read-slots", "one coordinate or none needs no begin and end")
-_STARTING = Pass("start-rows", "results are written once, not filled, read and written")
+_SLOTS = Pass("read-slots", "one coordinate or none needs no begin and end", optional=True)
+_STARTING = Pass("start-rows", "results are written once, not filled, read and written", optional=True)
 
 
 def sparsifier(
@@ -64,15 +66,22 @@ def _tiling(tile: int | None, lanes: int, vector_length: int) -> tuple[Pass, ...
     # Without masks selections stand for them, which pays for short rows only.
     every = vector_length == 0 and ("masks", True) in options
     return (
-        Pass("register-tile", "rows of dense results stay in registers across sparse loops", options),
-        Pass("sum-rows", "vectors of entries are added up: where rows end is a mask, no branch", (("every", every),)),
-        Pass("scatter-runs", "entries side by side are added to a result as vectors", (("every", every),)),
+        Pass("register-tile", "rows of dense results stay in registers across sparse loops", options, optional=True),
+        Pass(
+            "sum-rows",
+            "vectors of entries are added up: where rows end is a mask, no branch",
+            (("every", every),),
+            optional=True,
+        ),
+        Pass(
+            "scatter-runs", "entries side by side are added to a result as vectors", (("every", every),), optional=True
+        ),
     )
 
 
 def _vectorization(lanes: int) -> tuple[Pass, ...]:
     options = (("vl", lanes), ("enable-simd-index32", True))
-    return (Pass("sparse-vectorization", "innermost loops of dense results", options),) if lanes else ()
+    return (Pass("sparse-vectorization", "innermost loops of dense results", options, optional=True),) if lanes else ()
 
 
 def _with_sparse_results(vector_length: int, results: Literal["assemble", "compute"]) -> tuple[Pass, ...]:
@@ -92,7 +101,7 @@ def _with_sparse_results(vector_length: int, results: Literal["assemble", "compu
             "insertions become stores to buffers of the caller's; code generation would grow its own by calls",
             (("mode", results),),
         ),
-        Pass("loop-invariant-code-motion", "what only outer loops change is read there"),
+        Pass("loop-invariant-code-motion", "what only outer loops change is read there", optional=True),
         *_vectorization(vector_length),
         Pass("sparse-tensor-codegen", "operands become their buffers"),
         # Not canonicalised: a copy of one array into another would become the first array.

@@ -37,7 +37,6 @@ T = TypeVar("T")
 _MOST = 2**63 - 1
 _LANES = (0, 2, 4, 8, 16, 32, 64)
 _OFF = "off"
-_SHOWN = 80  # characters of a value in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,7 @@ class Setting(Generic[T]):
         try:
             return self.parse(text)
         except (ValueError, OSError):
-            shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-            message = f"expected {self.rule} in the environment variable {self.name}, but got {shown!r}"
+            message = f"expected {self.rule} in the environment variable {self.name}, but got {text!r}"
             raise SettingError(f"{message}: mend it, or unset it for the default") from None
 
 
