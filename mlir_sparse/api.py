@@ -27,6 +27,7 @@ from mlir_sparse.options import Options
 from mlir_sparse.runtime import arguments
 from mlir_sparse.runtime.device_arguments import device_type_of, is_on_device
 from mlir_sparse.schedule import STATIC, Schedule
+from mlir_sparse.text.given import path_of, text_of
 from mlir_sparse.text.shorten import shortened
 from mlir_sparse.tuned import Found, tuned
 
@@ -65,7 +66,7 @@ def parse(
     if isinstance(text, Comprehension):
         notation.check_comprehension(text)
         return text
-    return _parse(text, tuple(sorted(operators.items())))
+    return _parse(text_of(text, "index notation"), tuple(sorted(operators.items())))
 
 
 @lru_cache(maxsize=512)
@@ -87,6 +88,7 @@ def load(path: str | os.PathLike[str]) -> Kernel:
         FileFormatError: for a file that is no kernel, or was written by another version.
         UnsupportedError: for a kernel of another machine.
     """
+    path = path_of(path, "a saved kernel")
     with refusing(path, runtime.SAVED):
         return _loaded(path, *runtime.read_archive(path, pipeline.cpu_features()))
 
@@ -228,7 +230,7 @@ def _statement(
     operators = {name: value for name, value in given.items() if isinstance(value, Operator | Monoid)}
     declared = {name: value for name, value in given.items() if name not in operators}
     parsed = parse(text, **operators)
-    ring = kernel.semiring(chosen or "plus_times")
+    ring = kernel.semiring("plus_times" if chosen is None else chosen)
     if isinstance(parsed, Comprehension):
         return replace(parsed, statements=tuple(kernel.under(one, ring) for one in parsed.statements)), declared
     return kernel.under(parsed, ring), declared
@@ -237,6 +239,8 @@ def _statement(
 def _given(named: Mapping[str, Any], tensors: Mapping[str, Any] | None) -> dict[str, Any]:
     if tensors is not None and not isinstance(tensors, Mapping):
         raise OperandError(f"expected a mapping of names to tensors for tensors=, but got {type(tensors).__name__}")
+    for name in tensors or ():
+        text_of(name, "each name in tensors=")
     return {**named, **(tensors or {})}
 
 

@@ -14,6 +14,7 @@ from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.schedule import STATIC, Schedule
 from mlir_sparse.stages import recipe_of
+from mlir_sparse.text.given import text_of
 
 __all__ = ["STAGES", "Build", "Stage"]
 
@@ -257,7 +258,7 @@ class Build:
         Raises:
             UnsupportedError: for any other.
         """
-        match stage:
+        match text_of(stage, "a stage"):
             case "notation":
                 return f"{self.spec.explicit}\n"
             case "plan":

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mlir_sparse.errors import ScheduleError
+from mlir_sparse.text.given import several_of, text_of
 
 __all__ = ["STATIC", "Schedule"]
 
@@ -59,7 +60,7 @@ class Schedule:
             ScheduleError: for any other text.
         """
         found: dict[str, str] = {}
-        for part in text.split():
+        for part in text_of(text, "a schedule").split():
             name, equals, value = part.partition("=")
             if part == _NONE:
                 continue
@@ -98,7 +99,7 @@ class Schedule:
 def _order(given: Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         given = given.split(",")
-    names = tuple(map(str, given))
+    names = tuple(map(str, several_of(given, "the names of index variables for the order of a schedule")))
     if not names or not all(name.isidentifier() for name in names) or len(set(names)) < len(names):
         raise ScheduleError(
             f"expected the names of index variables, each once, for the order of a schedule, "

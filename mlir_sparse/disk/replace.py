@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
+from mlir_sparse.text.given import path_of
+
 __all__ = ["PARTIAL", "replacing", "write_whole"]
 
 PARTIAL = ".partial-"
@@ -41,7 +43,7 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
     Raises:
         OSError: when it cannot be written; what was there before stays.
     """
-    name = os.fspath(path)
+    name = path_of(path)
     as_it_is = None if private else _opened_as_it_is(name)
     if as_it_is is not None:
         with as_it_is as file:

@@ -13,6 +13,7 @@ from mlir_sparse.encoding.presets import preset_encoding
 from mlir_sparse.encoding.slice import DimSlice
 from mlir_sparse.errors import EncodingError, EncodingSyntaxError, OperandError, RankError, SparseError
 from mlir_sparse.text.cursor import Cursor
+from mlir_sparse.text.given import integer_of
 from mlir_sparse.text.lexer import TokenKind
 from mlir_sparse.text.source import Source
 
@@ -65,6 +66,8 @@ def encoding(
     numbers = {"block": block, "order": order, "n": n, "m": m, "size": size, "width": width, "band": band}
     parameters: dict[str, object] = {**numbers, "slices": slices}
     given = {key: value for key, value in parameters.items() if value is not None}
+    if rank is not None:
+        rank = integer_of(rank, "rank=")
     said: object = source  # callers without a type checker say anything
     if isinstance(said, str):
         result = _parsed(said, rank, given) if given else _parsed_before(said, rank)

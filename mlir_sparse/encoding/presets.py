@@ -34,6 +34,7 @@ from mlir_sparse.encoding.preset_levels import (
 )
 from mlir_sparse.encoding.slice import DimSlice
 from mlir_sparse.errors import EncodingError, RankError, UnknownPresetError
+from mlir_sparse.text.given import several_of
 
 __all__ = ["PRESETS", "canonical_name", "find_preset", "preset_encoding"]
 
@@ -239,7 +240,10 @@ def preset_encoding(
         "band": band,
         "slices": slices,
     }
-    options = preset.options({k: tuple(v) for k, v in given.items() if v is not None}, tuple(arguments))
+    options = preset.options(
+        {k: several_of(v, f"{k}= as several numbers, such as (2, 3)") for k, v in given.items() if v is not None},
+        tuple(arguments),
+    )
     resolved = _resolve_rank(preset, rank, named_rank, options)
     if options.order is not None and sorted(options.order) != list(range(resolved)):
         raise EncodingError(f"expected an order of the dimensions 0 to {resolved - 1}, but got {options.order}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlir_sparse.errors import EncodingError
+from mlir_sparse.text.given import integer_of
 
 __all__ = ["DimSlice"]
 
@@ -27,7 +28,7 @@ class DimSlice:
             ("size", self.size, 1, "positive"),
             ("stride", self.stride, 1, "positive"),
         ):
-            if value is not None and value < least:
+            if value is not None and integer_of(value, f"the {name} of a slice") < least:
                 raise EncodingError(f"expect {rule} value or ? for slice {name}, but got {value}")
 
     def __str__(self) -> str:

@@ -13,6 +13,7 @@ from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.presets import canonical_name
 from mlir_sparse.errors import DTypeError, EncodingError, EncodingSyntaxError, RankError, SparseError
 from mlir_sparse.text.cursor import Cursor
+from mlir_sparse.text.given import text_of
 from mlir_sparse.text.lexer import TokenKind
 from mlir_sparse.text.source import Source, Span
 
@@ -83,7 +84,7 @@ class TensorType:
         >>> TensorType.parse("tensor<4x?xcomplex<f32>>")
         TensorType(dtype=DType(name='c64'), shape=(4, None), encoding=None)
         """
-        source = Source(text, "type")
+        source = Source(text_of(text, "a type"), "type")
         head = _MLIR_HEAD.match(text)
         return _parse_mlir(source, head) if head else _parse_short(source)
 

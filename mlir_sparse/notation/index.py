@@ -9,6 +9,7 @@ from typing import ClassVar, NoReturn
 from mlir_sparse.errors import NotationError
 from mlir_sparse.notation.ast import AffineSubscript, IndexVar
 from mlir_sparse.notation.linear import add, as_affine, as_subscript, scale
+from mlir_sparse.text.given import several_of, text_of
 from mlir_sparse.text.lexer import is_name
 
 __all__ = ["Index", "checked_name", "indices", "integer_of", "split_names"]
@@ -108,4 +109,6 @@ def checked_name(text: str) -> str:
 
 def split_names(names: str | Iterable[str]) -> list[str]:
     """Returns the names in `"i j"` or `"i, j"`, or those given one by one."""
-    return names.replace(",", " ").split() if isinstance(names, str) else list(names)
+    if isinstance(names, str):
+        return names.replace(",", " ").split()
+    return [text_of(name, "a name") for name in several_of(names, "names such as 'i j'")]

@@ -199,7 +199,7 @@ def _traced(function: Function, parameters: tuple[str, ...]) -> Expr | None:
 def _region(region: object, parameters: tuple[str, ...], keyword: str) -> Expr | None:
     if region is None:
         return None
-    if region == "keep" and parameters:
+    if isinstance(region, str) and region == "keep" and parameters:
         return Access(parameters[0])
     if isinstance(region, numbers.Number):
         return node_of(region)

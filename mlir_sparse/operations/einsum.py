@@ -166,7 +166,7 @@ def _path(
     text = parsed.source.text
     # NumPy passes (method, memory limit) as well.
     chosen = optimize[0] if isinstance(optimize, tuple) and optimize and isinstance(optimize[0], str) else optimize
-    match chosen:
+    match chosen if isinstance(chosen, bool | str | list | tuple) else None:
         case True | "greedy" | "optimal":
             return find_path(text, *problem)
         case False:

@@ -10,6 +10,7 @@ from typing import overload
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.pipeline.isolate import compile_module
 from mlir_sparse.pipeline.passes import Pipeline
+from mlir_sparse.text.given import text_of
 
 __all__ = ["Snapshot", "Trace", "trace_module"]
 
@@ -68,6 +69,7 @@ class Trace(Sequence[Snapshot]):
         Raises:
             UnsupportedError: for a pass that the pipeline does not have.
         """
+        name = text_of(name, "a pass")
         for before, after in self._steps():
             if after.name.startswith(name):
                 lines = before.text.splitlines(), after.text.splitlines()

@@ -22,6 +22,7 @@ from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.torch_border import default_torch_encoding, storage_of_torch
 from mlir_sparse.tensor.validate import check_explicit_value
+from mlir_sparse.text.given import integers_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -156,7 +157,7 @@ def _from_pair(
     parameters: dict[str, Any],
 ) -> SparseTensor:
     dims = _split_coordinates(source[0])
-    extents = _infer_shape(dims) if shape is None else tuple(shape)
+    extents = _infer_shape(dims) if shape is None else integers_of(shape, "shape=")
     if len(dims) != len(extents):
         raise RankError(
             f"expected coordinates of {len(extents)} dimensions, one row each, for shape {extents}, "
@@ -210,6 +211,8 @@ def _split_coordinates(given: Any) -> list[Array]:
         given = array_of(given, expected)
     if isinstance(given, np.ndarray) and given.ndim == 1:
         given = [given]
+    if isinstance(given, np.ndarray) and given.ndim == 0:
+        raise OperandError(f"expected {expected}, but got the number {given}")
     return [index_array(column, f"coordinates[{dim}]") for dim, column in enumerate(given)]
 
 

@@ -38,6 +38,7 @@ from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.storage import Array
 from mlir_sparse.tensor.text_rows import Entries
 from mlir_sparse.tensor.text_stream import TextStream, opened, shown
+from mlir_sparse.text.given import path_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -72,7 +73,7 @@ def read(
         TooLargeError: for entries that take more than half of the memory available.
         OSError: for a file that cannot be opened.
     """
-    name = os.fspath(path)
+    name = path_of(path)
     if is_binsparse(name):
         return read_binsparse(name, encoding, dtype, parameters)
     entries = _read_entries(name, shape, index_base)
@@ -133,7 +134,7 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
         UnsupportedError: for a name or tensor that no format here is for.
         OSError: when the file cannot be written; what was there before stays.
     """
-    name = os.fspath(path)
+    name = path_of(path)
     if source is None or isinstance(source, str | bytes):
         raise OperandError(f"expected a tensor to write to {name}, but got {source!r}")
     if is_binsparse(name):

@@ -277,7 +277,7 @@ class SparseTensor(ArrayMethods):
             DeviceError: without a driver (`no CUDA driver (libcuda.so.1) found`), or without that device.
             DeviceMemoryError: when there is too little memory on it, with the figures.
         """
-        if where == "cpu":
+        if isinstance(where, str) and where == "cpu":
             return self
         from mlir_sparse.tensor.device_tensor import to_device  # it makes tensors
 

@@ -11,7 +11,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level_maps import slots_of
-from mlir_sparse.errors import RankError, StorageError, UnsupportedError
+from mlir_sparse.errors import OperandError, RankError, StorageError, UnsupportedError
 from mlir_sparse.tensor.array_sources import array_of
 from mlir_sparse.tensor.arrays import index_array, stored_integers, value_array
 from mlir_sparse.tensor.batches import batch_depth, flat_levels
@@ -24,6 +24,7 @@ from mlir_sparse.tensor.level_walk import marks_empty
 from mlir_sparse.tensor.plain import from_plain, is_plain, is_whole_slice, plain_encoding
 from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import check_width, resolve_widths
+from mlir_sparse.text.given import integers_of, shown
 
 __all__ = ["check_explicit_value", "storage_of_levels", "validate_storage"]
 
@@ -46,6 +47,7 @@ def storage_of_levels(
         WidthError: for widths too small for the data.
         DTypeError: for arrays of the wrong type.
     """
+    shape = integers_of(shape, "a shape")
     wanted = as_encoding(encoding, rank=len(shape))
     extents = check_shape(shape, wanted)
     check_supported(wanted)
@@ -141,6 +143,8 @@ def _check_slots(encoding: Encoding) -> None:
 
 def _check_presence(encoding: Encoding, positions: Sequence[object], coordinates: Sequence[object]) -> None:
     for name, given in (("positions", positions), ("coordinates", coordinates)):
+        if not isinstance(given, Sequence | np.ndarray) or getattr(given, "ndim", 1) == 0:
+            raise OperandError(f"expected {name} as a list, an array or None for each level, but got {shown(given)}")
         if len(given) != encoding.lvl_rank:
             raise RankError(
                 f"expected {name} of {encoding.lvl_rank} levels (an array or None each), but got {len(given)}"

@@ -12,6 +12,7 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import OperandError, UnknownTensorError
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.given import several_of
 
 __all__ = ["Asked", "asked_text", "combinations", "storage_for"]
 
@@ -45,13 +46,18 @@ def combinations(values: Mapping[str, Any], asked: Asked) -> Iterator[tuple[tupl
 
 def asked_text(asked: Asked) -> str:
     """Returns what was asked for as text that tells one question from another."""
-    match asked:
+    said: object = asked  # callers without a type checker say anything
+    match said:
         case bool():
-            return "formats" if asked else ""
+            return "formats" if said else ""
         case Mapping():
-            return "; ".join(f"{name}: {', '.join(map(str, several))}" for name, several in sorted(asked.items()))
+            pairs = sorted((str(name), several_of(several, f"encodings for {name}")) for name, several in said.items())
+            return "; ".join(f"{name}: {', '.join(map(str, several))}" for name, several in pairs)
+        case str() | Encoding():
+            return str(said)
         case _:
-            return ", ".join(map(str, asked))
+            rule = "formats=True, encodings, or a mapping of names to encodings"
+            return ", ".join(map(str, several_of(said, rule)))
 
 
 def _check_names(values: Mapping[str, Any], asked: Asked) -> None:

@@ -21,6 +21,7 @@ from mlir_sparse.runtime import arguments
 from mlir_sparse.schedule import Schedule
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor import tensor as as_tensor
+from mlir_sparse.text.given import shown as text_shown
 from mlir_sparse.tuned import Found, Problem
 from mlir_sparse.tuning.candidates import Candidate, storage_name
 from mlir_sparse.tuning.formats import Asked, asked_text
@@ -127,8 +128,9 @@ def tune(
     >>> found.kernel(*found.arrange(A, x))
     array([0., 1., 2.])
     """
-    if not budget > 0:
-        raise OperandError(f"expected a budget of more than 0 seconds, but got {budget!r}")
+    said: object = budget
+    if not isinstance(said, int | float | np.integer | np.floating) or not said > 0:
+        raise OperandError(f"expected a budget of more than 0 seconds, but got {text_shown(budget)}")
     given = {**named, **(tensors or {})}
     if isinstance(kernel, Kernel) and (out is not None or semiring is not None):
         raise OperandError("expected out= and semiring= with notation only, but got them for a kernel, which has both")

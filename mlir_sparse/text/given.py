@@ -1,0 +1,76 @@
+"""What callers without a type checker give, taken as what it is to be, or refused by name."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from mlir_sparse.errors import OperandError
+
+__all__ = ["integer_of", "integers_of", "path_of", "several_of", "shown", "text_of"]
+
+
+def text_of(given: object, what: str) -> str:
+    """Returns text.
+
+    Args:
+        given: what a user gave.
+        what: what it is to be, for messages.
+
+    Raises:
+        OperandError: for anything else.
+
+    >>> text_of(3, "a name")
+    Traceback (most recent call last):
+    mlir_sparse.errors.OperandError: expected a name as text, but got 3
+    """
+    if not isinstance(given, str):
+        raise OperandError(f"expected {what} as text, but got {shown(given)}")
+    return given
+
+
+def integer_of(given: Any, what: str) -> int:
+    """Returns an integer, of Python's or NumPy's; see `text_of`."""
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise OperandError(f"expected {what} as an integer, but got {shown(given)}") from None
+
+
+def integers_of(given: object, what: str) -> tuple[int, ...]:
+    """Returns several integers; see `text_of`.
+
+    >>> integers_of([2, 3], "a shape")
+    (2, 3)
+    """
+    return tuple(integer_of(one, what) for one in several_of(given, f"{what} as several integers, such as (2, 3)"))
+
+
+def several_of(given: object, what: str) -> tuple[Any, ...]:
+    """Returns what is in a list, a tuple, an array of one axis or another collection; see `text_of`."""
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | dict) or getattr(given, "ndim", 1) != 1:
+        raise OperandError(f"expected {what}, but got {shown(given)}")
+    return tuple(given)
+
+
+def path_of(given: Any, what: str = "a file") -> str:
+    """Returns the path of a file that systems can name; see `text_of`."""
+    try:
+        name = os.fsdecode(given)
+        usable = b"\0" not in os.fsencode(name)
+    except (TypeError, UnicodeError):
+        usable = False
+    if not usable:
+        raise OperandError(f"expected the path of {what}, but got {shown(given)}")
+    return name
+
+
+def shown(given: object) -> str:
+    """Returns what was given in a few characters, for messages; of what does not print, its type."""
+    try:
+        text = repr(given)
+    except Exception:
+        return type(given).__name__
+    return text if len(text) <= 60 and text.isprintable() else f"{type(given).__name__} {ascii(text)[1:50]}..."
