@@ -467,3 +467,11 @@ def test_types_are_named_as_numpy_names_them() -> None:
 def test_imaginary_parts_of_real_tensors(storage: str) -> None:
     array = np.array([[1.0, 0.0], [-0.0, 2.0]])
     assert np.array_equal(ms.tensor(array, storage).imag.to_numpy(), array.imag)
+
+
+@pytest.mark.parametrize("axis", [(), (0, 1, 2)])
+def test_norms_are_of_vectors_and_matrices(axis: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"number of dimensions"):
+        np.linalg.norm(_CUBE, axis=axis)
+    with pytest.raises(ms.RankError, match=r"expected the axis of vectors or the two of matrices"):
+        np.linalg.norm(ms.tensor(_CUBE), axis=axis)

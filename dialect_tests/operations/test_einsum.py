@@ -160,7 +160,7 @@ def test_into_an_array_of_a_wider_type() -> None:
     a, out = np.arange(6, dtype=np.float32).reshape(2, 3), np.zeros(2)
     assert ms.einsum("ij->i", ms.tensor(a), out=out) is out
     np.testing.assert_array_equal(out, a.sum(axis=1))
-    with pytest.raises(ms.DTypeError, match="holds float32 safely"):
+    with pytest.raises(ms.DTypeError, match="float32 can be cast to by casting='safe'"):
         ms.einsum("ij->i", ms.tensor(a), out=np.zeros(2, np.int32))
 
 
@@ -201,3 +201,20 @@ def test_lists_of_subscripts_in_arrays() -> None:
     for wrong in (np.array([0.0, 1.0]), np.array([[0, 1]]), "ij", 3):
         with pytest.raises(ms.SparseError):
             ms.einsum(A, wrong)
+
+
+@pytest.mark.parametrize("kind", ["f4", "i4", "f8", "c16"])
+@pytest.mark.parametrize("casting", ["safe", "same_kind", "unsafe"])
+def test_arrays_for_results_are_cast_to_as_casting_allows(kind: str, casting: Any) -> None:
+    array = np.array([[1.75, 0.0], [-2.5, 3.0]])
+    for text, operands in [("ij->j", [array]), ("ij,jk,kl->il", [array] * 3)]:
+        tensors = [ms.tensor(operand, "CSR") for operand in operands]
+        out = np.zeros((2,) * len(text.partition("->")[2]), kind)
+        try:
+            expected = np.einsum(text, *operands, out=out.copy(), casting=casting)  # type: ignore[call-overload]
+        except TypeError:
+            with pytest.raises(ms.DTypeError, match=f"by casting='{casting}', but got {out.dtype}"):
+                ms.einsum(text, *tensors, out=out, casting=casting)
+        else:
+            assert ms.einsum(text, *tensors, out=out, casting=casting) is out
+            assert np.allclose(out, expected)

@@ -82,7 +82,12 @@ def product(labels: Sequence[Labels], output: Labels, *, logical: bool = False) 
 
 
 def contracted(
-    operands: Sequence[Value], labels: Sequence[Labels], output: Labels, out: Any = None, semiring: Any = None
+    operands: Sequence[Value],
+    labels: Sequence[Labels],
+    output: Labels,
+    out: Any = None,
+    semiring: Any = None,
+    casting: str = "safe",
 ) -> Any:
     """Returns the product of prepared operands, summed over what the output does not have, in one kernel.
 
@@ -92,6 +97,7 @@ def contracted(
         output: the indices of the result.
         out: the storage of the result, or an array for it; inferred when None.
         semiring: what products and sums are; None for NumPy's.
+        casting: which other types an array for the result may have, as `numpy.can_cast` takes it.
 
     A result with an axis of more than 2^31 - 1 elements is sparse, unless a dense one is asked for.
     """
@@ -111,7 +117,7 @@ def contracted(
     if out is None:
         return computed(("product", *named), lambda: product(*named, logical=logical), operands)
     if isinstance(out, np.ndarray) and out.dtype != common:
-        return _copied(contracted(operands, labels, output, "dense"), out)
+        return _copied(contracted(operands, labels, output, "dense"), out, casting)
     return evaluate(product(*named, logical=logical), out=out, tensors=tensors)
 
 
@@ -129,12 +135,15 @@ def _is_sparse(out: Any) -> bool:
     return out is None or isinstance(out, Encoding) or (isinstance(out, str) and out != "dense")
 
 
-def _copied(result: Array, out: Array) -> Array:
-    if not np.can_cast(result.dtype, out.dtype, "safe"):
-        raise DTypeError(f"expected out of a type that holds {result.dtype} safely, but got {out.dtype}")
+def _copied(result: Array, out: Array, casting: str) -> Array:
+    if not np.can_cast(result.dtype, out.dtype, casting):  # type: ignore[arg-type]  # one of those it takes
+        raise DTypeError(
+            f"expected out of a type that {result.dtype} can be cast to by casting={casting!r}, but got {out.dtype}"
+        )
     if result.shape != out.shape:
         raise ExtentError(f"expected out of shape {result.shape}, but got {out.shape}")
-    out[...] = result
+    with np.errstate(invalid="ignore"):  # of numbers that the type asked for does not hold
+        out[...] = result
     return out
 
 

@@ -54,7 +54,7 @@ def einsum(
         optimize: False for one loop nest over all operands, or a path as `numpy.einsum_path` returns it; where
             a path ends early, what is left is one more loop nest.
         dtype: the element type to compute in, the operands' common one by default.
-        casting: which operands `dtype` may be asked of, as `numpy.can_cast` takes it.
+        casting: which operands `dtype` may be asked of, and which arrays take a result, as for `numpy.can_cast`.
         order: "F" lays a new dense result out by columns, all else by rows.
         semiring: what products and sums are, anything that `semiring` takes; then all operands meet in one loop nest.
 
@@ -69,7 +69,7 @@ def einsum(
     >>> einsum(np.eye(2), [0, 1], np.array([3.0, 4.0]), [1], [0])
     array([3., 4.])
     """
-    by_columns = _one_of(_ORDERS, "order", order) == "F"
+    by_columns = _one_of(_ORDERS, "order", order.upper() if isinstance(order, str) else order) == "F"
     _one_of(_CASTINGS, "casting", casting)
     parsed, values = _arguments(subscripts, operands)
     if dtype is not None or len(values) > 2:  # a partial product in a smaller type would lose what the whole keeps
@@ -77,9 +77,9 @@ def einsum(
         values = [cast(value, wanted) for value in values]
     ready, labels, extents = prepared(values, parsed.operands, parsed.source.text)
     if len(ready) <= 2 or semiring is not None:
-        found = contracted(ready, labels, parsed.output, out, semiring)
+        found = contracted(ready, labels, parsed.output, out, semiring, casting)
     else:
-        found = _run(_path(parsed, ready, labels, extents, optimize), ready, out)
+        found = _run(_path(parsed, ready, labels, extents, optimize), ready, out, casting)
     return np.asfortranarray(found) if by_columns and isinstance(found, np.ndarray) and found is not out else found
 
 
@@ -182,11 +182,11 @@ def _is_step(step: object, count: int) -> bool:
     return isinstance(step, tuple | list) and all(isinstance(at, int) and 0 <= at < count for at in step)
 
 
-def _run(path: ContractionPath, values: list[Value], out: Storage | None) -> Any:
+def _run(path: ContractionPath, values: list[Value], out: Storage | None, casting: str) -> Any:
     left = list(values)
     for number, step in enumerate(path.steps):
         taken = [left[position] for position in step.operands]
         last = number == len(path.steps) - 1
-        found = contracted(taken, step.labels, step.output, out if last else None)
+        found = contracted(taken, step.labels, step.output, out if last else None, casting=casting)
         left = [value for at, value in enumerate(left) if at not in step.operands] + [found]
     return left[0]

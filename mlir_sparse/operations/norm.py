@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.errors import RankError, UnsupportedError
 from mlir_sparse.operations.elementwise import elementwise
 from mlir_sparse.operations.groups import axes_of
 from mlir_sparse.operations.reduce import count_nonzero, reduced
@@ -25,6 +25,7 @@ def norm(x: SparseTensor, ord: Any = None, axis: Any = None, keepdims: bool = Fa
         keepdims: whether these axes stay, of one element.
 
     Raises:
+        RankError: for other numbers of axes.
         UnsupportedError: for norms that need singular values.
 
     >>> from mlir_sparse.tensor import tensor
@@ -34,6 +35,8 @@ def norm(x: SparseTensor, ord: Any = None, axis: Any = None, keepdims: bool = Fa
     x = x if x.dtype.kind in "fc" else x.astype(np.float64)
     sizes = elementwise(np.absolute, [x])
     axes = axes_of(axis, x.ndim)
+    if axis is not None and len(axes) not in (1, 2):
+        raise RankError(f"expected the axis of vectors or the two of matrices for norm, but got axis={axis!r}")
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
         squares = reduced(np.add, elementwise(np.square, [sizes]), axes, keepdims=keepdims)
         return elementwise(np.sqrt, [squares]) if isinstance(squares, SparseTensor) else np.sqrt(squares)

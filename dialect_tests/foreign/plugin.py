@@ -1,0 +1,57 @@
+"""The plugin of pytest that wraps a suite's library before its tests are collected, and writes what came of the calls.
+
+The environment names the suite (`FOREIGN_SUITE`), the report (`FOREIGN_REPORT`) and which of how many
+shares of the tests to run (`FOREIGN_SHARE`, such as `1/4`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+from dialect_tests.foreign.shadow import Recorder
+
+_recorder = Recorder()
+_tests = {"passed": 0, "failed": 0, "skipped": 0}
+
+
+def pytest_configure(config: Any) -> None:
+    """Wraps the library of the suite."""
+    importlib.import_module(f"dialect_tests.foreign.{os.environ['FOREIGN_SUITE']}").install(_recorder)
+
+
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    """Keeps one share of the tests."""
+    share, shares = map(int, os.environ.get("FOREIGN_SHARE", "1/1").split("/"))
+    kept = [item for item in items if zlib.crc32(item.nodeid.encode()) % shares == share - 1]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
+
+
+def pytest_runtest_setup(item: Any) -> None:
+    """Says whose calls those to come are."""
+    _recorder.test = item.nodeid.rpartition("/")[2]
+    _recorder.calls = 0
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Counts the tests, to see that the library still passes its own."""
+    if report.when == "call" or report.outcome != "passed":
+        _tests[report.outcome] += 1
+
+
+def pytest_sessionfinish(session: Any, exitstatus: int) -> None:
+    """Writes the report."""
+    rows = [
+        {"operation": operation, "outcome": outcome, "detail": detail, "count": count}
+        | {"examples": _recorder.examples[operation, outcome, detail]}
+        for (operation, outcome, detail), count in sorted(_recorder.counts.items())
+    ]
+    worst = {test: outcome.value for test, outcome in _recorder.worst.items()}
+    Path(os.environ["FOREIGN_REPORT"]).write_text(
+        json.dumps({"calls": rows, "tests": _tests, "worst": worst}, indent=1)
+    )
