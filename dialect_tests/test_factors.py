@@ -127,3 +127,47 @@ def test_what_is_multiplied_out_is_said() -> None:
     scaled = ms.compile("y(i) = 2 * A(i,j)", A="f64[?,?] CSR").explain()
     assert "arithmetic" not in scaled
     assert "a sum is made before it is multiplied or divided, as it is written" in scaled
+
+
+def test_explain_shows_what_is_multiplied_out_as_it_is_computed() -> None:
+    """With the brackets that it has, where a factor leaves out entries; of dense operands the sum comes first."""
+    types = {"S": "f64[?,?] CSR", "z": "f64[?]", "U": "f64[?,?]", "V": "f64[?,?]"}
+    text = "C(i,j) = S(i,j) * (z(i) + U(i,j)) * (U(i,k) * V(j,k))"
+    told = ms.compile(text, tensors=types).explain()
+    assert "the sum over k is one of `S(i,j) * (z(i) + U(i,j)) * (U(i,k) * V(j,k))`" in told
+    assert "arithmetic" not in ms.compile(text, tensors={**types, "S": "f64[?,?]"}).explain()
+
+
+@pytest.mark.parametrize("storage", [None, "Dense", "CSC"])
+def test_infinity_times_a_sum_with_zeros_is_infinity(storage: str | None) -> None:
+    S, z = np.array([[-np.inf, 2.0], [3.0, 4.0]]), np.array([1.0, 2.0])
+    U, V = np.array([[1.0, 0.0], [2.0, 3.0]]), np.array([[1.0, 1.0], [0.0, 5.0]])
+    given = U if storage is None else ms.tensor(U, storage)
+    found = ms.evaluate("C(i,j) = S(i,j) * z(i) * (U(i,k) * V(j,k))", S=S, z=z, U=given, V=V)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(found, S * z[:, None] * (U @ V.T))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float64])
+@pytest.mark.parametrize("shape", [(1, 0), (2, 3)])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y(i) = A(i,j) * x(j) / alpha",
+        "y(i) = sum(k : sum(j : A(i,j)) / w(k))",
+        "y(i) = sum(k : w(k) * (sum(j : A(i,j) * x(j)) / alpha))",
+        "y(i) = sum(k : (1 - sum(j : A(i,j) * x(j))) / alpha - 1 / w(k))",
+    ],
+)
+def test_empty_sums_are_divided(text: str, shape: tuple[int, int], dtype: type) -> None:
+    """A sum of nothing is zero, and so is one inside another sum: zero by zero is no number."""
+    operands: dict[str, Any] = {"x": np.ones(shape[1], dtype), "w": np.zeros(2, dtype), "alpha": np.zeros((), dtype)}
+    operands = {name: value for name, value in operands.items() if f"{name}(" in text or f"/ {name}" in text}
+    for A in (np.zeros(shape, dtype), ms.tensor(np.zeros(shape, dtype), "CSR")):
+        np.testing.assert_array_equal(ms.evaluate(text, tensors={"A": A, **operands}), np.full(shape[0], np.nan))
+
+
+def test_what_is_subtracted_stays_so_when_it_is_divided() -> None:
+    A, b, x = np.arange(6.0).reshape(2, 3), np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 8.0])
+    found = ms.evaluate("y(i) = sum(j : (b(j) - max(k : A(i,k))) / x(j))", A=A, b=b, x=x)
+    np.testing.assert_array_equal(found, ((b - A.max(axis=1)[:, None]) / x).sum(axis=1))

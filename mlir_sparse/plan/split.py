@@ -42,6 +42,7 @@ _MONOIDS = {
     ReduceOp.AND: MONOIDS["and"],
 }
 _ONE = operator(lambda entry: 1, name="one", dtype="i64")
+_MADE_FIRST = "a sum is made before it is multiplied or divided, as it is written"
 
 
 class Splitter:
@@ -110,9 +111,7 @@ class Splitter:
             case Binary(BinaryOp.DIV, left, right):
                 divisor = self.closed(right)
                 return tuple(
-                    replace(term, body=Binary(BinaryOp.DIV, term.body, divisor))
-                    if self._scales(term, divisor)
-                    else Term(Binary(BinaryOp.DIV, self.closed_term(term), divisor))
+                    Term(Binary(BinaryOp.DIV, self.closed_term(term, _MADE_FIRST), divisor), negative=term.negative)
                     for term in self._factor(left, summed)
                 )
             case Call("where", (condition, then, otherwise)):
@@ -244,7 +243,7 @@ class Splitter:
         if not needs_distribution(node, self._values.sparse_names()):
             return self.closed(node)
         found = self._materialize(node)
-        self._values.note(found.tensor, "a sum is made before it is multiplied or divided, as it is written")
+        self._values.note(found.tensor, _MADE_FIRST)
         return found
 
     def _factor(self, node: Expr, summed: bool) -> tuple[Term, ...]:
@@ -264,13 +263,11 @@ class Splitter:
             apart = Term(self.closed_term(reduced, why))
             left, right = (apart, plain) if reduced is left else (plain, apart)
             reduced = Term(reduced.body)
-        elif reduced.indices and self._values.dtype.kind != "i":
+        body = Binary(BinaryOp.MUL, left.body, right.body)
+        if reduced.indices and self._values.dtype.kind != "i":
             over = ", ".join(map(str, reduced.indices))
-            self._values.licence(f"multiplied out, the sum over {over} is one of `{left.body} * {right.body}`")
-        return Term(Binary(BinaryOp.MUL, left.body, right.body), ReduceOp.SUM, reduced.indices, negative)
-
-    def _scales(self, term: Term, divisor: Expr) -> bool:
-        return term.op is ReduceOp.SUM and not set(term.indices) & set(free_indices(divisor))
+            self._values.licence(f"multiplied out, the sum over {over} is one of `{body}`")
+        return Term(body, ReduceOp.SUM, reduced.indices, negative)
 
     def _why_apart(self, reduced: Term, plain: Term) -> str:
         """Returns why to sum before multiplying; "" where multiplying inside the sum is no more work."""
