@@ -13,6 +13,7 @@
     ├── RankError ..................... subscripts, axes and levels that do not pair up (ValueError)
     ├── ExtentError ................... one index variable, two extents (ValueError)
     ├── DTypeError .................... an element type that does not fit (TypeError)
+    ├── LiteralError .................. an integer in the text beyond its element type (OverflowError)
     ├── OperandError .................. data that is no tensor, or not the kernel's (TypeError)
     ├── StorageError .................. level buffers that break their encoding (ValueError)
     │   ├── PositionsError
@@ -56,6 +57,7 @@ __all__ = [
     "ExtentError",
     "FileFormatError",
     "IndexRangeError",
+    "LiteralError",
     "MissingPackageError",
     "NotationError",
     "NotationSyntaxError",
@@ -180,6 +182,10 @@ class ExtentError(SparseError, ValueError):
 
 class DTypeError(SparseError, TypeError):
     """An element type that the dialect or the kernel does not have."""
+
+
+class LiteralError(SparseError, OverflowError):
+    """An integer in the text that the element type it is computed in cannot hold."""
 
 
 class OperandError(SparseError, TypeError):

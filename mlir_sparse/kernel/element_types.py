@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from mlir_sparse.dtypes import DType
-from mlir_sparse.errors import DTypeError, UnsupportedError
-from mlir_sparse.kernel.typing import TRUTH, inner_dtype, operand_dtype, result_dtype, starts_anew
+from mlir_sparse.errors import DTypeError, LiteralError, UnsupportedError
+from mlir_sparse.kernel.typing import TRUTH, excess, inner_dtype, operand_dtype, result_dtype, starts_anew
 from mlir_sparse.notation import (
     FUNCTIONS,
     Access,
@@ -73,6 +73,10 @@ def _check_places(assignment: Assignment, dtypes: Mapping[str, DType]) -> None:
 
 
 def _check(assignment: Assignment, node: Expr, dtypes: Mapping[str, DType], dtype: DType) -> None:
+    if (too_large := excess(node, dtype)) is not None:
+        _refuse_literal(assignment, node, too_large, dtype)
+    if isinstance(node, Negate) and isinstance(node.operand, Literal):
+        return  # the least of integers is not the opposite of one
     below = children(node)
     inner = inner_dtype(node, dtypes) if starts_anew(node) else dtype
     match node:
@@ -108,6 +112,16 @@ def _type_of_operand(node: Expr, child: Expr, dtypes: Mapping[str, DType], inner
 def _refuse_order(assignment: Assignment, what: str, node: Expr, dtype: DType) -> NoReturn:
     raise UnsupportedError(
         f"expected an ordered element type for {what}, but got {dtype} in {node}: compare moduli or real parts instead",
+        source=assignment.source,
+        span=node.span,
+    )
+
+
+def _refuse_literal(assignment: Assignment, node: Expr, value: int, dtype: DType) -> NoReturn:
+    half = 1 << (dtype.bits - 1)
+    raise LiteralError(
+        f"expected an integer of {dtype}, from {-half} to {half - 1}, but got {value}: "
+        f"write {value}.0 to compute in real numbers, or convert the operands to a wider type",
         source=assignment.source,
         span=node.span,
     )

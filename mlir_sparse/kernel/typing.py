@@ -32,6 +32,7 @@ from mlir_sparse.notation import (
 
 __all__ = [
     "TRUTH",
+    "excess",
     "extreme_or",
     "gives_truth",
     "inner_dtype",
@@ -151,13 +152,24 @@ def operand_dtype(nodes: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType:
     (DType(name='i64'), DType(name='bool'))
     """
     dtype = _strong(reduce(_join, (_dtype(node, dtypes) for node in nodes)))
-    literals = [node.value for node in nodes if isinstance(node, Literal) and isinstance(node.value, int)]
-    return DType("i64") if dtype.kind == "i" and any(not _holds(dtype, value) for value in literals) else dtype
+    return DType("i64") if dtype.kind == "i" and any(excess(node, dtype) is not None for node in nodes) else dtype
 
 
-def _holds(dtype: DType, value: int) -> bool:
+def excess(node: Expr, dtype: DType) -> int | None:
+    """Returns the value of an integer in the text that an element type of integers cannot hold; None for all else.
+
+    >>> [excess(Literal(value), DType("i8")) for value in (-128, 128, 0.5)], excess(Negate(Literal(128)), DType("i8"))
+    ([None, 128, None], None)
+    """
+    match node:
+        case Literal(int(value)):
+            pass
+        case Negate(Literal(int(positive))):
+            value = -positive
+        case _:
+            return None
     half = 1 << (dtype.bits - 1)
-    return -half <= value < half
+    return None if dtype.kind != "i" or -half <= value < half else value
 
 
 # Literals have a kind ("i", "f" or "c") instead of a type until they meet a tensor.

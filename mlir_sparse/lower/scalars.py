@@ -58,7 +58,7 @@ def constant(value: int | float | complex, dtype: DType) -> Any:
 
 
 def _wrapped(value: int, bits: int) -> int:
-    """Returns a literal as the integer type holds it; arithmetic wraps there, and so do literals."""
+    """Returns an integer in the two's complement of a type: the 128 of `-(128)` is no i8, and its opposite is."""
     half = 1 << (bits - 1)
     return (value + half) % (2 * half) - half
 
