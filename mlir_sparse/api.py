@@ -71,7 +71,7 @@ def parse(
 
 @lru_cache(maxsize=512)
 def _parse(text: str, operators: tuple[tuple[str, Operator | Monoid], ...]) -> Assignment | Comprehension:
-    if isinstance(text, str) and notation.is_comprehension(text):
+    if notation.is_comprehension(text):
         return notation.parse_comprehension(text, dict(operators))
     assignment = notation.parse(text, dict(operators))
     notation.check(assignment)

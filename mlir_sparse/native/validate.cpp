@@ -56,9 +56,11 @@ private:
   size_t check_region(size_t start) {
     const size_t end = region_end(levels_, start);
     const bool loose = levels_[start].kind == LevelKind::LooseCompressed;
-    int64_t wanted = loose ? 2 : 1;
-    if (__builtin_mul_overflow(places_, wanted, &wanted)) wanted = std::numeric_limits<int64_t>::max() - 1;
-    check_length("positions length", start, wanted + (loose ? 0 : 1), positions_[start].length);
+    int64_t wanted = 0;  // more than any buffer has, where 64 bits do not count them
+    if (__builtin_mul_overflow(places_, int64_t{loose ? 2 : 1}, &wanted) ||
+        __builtin_add_overflow(wanted, int64_t{loose ? 0 : 1}, &wanted))
+      wanted = std::numeric_limits<int64_t>::max();
+    check_length("positions length", start, wanted, positions_[start].length);
     for (size_t level = start + 1; level < end; ++level)
       check_length("singleton length", level, coordinates_[start].length, coordinates_[level].length);
     if (loose)

@@ -17,6 +17,7 @@ from mlir_sparse.operations.groups import axes_of
 from mlir_sparse.operations.index import item
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.given import integers_of
 
 __all__ = [
     "at_least",
@@ -47,7 +48,7 @@ def copied(tensor: SparseTensor) -> SparseTensor:
 
 def zeros_like(a: SparseTensor, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     """Returns a tensor of a shape without entries."""
-    wanted = a.shape if shape is None else ((shape,) if isinstance(shape, int) else tuple(shape))
+    wanted = a.shape if shape is None else integers_of((shape,) if isinstance(shape, int) else shape, "a shape")
     nothing = np.zeros(0, np.int64)
     entries = Entries((nothing,) * len(wanted), np.zeros(0, a.dtype if dtype is None else numpy_dtype(dtype)), wanted)
     return entries.tensor(a) if wanted else np.zeros((), entries.values.dtype)
@@ -69,7 +70,7 @@ def ones_like(a: SparseTensor, dtype: Any = None, order: str = "K", subok: bool 
 
 def broadcast_to(array: SparseTensor, shape: Any, subok: bool = False) -> SparseTensor:
     """Returns a tensor whose axes of one element are repeated."""
-    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    wanted = integers_of((shape,) if isinstance(shape, int) else shape, "a shape")
     if broadcast_shape([array.shape, wanted], "broadcast_to") != wanted:
         raise ExtentError(f"expected a shape that {array.shape} broadcasts to, but got {wanted}")
     return stretched(entries_of(array), wanted).tensor(array)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -13,6 +14,7 @@ from mlir_sparse.errors import RankError
 from mlir_sparse.operations.entries import Array, Entries, entries_of, is_wide
 from mlir_sparse.operations.places import numbered
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.shorten import shortened
 
 __all__ = ["Groups", "axes_of", "grouped"]
 
@@ -73,9 +75,9 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
         return tuple(range(rank))
     given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
     try:
-        numbers = [number.__index__() for number in given]
-    except AttributeError:
-        raise RankError(f"expected axis= of an integer or several, but got {axis!r}") from None
+        numbers = [operator.index(number) for number in given]
+    except Exception:  # whatever an object of the user's raises
+        raise RankError(f"expected axis= of an integer or several, but got {shortened(repr(axis))}") from None
     for number in numbers:
         if not -rank <= number < rank:
             raise RankError(f"expected an axis from {-rank} to {rank - 1}, but got {number}")

@@ -20,6 +20,7 @@ from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.layout import check_extents
 from mlir_sparse.tensor.plain import is_plain
 from mlir_sparse.tensor.storage import LevelStorage
+from mlir_sparse.text.given import integers_of
 
 __all__ = [
     "diagonal",
@@ -121,7 +122,7 @@ def reshaped(tensor: SparseTensor, shape: Any, order: str = "C") -> SparseTensor
     """
     if order not in ("C", "F", "A", "K"):
         raise OperandError(f"expected order='C' or 'F', but got {order!r}")
-    wanted = _filled(tuple(shape) if isinstance(shape, Sequence) else (shape,), tensor.shape)
+    wanted = _filled(integers_of((shape,) if isinstance(shape, int | np.integer) else shape, "a shape"), tensor.shape)
     if order == "F":
         return transposed(reshaped(transposed(tensor), wanted[::-1]))
     if wanted == tensor.shape:

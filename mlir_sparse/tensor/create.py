@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from mlir_sparse.errors import OperandError, RankError
 from mlir_sparse.tensor.array_sources import array_of
 from mlir_sparse.tensor.arrays import index_array, value_array
 from mlir_sparse.tensor.host import as_host, is_semi_structured, is_torch_sparse
-from mlir_sparse.tensor.layout import check_shape, check_supported
+from mlir_sparse.tensor.layout import check_extents, check_shape, check_supported
+from mlir_sparse.tensor.memory import check_fits
 from mlir_sparse.tensor.pack import pack
 from mlir_sparse.tensor.plain import is_plain, plain_encoding
 from mlir_sparse.tensor.scipy_border import default_encoding, is_scipy, storage_of_scipy
@@ -144,8 +146,8 @@ def _wanted(
 
 
 def _check_given_shape(given: Sequence[int] | None, shape: Sequence[int]) -> None:
-    if given is not None and tuple(given) != tuple(shape):
-        raise OperandError(f"expected a source of shape {tuple(given)}, as given, but got {tuple(shape)}")
+    if given is not None and (wanted := integers_of(given, "shape=")) != tuple(shape):
+        raise OperandError(f"expected a source of shape {wanted}, as given, but got {tuple(shape)}")
 
 
 def _from_pair(
@@ -201,7 +203,7 @@ def from_entries(
     wanted = _wanted(encoding, "SparseVector" if len(dims) == 1 else "COO", len(dims), parameters)
     source = (width, width)
     storage = pack(wanted, shape, dims, values, dtype=dtype, sum_duplicates=sum_duplicates, source=source)
-    return SparseTensor._trusted(storage.encoding, tuple(shape), storage)
+    return SparseTensor._trusted(storage.encoding, integers_of(shape, "shape="), storage)
 
 
 def _split_coordinates(given: Any) -> list[Array]:
@@ -261,9 +263,15 @@ def _dense_array(source: object, shape: Sequence[int] | None) -> Array:
                 "expected a tensor of one dimension or more, but got a number: give shape=... to fill one with it, "
                 "or pass the number to kernels as it is"
             )
-        return np.broadcast_to(array, tuple(shape))
+        return _full(array, integers_of(shape, "shape="))
     _check_given_shape(shape, array.shape)
     return array
+
+
+def _full(number: Array, shape: tuple[int, ...]) -> Array:
+    check_extents(shape)
+    check_fits(prod(shape) * number.itemsize, f"a tensor full of a number, of shape {shape}")
+    return np.broadcast_to(number, shape)
 
 
 def _dense_storage(array: Array, encoding: Encoding, dtype: object) -> LevelStorage:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -10,6 +9,7 @@ from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.level import LevelFormat
 from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import EncodingError, RankError, TooLargeError, UnsupportedError
+from mlir_sparse.text.given import integers_of
 
 __all__ = [
     "LevelTuple",
@@ -41,10 +41,7 @@ def check_shape(shape: Sequence[int], encoding: Encoding) -> tuple[int, ...]:
         RankError: for another rank, or an extent that is no number of elements.
         TooLargeError: for an extent that 64 bits do not hold.
     """
-    try:
-        extents = tuple(operator.index(extent) for extent in shape)
-    except TypeError:
-        raise RankError(f"expected a shape of integers, but got {shape!r}") from None
+    extents = integers_of(shape, "a shape")
     encoding.check_rank(len(extents))
     check_extents(extents)
     return extents

@@ -17,7 +17,13 @@ from mlir_sparse.tensor.arrays import index_array, stored_integers, value_array
 from mlir_sparse.tensor.batches import batch_depth, flat_levels
 from mlir_sparse.tensor.expand import expand_levels
 from mlir_sparse.tensor.faults import storage_faults
-from mlir_sparse.tensor.layout import aos_regions, check_level_sizes, check_shape, check_supported, level_tuples
+from mlir_sparse.tensor.layout import (
+    aos_regions,
+    check_level_sizes,
+    check_shape,
+    check_supported,
+    level_tuples,
+)
 from mlir_sparse.tensor.level_check import check_levels
 from mlir_sparse.tensor.level_pack import narrowed_coordinates, with_resolved_widths
 from mlir_sparse.tensor.level_walk import marks_empty

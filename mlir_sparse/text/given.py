@@ -5,11 +5,15 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from mlir_sparse.errors import OperandError
 
 __all__ = ["integer_of", "integers_of", "path_of", "several_of", "shown", "text_of"]
+
+# Of anything that is listed: axes, extents, names.
+_MOST = 10_000
 
 
 def text_of(given: object, what: str) -> str:
@@ -35,7 +39,7 @@ def integer_of(given: Any, what: str) -> int:
     """Returns an integer, of Python's or NumPy's; see `text_of`."""
     try:
         return operator.index(given)
-    except TypeError:
+    except Exception:  # a type that has none, or an object of the user's that raises
         raise OperandError(f"expected {what} as an integer, but got {shown(given)}") from None
 
 
@@ -52,7 +56,13 @@ def several_of(given: object, what: str) -> tuple[Any, ...]:
     """Returns what is in a list, a tuple, an array of one axis or another collection; see `text_of`."""
     if not isinstance(given, Iterable) or isinstance(given, str | bytes | dict) or getattr(given, "ndim", 1) != 1:
         raise OperandError(f"expected {what}, but got {shown(given)}")
-    return tuple(given)
+    try:
+        found = tuple(islice(given, _MOST + 1))
+    except Exception as error:  # of an object of the user's
+        raise OperandError(f"expected {what}, but got {shown(given)}: {shown(error)}") from None
+    if len(found) > _MOST:  # what is iterable may have no end
+        raise OperandError(f"expected {what}, but got more than {_MOST} from {shown(given)}")
+    return found
 
 
 def path_of(given: Any, what: str = "a file") -> str:

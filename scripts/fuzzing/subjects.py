@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dialect_tests import entries_cases, file_cases, large_cases, rounding_cases, test_kernel_properties, wide_cases
+from dialect_tests import (
+    entries_cases,
+    file_cases,
+    large_cases,
+    object_cases,
+    rounding_cases,
+    storage_cases,
+    test_kernel_properties,
+    wide_cases,
+)
 from dialect_tests.calls import Trial
 from dialect_tests.comprehend import test_programs
 from dialect_tests.test_kernel_properties import STRATEGIES, StoredCase, run
@@ -46,6 +55,8 @@ _ON_CPU: Mapping[str, Subject] = {
     "many variables": Subject(wide_cases.cases, run, trial=_trial, share=0.05),
     "large": Subject(large_cases.cases, large_cases.run, share=0.05),
     "files": Subject(file_cases.cases, file_cases.run),
+    "storage": Subject(storage_cases.cases, storage_cases.run),
+    "objects": Subject(object_cases.cases, object_cases.run),
 }
 # A GPU's kernels, which an emulator runs, are of one statement.
 NAMES: Mapping[str, tuple[str, ...]] = {"cpu": tuple(_ON_CPU), "cuda": ("kernels", "foreign storage", "expressions")}
