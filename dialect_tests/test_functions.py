@@ -109,3 +109,16 @@ def test_parts_of_complex_numbers_are_real() -> None:
     assert ms.evaluate("y(i) = max(real(z(i)), 0)", z=z).tolist() == [3, 0, 0]
     Z = ms.tensor(np.diag(z), "CSR")
     assert ms.evaluate("s = sum(i, j : real(conj(Z(i,j)) * Z(i,j)))", Z=Z) == 26
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "DIA", "BSR(2, 2)", "RowBlocked"])
+def test_products_with_functions_of_arrays_are_subtracted(storage: str) -> None:
+    D, x, b = np.arange(1.0, 16).reshape(3, 5), np.linspace(1, 2, 5), np.arange(3.0)
+    for text, expected in (
+        ("y(i) = b(i) - A(i,j) * exp(x(j))", b - D @ np.exp(x)),
+        ("y(i) = b(i) - log(x(j)) * A(i,j) / 2", b - D @ np.log(x) / 2),
+        ("y(i) = b(i) + A(i,j) * (1 - 2 * log(x(j)))", b + D @ (1 - 2 * np.log(x))),
+        ("y(i) = b(i) - sum(j : 2 * (1 + cos(x(j))) * A(i,j))", b - D @ (2 * (1 + np.cos(x)))),
+    ):
+        found = ms.evaluate(text, A=ms.tensor(D, storage), x=x, b=b)
+        np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=text)

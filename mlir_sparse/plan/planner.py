@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.errors import ScheduleError, UnsupportedError
+from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.kernel import KernelSpec, result_dtype, vanishes
 from mlir_sparse.kernel.entries import is_about_entries
 from mlir_sparse.notation import (
@@ -18,7 +18,6 @@ from mlir_sparse.notation import (
     Expr,
     Fold,
     IndexVar,
-    Negate,
     Reduce,
     ReduceOp,
     free_indices,
@@ -28,6 +27,7 @@ from mlir_sparse.plan.fibres import compute_by_fibres, find_fibres
 from mlir_sparse.plan.level_space import level_nest, space_of
 from mlir_sparse.plan.located import looked_up, looked_up_everywhere
 from mlir_sparse.plan.loops import LoopChoice, Nest, choose_loops
+from mlir_sparse.plan.padding import within_edges
 from mlir_sparse.plan.picking import Picking
 from mlir_sparse.plan.presence import Presence, folded
 from mlir_sparse.plan.program import (
@@ -38,6 +38,7 @@ from mlir_sparse.plan.program import (
     Position,
     Program,
 )
+from mlir_sparse.plan.regions import negated
 from mlir_sparse.plan.rounding import accumulates, rounded
 from mlir_sparse.plan.sampled import compute_at_entries, find_sampled
 from mlir_sparse.plan.sharing import Sharing
@@ -52,7 +53,7 @@ from mlir_sparse.plan.storage import (
     why_not_inserted,
 )
 from mlir_sparse.plan.terms import Term, accesses_of, assigned, combine, unites
-from mlir_sparse.plan.values import Values
+from mlir_sparse.plan.values import Values, scheduled
 
 __all__ = ["plan"]
 
@@ -90,7 +91,7 @@ def plan(
     assignment = spec.explicit
     # Threads of a GPU have sums of their own in f32 registers.
     wide = not loops_only and accumulates(assignment.value)
-    planner = _Planner(spec, densified, _variables(spec, order), loops_only, wide)
+    planner = _Planner(spec, densified, scheduled(spec, order), loops_only, wide)
     result = planner.values.result(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
     value = folded(planner.picking.picked(assigned(assignment)))
@@ -111,18 +112,6 @@ def plan(
         result = final.tensor
     notes, licences = planner.values.notes(), planner.values.licences()
     return Program(spec, tuple(types.items()), joined(inputs_first(spec, steps), types), result, notes, licences)
-
-
-def _variables(spec: KernelSpec, order: tuple[str, ...] | None) -> tuple[IndexVar, ...] | None:
-    """Returns the index variables in the order that a schedule asks for."""
-    if order is None:
-        return None
-    named = {variable.name: variable for variable in spec.assignment.indices}
-    if set(order) != set(named):
-        raise ScheduleError(
-            f"expected an order of the index variables {', '.join(named)}, each once, but got {', '.join(order)}"
-        )
-    return tuple(named[name] for name in order)
 
 
 class _Planner:
@@ -189,9 +178,9 @@ class _Planner:
             body = looked_up_everywhere(body, target, self.values)
         nest = Nest(variables, term.indices, body, None, False)
         choice = self._choice(nest)
-        body = self.values.converted(body, choice)
+        body = within_edges(self.values.converted(body, choice), target, (), self.values)
         if term.negative:
-            body = Negate(body)
+            body = negated(body, self.values.sparse_names())
         if meeting is Meeting.START and not term.indices and not entries:
             meeting = Meeting.REPLACE
         reason = _ACCUMULATION[meeting]
@@ -219,7 +208,8 @@ class _Planner:
                 f"({encoding.map_text()}): leave the order out of the schedule, or convert it"
             )
         self.values.view(sparse[0].tensor, space)
-        payload = Negate(nest.payload) if term.negative else nest.payload
+        payload = within_edges(nest.payload, nest.target, nest.frames, self.values)
+        payload = negated(payload, self.values.sparse_names()) if term.negative else payload
         kept = set(nest.target.subscripts)
         reductions = tuple(variable for variable in nest.loops if variable not in kept)
         reason = f"{_ACCUMULATION[meeting]}, over the levels of {sparse[0].tensor}"

@@ -9,13 +9,13 @@ are, only the first and only the second (`sparse_tensor.binary`).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir_sparse.kernel import depends_on, vanishes
-from mlir_sparse.notation import Access, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, children
+from mlir_sparse.notation import Access, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, children, walk
 from mlir_sparse.plan.terms import accesses_of, rebuild, stored_indices, unites
 
-__all__ = ["KNOWN_FUNCTIONS", "Regions", "is_native", "regions_of"]
+__all__ = ["KNOWN_FUNCTIONS", "Regions", "is_native", "negated", "regions_of"]
 
 # Functions that the sparsifier knows to keep zeros, by kind of element type.
 KNOWN_FUNCTIONS = {
@@ -62,6 +62,34 @@ def is_native(node: Expr, sparse: Collection[str], kind: str) -> bool:
     )
 
 
+def negated(node: Expr, sparse: Collection[str]) -> Expr:
+    """Returns a payload with the other sign.
+
+    The sparsifier crashes where it subtracts a product with a function of dense operands, `y(i) - A(i,j) * exp(x(j))`:
+    there the sparse factor has the sign, which changes no bit of the product.
+
+    >>> from mlir_sparse.notation import parse
+    >>> str(negated(parse("y(i) = A(i,j) * exp(x(j))").value, {"A"}))
+    '-A(i,j) * exp(x(j))'
+    """
+    if not _reads_function(node, sparse):
+        return Negate(node)
+    match node:
+        case Binary(BinaryOp.MUL, left, right) if not depends_on(left, sparse):
+            return replace(node, right=negated(right, sparse))
+        case Binary(BinaryOp.MUL | BinaryOp.DIV, left):
+            return replace(node, left=negated(left, sparse))
+        case _:
+            return Negate(node)
+
+
+def _reads_function(node: Expr, sparse: Collection[str]) -> bool:
+    """Returns whether a function of dense operands is among the factors of a sparse one."""
+    if not depends_on(node, sparse):
+        return any(isinstance(below, Call) for below in walk(node))
+    return any(_reads_function(child, sparse) for child in children(node))
+
+
 def _is_known(node: Expr, sparse: Collection[str], kind: str) -> bool:
     match node:
         case Access() | Literal() | Negate() | Binary(BinaryOp.MUL):
@@ -81,6 +109,8 @@ def _is_plain(node: Expr, kind: str) -> bool:
     match node:
         case Binary(op) if op.gives_truth:
             return False
+        case Negate() | Binary(BinaryOp.SUB) if any(isinstance(below, Call) for below in walk(node)):
+            return False  # a function that is subtracted crashes it
         case Call(function) if function not in _SINGLE and not (function == "abs" and kind == "f"):
             return False
         case _:

@@ -9,16 +9,17 @@ from dataclasses import replace
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.level_space import LevelSpace
+from mlir_sparse.errors import ScheduleError
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import Access, Expr, IndexVar, walk
+from mlir_sparse.notation import Access, Expr, IndexVar, Literal, ReduceOp, walk
 from mlir_sparse.plan.loops import LoopChoice
-from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Located, LocatedRows, Step
+from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Located, LocatedRows, Meeting, Step
 from mlir_sparse.plan.rounding import widened
 from mlir_sparse.plan.storage import is_sparse
 from mlir_sparse.plan.terms import replace_accesses
 from mlir_sparse.text.names import made_name
 
-__all__ = ["Values"]
+__all__ = ["Values", "scheduled"]
 
 
 class Values:
@@ -45,6 +46,7 @@ class Values:
         self._views: dict[str, str] = {}
         self._located: dict[tuple[str, bool | None], str] = {}
         self._ranges: dict[IndexVar, str] = {}
+        self._inside: dict[IndexVar, str] = {}
         self._notes: dict[str, str] = {}
         self._licences: dict[str, None] = {}
 
@@ -154,6 +156,21 @@ class Values:
             self.emit(Extent(known, variable, f"{variable} is no subscript by itself"))
         return known
 
+    def inside(self, variable: IndexVar) -> str:
+        """Returns the name of a vector of ones as long as a variable runs, beyond which it is zero; made at most once.
+
+        Calls give arrays zeros where loops reach beyond their edges.
+        """
+        known = self._inside.get(variable)
+        if known is None:
+            known = self._inside[variable] = self.fresh(variable.name, "inside")
+            with self.computing(DType("i8")):
+                self.declare(known, self.typed(None, (variable,)))
+            reason = "what the storage pads with beyond the edges counts as nothing"
+            target, one = Access(known, (variable,)), Literal(1)
+            self.emit(Generic(target, Meeting.REPLACE, ReduceOp.SUM, (variable,), (), one, True, reason))
+        return known
+
     def convert(self, name: str, kind: TensorType, reason: str, otherwise: str = "") -> str:
         """Returns the name of a value in another type; converts at most once."""
         if kind.encoding is not None:
@@ -218,6 +235,18 @@ class Values:
     def dense(self, name: str, reason: str) -> str:
         """Returns the name of a value as a dense array."""
         return self.convert(name, replace(self._types[name], encoding=None), reason)
+
+
+def scheduled(spec: KernelSpec, order: tuple[str, ...] | None) -> tuple[IndexVar, ...] | None:
+    """Returns the index variables in the order that a schedule asks for."""
+    if order is None:
+        return None
+    named = {variable.name: variable for variable in spec.assignment.indices}
+    if set(order) != set(named):
+        raise ScheduleError(
+            f"expected an order of the index variables {', '.join(named)}, each once, but got {', '.join(order)}"
+        )
+    return tuple(named[name] for name in order)
 
 
 def _computed(kind: TensorType, dtype: DType) -> TensorType:
