@@ -25,12 +25,23 @@ from mlir_sparse.notation import (
     children,
     free_indices,
     operator,
+    walk,
 )
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.entry_products import entry_product, sparse_factors
 from mlir_sparse.plan.loops import Nest, choose_loops
 from mlir_sparse.plan.presence import folded
-from mlir_sparse.plan.terms import Term, accesses_of, addends, combine, has_reduction, needs_distribution, rebuild
+from mlir_sparse.plan.storage import takes_shared
+from mlir_sparse.plan.terms import (
+    Term,
+    accesses_of,
+    addends,
+    combine,
+    has_reduction,
+    needs_distribution,
+    rebuild,
+    unites,
+)
 from mlir_sparse.plan.values import Values
 
 __all__ = ["Splitter"]
@@ -81,8 +92,16 @@ class Splitter:
             return (Term(node),)
         return tuple(
             term.negated() if negative else term
-            for expr, negative in addends(node)
+            for expr, negative in addends(node, self._is_elementwise)
             for term in self._addend(expr, summed)
+        )
+
+    def _is_elementwise(self, node: Expr) -> bool:
+        """Returns whether an expression in numbers that round is one of arrays, and takes part in sums as it is."""
+        return (
+            self._values.dtype.kind != "i"
+            and not depends_on(node, self._values.sparse_names())
+            and not any(isinstance(below, Reduce) or is_about_entries(below) for below in walk(node))
         )
 
     def _vanishes_as_a_whole(self, node: Expr) -> bool:
@@ -107,7 +126,10 @@ class Splitter:
                 return (Term(replace(node, left=self._apart(left), right=self._apart(right))),)
             case Binary(BinaryOp.MUL, left, right):
                 pairs = ((a, b) for a in self._factor(left, summed) for b in self._factor(right, summed))
-                return tuple(self._product(a, b) for a, b in pairs)
+                products = tuple(self._product(a, b) for a, b in pairs)
+                if len(products) > 1:
+                    self._licence(f"multiplied out, `{node}` is `{combine(products)}`")
+                return products
             case Binary(BinaryOp.DIV, left, right):
                 divisor = self.closed(right)
                 return tuple(
@@ -158,6 +180,8 @@ class Splitter:
         """Returns a reduction as terms; a sum goes into the addends that use all its variables."""
         if starts_anew(node):
             return self._counting(node)
+        if node.op is ReduceOp.SUM and self._sums_in_one_loop(node.body):
+            return (Term(self._united(node.body), ReduceOp.SUM, node.indices),)
         inner = self.terms(node.body, summed=node.op is ReduceOp.SUM)
         merges = node.op is ReduceOp.SUM and all(
             term.op is ReduceOp.SUM
@@ -166,9 +190,38 @@ class Splitter:
             for term in inner
         )
         if merges:
+            if len(inner) > 1:
+                self._licence(
+                    f"summed apart, `{node.body}` is one sum each of {', '.join(f'`{t.signed}`' for t in inner)}"
+                )
             return tuple(replace(term, indices=node.indices + term.indices) for term in inner)
         body = combine([Term(self.closed_term(term), negative=term.negative) for term in inner])
         return self._over_entries(node.op, node.indices, body) or (Term(body, node.op, node.indices),)
+
+    def _sums_in_one_loop(self, body: Expr) -> bool:
+        """Returns whether what is summed is itself a sum that loops over sparse operands make element by element.
+
+        The sums of its terms may be too large where the sum of their differences is not.
+        """
+        sparse = self._values.sparse_names()
+        if self._values.dtype.kind == "i" or len(addends(body)) < 2 or has_reduction(body):
+            return False
+        read = [access for access in accesses_of(body) if access.tensor in sparse]
+        plain = all(isinstance(s, IndexVar) for access in read for s in access.subscripts)
+        shared = plain and all(takes_shared(self._values.encoding_of(access.tensor)) for access in read)
+        return shared and unites(body, sparse) and not any(map(is_about_entries, walk(body)))
+
+    def _united(self, body: Expr) -> Expr:
+        """Returns a sum of sparse operands as loops take it: of more than two by way of a temporary."""
+        sparse = self._values.sparse_names()
+        patterns = {
+            frozenset(access for access in accesses_of(part) if access.tensor in sparse) for part, _ in addends(body)
+        }
+        return self.closed(body) if len(patterns) <= 2 else self._materialize(body)
+
+    def _licence(self, text: str) -> None:
+        if self._values.dtype.kind != "i":
+            self._values.licence(text)
 
     def _over_entries(self, op: ReduceOp, indices: tuple[IndexVar, ...], body: Expr) -> tuple[Term, ...] | None:
         """Returns a reduction that must see zeros as one of stored entries, and then of a zero where some are missing.
@@ -264,9 +317,9 @@ class Splitter:
             left, right = (apart, plain) if reduced is left else (plain, apart)
             reduced = Term(reduced.body)
         body = Binary(BinaryOp.MUL, left.body, right.body)
-        if reduced.indices and self._values.dtype.kind != "i":
+        if reduced.indices:
             over = ", ".join(map(str, reduced.indices))
-            self._values.licence(f"multiplied out, the sum over {over} is one of `{body}`")
+            self._licence(f"multiplied out, the sum over {over} is one of `{body}`")
         return Term(body, ReduceOp.SUM, reduced.indices, negative)
 
     def _why_apart(self, reduced: Term, plain: Term) -> str:

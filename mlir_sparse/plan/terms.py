@@ -7,7 +7,7 @@ additions where those cannot be co-iterated, and reductions are moved outwards.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from mlir_sparse.kernel import depends_on, vanishes
@@ -86,14 +86,26 @@ def has_reduction(node: Expr) -> bool:
     return any(isinstance(below, Reduce) for below in walk(node))
 
 
-def addends(node: Expr) -> tuple[tuple[Expr, bool], ...]:
-    """Returns the operands of a chain of additions, each with whether it is subtracted."""
+def addends(node: Expr, whole: Callable[[Expr], bool] = lambda _: False) -> tuple[tuple[Expr, bool], ...]:
+    """Returns the operands of a chain of additions, each with whether it is subtracted.
+
+    Args:
+        node: the chain.
+        whole: whether a part of it is one operand, additions and all.
+
+    >>> from mlir_sparse.notation import parse
+    >>> [f"{'-' * negative}{part}" for part, negative in addends(parse("y(i) = a(i) - (b(i) - c(i))").value)]
+    ['a(i)', '-b(i)', 'c(i)']
+    """
+    if whole(node):
+        return ((node, False),)
     match node:
         case Negate(operand):
-            return tuple((expr, not negative) for expr, negative in addends(operand))
+            return tuple((expr, not negative) for expr, negative in addends(operand, whole))
         case Binary(BinaryOp.ADD | BinaryOp.SUB as op, left, right):
             flip = op is BinaryOp.SUB
-            return addends(left) + tuple((expr, negative != flip) for expr, negative in addends(right))
+            subtracted = ((expr, negative != flip) for expr, negative in addends(right, whole))
+            return (*addends(left, whole), *subtracted)
         case _:
             return ((node, False),)
 
