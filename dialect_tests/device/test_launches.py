@@ -231,8 +231,8 @@ def test_adding_to_a_result(gpu: Gpu, emulate: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("y(i) *= A(i,j) * x(j)", lambda y, added: y * added),
-        ("y(i) max= A(i,j) * x(j)", lambda y, added: np.maximum(y, added)),
+        ("y(i) *= sum(j : A(i,j) * x(j))", lambda y, added: y * added),
+        ("y(i) max= sum(j : A(i,j) * x(j))", lambda y, added: np.maximum(y, added)),
         ("y(i) += y(i) * A(i,j) * x(j)", lambda y, added: y + y * added),
     ],
 )

@@ -156,7 +156,11 @@ def _has_buffer(source: Any) -> bool:
     return True
 
 
-def _named(source: object) -> str:
+def _is_on_device(source: Any) -> bool:
+    return str(getattr(source, "device", "cpu")) != "cpu"
+
+
+def _named(source: Any) -> str:
     """Returns what an object is, and what to pass instead of it."""
     kind = type(source)
     name = kind.__name__
@@ -164,7 +168,8 @@ def _named(source: object) -> str:
         module = ancestor.__module__ or ""
         for package, way_out in _WAYS_OUT.items():
             if module == package or module.startswith(f"{package}."):
-                return f"{name} of {module.partition('.')[0]}: pass {way_out}"
+                where = f"on {source.device}" if _is_on_device(source) else f"of {module.partition('.')[0]}"
+                return f"{name} {where}: pass {way_out}"
     if isinstance(source, np.ndarray) or _is_measured(source):
         return f"{name}, which means more than its numbers: pass numpy.asarray(x) for these alone"
     if is_sparse_source(source) or _is_sparse(source):
