@@ -58,11 +58,13 @@ class Operand:
         values: the elements.
         stored: where it has an entry.
         padded: where it may have one or not: zeros in storage that cannot tell them from padding.
+        sparse: whether its storage leaves out entries.
     """
 
     values: Array
     stored: Array
     padded: Array
+    sparse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,8 @@ class _Grid:
     least: float
     largest: float
     dtype: np.dtype[Any]
+    # Whether nothing may be multiplied out: no operand leaves out entries, and no sum stands inside another.
+    as_written: bool
 
     def checked(self, found: _Value) -> _Value:
         """Returns a value that is lost where it may leave the range."""
@@ -210,10 +214,9 @@ class _Grid:
     def product(self, a: _Value, b: _Value) -> _Value:
         absent = a.absent | b.absent
         odd_a, odd_b = ~np.isfinite(a.value), ~np.isfinite(b.value)
-        # The product of a sum may be made as the sum of products: infinity times each term is another matter.
-        unsure = (odd_a & (b.padded | self.maybe_zero(b) | b.summed)) | (
-            odd_b & (a.padded | self.maybe_zero(a) | a.summed)
-        )
+        # Multiplied out, it is infinity times each term of a sum, which is another matter.
+        out_a, out_b = (one.summed and not self.as_written for one in (a, b))
+        unsure = (odd_a & (b.padded | self.maybe_zero(b) | out_b)) | (odd_b & (a.padded | self.maybe_zero(a) | out_a))
         found = _Value(
             np.where(absent, 0, a.value * b.value),
             np.where(absent, 0, a.size * b.size),
@@ -236,13 +239,16 @@ class _Grid:
         below = np.abs(b.value)
         lost = a.lost | b.lost | ~np.isfinite(b.value) | ~np.isfinite(a.value) | (below <= 2 * b.error(self.eps))
         lost = lost | (below == 0)
+        # But a sum of nothing, or of nothing but zeros that are stored, by zero is no number.
+        exact = [one.error(self.eps) + np.abs(one.value) == 0 for one in (a, b)]
+        neither = exact[0] & exact[1] & ~(a.lost | b.lost) & self.as_written
         safe = np.where(lost, 1, below)
         share = b.size / safe
         found = _Value(
-            np.where(lost, 0, a.value / np.where(lost, 1, b.value)),
+            np.where(neither, np.nan, np.where(lost, 0, a.value / np.where(lost, 1, b.value))),
             a.size * share / safe,
             (a.tiny + a.size * b.tiny / safe) / safe + self.least,
-            lost,
+            lost & ~neither,
             np.zeros(np.broadcast_shapes(a.value.shape, b.value.shape), bool),
             np.zeros(np.broadcast_shapes(a.value.shape, b.value.shape), bool),
             a.roundings + b.roundings + 1,
@@ -346,9 +352,14 @@ def evaluate(assignment: Assignment, operands: Mapping[str, Operand], extents: M
     """
     dtype = next(iter(operands.values())).values.dtype
     axes = {index.name: axis for axis, index in enumerate(assignment.indices)}
-    grid = _Grid(operands, axes, extents, *_limits(dtype), dtype)
+    value = with_sums(assignment)
+    sums = [node for node in walk(value) if isinstance(node, Reduce)]
+    as_written = not any(one.sparse for one in operands.values()) and not any(
+        isinstance(below, Reduce) for one in sums for below in walk(one.body)
+    )
+    grid = _Grid(operands, axes, extents, *_limits(dtype), dtype, as_written)
     with np.errstate(all="ignore"):
-        found = grid.of(with_sums(assignment))
+        found = grid.of(value)
         if assignment.op is AssignOp.ADD:
             found = grid.sum_of_two(grid.read(assignment.target), found)
         shape = tuple(extents[index.name] for index in assignment.target.indices)

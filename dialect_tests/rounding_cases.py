@@ -34,6 +34,7 @@ FACTORED = (
     "y(i) = 0.5 * A(i,j)",
     "y(i) = 1e200 * A(i,j) * x(j)",
     "y(i) = A(i,j) * 1e-320 * x(j)",
+    "y(i) = A(i,j) * x(j) / alpha",
     "y(i) = A(i,j) * x(j) / (1.5 + alpha * alpha)",
     "y(i) = alpha * A(i,j)",
     "s = alpha * x(i)",
@@ -173,7 +174,7 @@ def _operand(value: Any) -> bounded.Operand:
     array, present = entries_of(value)
     pads = _pads(value.encoding)
     unsure = (array == 0) & np.full(array.shape, pads)
-    return bounded.Operand(array, present, unsure)
+    return bounded.Operand(array, present, unsure, sparse=True)
 
 
 def trial(case: Case) -> Trial:

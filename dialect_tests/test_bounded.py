@@ -59,6 +59,20 @@ def test_what_is_not_stored_is_zero_times_infinity_too() -> None:
         judged("y(i) = A(i,j) * x(j)", [2.0], A=[[1.0, 0.0]], x=[2.0, np.inf])
 
 
+def test_infinity_times_a_sum_is_no_sum_of_infinities() -> None:
+    data = {"A": [[2.0, 0.0]], "x": [1.0, 1.0], "z": [-np.inf]}
+    judged("y(i) = z(i) * (A(i,j) * x(j))", [-np.inf], **data)
+    with pytest.raises(AssertionError, match="expected"):
+        judged("y(i) = z(i) * (A(i,j) * x(j))", [np.nan], **data)
+
+
+def test_a_sum_of_nothing_by_zero_is_no_number() -> None:
+    data = {"A": [[0.0, 0.0]], "alpha": 0.0}
+    judged("y(i) = A(i,j) / alpha", [np.nan], **data)
+    with pytest.raises(AssertionError, match="expected"):
+        judged("y(i) = A(i,j) / alpha", [0.0], **data)
+
+
 def test_choices_that_rounding_decides_are_not_judged() -> None:
     text = "y(i) = where(sum(j : A(i,j)) > 0, 1, -1)"
     for either in (1.0, -1.0):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fuzzing.tally import DECLINED, Tally, report
 from fuzzing.variants import VARIANTS, again
 from fuzzing.variants.names import NAMES, renamed
 from fuzzing.variants.variant import Variant, assert_same_bits
@@ -32,7 +33,7 @@ def test_every_variant_gives_the_same(name: str) -> None:
     trial = made()
     plain = trial.run()
     # Some draw the plain call itself, or storage that cannot hold the data.
-    assert any(VARIANTS[name].check(trial, plain, f"seed {number}") for number in range(9))
+    assert any(VARIANTS[name].check(trial, plain, f"seed {number}") is True for number in range(9))
 
 
 def _scaled(factor: float) -> Callable[[Call, Random], Results]:
@@ -51,6 +52,22 @@ def test_a_variant_that_gives_something_else_is_told_with_a_script_that_runs() -
     text, tensors, options = (scope[name] for name in ("text", "tensors", "options"))
     assert ms.evaluate(text, tensors=tensors, **options).tolist() == [9.5, 3.25]
     assert again("read-only", text, tensors, options, "a seed")[0].tolist() == [9.5, 3.25]
+
+
+def _refused(call: Call, random: Random) -> Results:
+    raise ms.StorageError("expected one entry, but got two")
+
+
+def test_a_refusal_is_counted_by_its_error_and_wrong_unless_the_variant_may_be_refused_with_it() -> None:
+    trial, tally = made(), Tally()
+    outcome = Variant("other", _refused, may_refuse=(ms.StorageError,)).check(trial, trial.run(), "a seed")
+    assert isinstance(outcome, ms.StorageError)
+    assert not tally.add(DECLINED, "a case", f"other: {type(outcome).__name__}")
+    assert "variants refused: 1 other: StorageError" in report(tally, 0.0)
+    assert not tally.counts
+    for allowed in ((), (ms.UnsupportedError,), (ms.SparseError,)):
+        with pytest.raises(AssertionError, match="refused: StorageError: expected one entry"):
+            Variant("other", _refused, may_refuse=allowed).check(trial, trial.run(), "a seed")
 
 
 def test_a_last_bit_counts_where_bits_are_promised() -> None:

@@ -13,7 +13,7 @@ import click
 from workers import Worker, serve
 
 from fuzzing.subjects import NAMES, subject
-from fuzzing.tally import Tally, report, save, told
+from fuzzing.tally import DECLINED, Tally, report, save, told
 from fuzzing.variants import HOW_MANY
 
 # A batch is one process' work between two requests; a process that dies takes at most this many cases with it.
@@ -37,7 +37,10 @@ class Batch:
 
 
 def _ask(worker: Worker, batch: Batch) -> Iterator[tuple[str, str, str]]:
-    """Yields verdict, case and reason of each case; `dead` for the one that ended the process, or hung it."""
+    """Yields verdict, case and reason of each case, and of variants that were declined.
+
+    The verdict is `dead` for the case that ended the process, or hung it.
+    """
     worker.send([batch.target, batch.subject, batch.seed, batch.cases, batch.data, batch.variants])
     case, left = f"seed {batch.seed} of {batch.subject}", batch.cases
     variant = ""
@@ -50,7 +53,7 @@ def _ask(worker: Worker, batch: Batch) -> Iterator[tuple[str, str, str]]:
         elif verdict == "variant":
             variant = f", variant {text!r}"
         else:
-            left -= 1
+            left -= verdict != DECLINED
             yield verdict, case, text
     yield "dead", case + variant, worker.epitaph()
     if left > 1:
@@ -79,7 +82,7 @@ def _fuzz(batches: Iterator[Batch], cases: int, jobs: int) -> Tally:
         for outcome in serve(batches, _ask, module="fuzzing.worker", timeout=_TIMEOUT, jobs=jobs):
             if tally.add(*outcome):
                 click.echo(f"\n{told(*outcome)}", err=True)  # a long run is not waited for
-            bar.update(1)
+            bar.update(outcome[0] != DECLINED)
     return tally
 
 

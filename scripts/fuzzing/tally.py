@@ -11,7 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Tally", "report", "save", "told"]
+__all__ = ["DECLINED", "Tally", "report", "save", "told"]
+
+DECLINED = "declined"
+"""The verdict on a variant that is refused by name, as it may be: no case of its own."""
 
 _BAD = ("wrong", "crash", "dead")
 
@@ -23,15 +26,20 @@ class Tally:
     Args:
         counts: how many had each verdict.
         refusals: how many were refused with each error.
+        declined: how many variants were refused, by variant and error.
         bad: verdict, case and reason of those that were neither right nor refused.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
+    declined: Counter[str] = field(default_factory=Counter)
     bad: list[tuple[str, str, str]] = field(default_factory=list)
 
     def add(self, verdict: str, case: str, reason: str) -> bool:
-        """Counts a case; returns whether it is neither right nor refused."""
+        """Counts a case, or a variant that was refused; returns whether it is neither right nor refused."""
+        if verdict == DECLINED:
+            self.declined[reason] += 1
+            return False
         self.counts[verdict] += 1
         if verdict == "refused":
             self.refusals[reason.partition(":")[0]] += 1
@@ -49,6 +57,8 @@ def report(tally: Tally, seconds: float) -> Iterator[str]:
     """Yields the lines that say what came out."""
     yield ", ".join(f"{tally.counts[verdict]} {verdict}" for verdict in ("right", "refused", *_BAD))
     yield f"refused by: {', '.join(f'{count} {name}' for name, count in tally.refusals.most_common())}"
+    declined = (f"{count} {name}" for name, count in tally.declined.most_common())
+    yield f"variants refused: {', '.join(declined) or 'none'}"
     yield f"{seconds:.0f} s"
     yield from (told(*one) for one in tally.bad)
 
@@ -70,6 +80,7 @@ def save(path: Path, tally: Tally, asked: Mapping[str, Any], seconds: float) -> 
         "seconds": round(seconds),
         "verdicts": dict(sorted(tally.counts.items())),
         "refusals": dict(tally.refusals.most_common()),
+        "declined": dict(tally.declined.most_common()),
         "bad": tally.bad,
     }
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -65,7 +65,9 @@ def _checked(fuzzed: Subject, case: Any, how_many: str, seed: str, first: bool) 
     plain = trial.run()
     for variant in chosen(how_many, seed, compiles=first):
         _say("variant", variant.name)
-        variant.check(trial, plain, seed)
+        outcome = variant.check(trial, plain, seed)
+        if isinstance(outcome, ms.SparseError):
+            _say("declined", f"{variant.name}: {type(outcome).__name__}")
 
 
 def _fuzz(target: str, name: str, number: int, cases: int, data: int, how_many: str) -> None:

@@ -29,7 +29,7 @@ class Variant:
         share: the part of cases that it is tried on where only a few variants are.
         compiles: whether another kernel must be compiled, which takes longer than anything else.
         same_bits: whether results are the same bit for bit, and not up to rounding.
-        may_refuse: whether other storage may be refused by name for what it cannot hold.
+        may_refuse: with which errors the call may be refused, where storage cannot hold what is asked of it.
     """
 
     name: str
@@ -37,9 +37,9 @@ class Variant:
     share: float = 0.1
     compiles: bool = False
     same_bits: bool = False
-    may_refuse: bool = False
+    may_refuse: tuple[type[ms.SparseError], ...] = ()
 
-    def check(self, trial: Trial, plain: Results, seed: str) -> bool:
+    def check(self, trial: Trial, plain: Results, seed: str) -> bool | ms.SparseError:
         """Makes the call so, and compares.
 
         Args:
@@ -48,7 +48,7 @@ class Variant:
             seed: decides on all that is drawn.
 
         Returns:
-            whether there is such a variant of the call.
+            whether there is such a variant of the call; the error where it is refused, as it may be.
 
         Raises:
             AssertionError: for other results, or a refusal, with a script to paste.
@@ -60,8 +60,8 @@ class Variant:
         except ms.CompileError:
             raise
         except ms.SparseError as error:
-            if self.may_refuse:
-                return False
+            if type(error) in self.may_refuse:
+                return error
             raise AssertionError(self._told(trial.call, seed, f"refused: {type(error).__name__}: {error}")) from error
         except Exception as error:
             raise AssertionError(self._told(trial.call, seed, f"{type(error).__name__}: {error}")) from error
