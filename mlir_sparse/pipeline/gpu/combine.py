@@ -22,12 +22,10 @@ _OPERATIONS: dict[str, tuple[str, str, str, float]] = {
     "and": ("", "arith.andi", "", 1),
 }
 OPERATORS = tuple(_OPERATIONS)
-# The bindings' names of what memory does by itself; the rest is a loop that compares and swaps.
+# The bindings' names of what memory does by itself, or the compiler makes of it; products are loops written here.
 _ATOMIC = {
     "arith.addf": "addf",
     "arith.addi": "addi",
-    "arith.mulf": "mulf",
-    "arith.muli": "muli",
     "arith.maximumf": "maximumf",
     "arith.maxsi": "maxs",
     "arith.minimumf": "minimumf",
@@ -139,9 +137,23 @@ def _width(kind: Any) -> int:
 def atomically(combine: str, value: Any, memref: Any, indices: Sequence[Any]) -> None:
     """Combines a value with an element of memory that other threads combine theirs with at the same time."""
     ir = bindings().ir
-    name = _ATOMIC[_operation(combine, value.type)]
+    name = _ATOMIC.get(_operation(combine, value.type))
+    if name is None:
+        _swapped(combine, value, memref, indices)
+        return
     kind = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _kinds()[name])
     code.operation("memref.atomic_rmw", value.type, value, memref, *indices, kind=kind)
+
+
+def _swapped(combine: str, value: Any, memref: Any, indices: Sequence[Any]) -> None:
+    """Combines a value with an element of memory by comparing and swapping, until no other thread came between."""
+    ir = bindings().ir
+    made = ir.Operation.create(
+        "memref.generic_atomic_rmw", results=[value.type], operands=[memref, *indices], regions=1
+    )
+    block = made.regions[0].blocks.append(value.type, arg_locs=[ir.Location.unknown()])
+    with ir.InsertionPoint(block):
+        ir.Operation.create("memref.atomic_yield", operands=[combined(combine, block.arguments[0], value)])
 
 
 def _kinds() -> dict[str, int]:
