@@ -85,3 +85,20 @@ def test_an_order_that_would_overwrite_is_refused() -> None:
         ms.compile(text, A=csc, B=B, semiring="max_times", schedule="order=j,i,k").explain()
     found = ms.evaluate(text, A=csc, B=B, semiring="max_times", schedule="order=j,k,i")
     np.testing.assert_array_equal(found, np.where((A != 0)[:, :, None], P, -np.inf).max((1, 2)))
+
+
+@pytest.mark.parametrize("t", [0.0, 0.25, 0.5, 0.7])
+def test_differences_are_numbers_where_logic_asks_whether_they_are_zero(t: float) -> None:
+    w, z = np.array([1.5, 1.0, 0.25]), np.array([0.5, 0.0, 0.25])
+    found = ms.evaluate(
+        "y and=! w(k) * (t - z(k))", w=ms.tensor(w, "SparseVector"), z=ms.tensor(z, "SparseVector"), t=t
+    )
+    assert bool(found) == bool((w * (t - z) != 0).all())
+
+
+def test_differences_are_wide_where_integers_beside_them_are_not() -> None:
+    A, B = np.array([[0.5, 0.0, 0.25], [1.0, 2.0, 3.0]]), np.array([[0.0, 0.5, 0.0], [1.0, 0.5, 3.0]])
+    C = np.array([[1, 2, 3], [4, 5, 6]], np.int32)
+    stored = {"A": ms.tensor(A, "CSR"), "B": ms.tensor(B, "CSR"), "C": C}
+    found = ms.evaluate("y(i) = max(k : ((A(i,k) - B(i,k)) != 0) * C(i,k))", tensors=stored)
+    np.testing.assert_array_equal(found, ((A - B != 0) * C).max(axis=1))

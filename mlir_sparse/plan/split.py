@@ -7,7 +7,16 @@ from dataclasses import replace
 from functools import reduce
 
 from mlir_sparse.dtypes import DType
-from mlir_sparse.kernel import depends_on, gives_truth, inner_dtype, operand_dtype, result_dtype, starts_anew, vanishes
+from mlir_sparse.kernel import (
+    depends_on,
+    gives_truth,
+    inner_dtype,
+    operand_dtype,
+    promote,
+    result_dtype,
+    starts_anew,
+    vanishes,
+)
 from mlir_sparse.kernel.entries import is_about_entries, lifted
 from mlir_sparse.kernel.semiring import MONOIDS
 from mlir_sparse.notation import (
@@ -248,13 +257,19 @@ class Splitter:
         """Returns a reduction of a product as loops come to its entries; None where it needs a temporary."""
         if isinstance(body, Binary) and body.op is BinaryOp.NE and body.right == Literal(0) and op is ReduceOp.AND:
             body = body.left  # what is combined is whether values are zero anyway
-        product = entry_product(body, self._values.sparse_names(), self._materialize)
+        product = entry_product(body, self._values.sparse_names(), self._made_wide)
         if product is None:
             return None
         where = sparse_factors(product, self._values.sparse_names())
         if set(indices).isdisjoint(free_indices(where)):
             return None
         return (self._with_zeros(op, indices, product, where),)
+
+    def _made_wide(self, node: Expr) -> Access:
+        """Computes a factor into a temporary of numbers, where whether they are zero is all that is asked, as well."""
+        own = operand_dtype((node,), self._values.dtypes())
+        with self._values.computing(promote(own, self._values.dtype)):
+            return self._materialize(node)
 
     def _with_zeros(self, op: ReduceOp, indices: tuple[IndexVar, ...], entries: Expr, where: Expr) -> Term:
         """Returns a reduction of entries, and of a zero where some are missing.
