@@ -5,6 +5,7 @@ And what only looks wrong, and works: arrays in any order and byte order, read-o
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from mlir_sparse.kernel.check import OWN_ARGUMENTS
 
 SPMV = "y(i) = A(i,j) * x(j)"
 DENSE = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]])
@@ -477,6 +479,47 @@ def test_numbers_and_scalars_are_operands() -> None:
     text = "y(i) = alpha * x(i)"
     for alpha in (2, 2.0, np.float64(2), np.array(2.0)):
         oracle.assert_close(ms.evaluate(text, alpha=alpha, x=X), 2 * X)
+
+
+def test_own_arguments_are_those_of_the_functions() -> None:
+    for function in (ms.compile, ms.evaluate):
+        of_it = {name for name, one in inspect.signature(function).parameters.items() if one.kind is one.KEYWORD_ONLY}
+        assert of_it == OWN_ARGUMENTS
+
+
+@pytest.mark.parametrize(
+    "text", ["y(i) = {0}(i,j) * x(j)", "def f(double(N,M) {0}, double(M) x) -> (y) {{ y(i) +=! {0}(i,j) * x(j) }}"]
+)
+def test_messages_say_what_works_for_a_missing_operand(text: str) -> None:
+    with pytest.raises(ms.UnknownTensorError, match=r"pass A=\.\.\. or tensors=\{'A': \.\.\.\}"):
+        ms.evaluate(text.format("A"), x=X)
+    with pytest.raises(ms.UnknownTensorError, match=r"pass tensors=\{'out': \.\.\.\}, since out= is no tensor"):
+        ms.evaluate(text.format("out"), x=X, out="dense")
+    kernel = ms.compile(text.format("out"), tensors={"out": DENSE, "x": X})
+    with pytest.raises(ms.UnknownTensorError, match=r"for tensor x, .*: pass x=\.\.\., or by position"):
+        kernel(DENSE)
+    with pytest.raises(ms.UnknownTensorError, match=r"for tensor out, .*: pass it by position, since out= is"):
+        kernel(out=np.zeros(2), x=X)
+    oracle.assert_close(kernel(DENSE, X), Y)
+
+
+@pytest.mark.parametrize("option", ["semiring", "via", "target", "threads", "schedule", "deterministic"])
+@pytest.mark.parametrize("value", [np.ones(3), ms.tensor(np.eye(3), "CSR")], ids=["array", "tensor"])
+def test_a_tensor_called_as_an_option_is_refused_by_name(option: str, value: Any) -> None:
+    with pytest.raises(ms.SparseError, match="expected"):
+        ms.evaluate(f"y(i) = {option}(i) * x(i)", x=np.ones(3), **{option: value})
+
+
+@pytest.mark.parametrize("semiring", ["", False, 0])
+def test_a_semiring_that_says_nothing_is_refused(semiring: Any) -> None:
+    with pytest.raises(ms.NotationError, match="expected a"):
+        ms.evaluate("y(i) = A(i,j) * x(j)", A=DENSE, x=X, semiring=semiring)
+
+
+def test_a_tensor_given_twice_is_refused() -> None:
+    for function in (ms.evaluate, ms.compile, ms.tune):
+        with pytest.raises(ms.OperandError, match="expected x once, but got it twice by name"):
+            function("y(i) = A(i,j) * x(j)", A=DENSE, x=X, tensors={"x": X})
 
 
 def test_names_that_clash_with_arguments() -> None:

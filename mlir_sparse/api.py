@@ -28,6 +28,7 @@ from mlir_sparse.runtime import arguments
 from mlir_sparse.runtime.device_arguments import device_type_of, is_on_device
 from mlir_sparse.schedule import STATIC, Schedule
 from mlir_sparse.text.given import path_of, text_of
+from mlir_sparse.text.names import by_name
 from mlir_sparse.text.shorten import shortened
 from mlir_sparse.tuned import Found, tuned
 
@@ -66,7 +67,7 @@ def parse(
     if isinstance(text, Comprehension):
         notation.check_comprehension(text)
         return text
-    return _parse(text_of(text, "index notation"), tuple(sorted(operators.items())))
+    return _parse(text_of(text, "index notation"), tuple(sorted(by_name(operators).items())))
 
 
 @lru_cache(maxsize=512)
@@ -172,7 +173,7 @@ def compile(
     f64[?]
     """
     options = Options.of(target, via, schedule, threads, deterministic)
-    assignment, declared = _statement(text, _given(named, tensors), semiring)
+    assignment, declared = _statement(text, by_name(named, tensors), semiring)
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
         options.refuse_schedule(len(comprehension.statements))
@@ -234,14 +235,6 @@ def _statement(
     if isinstance(parsed, Comprehension):
         return replace(parsed, statements=tuple(kernel.under(one, ring) for one in parsed.statements)), declared
     return kernel.under(parsed, ring), declared
-
-
-def _given(named: Mapping[str, Any], tensors: Mapping[str, Any] | None) -> dict[str, Any]:
-    if tensors is not None and not isinstance(tensors, Mapping):
-        raise OperandError(f"expected a mapping of names to tensors for tensors=, but got {type(tensors).__name__}")
-    for name in tensors or ():
-        text_of(name, "each name in tensors=")
-    return {**named, **(tensors or {})}
 
 
 def _type_of(name: str, given: Any) -> TensorType:
@@ -332,7 +325,7 @@ def evaluate(
     array([3., 4.])
     """
     options = Options.of(target, via, schedule, threads, deterministic)
-    assignment, given = _statement(text, _given(named, tensors), semiring)
+    assignment, given = _statement(text, by_name(named, tensors), semiring)
     comprehension = comprehend.as_comprehension(assignment)
     if comprehension is not None:
         options.refuse_schedule(len(comprehension.statements))

@@ -73,7 +73,7 @@ class Options:
         found = cls(target, via, chosen, tuned, threads, deterministic)
         if not (isinstance(target, str) and target == "cpu"):
             chip_in(target)
-        if via not in VIAS:
+        if not (isinstance(via, str) and via in VIAS):
             raise UnsupportedError(f"expected via= one of {', '.join(VIAS)}, but got {via!r}")
         if found.target == "cpu":
             found._check_host()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mlir_sparse.errors import ScheduleError
 from mlir_sparse.text.given import several_of, text_of
+from mlir_sparse.text.names import spelled
 
 __all__ = ["STATIC", "Schedule"]
 
@@ -99,7 +100,8 @@ class Schedule:
 def _order(given: Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         given = given.split(",")
-    names = tuple(map(str, several_of(given, "the names of index variables for the order of a schedule")))
+    listed = several_of(given, "the names of index variables for the order of a schedule")
+    names = tuple(spelled(str(name)) for name in listed)
     if not names or not all(name.isidentifier() for name in names) or len(set(names)) < len(names):
         raise ScheduleError(
             f"expected the names of index variables, each once, for the order of a schedule, "

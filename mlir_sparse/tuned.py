@@ -109,7 +109,7 @@ class Problem:
     def _read(self, path: Path) -> Found | None:
         """Returns what a file says; None for one that is damaged, or of another problem."""
         try:
-            read = json.loads(path.read_text())
+            read = json.loads(path.read_text(encoding="utf-8"))
             asked = read["version"], read["kernel"], read["asked"]
             if asked != (_VERSION, self.kernel, self.asked) or (self.data and read["data"] != self.data):
                 return None

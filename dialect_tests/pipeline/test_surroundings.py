@@ -150,3 +150,37 @@ def test_no_such_interpreter(tmp_path: Path) -> None:
         "SettingError: expected a Python interpreter in the environment variable MLIR_SPARSE_PYTHON, "
         "but got '/no/such/python'"
     ) in done.stderr
+
+
+def test_a_file_called_like_the_bindings_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "user.py"
+    (tmp_path / "torch_mlir.py").write_text("")
+    done = run(script, program(13), tmp_path, MLIR_SPARSE_CACHE="off", MLIR_SPARSE_BINDINGS="torch_mlir")
+    assert f"but got no module `ir` in {tmp_path / 'torch_mlir.py'}, " in done.stderr
+    assert "BindingsError" in done.stderr
+
+
+USES = """
+x = np.ones(2)
+kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)
+kernel.ir("asm")
+ms.tune(kernel, A, x, budget=0.02)
+ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x, schedule="tuned")(A, x)
+ms.tune(kernel, A, x, budget=0.02)
+"""
+
+
+def test_encodings_of_the_locale_do_not_matter(tmp_path: Path) -> None:
+    """Python warns of each file and each program whose text would be read by the user's locale."""
+    command = [sys.executable, "-X", "warn_default_encoding", "-W", "error", "-c", program(15, USES)]
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "MLIR_SPARSE_CACHE": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout == "[300.  45.]\n", done.stderr
+
+
+def test_without_streams(tmp_path: Path) -> None:
+    """A program without a console has None for its streams."""
+    leave = f"open({str(tmp_path / 'done')!r}, 'w').write('done')"
+    before = "import sys; sys.stdin = sys.stdout = sys.stderr = None\n" + USES + leave
+    done = run(tmp_path / "user.py", program(17, before), tmp_path, MLIR_SPARSE_CACHE=str(tmp_path / "cache"))
+    assert (tmp_path / "done").exists(), done.stderr

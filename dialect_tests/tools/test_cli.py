@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,30 @@ def test_emit_shows_what_a_pass_changed() -> None:
     assert any(line.startswith("-") and "linalg.generic" in line for line in changed.splitlines())
     assert any(line.startswith("+") and "scf.for" in line for line in changed.splitlines())
     assert "expected a pass of linalg-generalize-named-ops, " in refused("emit", SPMV, "--diff", "no-such-pass")
+
+
+def test_names_of_options_are_those_of_the_text() -> None:
+    output = run(
+        "emit",
+        "gr\N{LATIN SMALL LETTER O WITH DIAERESIS}e(i) = 2 * \N{MICRO SIGN}(i,j) * _x(j)",
+        "-f",
+        "\N{MICRO SIGN}:CSR",
+        "-t",
+        "_x:f32",
+        "--stage",
+        "explain",
+    ).output
+    assert "\N{GREEK SMALL LETTER MU}: f64[?,?] CSR" in output
+    assert "_x: f32[?] dense" in output
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+def test_output_that_cannot_be_written_ends_in_one_message(matrix: str) -> None:
+    script = "from mlir_sparse.tools.cli import main; main()"
+    command = [sys.executable, "-c", script, "run", SPMV, "-f", "A:CSR", "-i", f"A={matrix}", "-g", "x=ones"]
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "mlir-sparse: error: cannot read or write: No space left on device\n")
 
 
 def test_emit_lists_the_passes_and_explains() -> None:

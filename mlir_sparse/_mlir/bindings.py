@@ -81,10 +81,23 @@ def bindings_name() -> str:
     if found is not None:
         return found
     rule = f"{BINDINGS.name}={asked} to name importable bindings" if asked else f"one of {', '.join(CANDIDATES)}"
+    names = (asked,) if asked else CANDIDATES
+    in_the_way = [file for name in names if (file := _file_without_bindings(name)) is not None]
+    if in_the_way:
+        raise BindingsError(
+            f"expected {rule}, but got no module `ir` in {', '.join(in_the_way)}, "
+            f"which the path to modules has first: rename it, or run from elsewhere"
+        )
     raise BindingsError(
         f"expected {rule}, but got none: install MLIR's Python bindings with `pip install torch-mlir`, "
         f"or set {BINDINGS.name} to the module that has them"
     )
+
+
+def _file_without_bindings(name: str) -> str | None:
+    """Returns the file that is imported by the name of bindings; None where there is none."""
+    spec = _spec_of(name.partition(".")[0], None)
+    return None if spec is None else spec.origin
 
 
 def bindings_stamp() -> str:

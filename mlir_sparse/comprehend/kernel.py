@@ -25,6 +25,7 @@ from mlir_sparse.notation import Assignment, Comprehension, with_explicit_sums
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.names import by_name
 
 __all__ = ["ComprehensionKernel", "Storage"]
 
@@ -104,11 +105,11 @@ class ComprehensionKernel:
                 f"expected {len(self.parameters)} operands ({', '.join(self.parameters)}), but got {len(operands)}"
             )
         given = dict(zip(self.parameters, operands, strict=False))
-        for name, value in named.items():
+        for name, value in by_name(named).items():
             if name in given:
                 raise OperandError(f"expected {name} once, but got it by position and by name")
             given[name] = value
-        check_given(self.comprehension, given)
+        check_given(self.comprehension, given, called=True)
         return given
 
     def _call(self, given: Mapping[str, Any], out: Any) -> Any:

@@ -12,7 +12,7 @@ from mlir_sparse.comprehend.boxes import Box
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import DTypeError, RankError, UnknownTensorError
-from mlir_sparse.kernel import shape_text
+from mlir_sparse.kernel import how_to_pass, shape_text
 from mlir_sparse.notation import Comprehension, Parameter
 from mlir_sparse.runtime import arguments
 from mlir_sparse.runtime.device_arguments import device_type_of, is_on_device
@@ -24,13 +24,16 @@ Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
 
 
-def check_given(comprehension: Comprehension, given: Mapping[str, Any], *, optional: bool = False) -> None:
+def check_given(
+    comprehension: Comprehension, given: Mapping[str, Any], *, optional: bool = False, called: bool = False
+) -> None:
     """Raises unless the tensors given are those that a comprehension takes.
 
     Args:
         comprehension: the statements.
         given: data or types by name.
         optional: whether what has a declared type may be left out.
+        called: whether they are a kernel's operands.
 
     Raises:
         UnknownTensorError: naming the tensor.
@@ -42,7 +45,7 @@ def check_given(comprehension: Comprehension, given: Mapping[str, Any], *, optio
         parameter = declared.get(name)
         why = "" if parameter else f"; {name} is read before a statement assigns it, so that its present value is taken"
         raise UnknownTensorError(
-            f"expected data for tensor {name}, but got none: pass {name}=... or tensors={{'{name}': ...}}{why}",
+            f"expected data for tensor {name}, but got none: {how_to_pass(name, called)}{why}",
             source=comprehension.source,
             span=parameter.span if parameter else _output(comprehension, name).span,
         )

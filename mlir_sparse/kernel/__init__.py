@@ -1,7 +1,7 @@
 """Kernels as values: an assignment with the types of its tensors, and what follows from the two."""
 
 from mlir_sparse.kernel.algebra import depends_on, missing, value_at_zero, vanishes
-from mlir_sparse.kernel.check import check_names, check_spec, shape_text
+from mlir_sparse.kernel.check import check_names, check_spec, how_to_pass, shape_text
 from mlir_sparse.kernel.dense_results import storage_instead, warn_of_dense
 from mlir_sparse.kernel.entries import under
 from mlir_sparse.kernel.extents import infer_extents, subscript_bounds
@@ -33,6 +33,7 @@ __all__ = [
     "depends_on",
     "extreme_or",
     "gives_truth",
+    "how_to_pass",
     "in_order",
     "infer_extents",
     "infer_output",

@@ -9,11 +9,36 @@ from mlir_sparse.kernel.spec import KernelSpec
 from mlir_sparse.notation import Access, Assignment, IndexVar, reads
 from mlir_sparse.notation.functions import function_hint
 
-__all__ = ["check_names", "check_spec", "shape_text"]
+__all__ = ["OWN_ARGUMENTS", "check_names", "check_spec", "how_to_pass", "shape_text"]
+
+# What compile and evaluate take by these names is no tensor.
+OWN_ARGUMENTS = frozenset({"out", "tensors", "semiring", "target", "via", "schedule", "threads", "deterministic"})
 
 
-def check_names(assignment: Assignment, given: tuple[str, ...]) -> None:
+def how_to_pass(name: str, called: bool) -> str:
+    """Returns how a tensor is given its data.
+
+    Args:
+        name: the tensor.
+        called: whether to a kernel, which has no `tensors=`; else to compile or evaluate.
+
+    >>> how_to_pass("x", called=False), how_to_pass("out", called=True)
+    ("pass x=... or tensors={'x': ...}", 'pass it by position, since out= is the result')
+    """
+    if called:
+        return "pass it by position, since out= is the result" if name == "out" else f"pass {name}=..., or by position"
+    if name in OWN_ARGUMENTS:
+        return f"pass tensors={{'{name}': ...}}, since {name}= is no tensor"
+    return f"pass {name}=... or tensors={{'{name}': ...}}"
+
+
+def check_names(assignment: Assignment, given: tuple[str, ...], *, called: bool = False) -> None:
     """Raises unless the tensors given are the ones that the assignment reads.
+
+    Args:
+        assignment: what is computed.
+        given: the names.
+        called: whether they are a kernel's operands, and not what one is compiled for.
 
     Raises:
         UnknownTensorError: with a caret below the tensor that has no data.
@@ -22,11 +47,10 @@ def check_names(assignment: Assignment, given: tuple[str, ...]) -> None:
         if name not in given:
             access = _access_of(assignment, name)
             # `sine(x(i))` reads as elements of sine at the places x(i).
-            called = f"; as a function, {function_hint(name)}" if access.gathers else ""
+            hint = f"; as a function, {function_hint(name)}" if access.gathers else ""
             others = f"; given are {', '.join(given)}" if given else ""
             raise UnknownTensorError(
-                f"expected data for tensor {name}, but got none{others}: "
-                f"pass {name}=... or tensors={{'{name}': ...}}{called}",
+                f"expected data for tensor {name}, but got none{others}: {how_to_pass(name, called)}{hint}",
                 source=assignment.source,
                 span=access.span,
             )

@@ -8,6 +8,7 @@ from typing import Any
 from mlir_sparse.errors import OperandError
 from mlir_sparse.kernel.check import check_names
 from mlir_sparse.notation import Assignment
+from mlir_sparse.text.names import by_name
 
 __all__ = ["bind", "in_order"]
 
@@ -23,11 +24,11 @@ def bind(assignment: Assignment, operands: tuple[Any, ...], named: Mapping[str, 
     if len(operands) > len(parameters):
         raise OperandError(f"expected {len(parameters)} operands ({', '.join(parameters)}), but got {len(operands)}")
     bound = dict(zip(parameters, operands, strict=False))
-    for name, value in named.items():
+    for name, value in by_name(named).items():
         if name in bound:
             raise OperandError(f"expected {name} once, but got it by position and by name")
         bound[name] = value
-    check_names(assignment, tuple(bound))
+    check_names(assignment, tuple(bound), called=True)
     return bound
 
 

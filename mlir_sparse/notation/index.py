@@ -11,6 +11,7 @@ from mlir_sparse.notation.ast import AffineSubscript, IndexVar
 from mlir_sparse.notation.linear import add, as_affine, as_subscript, scale
 from mlir_sparse.text.given import several_of, text_of
 from mlir_sparse.text.lexer import is_name
+from mlir_sparse.text.names import spelled
 
 __all__ = ["Index", "checked_name", "indices", "integer_of", "split_names"]
 
@@ -104,7 +105,7 @@ def checked_name(text: str) -> str:
     """
     if not isinstance(text, str) or not is_name(text):
         raise NotationError(f"expected a name of letters, digits and `_`, but got {text!r:.60}")
-    return text
+    return spelled(text)
 
 
 def split_names(names: str | Iterable[str]) -> list[str]:

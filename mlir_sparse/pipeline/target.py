@@ -15,7 +15,7 @@ __all__ = ["cpu_features", "machine_name", "scalar_asked", "vector_lanes", "vect
 def _cpu_info() -> dict[str, str]:
     """Returns the first processor's entry of /proc/cpuinfo; empty where there is none."""
     try:
-        text = Path("/proc/cpuinfo").read_text()
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}
     pairs = (line.partition(":") for line in text.partition("\n\n")[0].splitlines())

@@ -78,7 +78,7 @@ def _link(object_file: Path, library: Path) -> Path:
         if found is None:
             continue
         command = [found, *flags, "-o", str(library), str(object_file)]
-        outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+        outcome = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
         if outcome.returncode == 0:
             return library
         raise CompileError(f"expected {tool} to link the kernel, but got: {outcome.stderr.strip()}")

@@ -58,4 +58,6 @@ def assembly(code: bytes) -> str:
         path.write_bytes(code)
         # The text names the file as it was given: in its folder the name is always the same.
         command = [tool, "-d", "--no-show-raw-insn", path.name]
-        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+        return subprocess.run(
+            command, cwd=folder, check=True, capture_output=True, encoding="utf-8", errors="replace"
+        ).stdout

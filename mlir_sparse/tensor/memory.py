@@ -35,7 +35,7 @@ def was_plenty(nbytes: int) -> bool:
 
 def _meminfo_available() -> int:
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     except OSError:
@@ -48,9 +48,9 @@ def _meminfo_available() -> int:
 
 def _cgroup_available() -> int | None:
     try:
-        limit = int((_CGROUP / "memory.max").read_text())
-        used = int((_CGROUP / "memory.current").read_text())
-        stat = dict(line.split() for line in (_CGROUP / "memory.stat").read_text().splitlines())
+        limit = int((_CGROUP / "memory.max").read_text(encoding="ascii"))
+        used = int((_CGROUP / "memory.current").read_text(encoding="ascii"))
+        stat = dict(line.split() for line in (_CGROUP / "memory.stat").read_text(encoding="ascii").splitlines())
         return max(0, limit - used + int(stat.get("inactive_file", 0)))  # file pages are given back
     except (OSError, ValueError):  # none, or "max"
         return None
@@ -59,14 +59,14 @@ def _cgroup_available() -> int | None:
 def _address_space_left() -> int | None:
     """Returns what the process may still map under its own limit (`ulimit -v`), if it has one."""
     try:
-        import resource  # not on Windows
-
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if limit == resource.RLIM_INFINITY:
+        # Not by the module `resource`, which scripts have files called like beside them.
+        lines = Path("/proc/self/limits").read_text(encoding="ascii").splitlines()
+        limit = next(line.split()[3] for line in lines if line.startswith("Max address space"))
+        if limit == "unlimited":
             return None
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        return max(0, limit - pages * resource.getpagesize())
-    except (ImportError, OSError, ValueError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        return max(0, int(limit) - pages * os.sysconf("SC_PAGE_SIZE"))
+    except (OSError, ValueError, StopIteration, IndexError):
         return None
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from mlir_sparse.errors import SyntaxError_
+from mlir_sparse.text.names import spelled
 from mlir_sparse.text.shorten import shortened
 from mlir_sparse.text.source import Source, Span
 
@@ -53,9 +54,12 @@ _TOKEN = r"""
   | (?P<NAME>%s)
   | (?P<SYMBOL>\+=!|\*=!|\+=|\*=|=!|->|<=|>=|==|!=|\*\*|[-+*/()\[\]{}<>=,:;?!|&])
 """
-_PLAIN = re.compile(_TOKEN % ("", r"[^\W\d]\w*"), re.VERBOSE)
-_BARE_IDS = re.compile(_TOKEN % ("", r"[^\W\d][\w$.]*"), re.VERBOSE)
-_COMPREHENSION = re.compile(_TOKEN % (r"|\#[^\n]*", r"[^\W\d]\w*"), re.VERBOSE)
+# `\w` has no accents that follow their letter, as some systems write them: Latin, Greek, Cyrillic, kana.
+_ACCENTS = r"\u0300-\u036f\u3099\u309a"
+_NAME = rf"[^\W\d][\w{_ACCENTS}]*"
+_PLAIN = re.compile(_TOKEN % ("", _NAME), re.VERBOSE)
+_BARE_IDS = re.compile(_TOKEN % ("", rf"[^\W\d][\w{_ACCENTS}$.]*"), re.VERBOSE)
+_COMPREHENSION = re.compile(_TOKEN % (r"|\#[^\n]*", _NAME), re.VERBOSE)
 
 
 def is_name(text: str) -> bool:
@@ -105,7 +109,7 @@ def tokenize(
         else:
             _refuse_malformed(match, source, error)
         if kind is not None and kind != "SPACE":
-            tokens.append(Token(TokenKind[kind], match.group(), Span(*match.span())))
+            tokens.append(Token(TokenKind[kind], spelled(match.group()), Span(*match.span())))
         offset = match.end()
     tokens.append(Token(TokenKind.END, "", Span(len(text), len(text))))
     return tuple(tokens)

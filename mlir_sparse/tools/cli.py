@@ -43,8 +43,10 @@ class _Group(click.Group):
         except MemoryError as error:
             raise _Failure(f"expected tensors that fit in memory, but got: {error}") from error
         except OSError as error:
+            if error.filename is None and isinstance(error, BrokenPipeError):
+                raise  # nobody reads the output any more: click ends silently
             if error.filename is None:
-                raise
+                raise _Failure(f"cannot read or write: {error.strerror or error}") from error
             raise _Failure(f"cannot use {error.filename}: {error.strerror}") from error
 
 

@@ -97,7 +97,9 @@ def _numbers(path: str) -> list[int]:
 
 def _reported_version(path: str) -> str:
     try:
-        run = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False)
+        run = subprocess.run(
+            [path, "--version"], capture_output=True, encoding="utf-8", errors="replace", timeout=10, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return "version unknown"
     match = re.search(r"\d+\.\d+(\.\d+)?", run.stdout + run.stderr)

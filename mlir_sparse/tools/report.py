@@ -15,6 +15,7 @@ import numpy as np
 
 import mlir_sparse as ms
 from mlir_sparse.dtypes import DType
+from mlir_sparse.tuning.progress import on_terminal
 
 __all__ = ["Report", "Timing", "measure", "summary"]
 
@@ -53,7 +54,7 @@ class Report:
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
         """Shows a step while it runs, and clears the line after it."""
-        shown = not self.quiet and sys.stderr.isatty()
+        shown = not self.quiet and on_terminal()
         if shown:
             click.echo(f"{what} ...", err=True, nl=False)
         try:
@@ -68,7 +69,7 @@ class Report:
 
     def timed(self, call: Callable[[], object], repeats: int) -> Timing:
         """Times calls, with a progress bar."""
-        hidden = self.quiet or not sys.stderr.isatty()
+        hidden = self.quiet or not on_terminal()
         with click.progressbar(range(repeats), label="timing", file=sys.stderr, hidden=hidden) as rounds:
             return Timing(tuple(measure(call) for _ in rounds))
 

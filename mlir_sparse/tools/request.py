@@ -22,10 +22,10 @@ from mlir_sparse.notation import (
     parse,
     parse_comprehension,
 )
+from mlir_sparse.text.lexer import is_name
+from mlir_sparse.text.names import spelled
 
 __all__ = ["NamedValue", "Request", "as_mapping"]
-
-_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class NamedValue(click.ParamType[tuple[str, str]]):
@@ -48,9 +48,9 @@ class NamedValue(click.ParamType[tuple[str, str]]):
         if isinstance(value, tuple):
             return value
         name, separator, rest = value.partition(self._separator)
-        if not separator or not _NAME.fullmatch(name.strip()) or not rest.strip():
+        if not separator or not is_name(name.strip()) or not rest.strip():
             self.fail(f"expected {self.name}, but got '{value}'", param, ctx)
-        return name.strip(), rest.strip()
+        return spelled(name.strip()), rest.strip()
 
 
 def as_mapping(option: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from mlir_sparse.schedule import Schedule
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor import tensor as as_tensor
 from mlir_sparse.text.given import shown as text_shown
+from mlir_sparse.text.names import by_name
 from mlir_sparse.tuned import Found, Problem
 from mlir_sparse.tuning.candidates import Candidate, storage_name
 from mlir_sparse.tuning.formats import Asked, asked_text
@@ -131,7 +132,7 @@ def tune(
     said: object = budget
     if not isinstance(said, int | float | np.integer | np.floating) or not said > 0:
         raise OperandError(f"expected a budget of more than 0 seconds, but got {text_shown(budget)}")
-    given = {**named, **(tensors or {})}
+    given = by_name(named, tensors)
     if isinstance(kernel, Kernel) and (out is not None or semiring is not None):
         raise OperandError("expected out= and semiring= with notation only, but got them for a kernel, which has both")
     base = kernel if isinstance(kernel, Kernel) else _compiled(kernel, operands, given, out, semiring)
