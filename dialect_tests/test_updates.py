@@ -126,3 +126,28 @@ def test_the_command_line_updates_and_verifies_the_same(tmp_path: Path) -> None:
     ran = CliRunner().invoke(main, ["run", *arguments, "--verify"])
     assert ran.exit_code == 0, ran.output
     np.testing.assert_array_equal(ms.read(result).to_numpy(), np.minimum(TARGET, A.min(axis=1)))
+
+
+@pytest.mark.parametrize("storage", [None, "CSR", "COO"])
+@pytest.mark.parametrize("dtype", ["int64", "int8", "float32"])
+@pytest.mark.parametrize("masked", [0.0, 1.0, None])
+def test_truth_values_that_numbers_meet_begin_with_the_identity_of_numbers(
+    storage: str | None, dtype: str, masked: float | None
+) -> None:
+    """The least of no truth values is true, which as a number would be less than 2."""
+    for dense in (np.zeros((0, 0)), np.zeros((2, 2)), np.array([[1.0, 0], [1, 1]]), np.ones((2, 3))):
+        A = dense if storage is None else ms.tensor(dense, storage)
+        reduced = [] if masked == 0.0 else list((dense == 1).ravel())
+        for op, better, start in (("min", min, 2), ("max", max, -2)):
+            text = f"y {op}= A(i,k) == 1" if masked is None else f"y {op}= (A(i,k) == 1) if M(i,k)"
+            operands = {"y": np.array(start, dtype), "A": A, "M": np.full(dense.shape, masked or 0.0)}
+            if masked is None:
+                del operands["M"]
+            assert ms.evaluate(text, tensors=operands) == better([start, *reduced])
+
+
+def test_truth_values_are_no_infinities_under_a_semiring() -> None:
+    A, x = np.array([[True, False], [True, True]]), np.array([3, 4])
+    for name, reduce in (("min_plus", np.min), ("max_plus", np.max)):
+        found = ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x, semiring=name)
+        np.testing.assert_array_equal(found, reduce(A + x, axis=1))

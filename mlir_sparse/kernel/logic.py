@@ -12,20 +12,25 @@ from dataclasses import replace
 from mlir_sparse.dtypes import DType
 from mlir_sparse.kernel.typing import TRUTH, gives_truth, result_dtype
 from mlir_sparse.notation import (
+    Apply,
     Assignment,
     AssignOp,
     Binary,
     BinaryOp,
     Call,
     Expr,
+    Extreme,
+    Fold,
+    Literal,
     Reduce,
     ReduceOp,
     children,
+    is_mask,
     rebuild,
     walk,
 )
 
-__all__ = ["as_logic", "logic_of"]
+__all__ = ["as_logic", "logic_of", "updates_numbers"]
 
 _OPERATORS = {BinaryOp.ADD: BinaryOp.OR, BinaryOp.MUL: BinaryOp.AND}
 _JOINING = {
@@ -63,6 +68,43 @@ def as_logic(assignment: Assignment, dtypes: Mapping[str, DType]) -> Assignment:
     if op in _ASSIGNMENTS and dtypes[assignment.target.tensor] == result_dtype(value, dtypes) == TRUTH:
         op = _ASSIGNMENTS[op]
     return assignment if value is assignment.value and op is assignment.op else replace(assignment, op=op, value=value)
+
+
+def updates_numbers(assignment: Assignment, dtypes: Mapping[str, DType]) -> Assignment:
+    """Returns an assignment that reduces truth values into numbers, by `min=` or under min_plus, with them as numbers.
+
+    The reduction begins with the identity of its type: of no truth values the least is true, of no numbers it is what
+    leaves every number as it is.
+
+    Args:
+        assignment: the statement as the user wrote it.
+        dtypes: the element type of every tensor that it reads.
+
+    >>> from mlir_sparse.notation import parse
+    >>> print(updates_numbers(parse("y min= x(i) > 0"), {"x": DType("f64"), "y": DType("i32")}))
+    y min= 1 * (x(i) > 0)
+    """
+    target = dtypes.get(assignment.target.tensor, TRUTH)
+    if target == TRUTH:
+        return assignment
+    one = Literal(1 if target.kind == "i" else 1.0)
+    match assignment.value:
+        case value if assignment.op in (AssignOp.MIN, AssignOp.MAX):
+            return replace(assignment, value=_as_numbers(value, one, dtypes))
+        case Apply(_, (met, Fold(monoid, _, body) as fold)) as value if met == assignment.target and isinstance(
+            monoid.identity, Extreme
+        ):
+            fold = replace(fold, body=_as_numbers(body, one, dtypes))
+            return replace(assignment, value=replace(value, arguments=(met, fold)))
+        case _:
+            return assignment
+
+
+def _as_numbers(node: Expr, one: Literal, dtypes: Mapping[str, DType]) -> Expr:
+    if isinstance(node, Apply) and is_mask(node):
+        mask, body = node.arguments
+        return replace(node, arguments=(mask, _as_numbers(body, one, dtypes)))
+    return Binary(BinaryOp.MUL, one, node, node.span) if result_dtype(node, dtypes) == TRUTH else node
 
 
 def logic_of(node: Expr, dtypes: Mapping[str, DType]) -> Expr:

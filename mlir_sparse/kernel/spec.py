@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.kernel.logic import as_logic
+from mlir_sparse.kernel.logic import as_logic, updates_numbers
 from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, reads, with_explicit_sums
 
 __all__ = ["KernelSpec"]
@@ -29,7 +29,8 @@ class KernelSpec:
     @property
     def explicit(self) -> Assignment:
         """Returns the assignment with every reduction explicit, and arithmetic of truth values as logic."""
-        return as_logic(with_explicit_sums(self.assignment), {name: kind.dtype for name, kind in self.inputs})
+        dtypes = {name: kind.dtype for name, kind in self.inputs}
+        return as_logic(with_explicit_sums(updates_numbers(self.assignment, dtypes)), dtypes)
 
     def type_of(self, tensor: str) -> TensorType:
         """Returns the type of an input by name."""

@@ -180,6 +180,8 @@ def _computed(known: Operator, region: Expr | None, operands: Sequence[tuple[Any
     if region is not known.overlap or not isinstance(known.annihilator, Extreme) or dtype.kind != "i":
         return result
     for value, kind in operands:
+        if kind == TRUTH:
+            continue  # neither false nor true stands for an infinity
         stays = scalars.constant(extreme_or(known.annihilator, kind), kind)
         extreme = scalars.constant(extreme_or(known.annihilator, dtype), dtype)
         result = truth.select(truth.compare(BinaryOp.EQ, value, stays, kind), extreme, result, dtype)
