@@ -25,18 +25,22 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+@pytest.fixture(autouse=True)
+def as_many_threads_as_before() -> Iterator[None]:
+    """What a test says of threads holds for that test."""
+    yield
+    ms.set_num_threads(None)
+
+
 @pytest.fixture
 def whatever_can_be_cut() -> Iterator[None]:
     """Calls come in pieces wherever they can, however small their operands are; threads are what a test sets."""
     _native.set_piece_work(1)
     yield
     _native.set_piece_work(0)
-    ms.set_num_threads(None)
 
 
 @pytest.fixture(params=[1, 2])
-def one_thread_and_two(request: pytest.FixtureRequest) -> Iterator[None]:
+def one_thread_and_two(request: pytest.FixtureRequest) -> None:
     """Calls take one thread, then two."""
     ms.set_num_threads(request.param)
-    yield
-    ms.set_num_threads(None)

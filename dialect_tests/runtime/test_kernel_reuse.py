@@ -208,9 +208,9 @@ def test_after_a_fork_both_sides_compile() -> None:
 
 
 def test_an_operand_checks_its_buffers() -> None:
-    with pytest.raises(ValueError, match="contiguous buffers of rank 1"):
+    with pytest.raises(ValueError, match="contiguous, aligned buffers of rank 1"):
         _native.Operand(1, [2, 2], [2, 2], [np.zeros(8)[::2]])
-    with pytest.raises(ValueError, match="contiguous buffers of rank 1"):
+    with pytest.raises(ValueError, match="contiguous, aligned buffers of rank 1"):
         _native.Operand(1, [2, 2], [2, 2], [np.zeros((2, 2))])
 
 

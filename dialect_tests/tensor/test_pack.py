@@ -18,6 +18,7 @@ from mlir_sparse.errors import (
     CoordinatesError,
     DTypeError,
     EncodingError,
+    OperandError,
     RankError,
     StorageError,
     TooLargeError,
@@ -202,7 +203,7 @@ def test_what_cannot_be_coordinates_and_values() -> None:
         tensor((np.zeros((3, 2), int), np.ones(3)), "CSR", shape=(2, 2))
     with pytest.raises(RankError, match=r"expected extents of 0 or more, but got shape \(2, -2\)"):
         tensor(([[0], [0]], [1.0]), "CSR", shape=(2, -2))
-    with pytest.raises(RankError, match=r"expected a shape of integers"):
+    with pytest.raises(OperandError, match=r"expected each of shape= as an integer, but got 2.5"):
         tensor(([[0], [0]], [1.0]), "CSR", shape=(2.5, 2))
 
 

@@ -49,7 +49,8 @@ def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dty
     if assignment.op in (AssignOp.MAX, AssignOp.MIN) and dtype.kind == "c":
         _refuse_order(assignment, assignment.op.value, assignment.value, dtype)
     found = result_dtype(assignment.value, dtypes)
-    if dtype == TRUTH != found and not isinstance(assignment.value, Literal):
+    asks_truth = assignment.op in (AssignOp.OR, AssignOp.AND)  # of numbers too: whether they differ from zero
+    if dtype == TRUTH != found and not asks_truth and not isinstance(assignment.value, Literal):
         raise DTypeError(
             f"expected truth values for {assignment.target}, whose type is bool, but got {found}: "
             "compare them, as in `a != 0`, or ask for another type",

@@ -49,7 +49,9 @@ def integers_of(given: object, what: str) -> tuple[int, ...]:
     >>> integers_of([2, 3], "a shape")
     (2, 3)
     """
-    return tuple(integer_of(one, what) for one in several_of(given, f"{what} as several integers, such as (2, 3)"))
+    return tuple(
+        integer_of(one, f"each of {what}") for one in several_of(given, f"{what} as several integers, such as (2, 3)")
+    )
 
 
 def several_of(given: object, what: str) -> tuple[Any, ...]:

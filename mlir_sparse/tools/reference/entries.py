@@ -227,6 +227,8 @@ def _number(value: Any, dtype: np.dtype[Any]) -> Any:
     least = value is Extreme.LEAST
     if dtype.kind == "f":
         return -math.inf if least else math.inf
+    if dtype.kind == "b":
+        return not least
     limits = np.iinfo(dtype)
     return int(limits.min if least else limits.max)
 
