@@ -134,7 +134,7 @@ def test_huge_blocks_are_refused_with_the_figures(name: str, block: tuple[int, i
     assert tensor(np.zeros((3, 4))).convert(wanted).convert("CSR").nse == 0
 
 
-@pytest.mark.parametrize("threads", ["1", "2", "5", "many", "-3"])
+@pytest.mark.parametrize("threads", ["1", "2", "5"])
 @pytest.mark.parametrize("wanted", ["CSR", "CSC"])
 def test_packing_with_threads_sums_duplicates_in_the_order_given(
     wanted: str, threads: str, monkeypatch: pytest.MonkeyPatch

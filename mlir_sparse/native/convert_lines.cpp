@@ -162,7 +162,7 @@ public:
 
   // The entries of some rows of blocks.
   int64_t count(int64_t begin, int64_t end) const {
-    const int64_t size = from_.height * from_.width;
+    const int64_t size = values_in_block();
     if (from_.rows % from_.height == 0 && from_.columns % from_.width == 0)
       return count_values(values_ + pos_[begin] * size, (pos_[end] - pos_[begin]) * size);
     int64_t found = 0;
@@ -181,15 +181,22 @@ public:
   }
 
 private:
+  // No block is stored where 64 bits do not count what is in one.
+  int64_t values_in_block() const {
+    int64_t size = 0;
+    return __builtin_mul_overflow(from_.height, from_.width, &size) ? 0 : size;
+  }
+
   // Calls f(r, most, row) for each row of some rows of blocks; row(put) then goes through what is in it.
   template <class F>
   void for_rows(int64_t begin, int64_t end, const F &f) const {
-    const int64_t height = from_.height, width = from_.width, columns = from_.columns, size = height * width;
+    const int64_t height = from_.height, width = from_.width, columns = from_.columns, size = values_in_block();
     for (int64_t b = begin; b < end; ++b) {
       const int64_t blocks = pos_[b + 1] - pos_[b];
       const C *crd = crd_ + pos_[b];
-      for (int64_t r = b * height; r < std::min(from_.rows, (b + 1) * height); ++r) {
-        const V *values = values_ + pos_[b] * size + (r - b * height) * width;
+      const int64_t top = b * height, bottom = top + std::min(height, from_.rows - top);
+      for (int64_t r = top; r < bottom; ++r) {
+        const V *values = values_ + pos_[b] * size + (blocks > 0 ? (r - top) * width : 0);
         f(r, blocks * width, [=](const auto &put) {
           for (int64_t k = 0; k < blocks; ++k) {
             const int64_t first = crd[k] * width, stop = std::min(width, columns - first);

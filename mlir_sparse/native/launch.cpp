@@ -288,7 +288,7 @@ class Launcher {
       owned.emplace_back(static_cast<std::size_t>(width * row));
       const std::int64_t left = std::max<std::int64_t>(0, from + low);
       const std::int64_t right = std::min(array.shape.front(), from + low + width);
-      if (left < right)
+      if (left < right && row > 0)  // an array without a column has no address
         std::memcpy(owned.back().data() + (left - from - low) * row, array.data + left * row,
                     static_cast<std::size_t>((right - left) * row));
       array.data = owned.back().data();
