@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,12 +25,24 @@ SECONDS = 1500
 
 def main() -> int:
     """Returns 1 where a suite shows what is not listed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], default=SUITES)
+    suites, share = asked(sys.argv[1:])
+    return int(any([_run(suite, share) for suite in suites]))  # noqa: C419 - each is run
+
+
+def asked(words: Sequence[str]) -> tuple[tuple[str, ...], str | None]:
+    """Returns the suites to run, all where none is named, and which share of their tests, if not the lists'.
+
+    >>> asked([]), asked(["--share", "1/8", "scipy_sparse"])
+    ((('numpy_einsum', 'pydata_sparse', 'scipy_sparse'), None), (('scipy_sparse',), '1/8'))
+    """
+    parser = argparse.ArgumentParser(prog="scripts/foreign", description=__doc__)
+    parser.add_argument("suites", nargs="*", metavar="suite", help=f"some of {', '.join(SUITES)}; all where absent")
     parser.add_argument("--share", help="which part of the tests, such as 1/8; that of the list where absent")
-    given = parser.parse_args()
-    faults = [_run(suite, given.share) for suite in given.suites or SUITES]
-    return int(any(faults))
+    given = parser.parse_args(words)
+    unknown = sorted(set(given.suites) - set(SUITES))
+    if unknown:
+        parser.error(f"expected suites among {', '.join(SUITES)}, but got {', '.join(unknown)}")
+    return tuple(given.suites) or SUITES, given.share
 
 
 def _run(suite: str, share: str | None) -> bool:

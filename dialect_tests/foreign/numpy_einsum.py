@@ -28,7 +28,7 @@ _STORED: list[dict[int, str]] = [
 
 def install(recorder: Recorder) -> None:
     """Wraps the two functions of NumPy."""
-    shadow = Shadow(lambda value: value, _copied, recorder)
+    shadow = Shadow(lambda value: value, _copied, recorder, of_tensors=False)
     np.einsum = shadow.wrapped("einsum", _EINSUM, _stored(ms.einsum, recorder), _EINSUM)
     np.einsum_path = shadow.wrapped("einsum_path", _PATH, _stored(ms.einsum_path, recorder), _PATH, errors_only=True)
 

@@ -19,6 +19,11 @@ _recorder = Recorder()
 _tests = {"passed": 0, "failed": 0, "skipped": 0}
 
 
+def _name_of(item: Any) -> str:
+    """Returns a test's file and name, the same wherever the library is installed and the suite is run."""
+    return f"{item.path.name}::{item.nodeid.partition('::')[2]}"
+
+
 def pytest_configure(config: Any) -> None:
     """Wraps the library of the suite."""
     importlib.import_module(f"dialect_tests.foreign.{os.environ['FOREIGN_SUITE']}").install(_recorder)
@@ -27,14 +32,14 @@ def pytest_configure(config: Any) -> None:
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     """Keeps one share of the tests."""
     share, shares = map(int, os.environ.get("FOREIGN_SHARE", "1/1").split("/"))
-    kept = [item for item in items if zlib.crc32(item.nodeid.encode()) % shares == share - 1]
+    kept = [item for item in items if zlib.crc32(_name_of(item).encode()) % shares == share - 1]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     items[:] = kept
 
 
 def pytest_runtest_setup(item: Any) -> None:
     """Says whose calls those to come are."""
-    _recorder.test = item.nodeid.rpartition("/")[2]
+    _recorder.test = _name_of(item)
     _recorder.calls = 0
 
 

@@ -82,11 +82,13 @@ class Shadow:
         to_ours: an operand of the library as this package takes it; anything else as it is.
         to_dense: likewise as a NumPy array.
         recorder: what came of each call.
+        of_tensors: whether a call without any tensor is none of this package's.
     """
 
     to_ours: Function
     to_dense: Function
     recorder: Recorder
+    of_tensors: bool = True
     inside: bool = False
 
     def wrapped(
@@ -140,7 +142,7 @@ class Shadow:
             return lambda found, error: self.recorder.add(meant.name, Verdict(Outcome.LEFT_OUT, "too large"), "")
         # The library writes to its own out=, and this package to a copy.
         ours = {**options, "out": dense[1]["out"]} if isinstance(options.get("out"), np.ndarray) else options
-        made = _result(lambda: meant.ours(*_mapped(self.to_ours, given), **_mapped(self.to_ours, ours)), _as_array)
+        made = _result(lambda: self._made(meant, given, ours), _as_array)
         terms = max((value.size for value in _arrays_in(dense[0])), default=1)
         shown = f"{_shown(dense[0])} {_shown(dense[1])}"
 
@@ -157,6 +159,12 @@ class Shadow:
             self.recorder.add(meant.name, verdict, f"{shown}\n  here   {_shown(made)}\n  theirs {_shown(theirs)}")
 
         return judge
+
+    def _made(self, meant: Meaning, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        operands = _mapped(self.to_ours, given), _mapped(self.to_ours, options)
+        if self.of_tensors and not _holds_tensor(operands):
+            raise LeftOut("no operand is a tensor")
+        return meant.ours(*operands[0], **operands[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +191,12 @@ def _mapped(convert: Function, value: Any) -> Any:
     if type(value) is dict:
         return {key: _mapped(convert, item) for key, item in value.items()}
     return convert(value)
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_tensor, value.values()))
+    return isinstance(value, ms.SparseTensor) or (isinstance(value, list | tuple) and any(map(_holds_tensor, value)))
 
 
 def _arrays_in(value: Any) -> list[np.ndarray[Any, Any]]:

@@ -57,12 +57,19 @@ def test_verdicts(ours: Any, theirs: Any, outcome: Outcome, detail: str) -> None
 
 def test_the_library_goes_on_with_its_own_result_and_calls_inside_are_its_own() -> None:
     recorder = Recorder(test="test")
-    shadow = Shadow(lambda x: x, lambda x: x, recorder)
+    shadow = Shadow(lambda x: x, lambda x: x, recorder, of_tensors=False)
     inner = shadow.wrapped("inner", np.sin, np.sin)
     outer = shadow.wrapped("outer", lambda x: inner(x) + 1, lambda x: x)
     assert np.array_equal(outer(ARRAY), np.sin(ARRAY) + 1)
     assert [operation for operation, _, _ in recorder.counts] == ["outer"]
     assert recorder.worst == {"test": Outcome.AS_NUMPY}
+
+
+def test_calls_without_a_tensor_are_none_of_this_package() -> None:
+    recorder = Recorder()
+    shadow = Shadow(lambda x: x, lambda x: x, recorder)
+    assert shadow.wrapped("sin", np.sin, np.cos)(1.0) == np.sin(1.0)
+    assert list(recorder.counts) == [("sin", "left out", "no operand is a tensor")]
 
 
 def test_a_library_that_changes_its_operands_changes_none_here() -> None:

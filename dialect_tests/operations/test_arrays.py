@@ -475,3 +475,10 @@ def test_norms_are_of_vectors_and_matrices(axis: tuple[int, ...]) -> None:
         np.linalg.norm(_CUBE, axis=axis)
     with pytest.raises(ms.RankError, match=r"expected the axis of vectors or the two of matrices"):
         np.linalg.norm(ms.tensor(_CUBE), axis=axis)
+
+
+def test_axes_without_an_order_are_refused() -> None:
+    for axes in ({0, 1}, {0: 1, 1: 0}, 1, "01"):
+        with pytest.raises(ms.RankError, match=r"expected a tuple or list of axes"):
+            np.transpose(ms.tensor(_CUBE[0]), axes)  # type: ignore[arg-type]
+    assert np.array_equal(np.transpose(ms.tensor(_CUBE[0]), np.array([1, 0])).to_numpy(), _CUBE[0].T)

@@ -66,7 +66,10 @@ def transposed(tensor: SparseTensor, axes: Sequence[int] | None = None) -> Spars
     return SparseTensor._trusted(encoding, shape, storage)
 
 
-def _permutation(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+def _permutation(axes: Any, rank: int) -> tuple[int, ...]:
+    if not isinstance(axes, Sequence | np.ndarray) or isinstance(axes, str):
+        # A set has no order to put axes in.
+        raise RankError(f"expected a tuple or list of axes, but got {type(axes).__name__}")
     order = tuple(axes)
     if len(order) != rank or sorted(axes_of(order, rank)) != list(range(rank)):
         raise RankError(f"expected axes to be a permutation of {rank} axes, but got {order}")
