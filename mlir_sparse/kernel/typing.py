@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import assert_never
 
 import numpy as np
@@ -54,6 +54,7 @@ _COUNT = DType("i64")
 _SMALLEST = DType("i8")
 
 
+@lru_cache(maxsize=256)
 def promote(left: DType, right: DType) -> DType:
     """Returns the type NumPy computes two types in (`numpy.result_type`); bf16 counts as f16, and the two meet in f32.
 

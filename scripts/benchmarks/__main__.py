@@ -77,7 +77,7 @@ def main(
         click.echo(str(row))
     with tempfile.TemporaryDirectory() as scratch:
         others = peers if against else peers or _PEERS
-        match = Match([OURS, *others], folder or Path(scratch), numbers, against=against)
+        match = Match([OURS, *others], folder or Path(scratch), numbers, clock, against)
         try:
             for name in contests:
                 contest = CONTESTS[name]
