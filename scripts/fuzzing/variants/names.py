@@ -27,6 +27,7 @@ from mlir_sparse.notation import (
     walk,
 )
 from mlir_sparse.text.lexer import is_name
+from mlir_sparse.text.names import spelled
 
 __all__ = ["NAMES", "VARIANTS", "renamed"]
 
@@ -49,7 +50,7 @@ _GRAMMAR = frozenset(("if", "not", "where", "in", "exists", "complex", "select",
 NAMES: tuple[str, ...] = tuple(
     name
     for name in dict.fromkeys(
-        (*string.ascii_letters, *_OURS, *keyword.kwlist, *keyword.softkwlist, *_NUMPY, *_LONG, *_UNICODE)
+        map(spelled, (*string.ascii_letters, *_OURS, *keyword.kwlist, *keyword.softkwlist, *_NUMPY, *_LONG, *_UNICODE))
     )
     if is_name(name) and name not in _GRAMMAR
 )
