@@ -13,9 +13,9 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are POSIX
 
 # What children do: a kernel that nobody compiled before, on a matrix above the size that threads are worth.
 COMMON = """
+import mlir_sparse as ms  # before all else, so that what others do at forks is newer
 import os, signal, sys, threading, time
 import numpy as np
-import mlir_sparse as ms
 from mlir_sparse.pipeline import isolate
 
 SIZE = 600
@@ -92,6 +92,32 @@ for thread in threads:
 compute(50_000)
 """,
         tmp_path,
+    )
+
+
+def test_a_logger_asked_for_by_a_thread_that_no_fork_may_meet(tmp_path: Path) -> None:
+    """As MLIR's bindings do as they are imported; logging's own lock is taken by each fork too."""
+    run(
+        """
+import logging
+from mlir_sparse.process.forks import no_fork
+
+entered = threading.Event()
+
+def importing():
+    with no_fork():
+        entered.set()
+        time.sleep(0.3)  # until the fork waits for us
+        logging.getLogger("anything")
+
+thread = threading.Thread(target=importing, daemon=True)
+thread.start()
+entered.wait()
+wait(child(lambda: compute(2), seconds=60))
+thread.join()
+""",
+        tmp_path,
+        timeout=60,
     )
 
 

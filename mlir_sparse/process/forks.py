@@ -8,6 +8,7 @@ no lock of ours, such as half a module of MLIR's bindings, is finished before.
 from __future__ import annotations
 
 import functools
+import logging  # noqa: F401 - so that its hooks are older than ours, see below
 import os
 import threading
 import weakref
@@ -61,7 +62,9 @@ def _renew_all() -> None:
 os.register_at_fork(after_in_child=_renew_all)
 
 
-# Taken by the thread that forks, which goes on in the child and opens it there.
+# Taken by the thread that forks, which goes on in the child and opens it there. What runs before a fork runs newest
+# first: logging's lock is taken after this one, or a thread that no fork may meet could wait for it (MLIR's bindings
+# ask for a logger as they are imported) while the fork, which has it, waits for that thread.
 _whole = threading.RLock()
 os.register_at_fork(before=_whole.acquire, after_in_parent=_whole.release, after_in_child=_whole.release)
 
