@@ -93,14 +93,17 @@ def test_operators_bind_as_in_python(text: str, tree: object) -> None:
         (".5", 0.5),
         ("2j", 2j),
         ("-1.5e1j", -15j),
+        ("-0j", -0j),
+        ("complex(0, -15)", complex(0, -15)),
+        ("complex(-0.0, 15)", complex(-0.0, 15)),
         ("complex(1, -2.5)", 1 - 2.5j),
+        ("-0.0", -0.0),
     ],
 )
 def test_numbers(text: str, number: complex) -> None:
     literal = value(text)
-    assert literal == Literal(number)
-    assert isinstance(literal, Literal)
-    assert type(literal.value) is type(number)
+    assert literal == Literal(number), "type and signs of zeros are as in Python"
+    assert value(str(literal)) == literal
 
 
 @pytest.mark.parametrize(

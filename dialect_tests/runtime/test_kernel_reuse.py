@@ -31,6 +31,28 @@ def test_new_shapes_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(spmv(ms.tensor(dense), x), dense @ x)
 
 
+@pytest.mark.parametrize("storage", ["dense", "SparseVector"])
+@pytest.mark.parametrize(
+    ("texts", "wanted"),
+    [
+        (("y(i) = x(i) / 0.0", "y(i) = x(i) / -0.0"), ([np.inf, -np.inf], [-np.inf, np.inf])),
+        (("y(i) = x(i) / -0.0", "y(i) = x(i) / 0.0"), ([-np.inf, np.inf], [np.inf, -np.inf])),
+        (("y(i) = 1 / (x(i) * 0.0)", "y(i) = 1 / (x(i) * -0.0)"), ([np.inf, -np.inf], [-np.inf, np.inf])),
+        (("y(i) = x(i) / 0.0 + 1", "y(i) = x(i) / -0.0 + 1"), ([np.inf, -np.inf], [-np.inf, np.inf])),
+        (("y(i) = x(i) / 0.0 - x(i) / -0.0",), ([np.inf, -np.inf],)),
+    ],
+)
+def test_texts_that_differ_by_the_sign_of_a_zero(
+    storage: str, texts: tuple[str, ...], wanted: tuple[list[float], ...]
+) -> None:
+    """Zeros of both signs are equal as numbers, and are not the same kernel, nor the same part of one."""
+    x: Any = np.array([3.0, -4.0])
+    if storage != "dense":
+        x = ms.tensor(x, storage)
+    for text, values in zip(texts, wanted, strict=True):
+        np.testing.assert_array_equal(ms.evaluate(text, x=x, out="dense"), values)
+
+
 def _forbidden(*args: object, **kwargs: object) -> bytes:
     raise AssertionError("compiled again")
 

@@ -36,7 +36,6 @@ __all__ = [
     "Subscript",
     "children",
     "reads",
-    "reduction_name",
     "walk",
 ]
 
@@ -116,12 +115,21 @@ class Access(_Printed):
 Subscript = IndexVar | AffineSubscript | Access
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal(_Printed):
-    """A number: int, float or complex, as Python reads it."""
+    """A number: int, float or complex, as Python reads it.
+
+    Two are equal where type and digits and signs are: kernels are kept by what they compute, and `1 / -0.0` is another.
+    """
 
     value: int | float | complex
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and type(self.value) is type(other.value) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,11 +363,6 @@ class Assignment(_Printed):
                 case _:
                     pass
         return tuple(found)
-
-
-def reduction_name(node: Reduce | Fold) -> str:
-    """Returns how notation calls a reduction."""
-    return node.op.value if isinstance(node, Reduce) else node.monoid.name
 
 
 def children(node: Expr) -> tuple[Expr, ...]:

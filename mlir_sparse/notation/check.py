@@ -19,7 +19,6 @@ from mlir_sparse.notation.ast import (
     Reduce,
     children,
     reads,
-    reduction_name,
     walk,
 )
 from mlir_sparse.notation.functions import mistake_in_call
@@ -152,7 +151,7 @@ def _check_bindings(assignment: Assignment, node: Expr, bound: dict[IndexVar, st
             if index in bound:
                 _fail(
                     assignment,
-                    f"expected {reduction_name(node)} to bind a new index variable, but got `{index}`, and "
+                    f"expected {_reduction_name(node)} to bind a new index variable, but got `{index}`, and "
                     f"{bound[index]}; rename it in the reduction",
                     index.span,
                 )
@@ -167,7 +166,7 @@ def _check_body(assignment: Assignment, node: Reduce | Fold) -> None:
         if index not in used:
             _fail(
                 assignment,
-                f"expected the body of {reduction_name(node)} to use `{index}`, but got `{node.body}`; "
+                f"expected the body of {_reduction_name(node)} to use `{index}`, but got `{node.body}`; "
                 f"remove `{index}` from the reduction",
                 index.span,
             )
@@ -286,3 +285,8 @@ def _check_aliasing(assignment: Assignment) -> None:
                 "already; give the result another name",
                 access.span,
             )
+
+
+def _reduction_name(node: Reduce | Fold) -> str:
+    """Returns how notation calls a reduction."""
+    return node.op.value if isinstance(node, Reduce) else node.monoid.name

@@ -32,14 +32,13 @@ def integer_value(cursor: Cursor, token: Token, sign: int = 1) -> int:
 def parse_number(cursor: Cursor, minus: Token | None = None) -> Literal:
     """Takes a number, negated if a minus was taken before it."""
     token = cursor.take()
-    sign, span = (-1, minus.span.to(token.span)) if minus else (1, token.span)
+    span = minus.span.to(token.span) if minus else token.span
     if token.kind is TokenKind.INTEGER:
-        return Literal(integer_value(cursor, token, sign), span)
-    imaginary = token.text.endswith("j")
-    value = sign * float(token.text.removesuffix("j"))
+        return Literal(integer_value(cursor, token, -1 if minus else 1), span)
+    value = complex(token.text) if token.text.endswith("j") else float(token.text)
     if not cmath.isfinite(value):
         cursor.fail(f"expected a number that fits in 64 bits, but got `{token.text:.40}`", token.span)
-    return Literal(complex(0.0, value) if imaginary else value, span)
+    return Literal(-value if minus else value, span)
 
 
 def parse_complex(cursor: Cursor, name: Token) -> Literal:

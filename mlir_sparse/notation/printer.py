@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+from math import copysign
 from typing import assert_never
 
 from mlir_sparse.errors import NotationError
@@ -149,4 +150,6 @@ def _literal(value: int | float | complex) -> str:
     if not isinstance(value, complex):
         return repr(value)
     # Python's `1+2j` is a sum here; only the imaginary part alone is one token.
-    return f"{value.imag!r}j" if value.real == 0 else f"complex({value.real!r}, {value.imag!r})"
+    # It may have a minus, which then is that of the zero beside it as well.
+    alone = value.real == 0 and copysign(1, value.real) == copysign(1, value.imag)
+    return f"{value.imag!r}j" if alone else f"complex({value.real!r}, {value.imag!r})"

@@ -130,7 +130,7 @@ class Admission:
         A choice is the sum of what each side gives. Where no part is sparse by itself, all of it is read densely.
         """
         sparse = self._values.sparse_names()
-        if isinstance(node, Call) and node.function == "where" and Literal(0) not in node.arguments:
+        if isinstance(node, Call) and node.function == "where" and not any(map(_is_zero, node.arguments)):
             condition, then, otherwise = node.arguments
             first = Call("where", (condition, then, Literal(0)), node.span)
             second = Call("where", (condition, Literal(0), otherwise), node.span)
@@ -153,6 +153,10 @@ class Admission:
             if self._values.type_of(access.tensor).encoding is not None
         }
         return replace_accesses(node, names)
+
+
+def _is_zero(node: Expr) -> bool:
+    return isinstance(node, Literal) and node.value == 0
 
 
 def _plainly_subscripted(access: Access) -> bool:

@@ -93,7 +93,7 @@ def _is_zero(node: Expr, beyond: Subscript, types: Mapping[str, TensorType], exa
                 return any(map(zero, factors))
             return any(map(zero, factors)) and all(zero(factor) or _is_finite(factor) for factor in factors)
         case Binary(BinaryOp.DIV, left, right):
-            return zero(left) and (exact or (_is_finite(right) and right != Literal(0)))
+            return zero(left) and (exact or (_is_finite(right) and not _is_zero(right, beyond, types, exact)))
         case Call(_, arguments) if all(map(zero, arguments)):
             return vanishes(node, _zeros(arguments))
         case _:

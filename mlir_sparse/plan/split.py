@@ -255,8 +255,9 @@ class Splitter:
 
     def _in_place(self, op: ReduceOp, indices: tuple[IndexVar, ...], body: Expr) -> tuple[Term, ...] | None:
         """Returns a reduction of a product as loops come to its entries; None where it needs a temporary."""
-        if isinstance(body, Binary) and body.op is BinaryOp.NE and body.right == Literal(0) and op is ReduceOp.AND:
-            body = body.left  # what is combined is whether values are zero anyway
+        match body:
+            case Binary(BinaryOp.NE, left, Literal(value=0)) if op is ReduceOp.AND:
+                body = left  # what is combined is whether values are zero anyway
         product = entry_product(body, self._values.sparse_names(), self._made_wide)
         if product is None:
             return None
