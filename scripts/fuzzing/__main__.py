@@ -116,7 +116,7 @@ def main(
 
     Each case is asked for otherwise too, and must give the same: with other names, threads, storage and memory, from
     the cache on disk, from a file, in a child. A few variants of each case take three times as long as none, all of
-    them thirty times.
+    them ten times.
 
     Exits with 1 where a result is wrong, the compiler died, or the process did.
     """

@@ -32,10 +32,9 @@ def chosen(how_many: str, seed: str, compiles: bool) -> Iterator[Variant]:
     for variant in VARIANTS.values():
         drawn = random.random()
         # Those that compile are tried once for a kernel, so that their share of cases is a larger one of kernels.
-        share = variant.share * (8 if variant.compiles else 1)
-        if how_many == "none" or (variant.compiles and not compiles):
-            continue
-        if how_many == "all" or drawn < share:
+        few = variant.share * (8 if variant.compiles else 1)
+        share = {"few": few, "all": variant.of_all, "none": 0.0}[how_many]
+        if drawn < share and (compiles or not variant.compiles):
             yield variant
 
 

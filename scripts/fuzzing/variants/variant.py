@@ -27,6 +27,7 @@ class Variant:
         name: what is changed.
         run: makes the call so; raises NotApplicableError where that means nothing.
         share: the part of cases that it is tried on where only a few variants are.
+        of_all: the part where all are: less than one only for what takes longer than all others together.
         compiles: whether another kernel must be compiled, which takes longer than anything else.
         same_bits: whether results are the same bit for bit, and not up to rounding.
         may_refuse: with which errors the call may be refused, where storage cannot hold what is asked of it.
@@ -35,6 +36,7 @@ class Variant:
     name: str
     run: Callable[[Call, Random], Results]
     share: float = 0.1
+    of_all: float = 1.0
     compiles: bool = False
     same_bits: bool = False
     may_refuse: tuple[type[ms.SparseError], ...] = ()
