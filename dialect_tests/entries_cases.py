@@ -214,8 +214,10 @@ def semiring_case(rng: random.Random, texts: tuple[str, ...] = TEXTS, name: str 
         name = "or_and"  # which of several unlike values `any` takes is not said
     add, multiply = name.split("_")
     assignment = parse(text)
-    # Sums of truth values count, their products do not: what plus_* gives is said part by part, elsewhere.
-    dtype = rng.choice([np.float64, np.int32, np.int8, *[np.bool_] * (add != "plus")])
+    # Sums of truth values count, their products do not, and beside a number they are one: what these give is said
+    # part by part, elsewhere.
+    truth = add != "plus" and "2" not in text
+    dtype = rng.choice([np.float64, np.int32, np.int8, *[np.bool_] * truth])
     tensors = _tensors(_ranks(assignment), rng, dtype)
     result: Any = dtype
     if name == "or_and":

@@ -365,3 +365,34 @@ def test_dense_results_of_compiled_kernels_are_refused_by_name_in_each_call(exte
     for _ in range(2):
         with pytest.raises(ms.SparseError, match="expected a dense array of shape"):
             kernel(A)
+
+
+@pytest.mark.parametrize("storage", ["SparseVector", "DCSR", "COO", "CSF"])
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "A({i}) + B({i}) + D({i})",
+        "A({i}) - (B({i}) - D({i}))",
+        "2 * A({i}) - B({i}) + A({i}) * D({i}) - D({i})",
+        "abs(A({i})) + abs(B({i})) + abs(D({i}))",
+    ],
+)
+def test_sums_of_more_than_two(storage: str, formula: str) -> None:
+    """What is made on the way has no place for each row either."""
+    rank = {"SparseVector": 1, "CSF": 3}.get(storage, 2)
+    extent, stride = 2**40, 10**9
+    rng = np.random.default_rng(5)
+    dense = {name: rng.integers(-2, 3, (3,) * rank).astype(np.float64) for name in "ABD"}
+    tensors = {
+        name: ms.tensor((np.stack(np.nonzero(array)) * stride, array[array != 0]), storage, shape=(extent,) * rank)
+        for name, array in dense.items()
+    }
+    indices = ", ".join("ijk"[:rank])
+    found = ms.evaluate(f"Y({indices}) = {formula.format(i=indices)}", tensors=tensors)
+    assert isinstance(found, ms.SparseTensor)
+    coordinates, values = found.to_coo()
+    got = np.zeros((3,) * rank)
+    got[tuple(np.asarray(coordinates) // stride)] = values
+    by_name = {name: lambda *_, array=array: array for name, array in dense.items()}
+    wanted = eval(formula.format(i=""), {"abs": np.abs, **by_name})
+    np.testing.assert_array_equal(got, wanted)

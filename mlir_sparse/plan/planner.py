@@ -46,6 +46,7 @@ from mlir_sparse.plan.split import Splitter
 from mlir_sparse.plan.starts import inputs_first, joined
 from mlir_sparse.plan.storage import (
     has_limited_room,
+    inserts_lists,
     is_sparse,
     needs_level_space,
     takes_alone,
@@ -229,7 +230,8 @@ class _Planner:
             if not united or not self._inserts(terms, variables):
                 return self._by_way_of_dense(result, variables, terms, encoding)
             while (together := self._in_one_union(terms)) < len(terms):
-                first = self.materialize(combine(terms[:together]), variables)
+                listed = encoding if encoding is not None and inserts_lists(encoding) else None
+                first = self.materialize(combine(terms[:together]), variables, listed)
                 self.values.note(first.tensor, f"a union of more than {self._widest} is made in several steps")
                 terms = (Term(first), *terms[together:])
             terms = (Term(combine(terms)),)
@@ -342,23 +344,30 @@ class _Planner:
 
     # -- temporaries ---------------------------------------------------------------------------------------------
 
-    def materialize(self, node: Expr, variables: tuple[IndexVar, ...] | None = None) -> Access:
+    def materialize(
+        self, node: Expr, variables: tuple[IndexVar, ...] | None = None, storage: Encoding | None = None
+    ) -> Access:
         """Computes an expression into a temporary, sparse where each of its variables runs over sparse storage.
 
         What was computed before is taken from there.
+
+        Args:
+            node: the expression.
+            variables: its variables, in the order of the temporary's dimensions.
+            storage: the temporary's; chosen where absent.
         """
         variables = free_indices(node) if variables is None else variables
         dtype = self.values.dtype
         name = self.sharing.known(node, variables, dtype)
         if name is None:
-            name = self._computed(node, variables)
+            name = self._computed(node, variables, storage)
             self.sharing.add(node, variables, dtype, name)
         return Access(name, variables)
 
-    def _computed(self, node: Expr, variables: tuple[IndexVar, ...]) -> str:
+    def _computed(self, node: Expr, variables: tuple[IndexVar, ...], storage: Encoding | None) -> str:
         name = self.values.fresh()
-        if len(variables) > 1 and self._covered(node, variables):
-            return self.sparse(name, variables, node, None)
+        if storage is not None or (len(variables) > 1 and self._covered(node, variables)):
+            return self.sparse(name, variables, node, storage)
         self.values.declare(name, self.values.typed(None, variables))
         self.dense(name, variables, self.split.terms(node))
         return name

@@ -18,6 +18,7 @@ from mlir_sparse.plan.terms import accesses_of
 
 __all__ = [
     "has_limited_room",
+    "inserts_lists",
     "is_packed",
     "is_sparse",
     "level_variables",
@@ -151,6 +152,14 @@ def takes_as_result(encoding: Encoding) -> bool:
         return False
     rest = tuple(itertools.dropwhile(lambda kind: kind.functions.is_counted, encoding.level_types))
     return bool(rest) and (all(kind == _COMPRESSED for kind in rest) or _is_coo(encoding))
+
+
+def inserts_lists(encoding: Encoding) -> bool:
+    """Returns whether loops insert into a tensor so stored, and none of its levels has room for a whole extent.
+
+    What is made on the way to it is stored alike: with a position for each of 2^40 rows it would fit nowhere.
+    """
+    return takes_as_result(encoding) and not any(kind.functions.is_counted for kind in encoding.level_types)
 
 
 def why_not_inserted(encoding: Encoding) -> str:
