@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import threading
 from typing import Any
@@ -51,6 +52,17 @@ def test_texts_that_differ_by_the_sign_of_a_zero(
         x = ms.tensor(x, storage)
     for text, values in zip(texts, wanted, strict=True):
         np.testing.assert_array_equal(ms.evaluate(text, x=x, out="dense"), values)
+
+
+def test_what_was_called_last_keeps_its_machine_code() -> None:
+    dense, x = random_matrix(30, 40), np.arange(40.0)
+    tensor = ms.tensor(dense)
+    spmv = ms.compile("y(i) = 17 * A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]")
+    for number in range(3):
+        np.testing.assert_array_equal(spmv(tensor, x), 17 * (dense @ x))
+        spmv._builds.clear()
+        gc.collect()
+        ms.evaluate(f"y(i) = {number + 2} * A(i,j)", A=tensor)  # takes the memory that is free by now
 
 
 def _forbidden(*args: object, **kwargs: object) -> bytes:

@@ -79,8 +79,9 @@ class Interrupts {
 class Launcher {
  public:
   Launcher(std::uintptr_t address, std::vector<Parameter> parameters, Result result, int variables,
-           std::optional<Partition> partition)
-      : function_(reinterpret_cast<Function>(address)),
+           std::optional<Partition> partition, py::object code)
+      : code_(std::move(code)),
+        function_(reinterpret_cast<Function>(address)),
         parameters_(std::move(parameters)),
         result_(std::move(result)),
         variables_(variables),
@@ -517,6 +518,7 @@ class Launcher {
     return out;
   }
 
+  py::object code_;  // what the function is of: it is there as long as somebody may call
   Function function_;
   std::vector<Parameter> parameters_;
   Result result_;
@@ -570,9 +572,9 @@ void register_launch(py::module_ &module) {
           py::arg("buffers"), py::arg("depth"), py::arg("listed"), py::arg("positions"), py::arg("coordinates"));
 
   py::class_<Launcher>(module, "Launcher", "A compiled kernel at an address, and what its arguments must be.")
-      .def(py::init<std::uintptr_t, std::vector<Parameter>, Result, int, std::optional<Partition>>(),
+      .def(py::init<std::uintptr_t, std::vector<Parameter>, Result, int, std::optional<Partition>, py::object>(),
            py::arg("address"), py::arg("parameters"), py::arg("result"), py::arg("variables"),
-           py::arg("partition") = py::none())
+           py::arg("partition") = py::none(), py::arg("code") = py::none())
       .def("__call__", &Launcher::operator(), py::arg("arguments"), py::arg("out") = py::none())
       .def("direct", &Launcher::direct, py::arg("arguments"), py::arg("out") = py::none())
       .def("accepts", &Launcher::accepts, py::arg("arguments"), py::arg("out"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
 
 from mlir_sparse._mlir import bindings, mlir_context, parse_module
+from mlir_sparse.disk import PARTIAL, write_whole
 from mlir_sparse.errors import SettingError
 from mlir_sparse.process import settings
 
@@ -58,9 +60,8 @@ def _written(folder: str, content: str) -> str:
     about = os.lstat(folder)
     if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
         raise PermissionError(folder)
-    descriptor, path = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=folder)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(content)
+    path = os.path.join(folder, f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}")
+    write_whole(path, content.encode(errors="backslashreplace"), private=True)
     _trim(folder, path)
     return path
 
@@ -70,7 +71,8 @@ def _trim(folder: str, newest: str) -> None:
     kept: list[tuple[int, int, str]] = []
     with os.scandir(folder) as items:
         for item in items:
-            if item.name.startswith(_PREFIX) and item.name.endswith(_SUFFIX) and item.path != newest:
+            ours = item.name.startswith(PARTIAL) or (item.name.startswith(_PREFIX) and item.name.endswith(_SUFFIX))
+            if ours and item.path != newest:
                 with contextlib.suppress(OSError):
                     about = item.stat(follow_symlinks=False)
                     kept.append((about.st_mtime_ns, about.st_size, item.path))

@@ -6,7 +6,6 @@ read by `codec`, and linked with the addresses of functions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlir_sparse import _native
@@ -78,15 +77,17 @@ class Loops:
     cut: Cut | None = None
     sampled: int | None = None
 
-    def linked(self, address: int) -> Call:
-        """Returns the call of the function at an address."""
+    def linked(self, machine: Machine) -> Call:
+        """Returns the call of the function in machine code, which it keeps."""
+        address = machine.addresses[self.function]
+        partition = None if self.cut is None else self.cut.linked()
         result, buffers = _native.Result.dense(), None
         if self.encoding is not None:
             buffers = Buffers(self.encoding, self.dtype, self.gathers, self.scatters)
             result = buffers.native
         parameters = [_parameter(argument) for argument in self.arguments]
         return Call(
-            _native.Launcher(address, parameters, result, self.depth, None if self.cut is None else self.cut.linked()),
+            _native.Launcher(address, parameters, result, self.depth, partition, machine),
             self.operands,
             self.axes,
             self.frames,
@@ -139,10 +140,7 @@ class Recipe:
 
     def linked(self, machine: Machine) -> Executable:
         """Returns the program over machine code of its functions."""
-        addresses: Mapping[str, int] = machine.addresses
-        stages = tuple(
-            step.linked(addresses[step.function]) if isinstance(step, Loops) else step for step in self.steps
-        )
+        stages = tuple(step.linked(machine) if isinstance(step, Loops) else step for step in self.steps)
         return Executable(stages, self.result, machine)
 
 
