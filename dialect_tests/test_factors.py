@@ -117,6 +117,35 @@ def test_long_rows_keep_their_factors(width: int) -> None:
     np.testing.assert_allclose(found.to_numpy(), width * TINY, rtol=1e-14)
 
 
+@pytest.mark.parametrize("out", [None, "dense"])
+@pytest.mark.parametrize("storage", [*STORAGE, "SparseVector"])
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "A({i}) - (B({i}) - D({i}))",
+        "A({i}) - B({i}) + D({i})",
+        "A({i}) + (B({i}) + (A({i}) - (D({i}) + A({i}))))",
+        "0.5 * A({i}) + (B({i}) - (A({i}) + D({i})))",
+    ],
+)
+def test_sums_in_parentheses_are_made_first(formula: str, storage: str | None, out: str | None) -> None:
+    """What is added first decides on what is too large: in arrays and in sparse storage it is as the text says."""
+    rank = 1 if storage == "SparseVector" else 2
+    numbers = {"A": np.float64(HUGE), "B": np.float64(-HUGE), "D": np.float64(-HUGE)}
+    with np.errstate(over="ignore"):
+        wanted = eval(formula.format(i=""), {name: lambda value=value: value for name, value in numbers.items()})
+    tensors: dict[str, Any] = {}
+    for name, value in numbers.items():
+        array = np.zeros((4,) * rank)
+        array[(0,) * rank] = value
+        tensors[name] = array if storage is None else ms.tensor(array, storage)
+    indices = "ij"[:rank]
+    found = ms.evaluate(f"C({','.join(indices)}) = {formula.format(i=','.join(indices))}", tensors=tensors, out=out)
+    array = found.to_numpy() if isinstance(found, ms.SparseTensor) else found
+    assert array[(0,) * rank] == wanted
+    assert np.count_nonzero(array) == 1
+
+
 def test_what_is_multiplied_out_is_said() -> None:
     """Sums inside sums may be made at once; that is shown, and nothing where all is as written."""
     types = {"T": "f64[?,?,?] CSF", "B": "f64[?,?]", "D": "f64[?,?]"}

@@ -53,7 +53,7 @@ from mlir_sparse.plan.storage import (
     takes_as_result,
     why_not_inserted,
 )
-from mlir_sparse.plan.terms import Term, accesses_of, assigned, combine, unites
+from mlir_sparse.plan.terms import Term, accesses_of, addends, assigned, combine, unites
 from mlir_sparse.plan.values import Values, scheduled
 
 __all__ = ["plan"]
@@ -230,8 +230,7 @@ class _Planner:
             if not united or not self._inserts(terms, variables):
                 return self._by_way_of_dense(result, variables, terms, encoding)
             while (together := self._in_one_union(terms)) < len(terms):
-                listed = encoding if encoding is not None and inserts_lists(encoding) else None
-                first = self.materialize(combine(terms[:together]), variables, listed)
+                first = self.materialize(combine(terms[:together]), variables)
                 self.values.note(first.tensor, f"a union of more than {self._widest} is made in several steps")
                 terms = (Term(first), *terms[together:])
             terms = (Term(combine(terms)),)
@@ -344,33 +343,36 @@ class _Planner:
 
     # -- temporaries ---------------------------------------------------------------------------------------------
 
-    def materialize(
-        self, node: Expr, variables: tuple[IndexVar, ...] | None = None, storage: Encoding | None = None
-    ) -> Access:
+    def materialize(self, node: Expr, variables: tuple[IndexVar, ...] | None = None) -> Access:
         """Computes an expression into a temporary, sparse where each of its variables runs over sparse storage.
 
         What was computed before is taken from there.
-
-        Args:
-            node: the expression.
-            variables: its variables, in the order of the temporary's dimensions.
-            storage: the temporary's; chosen where absent.
         """
         variables = free_indices(node) if variables is None else variables
         dtype = self.values.dtype
         name = self.sharing.known(node, variables, dtype)
         if name is None:
-            name = self._computed(node, variables, storage)
+            name = self._computed(node, variables)
             self.sharing.add(node, variables, dtype, name)
         return Access(name, variables)
 
-    def _computed(self, node: Expr, variables: tuple[IndexVar, ...], storage: Encoding | None) -> str:
-        name = self.values.fresh()
-        if storage is not None or (len(variables) > 1 and self._covered(node, variables)):
-            return self.sparse(name, variables, node, storage)
+    def _computed(self, node: Expr, variables: tuple[IndexVar, ...]) -> str:
+        name, listed = self.values.fresh(), self._listed(node, variables)
+        if listed is not None or (len(variables) > 1 and self._covered(node, variables)):
+            return self.sparse(name, variables, node, listed)
         self.values.declare(name, self.values.typed(None, variables))
         self.dense(name, variables, self.split.terms(node))
         return name
+
+    def _listed(self, node: Expr, variables: tuple[IndexVar, ...]) -> Encoding | None:
+        """Returns the storage of a sum of tensors that list their entries; None for anything else."""
+        sparse = self.values.sparse_names()
+        if len(addends(node)) < 2 or not unites(node, sparse):
+            return None
+        read = [access for access in accesses_of(node) if access.tensor in sparse]
+        found = [self.values.encoding_of(access.tensor) for access in read if access.subscripts == variables]
+        listed = len(found) == len(read) and all(map(inserts_lists, found))
+        return self.values.widened(found[0].with_widths(0, 0)) if listed else None
 
     def _covered(self, node: Expr, variables: tuple[IndexVar, ...]) -> bool:
         sparse = [a for a in accesses_of(node) if is_sparse(self.values.type_of(a.tensor))]

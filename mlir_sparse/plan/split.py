@@ -61,6 +61,7 @@ _MONOIDS = {
     ReduceOp.PRODUCT: MONOIDS["times"],
     ReduceOp.AND: MONOIDS["and"],
 }
+_SUMS = (BinaryOp.ADD, BinaryOp.SUB)
 _ONE = operator(lambda entry: 1, name="one", dtype="i64")
 _MADE_FIRST = "a sum is made before it is multiplied or divided, as it is written"
 
@@ -101,16 +102,24 @@ class Splitter:
             return (Term(node),)
         return tuple(
             term.negated() if negative else term
-            for expr, negative in addends(node, self._is_elementwise)
+            for expr, negative in addends(node, self._is_elementwise, self._is_grouped)
             for term in self._addend(expr, summed)
         )
 
     def _is_elementwise(self, node: Expr) -> bool:
         """Returns whether an expression in numbers that round is one of arrays, and takes part in sums as it is."""
-        return (
-            self._values.dtype.kind != "i"
-            and not depends_on(node, self._values.sparse_names())
-            and not any(isinstance(below, Reduce) or is_about_entries(below) for below in walk(node))
+        return self._rounds_by_itself(node) and not depends_on(node, self._values.sparse_names())
+
+    def _is_grouped(self, node: Expr) -> bool:
+        """Returns whether a part of a sum is a sum that is made first, as its parentheses say.
+
+        `a - (b - c)` need not be too large where `a - b` is.
+        """
+        return isinstance(node, Binary) and node.op in _SUMS and self._rounds_by_itself(node)
+
+    def _rounds_by_itself(self, node: Expr) -> bool:
+        return self._values.dtype.kind != "i" and not any(
+            isinstance(below, Reduce) or is_about_entries(below) for below in walk(node)
         )
 
     def _vanishes_as_a_whole(self, node: Expr) -> bool:
@@ -148,6 +157,8 @@ class Splitter:
             case Call("where", (condition, then, otherwise)):
                 anew = self._closed_anew(condition)
                 return (Term(replace(node, arguments=(anew, self.closed(then), self.closed(otherwise)))),)
+            case Binary(BinaryOp.ADD | BinaryOp.SUB) if depends_on(node, self._values.sparse_names()):
+                return (Term(self._materialize(node)),)  # in parentheses, which say that it is made first
             case Binary() | Call() if starts_anew(node):
                 return (Term(self._anew(node)),)
             case Call(function, arguments):

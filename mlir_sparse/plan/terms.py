@@ -86,12 +86,19 @@ def has_reduction(node: Expr) -> bool:
     return any(isinstance(below, Reduce) for below in walk(node))
 
 
-def addends(node: Expr, whole: Callable[[Expr], bool] = lambda _: False) -> tuple[tuple[Expr, bool], ...]:
+def _never(_: Expr) -> bool:
+    return False
+
+
+def addends(
+    node: Expr, whole: Callable[[Expr], bool] = _never, grouped: Callable[[Expr], bool] = _never
+) -> tuple[tuple[Expr, bool], ...]:
     """Returns the operands of a chain of additions, each with whether it is subtracted.
 
     Args:
         node: the chain.
         whole: whether a part of it is one operand, additions and all.
+        grouped: the same of a part in parentheses, as `b - c` of `a - (b - c)`.
 
     >>> from mlir_sparse.notation import parse
     >>> [f"{'-' * negative}{part}" for part, negative in addends(parse("y(i) = a(i) - (b(i) - c(i))").value)]
@@ -101,11 +108,11 @@ def addends(node: Expr, whole: Callable[[Expr], bool] = lambda _: False) -> tupl
         return ((node, False),)
     match node:
         case Negate(operand):
-            return tuple((expr, not negative) for expr, negative in addends(operand, whole))
+            return tuple((expr, not negative) for expr, negative in addends(operand, whole, grouped))
         case Binary(BinaryOp.ADD | BinaryOp.SUB as op, left, right):
             flip = op is BinaryOp.SUB
-            subtracted = ((expr, negative != flip) for expr, negative in addends(right, whole))
-            return (*addends(left, whole), *subtracted)
+            second = ((right, False),) if grouped(right) else addends(right, whole, grouped)
+            return (*addends(left, whole, grouped), *((expr, negative != flip) for expr, negative in second))
         case _:
             return ((node, False),)
 
