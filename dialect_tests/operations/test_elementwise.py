@@ -263,3 +263,9 @@ def test_results_that_do_not_fit_are_refused() -> None:
     assert (tensor * tensor).nse == 1
     assert tensor[5, 7] == 1.0
     assert tensor.argmax() == 5 * 10**7 + 7
+
+
+def test_an_option_that_is_not_offered_is_named_in_one_line() -> None:
+    tensor = ms.tensor(np.eye(30))
+    with pytest.raises(ms.OperandError, match=r"^expected no where= for np.add of sparse tensors, but got ndarray .*$"):
+        np.add(tensor, tensor, where=np.ones((30, 30), bool))

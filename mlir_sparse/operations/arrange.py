@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.dtypes import numpy_dtype
-from mlir_sparse.errors import ExtentError, OperandError, RankError, UnsupportedError
-from mlir_sparse.operations import join, matmul, shape
+from mlir_sparse.errors import ExtentError, OperandError, RankError
+from mlir_sparse.operations import join, shape
 from mlir_sparse.operations.align import broadcast_shape, stretched
-from mlir_sparse.operations.einsum import einsum
 from mlir_sparse.operations.entries import Array, Entries, check_dense_fits, entries_of
 from mlir_sparse.operations.groups import axes_of
 from mlir_sparse.operations.index import item
@@ -28,8 +27,6 @@ __all__ = [
     "dstack",
     "full_like",
     "hstack",
-    "matrix_power",
-    "multi_dot",
     "ones_like",
     "roll",
     "take",
@@ -155,26 +152,3 @@ def column_stack(tup: Sequence[Any]) -> SparseTensor:
     """Returns vectors and matrices side by side."""
     parts = (arguments.value_of("an operand", part) for part in tup)
     return join.concatenated([part.reshape((-1, 1)) if part.ndim == 1 else part for part in parts], 1)
-
-
-def multi_dot(arrays: Sequence[Any]) -> Any:
-    """Returns the product of matrices, in the order that costs least."""
-    values = [arguments.value_of(f"operand {number}", array) for number, array in enumerate(arrays)]
-    names = [[number, number + 1] for number in range(len(values))]
-    if values[0].ndim == 1:
-        names[0] = [1]
-    if values[-1].ndim == 1:
-        names[-1] = names[-1][:1]
-    outer = [*([0] if values[0].ndim > 1 else []), *([len(values)] if values[-1].ndim > 1 else [])]
-    return einsum(*(part for pair in zip(values, names, strict=True) for part in pair), outer)
-
-
-def matrix_power(a: SparseTensor, n: int) -> Any:
-    """Returns a matrix multiplied by itself."""
-    if not isinstance(n, int) or n < 1:
-        raise UnsupportedError(f"expected a power of 1 or more of a sparse matrix, but got {n}: inverses are dense")
-    half = a if n == 1 else matrix_power(a, n // 2)
-    if n == 1:
-        return half
-    square = matmul.matmul(half, half)
-    return matmul.matmul(square, a) if n % 2 else square

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.operations import arrange, elements, join, matmul, parts, reduce, shape
+from mlir_sparse.operations import arrange, elements, join, matmul, parts, products, reduce, shape
 from mlir_sparse.operations.einsum import einsum, einsum_path
 from mlir_sparse.operations.elementwise import elementwise
 from mlir_sparse.operations.entries import Array
@@ -111,10 +111,11 @@ FUNCTIONS: dict[str, Function] = {
     "np.tensordot": lambda a, b, axes=2: matmul.tensordot(a, b, axes),
     "np.einsum": _einsum,
     "np.einsum_path": _path,
-    "np.linalg.multi_dot": arrange.multi_dot,
-    "np.linalg.matrix_power": arrange.matrix_power,
+    "np.linalg.multi_dot": products.multi_dot,
+    "np.linalg.matrix_power": products.matrix_power,
     "np.linalg.matmul": matmul.matmul,
-    "np.linalg.outer": matmul.outer,
+    "np.linalg.outer": products.outer,
+    "np.linalg.vecdot": products.vecdot,
     "np.linalg.tensordot": lambda x1, x2, /, *, axes=2: matmul.tensordot(x1, x2, axes),
     "np.linalg.trace": lambda x, /, *, offset=0: x.trace(offset, -2, -1),
     "np.linalg.diagonal": lambda x, /, *, offset=0: shape.diagonal(x, offset, -2, -1),
@@ -175,7 +176,7 @@ FUNCTIONS: dict[str, Function] = {
     # parts
     "np.array_split": parts.array_split,
     "np.split": parts.split,
-    "np.vsplit": lambda ary, indices_or_sections: parts.split(ary, indices_or_sections, 0),
+    "np.vsplit": parts.vsplit,
     "np.hsplit": lambda ary, indices_or_sections: parts.split(ary, indices_or_sections, 1 if ary.ndim > 1 else 0),
     "np.diff": parts.diff,
     "np.tile": parts.tile,

@@ -18,7 +18,7 @@ from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.layout import check_extents
 from mlir_sparse.tensor.memory import check_fits
 
-__all__ = ["array_split", "diff", "repeat", "rot90", "split", "tile"]
+__all__ = ["array_split", "diff", "repeat", "rot90", "split", "tile", "vsplit"]
 
 
 def _along(tensor: SparseTensor, axis: int, part: Any) -> SparseTensor:
@@ -49,6 +49,13 @@ def split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> list[Sp
     ):
         raise ExtentError(f"expected a number of parts that divides {extent}, but got {indices_or_sections}")
     return array_split(ary, indices_or_sections, axis)
+
+
+def vsplit(ary: SparseTensor, indices_or_sections: Any) -> list[SparseTensor]:
+    """Returns the parts of a tensor of rows, as NumPy does: a vector has none."""
+    if ary.ndim < 2:
+        raise RankError(f"expected a tensor of two dimensions or more for np.vsplit, but got {ary.ndim}")
+    return split(ary, indices_or_sections, 0)
 
 
 def diff(a: SparseTensor, n: int = 1, axis: int = -1) -> Any:

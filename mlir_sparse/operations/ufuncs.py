@@ -8,18 +8,17 @@ import numpy as np
 
 from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import DTypeError, ExtentError, OperandError
-from mlir_sparse.operations.einsum import einsum
 from mlir_sparse.operations.elementwise import elementwise
 from mlir_sparse.operations.matmul import matmul
+from mlir_sparse.operations.products import STACKED, stacked
 from mlir_sparse.operations.reduce import reduced
 from mlir_sparse.operations.shape import reshaped
 from mlir_sparse.runtime import arguments
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.given import shown
 
 __all__ = ["apply_ufunc", "written"]
 
-# The products of stacks of vectors and matrices, which NumPy 2 has as ufuncs.
-_STACKED = {"vecdot": "...i,...i->...", "matvec": "...ij,...j->...i", "vecmat": "...i,...ij->...j"}
 # What a call may name without changing what is computed.
 _DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True, "keepdims": False, "initial": None}
 
@@ -41,8 +40,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **o
     dtype = None if dtype is None else numpy_dtype(dtype)
     match method:
         case "__call__":
-            _check_options(ufunc, options)
-            found = _called(ufunc, inputs, dtype)
+            found = _called(ufunc, inputs, dtype, options)
         case "reduce":
             found = _reduced(ufunc, inputs[0], dtype, options)
         case "outer":
@@ -76,17 +74,17 @@ def _check_options(ufunc: np.ufunc, options: dict[str, Any]) -> None:
     for name, value in options.items():
         default = _DEFAULTS.get(name)
         if name not in _DEFAULTS or not (value is default or (isinstance(value, str) and value == default)):
-            raise OperandError(f"expected no {name}= for np.{ufunc.__name__} of sparse tensors, but got {value!r}")
+            raise OperandError(f"expected no {name}= for np.{ufunc.__name__} of sparse tensors, but got {shown(value)}")
 
 
-def _called(ufunc: np.ufunc, inputs: tuple[Any, ...], dtype: Any) -> Any:
+def _called(ufunc: np.ufunc, inputs: tuple[Any, ...], dtype: Any, options: dict[str, Any]) -> Any:
+    axis = options.pop("axis", -1) if ufunc.__name__ == "vecdot" else -1
+    _check_options(ufunc, options)
     if ufunc is np.matmul:
         left, right = inputs
         return matmul(left, right, dtype=dtype)
-    if ufunc.__name__ in _STACKED:
-        if ufunc.__name__ != "matvec":  # of two vectors and more, the first is conjugated
-            inputs = (np.conjugate(inputs[0]), inputs[1])
-        return einsum(_STACKED[ufunc.__name__], *inputs, dtype=dtype, casting="same_kind")
+    if ufunc.__name__ in STACKED:
+        return stacked(ufunc.__name__, *inputs, axis=axis, dtype=dtype)
     if ufunc.signature is not None:
         raise OperandError(f"expected a ufunc that sparse tensors offer, but got np.{ufunc.__name__}: use A.to_numpy()")
     return elementwise(ufunc, inputs, dtype=dtype)
