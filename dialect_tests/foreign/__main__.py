@@ -4,94 +4,69 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
 from dialect_tests.foreign.expected import Expected
 from dialect_tests.foreign.shadow import Outcome
+from dialect_tests.foreign.shares import Run, Share, merged, run
 
-ROOT = Path(__file__).resolve().parents[2]
-SUITES = ("numpy_einsum", "pydata_sparse", "scipy_sparse")
-SECONDS = 1500
+SUITES = ("numpy_arrays", "numpy_einsum", "pydata_sparse", "scipy_sparse")
 
 
 def main() -> int:
     """Returns 1 where a suite shows what is not listed."""
-    suites, share = asked(sys.argv[1:])
-    return int(any([_run(suite, share) for suite in suites]))  # noqa: C419 - each is run
+    given = asked(sys.argv[1:])
+    with tempfile.TemporaryDirectory(prefix="foreign-") as folder, ThreadPoolExecutor(given.jobs) as pool:
+        shares = [(suite, part) for suite in given.suites for part in given.share.parts(_parts_of(suite))]
+        started = {key: pool.submit(run, *key, Path(folder)) for key in shares}
+        runs = {suite: [started[key].result() for key in shares if key[0] == suite] for suite in given.suites}
+    # Each suite is told about, whatever the ones before have shown.
+    return int(any([_has_faults(suite, runs[suite], given.share) for suite in given.suites]))  # noqa: C419
 
 
-def asked(words: Sequence[str]) -> tuple[tuple[str, ...], str | None]:
-    """Returns the suites to run, all where none is named, and which share of their tests, if not the lists'.
+def asked(words: Sequence[str]) -> argparse.Namespace:
+    """Returns the suites to run, all where none is named, which share of their tests, and how many processes.
 
-    >>> asked([]), asked(["--share", "1/8", "scipy_sparse"])
-    ((('numpy_einsum', 'pydata_sparse', 'scipy_sparse'), None), (('scipy_sparse',), '1/8'))
+    >>> given = asked(["--share", "1/8", "scipy_sparse"])
+    >>> given.suites, str(given.share), asked([]).suites == SUITES, str(asked([]).share)
+    (['scipy_sparse'], '1/8', True, '1/1')
     """
     parser = argparse.ArgumentParser(prog="scripts/foreign", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="suite", help=f"some of {', '.join(SUITES)}; all where absent")
-    parser.add_argument("--share", help="which part of the tests, such as 1/8; that of the list where absent")
+    parser.add_argument("--share", type=Share.parse, default="1/1", help="which part of the tests, such as 1/8")
+    parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 8), help="processes at a time")
     given = parser.parse_args(words)
     unknown = sorted(set(given.suites) - set(SUITES))
     if unknown:
         parser.error(f"expected suites among {', '.join(SUITES)}, but got {', '.join(unknown)}")
-    return tuple(given.suites) or SUITES, given.share
+    given.suites = given.suites or SUITES
+    return given
 
 
-def _run(suite: str, share: str | None) -> bool:
+def _parts_of(suite: str) -> int:
+    return int(importlib.import_module(f"dialect_tests.foreign.{suite}").PARTS)
+
+
+def _has_faults(suite: str, runs: Sequence[Run], share: Share) -> bool:
     module, expected = importlib.import_module(f"dialect_tests.foreign.{suite}"), Expected.of(suite)
-    started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="foreign-") as folder:
-        report = Path(folder, "report.json")
-        environment = os.environ | {
-            "FOREIGN_SUITE": suite,
-            "FOREIGN_SHARE": share or expected.share,
-            "FOREIGN_REPORT": str(report),
-            # Nothing that an earlier run compiled, but the same for each process of this one.
-            "MLIR_SPARSE_CACHE": str(Path(folder, "cache")),
-            "PYTHONPATH": str(ROOT),
-        }
-        ini = Path(__file__).with_name("pytest.ini")
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-c",
-            str(ini),
-            f"--rootdir={folder}",
-            "-p",
-            "no:cacheprovider",
-        ]
-        options = ["-p", "dialect_tests.foreign.plugin", *module.OPTIONS, "--pyargs", *module.TESTS]
-        ran = subprocess.run(
-            [*command, *options],
-            env=environment,
-            cwd=folder,
-            timeout=SECONDS,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if not report.exists():
-            print(ran.stdout[-5000:], ran.stderr[-5000:], sep="\n", file=sys.stderr)
-            return True
-        found = json.loads(report.read_text())
-    faults = expected.faults(found, whole=share in (None, expected.share))
+    report = merged([one.report for one in runs if one.report is not None])
+    dead = [one.fault for one in runs if one.report is None]
+    whole = share.is_all and not dead
     packages = ", ".join(f"{name} {version(name)}" for name in module.PACKAGES)
-    print(f"{suite} ({packages}), part {share or expected.share}: {time.perf_counter() - started:.0f} s")
-    print(f"  tests {found['tests']}; by their worst call {dict(Counter(found['worst'].values()))}")
+    print(f"{suite} ({packages}), part {share}: {sum(one.seconds for one in runs):.0f} s of one process")
+    print(f"  tests {report['tests']}; by their worst call {dict(Counter(report['worst'].values()))}")
     by_outcome = Counter({outcome.value: 0 for outcome in Outcome})
-    for call in found["calls"]:
+    for call in report["calls"]:
         by_outcome[call["outcome"]] += call["count"]
     print(f"  calls {dict(by_outcome)}")
+    faults = [*dead, *expected.faults(report, whole=whole)]
     for fault in faults:
         print(f"  not as listed: {fault}")
     return bool(faults)

@@ -58,13 +58,11 @@ class Expected:
     Args:
         agreed: how many calls agree at least.
         failing: how many tests the library fails itself, at most.
-        share: which part of the tests is run.
         entries: see `Entry`.
     """
 
     agreed: int
     failing: int
-    share: str
     entries: tuple[Entry, ...]
 
     @classmethod
@@ -84,7 +82,7 @@ class Expected:
                 raise ValueError(f"expected the words of README.md that say so, but got none: {entry.why}")
             if entry.docs not in text:
                 raise ValueError(f"expected words of README.md, but got {entry.docs!r}: {entry.why}")
-        return cls(given["agreed"], given.get("failing", 0), given.get("share", "1/1"), entries)
+        return cls(given["agreed"], given.get("failing", 0), entries)
 
     def faults(self, report: dict[str, Any], *, whole: bool = True) -> list[str]:
         """Returns what a report has that is not listed, and what is listed that it has not.

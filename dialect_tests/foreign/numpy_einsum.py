@@ -12,6 +12,7 @@ from dialect_tests.foreign.shadow import Recorder, Shadow
 
 TESTS = ["numpy._core.tests.test_einsum"]
 PACKAGES = ["numpy"]
+PARTS = 1
 OPTIONS: list[str] = []
 
 _EINSUM, _PATH = np.einsum, np.einsum_path

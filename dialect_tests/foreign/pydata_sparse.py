@@ -30,6 +30,7 @@ TESTS = [
     )
 ]
 PACKAGES = ["sparse"]
+PARTS = 4
 OPTIONS: list[str] = []
 
 # By rank; None is the storage that a pair of coordinates and values gets.
@@ -69,13 +70,16 @@ METHODS: dict[str, Function] = {
 }
 LEFT_OUT = ["__setitem__", "change_compressed_axes", "asformat", "to_scipy_sparse"]
 _SAME_AS_NUMPY = (
-    "abs argmax argmin argwhere broadcast_to clip concatenate diagonal diff dot einsum equal expand_dims flip "
-    "full_like imag isinf isnan isneginf isposinf kron matmul matrix_transpose max mean min moveaxis nonzero "
-    "ones_like outer permute_dims prod real repeat reshape roll round squeeze stack std sum take tensordot tile "
-    "tril triu var vecdot where zeros_like"
+    "abs argmax argmin argwhere broadcast_to clip concatenate diagonal dot einsum equal expand_dims flip "
+    "imag isinf isnan isneginf isposinf kron matmul matrix_transpose max mean min moveaxis nonzero "
+    "outer permute_dims prod real repeat reshape roll round squeeze stack std sum take tensordot tile "
+    "tril triu var vecdot where"
 )
 FUNCTIONS: dict[str, Function] = {
     **{name: of_numpy(name) for name in _SAME_AS_NUMPY.split() if hasattr(np, name)},
+    **{f"{name}_like": without(of_numpy(f"{name}_like"), "format") for name in ("full", "ones", "zeros")},
+    # pydata's tests name prepend= and append= always.
+    "diff": lambda a, **options: np.diff(a, **{key: value for key, value in options.items() if value is not None}),
     "all": np.all,
     "any": np.any,
     "concat": np.concatenate,
@@ -115,7 +119,8 @@ def _as_ours(value: Any, recorder: Recorder) -> Any:
         return ms.tensor(value)
     if not _is_sparse(value):
         return value
-    if value.fill_value != 0:
+    fill = np.asarray(value.fill_value)
+    if np.any(fill != np.zeros_like(fill)):
         raise LeftOut("fill value other than zero")
     if value.ndim == 0:
         return np.asarray(value.todense())

@@ -1,14 +1,16 @@
-"""SciPy's own tests of its sparse arrays: their operators, methods and functions."""
+"""SciPy's own tests of its sparse arrays and matrices: their operators, methods and functions."""
 
 from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 import mlir_sparse as ms
+from dialect_tests.foreign import matrices
 from dialect_tests.foreign.arrays import (
     OPERATORS,
     POSITIONS,
@@ -43,14 +45,23 @@ TESTS = [
     "scipy.sparse.linalg.tests.test_norm",
 ]
 PACKAGES = ["scipy"]
-# Of matrices `*` and `**` are products; their classes are not wrapped.
-OPTIONS = ["-k", "not Matrix"]
+PARTS = 8
+OPTIONS: list[str] = []
 
 _FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
 # None is the storage that a SciPy array comes with, most often.
 _STORED = [None, None, None, "CSR", "CSC", "COO", "DCSR", "BSR(2, 2)", "DIA", "ELL"]
 
 _UFUNCS = "arcsin arcsinh arctan arctanh ceil deg2rad expm1 floor log1p rad2deg rint sign sin sinh sqrt tan tanh trunc"
+
+
+def _stack_along(axis: int) -> Function:
+    def call(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
+        found = np.concatenate(list(blocks), axis=axis)
+        return found if dtype is None else found.astype(np.dtype(dtype))
+
+    return call
+
 
 METHODS: dict[str, Function] = {
     **OPERATORS,
@@ -86,17 +97,21 @@ METHODS: dict[str, Function] = {
     "tocsr": converted("CSR"),
     "todia": converted("DIA"),
     "__round__": np.round,
+    # A tensor's name is given to the result.
+    **{f"__i{name}__": OPERATORS[f"__{name}__"] for name in ("add", "mul", "sub", "truediv")},
 }
 # Those that change an array, or ask how it is stored: a tensor's structure never changes, and has other names.
 _LEFT_OUT = (
-    "__iadd__ __imul__ __isub__ __itruediv__ __setitem__ check_format eliminate_zeros prune resize setdiag "
+    "__setitem__ check_format eliminate_zeros prune resize setdiag "
     "sort_indices sorted_indices sum_duplicates todok tolil"
 )
 LEFT_OUT = _LEFT_OUT.split()
+# A dictionary of keys is one, of which `|` joins the keys.
+_OF_DICTIONARIES: dict[str, Function | None] = {"__or__": None, "__ror__": None}
 FUNCTIONS: dict[str, Function] = {
     "kron": lambda a, b, **options: np.kron(a, b),
-    "hstack": lambda blocks, **options: np.concatenate(list(blocks), axis=-1),
-    "vstack": lambda blocks, **options: np.concatenate(list(blocks), axis=0),
+    "hstack": _stack_along(-1),
+    "vstack": _stack_along(0),
     "tril": lambda a, k=0, **options: np.tril(a, k),
     "triu": lambda a, k=0, **options: np.triu(a, k),
     "expand_dims": lambda a, axis=0, **options: np.expand_dims(a, axis),
@@ -107,18 +122,25 @@ FUNCTIONS: dict[str, Function] = {
 
 
 def install(recorder: Recorder) -> None:
-    """Wraps the methods of SciPy's sparse arrays, and its functions on them, wherever they are looked up."""
+    """Wraps the methods of SciPy's sparse arrays and matrices, and its functions, wherever they are looked up."""
     import scipy.sparse as sparse
 
     shadow = Shadow(lambda value: _as_ours(value, recorder), _as_dense, recorder)
-    for kind in (getattr(sparse, f"{name}_array") for name in _FORMATS):
-        for name in [*METHODS, *LEFT_OUT]:
-            if hasattr(kind, name):
-                setattr(kind, name, shadow.wrapped(name, getattr(kind, name), METHODS.get(name)))
+    of_matrices = matrices.methods(METHODS)
+    for name in _FORMATS:
+        other = _OF_DICTIONARIES if name == "dok" else {}
+        _wrap(getattr(sparse, f"{name}_array"), shadow, METHODS | other)
+        _wrap(getattr(sparse, f"{name}_matrix"), shadow, of_matrices | other, "matrix.")
     for name, ours in FUNCTIONS.items():
         modules = ["scipy.sparse.linalg", "scipy.sparse.linalg._norm"] if name == "norm" else _MODULES
         for module in filter(lambda one: hasattr(one, name), map(importlib.import_module, modules)):
             setattr(module, name, shadow.wrapped(name, getattr(module, name), ours))
+
+
+def _wrap(kind: type, shadow: Shadow, methods: Mapping[str, Function | None], prefix: str = "") -> None:
+    for name in [*methods, *LEFT_OUT]:
+        if hasattr(kind, name):
+            setattr(kind, name, shadow.wrapped(prefix + name, getattr(kind, name), methods.get(name)))
 
 
 _MODULES = ["scipy.sparse", "scipy.sparse._construct", "scipy.sparse._extract", "scipy.sparse._base"]

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.foreign import matrices, numpy_einsum, scipy_sparse
 from dialect_tests.foreign.expected import FOLDER, Entry, Expected
-from dialect_tests.foreign.shadow import LeftOut, Outcome, Recorder, Shadow, Verdict, judged
+from dialect_tests.foreign.shadow import LeftOut, Outcome, Recorder, Shadow, Verdict, difference, judged
+from dialect_tests.foreign.shares import Share, run
 
 ARRAY = np.array([[1.0, 0.0], [0.0, 4.0]])
 
@@ -22,6 +24,13 @@ def _raising(error: Exception) -> Callable[..., Any]:
         raise error
 
     return call
+
+
+def _inside(error: Exception) -> Callable[..., Any]:
+    """Returns a function that raises an error as code of this package does, by the file of its frame."""
+    names: dict[str, Any] = {"error": error}
+    exec(compile("def call(*_):\n    raise error\n", str(Path(ms.__file__).parent / "inside.py"), "exec"), names)
+    return names["call"]  # type: ignore[no-any-return]
 
 
 def _called(ours: Callable[..., Any], theirs: Callable[..., Any]) -> tuple[Outcome, str]:
@@ -44,8 +53,11 @@ def _called(ours: Callable[..., Any], theirs: Callable[..., Any]) -> tuple[Outco
         (_raising(LeftOut("out=")), np.sqrt, Outcome.LEFT_OUT, "out="),
         (_raising(ms.OperandError("no 5")), np.sqrt, Outcome.REFUSED, "OperandError: no N"),
         (lambda x: np.sqrt(x).astype(np.float32), np.sqrt, Outcome.DIFFERS, "dtype float32 for float64"),
-        (_raising(KeyError("x")), np.sqrt, Outcome.UNNAMED, "KeyError: 'x'"),
-        (_raising(KeyError("x")), _raising(ArithmeticError()), Outcome.UNNAMED, "KeyError: 'x'"),
+        (_inside(KeyError("x")), np.sqrt, Outcome.UNNAMED, "KeyError: 'x'"),
+        (_inside(KeyError("x")), _raising(ArithmeticError()), Outcome.UNNAMED, "KeyError: 'x'"),
+        # Python or NumPy refuses a call that this package never sees.
+        (_raising(TypeError("no 5")), np.sqrt, Outcome.REFUSED, "TypeError: no N"),
+        (_raising(TypeError("no 5")), _raising(ArithmeticError()), Outcome.AGREED, ""),
         (np.sign, np.sqrt, Outcome.WRONG, "values"),
         (lambda x: np.sqrt(x)[0], np.sqrt, Outcome.WRONG, "shape"),
         (np.sign, _raising(ArithmeticError()), Outcome.WRONG, "values"),
@@ -105,7 +117,7 @@ def _report(*calls: dict[str, Any], failed: int = 0) -> dict[str, Any]:
 
 
 def test_lists_are_checked_both_ways() -> None:
-    listed = Expected(5, 0, "1/1", (Entry(Outcome.REFUSED, "no sign", "DTypeError: .* uint", "add|sub"),))
+    listed = Expected(5, 0, (Entry(Outcome.REFUSED, "no sign", "DTypeError: .* uint", "add|sub"),))
     agreed, refused = _call(Outcome.AGREED), _call(Outcome.REFUSED, "DTypeError: got uintN, sorry")
     assert listed.faults(_report(agreed, refused)) == []
     assert "never seen" in listed.faults(_report(agreed))[0]
@@ -141,3 +153,53 @@ def test_lists_excuse_nothing_wrong(tmp_path: Path, entry: str, message: str) ->
     (tmp_path / "suite.toml").write_text(f"agreed = 1\n[[entry]]\n{entry}\n")
     with pytest.raises(ValueError, match=message):
         Expected.of("suite", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ("np.einsum('i,i', np.ones(3), np.ones(3))", ""),
+        ("os.abort()", "share 1/1 ended without a report after status -6, in the test test_it.py::test_it"),
+    ],
+)
+def test_a_process_that_dies_is_a_fault_and_names_its_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, fault: str
+) -> None:
+    test = tmp_path / "test_it.py"
+    test.write_text(f"import os\n\nimport numpy as np\n\n\ndef test_it():\n    {body}\n")
+    monkeypatch.setattr(numpy_einsum, "TESTS", [str(test)])
+    found = run("numpy_einsum", Share(), tmp_path)
+    if fault:
+        assert found.report is None
+        assert found.fault.startswith(fault)
+    else:
+        assert found.report is not None
+        assert found.report["tests"] == {"passed": 1, "failed": 0, "skipped": 0}
+        assert [(call["outcome"], call["count"]) for call in found.report["calls"]] == [("agreed", 1)]
+
+
+def test_shares_have_each_test_once() -> None:
+    parts = [part for whole in (Share(1, 3), Share(2, 3), Share(3, 3)) for part in whole.parts(4)]
+    assert all(sum(part.has(checksum) for part in parts) == 1 for checksum in range(100))
+    with pytest.raises(ValueError, match="expected a part from 1 to 8, but got 9"):
+        Share.parse("9/8")
+
+
+def test_results_of_matrices_keep_two_dimensions() -> None:
+    # SciPy's matrices differ from its arrays as NumPy's matrices from NumPy's arrays.
+    array, tensor = np.asmatrix(ARRAY), ms.tensor(ARRAY)
+    of_matrices = matrices.methods(scipy_sparse.METHODS)
+    for name, given in (
+        ("__getitem__", [0]),
+        ("__getitem__", [(slice(None), 1)]),
+        ("__getitem__", [([1, 0], [0, 1])]),
+        ("__getitem__", [(1, 1)]),
+        ("__mul__", [np.ones((2, 1))]),
+        ("__mul__", [3]),
+        ("__pow__", [3]),
+        ("sum", [0]),
+        ("sum", [None]),
+        ("max", [1]),
+    ):
+        expected, found = getattr(array, name)(*given), of_matrices[name](tensor, *given)
+        assert difference(found.to_numpy() if isinstance(found, ms.SparseTensor) else found, expected) is None, name
