@@ -246,6 +246,13 @@ def test_what_or_and_gives(dtype: Any) -> None:
     assert_numpys(counted, (A.astype(int) @ A.astype(int)) * A)
 
 
+@pytest.mark.parametrize("text", ["y(i) = 2 * x(i)", "y(i) = x(i) * 1", "y(i) = x(i) * x(i)"])
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.int32])
+def test_numbers_in_logic_are_of_the_type_beside_them(text: str, dtype: Any) -> None:
+    found = ms.evaluate(text, x=X.astype(dtype), semiring="or_and")
+    assert_numpys(found, X.astype(np.int8 if dtype is np.int8 else np.bool_))
+
+
 @pytest.mark.parametrize("text", ["y(i) = A(i,j) * x(j)", "y(i) = x(i)", "y(i) += x(i)"])
 def test_numbers_are_no_truth_values(text: str) -> None:
     types = {name: {"A": "f64[?,?] CSR", "x": "f64[?]", "y": "bool[?]"}[name] for name in ms.parse(text).inputs}

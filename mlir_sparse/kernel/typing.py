@@ -247,7 +247,8 @@ def operator_dtype(operator: Operator, operands: Sequence[DType | str]) -> DType
     if not isinstance(found, DType):  # a number alone takes the type of the operands
         found = reduce(_join, [found, *operands])
     logical = found == TRUTH and operator.name in _LOGICAL
-    return _SMALLEST if logical and all(operand == _SMALLEST for operand in operands) else _strong(found)
+    small = TRUTH not in operands and reduce(_join, operands) == _SMALLEST
+    return _SMALLEST if logical and small else _strong(found)
 
 
 _LOGICAL = ("or", "and", "truth")

@@ -24,7 +24,8 @@ def _laid_out(call: Call, random: Random) -> Results:
     if not isinstance(program, Assignment) or len(call.tensors) != len(call.operands):
         raise NotApplicableError
     texts = [token.text for token in tokenize(Source(str(program), "notation"))]
-    other = "".join(text + random.choice(_BETWEEN) for text in texts)
+    # A comment right behind `/` would begin with it.
+    other = "".join(text + " " * (text == "/") + random.choice(_BETWEEN) for text in texts)
     # `max =` and `max=` are two readings of two tokens only where a target may end.
     assert ms.parse(other) == program, f"{other!r} is not read as {program}"
     return replace(call, program=other).results()
