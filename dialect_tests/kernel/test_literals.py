@@ -81,3 +81,52 @@ def test_operators_and_statements_are_asked_as_well() -> None:
         ms.evaluate("def f(int8(N) X) -> (O) { O(i) = X(i) * 300 }", X=x)
     with pytest.raises(ms.LiteralError, match="but got 300"):
         ms.compile("y(i) = x(i) * 300", x="i8[?]")
+
+
+# Zero in f16, and nothing that rounds in f64: so that each type has a number that it rounds to zero, and one above.
+TINY = {np.float16: (2.0**-25, 2.0**-24), np.float32: (1e-50, 1e-40), np.complex64: (1e-50, 1e-40)}
+
+
+@pytest.mark.parametrize("dtype", TINY)
+@pytest.mark.parametrize("storage", ["dense", "CSR", "COO"])
+def test_numbers_that_a_type_rounds_to_zero_are_zeros_of_it(dtype: Any, storage: str) -> None:
+    """Whether zeros that are not stored make an expression zero is asked of the number that kernels compute with."""
+    given = np.array([[1, 0, 2], [0, 0, -3]], dtype)
+    A = given if storage == "dense" else ms.tensor(given, storage)
+    for value in TINY[dtype]:
+        cases = [
+            (f"C(i,j) = A(i,j) == {value}", given == value),
+            (f"C(i,j) = A(i,j) ** {value}", _quiet(np.power, given, value)),
+            (f"y(i) = count(j : A(i,j) == {-value})", (given == -value).sum(axis=1)),
+            (f"C(i,j) = where(!(A(i,j) + {value}), 1, A(i,j))", np.where(given + dtype(value), given, dtype(1))),
+        ]
+        if dtype is not np.complex64:
+            cases += [
+                (f"C(i,j) = A(i,j) >= {value}", given >= value),
+                (f"C(i,j) = where(A(i,j) <= {-value}, 1, A(i,j))", np.where(given <= -value, dtype(1), given)),
+                (f"y(i) = max(j : A(i,j) >= {value})", (given >= value).max(axis=1)),
+                (f"C(i,j) = floor_divide(A(i,j), {value})", _quiet(np.floor_divide, given, value)),
+                (f"C(i,j) = A(i,j) / {value}", _quiet(np.divide, given, value)),
+            ]
+        for text, wanted in cases:
+            found = ms.evaluate(text, A=A)
+            found = found if isinstance(found, np.ndarray) else found.to_numpy()
+            assert found.dtype == wanted.dtype
+            np.testing.assert_allclose(found, wanted, rtol=1e-3, err_msg=text)
+
+
+def _quiet(function: Any, left: Any, right: float) -> Any:
+    with np.errstate(all="ignore"):
+        return function(left, right)
+
+
+def test_sums_of_f16_have_the_numbers_of_f32() -> None:
+    """They are made in f32, where 1e-8 is a number."""
+    x = ms.tensor(np.array([0, 30000, 30000], np.float16), "SparseVector")
+    assert ms.evaluate("s = sum(i : x(i) * 1e-8)", x=x) == np.float16(np.float32(60000) * np.float32(1e-8))
+
+
+def test_numbers_that_differ_from_zero_leave_comparisons_sparse() -> None:
+    A = ms.tensor(np.diag([1.0, 2.0]), "CSR")
+    assert isinstance(ms.evaluate("C(i,j) = A(i,j) >= 1e-50", A=A), ms.SparseTensor)
+    assert isinstance(ms.evaluate("C(i,j) = A(i,j) > 1e-50", A=A.astype("f32")), ms.SparseTensor)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from mlir_sparse.affine import Dim
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType, encoding
 from mlir_sparse.kernel.algebra import missing, vanishes
+from mlir_sparse.kernel.literals import as_held
 from mlir_sparse.kernel.logic import logic_of
 from mlir_sparse.kernel.typing import result_dtype
 from mlir_sparse.notation import (
@@ -66,7 +67,7 @@ def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> Ten
         value = Binary(BinaryOp.OR if truth else BinaryOp.ADD, assignment.target, value)
     dtype = result_dtype(value, dtypes)
     shape = tuple(_static_size(assignment, subscript, types) for subscript in assignment.target.subscripts)
-    return TensorType(dtype, shape, _storage(assignment, explicit, types))
+    return TensorType(dtype, shape, _storage(assignment, as_held(explicit, dtypes, dtype), types))
 
 
 def _static_size(assignment: Assignment, subscript: Subscript, types: Mapping[str, TensorType]) -> int | None:

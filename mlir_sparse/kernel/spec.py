@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mlir_sparse.encoding import TensorType
+from mlir_sparse.kernel.literals import as_held
 from mlir_sparse.kernel.logic import as_logic, updates_numbers
 from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, reads, with_explicit_sums
 
@@ -28,9 +29,11 @@ class KernelSpec:
 
     @property
     def explicit(self) -> Assignment:
-        """Returns the assignment with every reduction explicit, and arithmetic of truth values as logic."""
+        """Returns the assignment as it is computed: every reduction explicit, arithmetic of truth values as logic."""
         dtypes = {name: kind.dtype for name, kind in self.inputs}
-        return as_logic(with_explicit_sums(updates_numbers(self.assignment, dtypes)), dtypes)
+        found = as_logic(with_explicit_sums(updates_numbers(self.assignment, dtypes)), dtypes)
+        value = as_held(found.value, dtypes, self.output.dtype)
+        return found if value is found.value else replace(found, value=value)
 
     def type_of(self, tensor: str) -> TensorType:
         """Returns the type of an input by name."""
