@@ -102,3 +102,72 @@ def test_unreachable_integers_stay_so() -> None:
     weights = ms.tensor(np.array([[0, 5], [0, 0]], np.int32))
     found = ms.evaluate("y(j) = A(i,j) * x(i)", A=weights, x=np.array([far, 0], np.int32), semiring="min_plus")
     np.testing.assert_array_equal(found, [far, far])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "identity"),
+    [("i64", 1.5), ("i64", 2**63), ("i8", 300), ("i8", np.nan), ("i64", 1j), ("f64", 1j), ("bool", 0.5)],
+)
+def test_identities_that_an_element_type_does_not_hold(dtype: str, identity: complex) -> None:
+    """What begins a reduction is never another number than the one given."""
+    A = ms.tensor(np.eye(2), "CSR").astype(dtype)
+    with pytest.raises(ms.LiteralError, match=r"expected an i.* but got"):
+        ms.evaluate("y(i) = m(j : A(i,j))", A=A, m=ms.monoid(lambda a, b: a + b, identity))
+
+
+@pytest.mark.parametrize("identity", [3, 3.0, np.int8(3), np.float16(3), np.array(3.0)])
+def test_identities_that_it_holds(identity: float) -> None:
+    A = ms.tensor(np.diag([1, 2]), "CSR")
+    found = ms.evaluate("y(i) = m(j : A(i,j))", A=A, m=ms.monoid(lambda a, b: a + b, identity))
+    np.testing.assert_array_equal(found, [4, 5])
+
+
+def test_numbers_of_operators_that_an_element_type_does_not_hold() -> None:
+    A = ms.tensor(np.diag([1, 2]).astype(np.int8), "CSR")
+    keeps = ms.operator(lambda a, b: a + b, left=lambda _: 200, right="keep")
+    for text, f in (
+        ("C(i,j) = f(A(i,j))", ms.operator(lambda a: a, absent=300)),
+        ("C(i,j) = f(A(i,j))", ms.operator(lambda a: a, absent=-129)),
+        ("C(i,j) = f(A(i,j), A(j,i))", keeps),
+    ):
+        with pytest.raises(ms.LiteralError, match="expected an integer of i8"):
+            ms.evaluate(text, A=A, f=f)
+    held = ms.evaluate("C(i,j) = f(A(i,j))", A=A, f=ms.operator(lambda a: a, absent=-128))
+    np.testing.assert_array_equal(held, [[1, -128], [-128, 2]])
+    halved = ms.operator(lambda a: a * 0.5, dtype=np.dtype(np.int64))
+    with pytest.raises(ms.DTypeError, match="expected results of f that i64 holds, but got f64"):
+        ms.evaluate("C(i,j) = f(A(i,j))", A=A.astype("f64"), f=halved)
+
+
+@pytest.mark.parametrize("storage", ["CSR", "DCSR", "COO", "CSC", "dense"])
+@pytest.mark.parametrize("identity", [5.0, -0.0, -np.inf])
+def test_arithmetic_of_a_reduction_over_nothing_has_its_identity(storage: str, identity: float) -> None:
+    """As its docstring says, in every expression: an array that a statement of its own makes has it as well."""
+    given = np.array([[0, 0, 0], [1.5, 0, -2], [0, 0, 0], [0, 4, 0]])
+    x, B = np.array([1.0, 2, 3, 4]), np.array([[2.0, 0, 0], [0, 3, 0], [0, 0, 0], [0, 0, 1]])
+    if storage == "dense":  # an array has an entry everywhere, so that nothing is reduced where it has no columns
+        given, B = given[:, :0], B[:, :0]
+    A = given if storage == "dense" else ms.tensor(given, storage)
+    m = ms.monoid(np.maximum, identity)
+    r = np.array([max((v for v in row if v != 0), default=identity) for row in given])
+    r = np.maximum(r, identity)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cases = {
+            "y(i) = m(j : A(i,j))": r,
+            "y(i) = 1.0 / m(j : A(i,j))": 1 / r,
+            "y(i) = 2 + m(j : A(i,j))": 2 + r,
+            "y(i) = x(i) * m(j : A(i,j))": x * r,
+            "y(i) = -m(j : A(i,j)) - x(i)": -r - x,
+            "y(i) = where(m(j : A(i,j)) > 4, 1, 0)": np.where(r > 4, 1, 0),
+            "s = sum(i : m(j : A(i,j)))": r.sum(),
+            "s = max(i : -m(j : A(i,j)))": (-r).max(),
+            "C(i,j) = B(i,j) + m(k : A(i,k))": B + r[:, None],
+        }
+    for text, wanted in cases.items():
+        operands = {"A": A, **({"x": x} if "x(i)" in text else {}), **({"B": B} if "B(" in text else {})}
+        if "B(" in text and storage != "dense":
+            operands["B"] = ms.tensor(B, storage)
+        found = ms.evaluate(text, out="dense", m=m, tensors=operands)
+        np.testing.assert_array_equal(found, wanted, err_msg=text)
+        if wanted.dtype == np.float64 and "B(" not in text:  # nothing is added where B has no entry
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted), err_msg=text)

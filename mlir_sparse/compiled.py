@@ -119,7 +119,8 @@ class Kernel:
         if target is None:
             self._warn_if_large(values, extents)
             return build.executable.run(values, extents, None)
-        room = target if _is_ready(target, values, self.spec.output.dtype) else None
+        # Of a class of its own, as memory maps are, it is known to the launcher by its elements.
+        room = np.asarray(target) if _is_ready(target, values, self.spec.output.dtype) else None
         result = build.executable.run(values, extents, room)
         if room is None:
             np.copyto(target, result, casting="unsafe")  # only bool from i8 is left to cast

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from mlir_sparse.notation import (
     Apply,
     Extreme,
     Fold,
+    Formula,
     Monoid,
     Operator,
     monoid,
@@ -123,3 +125,25 @@ def test_a_monoid_needs_a_combination() -> None:
     """An operator without a result where both operands are cannot combine."""
     with pytest.raises(NotationError, match="to reduce by, but got f"):
         Monoid(operator(lambda a, b: None, name="f", left="keep"), 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: monoid(_plus, "abc"), "a number for identity=, but got str"),  # type: ignore[arg-type]
+        (lambda: monoid(_plus, [1]), "a number for identity=, but got list"),  # type: ignore[arg-type]
+        (lambda: operator(_plus, annihilator=np.ones(2)), "a number for annihilator=, but got ndarray"),  # type: ignore[call-overload]
+        (lambda: operator(_plus, commutative=[]), "True or False for commutative=, but got list"),  # type: ignore[call-overload]
+        (lambda: operator(_plus, name=3), "text for name=, but got int"),  # type: ignore[call-overload]
+        (lambda: operator(_plus, dtype=3), "an element type such as"),  # type: ignore[call-overload]
+        (lambda: operator(lambda a: a.real), "a function of Python's operators"),
+        (lambda: operator(lambda a: sum([a] * 2000, a)), "at most 100 operations inside one another"),
+    ],
+)
+def test_arguments_that_make_no_operator(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(NotationError, match=message):
+        make()
+
+
+def _plus(a: Formula, b: Formula) -> Formula:
+    return a + b

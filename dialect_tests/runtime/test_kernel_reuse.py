@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,23 @@ def test_texts_that_differ_by_the_sign_of_a_zero(
         x = ms.tensor(x, storage)
     for text, values in zip(texts, wanted, strict=True):
         np.testing.assert_array_equal(ms.evaluate(text, x=x, out="dense"), values)
+
+
+def test_monoids_that_differ_by_the_sign_of_a_zero() -> None:
+    nothing = ms.tensor(np.zeros((2, 3)), "CSR")
+    for identity in (0.0, -0.0, 0, -0.0, np.float32(-0.0), 0.0):
+        m = ms.monoid(lambda a, b: a + b, identity)
+        found = ms.evaluate("y(i) = 1.0 / m(j : A(i,j))", A=nothing, m=m)
+        np.testing.assert_array_equal(found, [np.copysign(np.inf, identity)] * 2)
+
+
+def test_results_go_into_arrays_of_classes_of_their_own(tmp_path: Path) -> None:
+    A, x = random_matrix(5, 7), np.arange(7.0)
+    kernel = ms.compile("y(i) = 0.5 * A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]")
+    for _ in range(2):  # the second time, the function is known
+        mapped = np.memmap(tmp_path / "y", np.float64, "w+", shape=(5,))
+        assert kernel(in_rows(A), x, out=mapped) is mapped
+        np.testing.assert_array_equal(mapped, 0.5 * (A @ x))
 
 
 def test_what_was_called_last_keeps_its_machine_code() -> None:

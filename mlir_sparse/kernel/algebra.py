@@ -83,7 +83,7 @@ def _value(node: Expr, zeros: Zeros) -> Number | None:
         case Apply():
             return 0 if missing(node, zeros) else None
         case Fold(monoid):
-            return 0 if missing(node, zeros) and monoid.identity == 0 else None
+            return 0 if missing(node, zeros) and monoid.gives_zero else None
         case _:
             assert_never(node)
 

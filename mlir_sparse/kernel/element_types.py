@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import DTypeError, LiteralError, UnsupportedError
-from mlir_sparse.kernel.typing import TRUTH, excess, inner_dtype, operand_dtype, result_dtype, starts_anew
+from mlir_sparse.kernel.typing import (
+    TRUTH,
+    excess,
+    inner_dtype,
+    operand_dtype,
+    operator_dtype,
+    result_dtype,
+    starts_anew,
+)
 from mlir_sparse.notation import (
     FUNCTIONS,
     Access,
@@ -18,18 +26,24 @@ from mlir_sparse.notation import (
     BinaryOp,
     Call,
     Expr,
+    Extreme,
+    Fold,
     Literal,
     Negate,
+    Operator,
     Reduce,
     ReduceOp,
     children,
     reads,
+    walk,
 )
 
 __all__ = ["check_element_types"]
 
 _ORDERED = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE)
 _ORDERING = (ReduceOp.MAX, ReduceOp.MIN, ReduceOp.ARGMAX, ReduceOp.ARGMIN)
+# From and to: what an operator's dtype= cannot have of what its function computes.
+_LOSING = {("f", "i"), ("c", "i"), ("c", "f")}
 _KINDS = {"b": "truth values", "i": "integers", "f": "real numbers", "c": "complex numbers"}
 
 
@@ -93,14 +107,51 @@ def _check(assignment: Assignment, node: Expr, dtypes: Mapping[str, DType], dtyp
             if inner.kind.replace("b", "i") not in FUNCTIONS[function].kinds:
                 _refuse_function(assignment, node, inner)
         case Apply(operator, arguments):
-            kinds = {name: result_dtype(a, dtypes) for name, a in zip(operator.parameters, arguments, strict=True)}
-            for region in (operator.overlap, operator.left, operator.right, operator.absent):
-                if region is not None:
-                    _check(assignment, region, kinds, result_dtype(region, kinds))
+            _check_regions(assignment, operator, [result_dtype(argument, dtypes) for argument in arguments], node)
+        case Fold(monoid):
+            own = result_dtype(node, dtypes)
+            _check_regions(assignment, monoid.operator, [own, own], node)
+            _check_identity(assignment, node, own)
         case _:
             pass
     for child in below:
         _check(assignment, child, dtypes, _type_of_operand(node, child, dtypes, inner))
+
+
+def _check_regions(assignment: Assignment, operator: Operator, operands: Sequence[DType], node: Expr) -> None:
+    kinds = dict(zip(operator.parameters, operands, strict=True))
+    dtype = operator_dtype(operator, operands)
+    for region in (operator.overlap, operator.left, operator.right, operator.absent):
+        if region is None:
+            continue
+        own = result_dtype(region, kinds)
+        if (own.kind, dtype.kind) in _LOSING:
+            raise DTypeError(
+                f"expected results of {operator.name} that {dtype} holds, but got {own} from `{region}`: "
+                f"take their parts or leave dtype= out",
+                source=assignment.source,
+                span=node.span,
+            )
+        # A number alone has the type of the results, and is refused where the text has it.
+        alone = not any(isinstance(below, Access) for below in walk(region))
+        if alone and (too_large := excess(region, dtype)) is not None:
+            _refuse_literal(assignment, node, too_large, dtype)
+        _check(assignment, region, kinds, own)
+
+
+def _check_identity(assignment: Assignment, node: Fold, dtype: DType) -> None:
+    identity = node.monoid.identity
+    if isinstance(identity, Extreme) or dtype.kind == "c" or (dtype.kind == "f" and not isinstance(identity, complex)):
+        return
+    if isinstance(identity, complex) or identity != identity or identity != int(identity):
+        raise LiteralError(
+            f"expected an identity of {node.monoid.name} that {dtype} holds, but got {identity}: "
+            "convert the operands to a type that does",
+            source=assignment.source,
+            span=node.span,
+        )
+    if (too_large := excess(Literal(int(identity)), dtype)) is not None:
+        _refuse_literal(assignment, node, too_large, dtype)
 
 
 def _type_of_operand(node: Expr, child: Expr, dtypes: Mapping[str, DType], inner: DType) -> DType:

@@ -95,7 +95,7 @@ def _storage(assignment: Assignment, value: Expr, types: Mapping[str, TensorType
         return None if isinstance(value, Apply | Fold) else _with_dense_tail(assignment.target, sparse, types)
     if not target or (reduces and len(target) == 1):
         return None
-    apart = isinstance(value, Fold) and value.monoid.identity != 0
+    apart = isinstance(value, Fold) and not value.monoid.gives_zero
     for access in sparse:
         kept = types[access.tensor].encoding
         if access.subscripts != target or kept is None or not kept.holds_all or kept.has_slices:

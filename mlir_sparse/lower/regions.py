@@ -58,7 +58,7 @@ def emit_entries(
 def is_addition(monoid: Monoid) -> bool:
     """Returns whether a monoid is the addition that the sparsifier accumulates by itself."""
     left, right = monoid.operator.parameters
-    return monoid.identity == 0 and str(monoid.operator.overlap) == f"{left} + {right}"
+    return monoid.gives_zero and str(monoid.operator.overlap) == f"{left} + {right}"
 
 
 class _Emitter:

@@ -9,8 +9,9 @@ Dense arrays have an entry everywhere. Which loops run follows from the regions 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from math import copysign
 from typing import TYPE_CHECKING
 
 from mlir_sparse.errors import NotationError
@@ -118,13 +119,18 @@ class Monoid:
         operator: the operator; its overlap combines two values.
         identity: the value of a reduction over no entries.
         lift: what becomes of each entry before it is combined; None for nothing.
+
+    Two whose identities are zeros of unlike signs are unlike: kernels are kept by what they compute.
     """
 
     operator: Operator
     identity: Number | Extreme
     lift: Operator | None = None
+    _signs: tuple[float, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        signs = () if isinstance(self.identity, Extreme) or self.identity != 0 else _signs(self.identity)
+        object.__setattr__(self, "_signs", signs)
         if self.operator.arity != 2 or self.operator.overlap is None:
             raise NotationError(f"expected an operator of two operands to reduce by, but got {self.operator}")
 
@@ -134,6 +140,11 @@ class Monoid:
         return self.operator.name
 
     @property
+    def gives_zero(self) -> bool:
+        """Returns whether a reduction over no entries gives what is not stored: zero, and not the negative one."""
+        return bool(self._signs) and min(self._signs) > 0
+
+    @property
     def union(self) -> Operator:
         """Returns the operator that combines two values, and passes one through where the other is missing."""
         return _passing(self.operator) if self.operator.intersects else self.operator
@@ -141,6 +152,11 @@ class Monoid:
     def __str__(self) -> str:
         identity = self.identity.value if isinstance(self.identity, Extreme) else self.identity
         return f"{self.operator}, identity {identity}"
+
+
+def _signs(zero: Number) -> tuple[float, ...]:
+    parts = (zero.real, zero.imag) if isinstance(zero, complex) else (zero,)
+    return tuple(copysign(1.0, part) for part in parts)
 
 
 def _passing(operator: Operator) -> Operator:

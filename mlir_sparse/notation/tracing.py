@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any, overload
 
 from mlir_sparse.errors import NotationError
-from mlir_sparse.notation.ast import Access, Expr, walk
+from mlir_sparse.notation.ast import Access, Assignment, AssignOp, Expr, walk
+from mlir_sparse.notation.check import check_height
 from mlir_sparse.notation.formula import Formula, described, node_of
 from mlir_sparse.notation.operator import Extreme, Monoid, Number, Operator
 from mlir_sparse.text.lexer import is_name
@@ -113,6 +114,9 @@ def operator(
         raise NotationError("expected left= and right= for a function of two operands, but got one of one; use absent=")
     if len(parameters) == 2 and absent is not None:
         raise NotationError("expected absent= for a function of one operand, but got one of two; use left= and right=")
+    for law, given in (("commutative", commutative), ("associative", associative)):
+        if not isinstance(given, bool):
+            raise NotationError(f"expected True or False for {law}=, but got {described(given)}")
     first, last = parameters[0], parameters[-1]
     return Operator(
         _checked_name(name or getattr(function, "__name__", "") or "operator"),
@@ -121,11 +125,11 @@ def operator(
         _region(left, (first,), "left"),
         _region(right, (last,), "right"),
         _region(absent, (), "absent"),
-        dtype,
+        _dtype_name(dtype),
         commutative,
         associative,
-        _extreme(identity),
-        _extreme(annihilator),
+        _number(identity, "identity"),
+        _number(annihilator, "annihilator"),
     )
 
 
@@ -143,7 +147,7 @@ def monoid(function: Operator | Function, identity: Number, *, name: str | None 
     """
     known = function if isinstance(function, Operator) else operator(function, name=name)
     known = replace(known, name=_checked_name(name or known.name), commutative=True, associative=True)
-    number = _extreme(identity)
+    number = _number(identity, "identity")
     if number is None:
         raise NotationError(f"expected a number as the identity of {known.name}, but got None")
     return Monoid(replace(known, identity=number), number)
@@ -177,7 +181,7 @@ def _traced(function: Function, parameters: tuple[str, ...]) -> Expr | None:
         result = function(*(Formula(Access(name)) for name in parameters))
     except NotationError as error:
         raise NotationError(f"{error.message} (in an operator; choose between values by ms.where)") from error
-    except TypeError as error:
+    except (TypeError, AttributeError) as error:
         raise NotationError(
             f"expected a function of Python's operators, ms.where and NumPy's functions, but got: {error}; "
             "use np.exp and its like in place of math.exp"
@@ -187,6 +191,7 @@ def _traced(function: Function, parameters: tuple[str, ...]) -> Expr | None:
     if isinstance(result, bool):
         result = int(result)
     node = node_of(result)
+    check_height(Assignment(Access("operator"), AssignOp.ASSIGN, node))
     for below in walk(node):
         if isinstance(below, Access) and (below.subscripts or below.tensor not in parameters):
             raise NotationError(
@@ -209,11 +214,35 @@ def _region(region: object, parameters: tuple[str, ...], keyword: str) -> Expr |
     raise NotationError(f"expected {keep}a function, a number or None for {keyword}=, but got {region!r}")
 
 
-def _extreme(value: Number | Extreme | None) -> Number | Extreme | None:
-    if isinstance(value, float) and abs(value) == float("inf"):
-        return Extreme.GREATEST if value > 0 else Extreme.LEAST
-    return value
+def _number(given: Any, what: str) -> Number | Extreme | None:
+    """Returns a number as Python's own, and an infinity as the extreme of any type."""
+    if isinstance(given, Extreme):
+        return given
+    match given.item() if getattr(given, "shape", None) == () else given:  # NumPy's truth values are no numbers
+        case None:
+            return None
+        case numbers.Integral() as whole:
+            return int(whole)
+        case numbers.Real() as real:
+            value = float(real)
+            return value if abs(value) != float("inf") else Extreme.GREATEST if value > 0 else Extreme.LEAST
+        case numbers.Complex() as number:
+            return complex(number)
+        case _:
+            raise NotationError(f"expected a number for {what}=, but got {described(given)}")
 
 
-def _checked_name(name: str) -> str:
+def _dtype_name(given: Any) -> str | None:
+    """Returns the name of an element type, which may be given as NumPy's or Python's type."""
+    if given is None or isinstance(given, str):
+        return given
+    name = getattr(given, "name", getattr(given, "__name__", None))
+    if not isinstance(name, str):
+        raise NotationError(f'expected an element type such as "f32" for dtype=, but got {described(given)}')
+    return name
+
+
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str):
+        raise NotationError(f"expected text for name=, but got {described(name)}")
     return name if is_name(name) else "operator"

@@ -46,10 +46,17 @@ _LATER = MONOIDS["any"]  # of two values the later: what overwrites
 
 
 def folded(node: Expr) -> Expr:
-    """Returns a sum of entries as a fold, anything else as it is."""
-    if isinstance(node, Reduce) and node.op is ReduceOp.SUM and isinstance(node.body, (Apply, Fold)):
-        return Fold(MONOIDS["plus"], node.indices, node.body, node.span)
-    return node
+    """Returns a sum of entries as a fold, anything else as it is.
+
+    A fold with no entry adds its identity to a sum, as to all arithmetic: what it is zero for is no entry of the sum.
+    """
+    match node:
+        case Reduce(ReduceOp.SUM, indices, Apply() as body):
+            return Fold(MONOIDS["plus"], indices, body, node.span)
+        case Reduce(ReduceOp.SUM, indices, Fold(monoid) as body) if monoid.gives_zero:
+            return Fold(MONOIDS["plus"], indices, body, node.span)
+        case _:
+            return node
 
 
 def _with_rest(node: Expr, rest: Expr) -> Expr:
