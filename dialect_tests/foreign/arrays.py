@@ -49,6 +49,12 @@ POSITIONS = {name: _method(name) for name in ("argmax", "argmin")}
 SHAPES = {name: _method(name) for name in ("reshape", "transpose", "squeeze", "swapaxes", "flatten", "diagonal")}
 
 
+def quotient(a: Any, b: Any) -> Any:
+    """Returns what README.md says of a tensor over a dense array: what is not stored is zero, also over zero."""
+    found = operator.truediv(a, b)
+    return np.where(np.broadcast_to(a, found.shape) == 0, np.zeros((), found.dtype), found) if np.ndim(b) else found
+
+
 def converted(encoding: str) -> Function:
     """Returns the conversion to an encoding, which leaves NumPy's arrays as they are."""
     return lambda a, *_, **__: a.convert(encoding) if isinstance(a, ms.SparseTensor) else a

@@ -28,8 +28,17 @@ def _item(a: Any, index: Any) -> Any:
     found = a[index]
     if np.ndim(found) != 1:
         return found
-    column = isinstance(index, tuple) and len(index) == 2 and np.ndim(index[1]) == 0 and not isinstance(index[1], slice)
-    return found.reshape(-1, 1) if column and index[1] is not Ellipsis else found.reshape(1, -1)
+    return found.reshape(-1, 1) if _is_column(index) else found.reshape(1, -1)
+
+
+def _is_column(index: Any) -> bool:
+    """Returns whether an index is an integer for the columns; an ellipsis stands for what is not named."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    for at, part in enumerate(parts):
+        if part is Ellipsis:
+            parts[at : at + 1] = [slice(None)] * (3 - len(parts))
+            break
+    return len(parts) == 2 and not isinstance(parts[1], slice) and np.ndim(parts[1]) == 0
 
 
 def methods(of_arrays: dict[str, Function]) -> dict[str, Function]:

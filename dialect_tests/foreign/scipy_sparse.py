@@ -20,6 +20,7 @@ from dialect_tests.foreign.arrays import (
     converted,
     dense,
     of_numpy,
+    quotient,
     without,
 )
 from dialect_tests.foreign.shadow import MOST_ELEMENTS, Recorder, Shadow, TooLarge
@@ -56,8 +57,11 @@ _UFUNCS = "arcsin arcsinh arctan arctanh ceil deg2rad expm1 floor log1p rad2deg 
 
 
 def _stack_along(axis: int) -> Function:
+    # Vectors are rows, but where only vectors are put side by side.
     def call(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
-        found = np.concatenate(list(blocks), axis=axis)
+        ranks = {np.ndim(block) for block in blocks}
+        parts = [block if axis == -1 and ranks == {1} else np.atleast_2d(block) for block in blocks]
+        found = np.concatenate(parts, axis=axis)
         return found if dtype is None else found.astype(np.dtype(dtype))
 
     return call
@@ -140,7 +144,8 @@ def install(recorder: Recorder) -> None:
 def _wrap(kind: type, shadow: Shadow, methods: Mapping[str, Function | None], prefix: str = "") -> None:
     for name in [*methods, *LEFT_OUT]:
         if hasattr(kind, name):
-            setattr(kind, name, shadow.wrapped(prefix + name, getattr(kind, name), methods.get(name)))
+            by_numpy = quotient if name == "__truediv__" else None
+            setattr(kind, name, shadow.wrapped(prefix + name, getattr(kind, name), methods.get(name), by_numpy))
 
 
 _MODULES = ["scipy.sparse", "scipy.sparse._construct", "scipy.sparse._extract", "scipy.sparse._base"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from dialect_tests.foreign import matrices, numpy_einsum, scipy_sparse
+from dialect_tests.foreign import matrices, numpy_arrays, numpy_einsum, scipy_sparse
 from dialect_tests.foreign.expected import FOLDER, Entry, Expected
 from dialect_tests.foreign.shadow import LeftOut, Outcome, Recorder, Shadow, Verdict, difference, judged
 from dialect_tests.foreign.shares import Share, run
@@ -193,6 +194,9 @@ def test_results_of_matrices_keep_two_dimensions() -> None:
         ("__getitem__", [0]),
         ("__getitem__", [(slice(None), 1)]),
         ("__getitem__", [([1, 0], [0, 1])]),
+        ("__getitem__", [(slice(None), 1, ...)]),
+        ("__getitem__", [(..., 1)]),
+        ("__getitem__", [(1, ...)]),
         ("__getitem__", [(1, 1)]),
         ("__mul__", [np.ones((2, 1))]),
         ("__mul__", [3]),
@@ -203,3 +207,20 @@ def test_results_of_matrices_keep_two_dimensions() -> None:
     ):
         expected, found = getattr(array, name)(*given), of_matrices[name](tensor, *given)
         assert difference(found.to_numpy() if isinstance(found, ms.SparseTensor) else found, expected) is None, name
+
+
+def test_modules_of_numpys_tests_get_arrays_and_functions_that_are_judged() -> None:
+    recorder = Recorder(test="test")
+    numpy_arrays.install(recorder)
+    module: Any = ModuleType("tests")
+    module.np, module.multiply = np, np.multiply
+    numpy_arrays.prepare(module)
+    array = module.np.array([[1.0, 0.0], [0.0, 2.0]])
+    assert array[0].tolist() == [1, 0]
+    assert (array + array).tolist() == [[2, 0], [0, 4]]
+    assert module.multiply(array, 2).tolist() == [[2, 0], [0, 4]]
+    assert module.np.add.reduce(array).tolist() == [1, 2]
+    assert float(module.np.sum(array)) == 3
+    assert module.np.pi is np.pi
+    judged_calls = {operation: outcome for operation, outcome, _ in recorder.counts}
+    assert judged_calls == dict.fromkeys(["__getitem__", "__add__", "multiply", "add.reduce", "sum"], "agreed")
