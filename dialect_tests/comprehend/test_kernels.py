@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from pathlib import Path
 from typing import Any
@@ -333,3 +335,14 @@ def test_diagonals_of_sums_are_read_before_sparse_loops() -> None:
     A, B = np.arange(4.0).reshape(2, 2), np.array([[0.0, 1], [2, 0], [3, 4]])
     result = ms.evaluate("y = A(i, 1 - i) * B(j, i)", A=A, B=ms.tensor(B, "CSC"))
     assert result == A[0, 1] * B[:, 0].sum() + A[1, 0] * B[:, 1].sum()
+
+
+def test_a_pickled_comprehension_is_the_comprehension() -> None:
+    text = "def f(float(M,K) A, float(K) x) -> (C, D) { C(i) +=! A(i,k) * x(k)\n D(i) = 2 * C(i) }"
+    A, x = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones(3, np.float32)
+    kernel = ms.compile(text, A="f32[?,?] CSR", out={"D": "SparseVector"}, threads=1)
+    for copied in (pickle.loads(pickle.dumps(kernel)), copy.deepcopy(kernel)):
+        C, D = copied(ms.tensor(A), x)
+        np.testing.assert_array_equal(C, A @ x)
+        np.testing.assert_array_equal(D.to_numpy(), 2 * (A @ x))
+        assert D.encoding.map_text() == ms.encoding("SparseVector").map_text()

@@ -79,6 +79,10 @@ class ComprehensionKernel:
         solve_sizes(comprehension, {name: kind.shape for name, kind in self.types.items()})
         self._sketch = None if self._unknown() else self._sketched()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What statements were compiled to stays here, as a Kernel's machine code does.
+        return type(self), (self.comprehension, self.types, self._storage, self._compile)
+
     # -- calls ---------------------------------------------------------------------------------------------------
 
     def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Any:

@@ -123,7 +123,9 @@ class _Planner:
         self.values = Values(spec, order, wide)
         self.sharing = Sharing(renames=not (spec.assignment.ranges or spec.assignment.exists))
         self.picking = Picking(self.values)
-        self.split = Splitter(self.values, self.materialize, self._positions, self._number, self._fold)
+        self.split = Splitter(
+            self.values, self.materialize, self._positions, lambda node: self.presence.value(node), self._fold
+        )
         self.admission = Admission(self.values, self.materialize, densified)
         self.presence = Presence(self.values, self._everywhere)
 
@@ -316,10 +318,6 @@ class _Planner:
         choice = choose_loops(nest, self.values.mapping(), self.values.order)
         assert choice is not None, "the order of the result's variables first can always insert"
         return choice
-
-    def _number(self, node: Expr) -> Access:
-        """Computes an expression about stored entries for arithmetic, in which what has none is a number as well."""
-        return self.presence.value(node) if not isinstance(node, Fold) or node.monoid.gives_zero else self._fold(node)
 
     def _fold(self, node: Fold) -> Access:
         """Computes a fold of stored entries into an array that has the identity where there are none."""

@@ -135,6 +135,8 @@ class Splitter:
 
     def _addend(self, node: Expr, summed: bool) -> tuple[Term, ...]:
         node = folded(node)
+        if isinstance(node, Fold) and not node.monoid.gives_zero:  # in arithmetic what has no entry is a number as well
+            return (Term(self._fold(node)),)
         if is_about_entries(node):
             return (Term(self._entries(node)),)
         match node:
