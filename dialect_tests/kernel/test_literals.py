@@ -130,3 +130,11 @@ def test_numbers_that_differ_from_zero_leave_comparisons_sparse() -> None:
     A = ms.tensor(np.diag([1.0, 2.0]), "CSR")
     assert isinstance(ms.evaluate("C(i,j) = A(i,j) >= 1e-50", A=A), ms.SparseTensor)
     assert isinstance(ms.evaluate("C(i,j) = A(i,j) > 1e-50", A=A.astype("f32")), ms.SparseTensor)
+
+
+def test_operands_of_operators_have_numbers_of_their_own_type() -> None:
+    A, tripled = ms.tensor(np.array([[1, 0], [0, -3]], np.float32), "CSR"), ms.operator(lambda a: 3 * a)
+    found = ms.evaluate("C(i,j) = tripled(A(i,j) ** 1e-50)", A=A, tripled=tripled, out="dense")
+    np.testing.assert_array_equal(found, np.full((2, 2), 3, np.float32))
+    found = ms.evaluate("C(i,j) = tripled(A(i,j) ** 1e-50)", A=A.astype("f64"), tripled=tripled, out="dense")
+    np.testing.assert_array_equal(found, [[3, 0], [0, np.nan]])

@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import copysign
 
 from mlir_sparse.dtypes import DType
-from mlir_sparse.kernel.typing import inner_dtype, operand_dtype, starts_anew
+from mlir_sparse.kernel.typing import inner_dtype, operand_dtype, result_dtype, starts_anew
 from mlir_sparse.notation import (
     Apply,
     Binary,
@@ -32,6 +32,7 @@ __all__ = ["as_held"]
 
 # Half of the least number above zero: that and all below round to zero. Of f64 what reads the text does that.
 _ROUNDED_AWAY = {"f16": 2.0**-25, "bf16": 2.0**-134, "f32": 2.0**-150, "c64": 2.0**-150}
+_NARROW = ("f16", "bf16")
 
 
 def as_held(value: Expr, dtypes: Mapping[str, DType], dtype: DType) -> Expr:
@@ -51,11 +52,11 @@ def as_held(value: Expr, dtypes: Mapping[str, DType], dtype: DType) -> Expr:
         return value
     # Sums and products of f16 and bf16 are made in f32, all around them included.
     sums = any(isinstance(node, Reduce | Fold) for node in walk(value))
-    return _held(value, dtypes, DType("f32") if sums and dtype.name in ("f16", "bf16") else dtype)
+    return _held(value, dtypes, DType("f32") if sums and dtype.name in _NARROW else dtype)
 
 
 def _held(node: Expr, dtypes: Mapping[str, DType], dtype: DType | None) -> Expr:
-    """Returns a node as its element type has it; None where operators decide on that."""
+    """Returns a node as its element type has it; None where it may be a wider one."""
     if isinstance(node, Literal):
         return node if dtype is None else _rounded(node, dtype)
     below = children(node)
@@ -72,7 +73,8 @@ def _kinds(
         case Apply() if is_mask(node):
             return None, dtype
         case Apply() | Fold():
-            return [None] * len(below)
+            own = [result_dtype(child, dtypes) for child in below]
+            return [None if kind.name in _NARROW else kind for kind in own]
         case (
             Binary(BinaryOp.AND | BinaryOp.OR)
             | Call("logical_not")
