@@ -30,7 +30,8 @@ TESTS = [
     )
 ]
 PACKAGES = ["sparse"]
-PARTS = 4
+# Each process compiles pydata's functions anew.
+PARTS = 2
 OPTIONS: list[str] = []
 
 # By rank; None is the storage that a pair of coordinates and values gets.
