@@ -223,6 +223,15 @@ def test_differences_of_tensors_whose_levels_are_all_dense(extent: int) -> None:
     agree(np.diff(ms.tensor(array, "(i) -> (i : dense)"), 2), np.diff(array, 2))
 
 
+@pytest.mark.parametrize("storage", ["Dense", "CSR", "COO"])
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (4, 5)])
+def test_differences_of_truth_values(storage: str, shape: tuple[int, int]) -> None:
+    array = np.random.default_rng(0).random(shape) < 0.5
+    for n in (0, 1, 2, 3):
+        for axis in (0, -1):
+            agree(np.diff(ms.tensor(array, storage), n, axis), np.diff(array, n, axis))
+
+
 @settings(QUIET, max_examples=25)
 @given(cases(ranks=(2, 3)), st.integers(-3, 3))
 def test_diagonals_and_triangles(case: Case, k: int) -> None:

@@ -59,14 +59,15 @@ def vsplit(ary: SparseTensor, indices_or_sections: Any) -> list[SparseTensor]:
 
 
 def diff(a: SparseTensor, n: int = 1, axis: int = -1) -> Any:
-    """Returns the n-th differences of neighbours along an axis."""
+    """Returns the n-th differences of neighbours along an axis; of truth values, whether they differ, as NumPy does."""
     if n < 0:
         raise RankError(f"expected a difference of order 0 or more, but got {n}")
     found: Any = a
+    difference = np.logical_xor if a.dtype == np.bool_ else np.subtract
     for done in range(n):
         if not isinstance(found, SparseTensor):  # of a tensor whose levels are all dense
             return np.diff(found, n - done, axis)
-        found = elementwise(np.subtract, [_along(found, axis, slice(1, None)), _along(found, axis, slice(None, -1))])
+        found = elementwise(difference, [_along(found, axis, slice(1, None)), _along(found, axis, slice(None, -1))])
     return found
 
 
