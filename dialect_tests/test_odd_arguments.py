@@ -76,6 +76,14 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "DType.of": ms.DType.of,
     "TensorType.parse": ms.TensorType.parse,
     "DimSlice": lambda v: ms.DimSlice(v, v, v),
+    "SparseTensor": ms.SparseTensor,
+    "DeviceTensor": lambda v: ms.DeviceTensor(v, v),
+    "array without a copy": lambda _: np.array(A, copy=False),
+    "sum axis": lambda v: A.sum(axis=v),
+    "reshape": lambda v: A.reshape(v),
+    "transpose": lambda v: A.transpose(v),
+    "diagonal": lambda v: A.diagonal(v),
+    "matmul": lambda v: A @ v,
     "passes diff": lambda v: KERNEL.passes().diff(v),
 }
 

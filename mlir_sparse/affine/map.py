@@ -10,6 +10,7 @@ from mlir_sparse.affine.expr import AffineBinary, AffineExpr, Dim
 from mlir_sparse.affine.inverse import infer_inverse, is_inverse
 from mlir_sparse.affine.printer import print_map
 from mlir_sparse.affine.simplify import binary
+from mlir_sparse.errors import RankError
 
 __all__ = ["AffineMap"]
 
@@ -80,7 +81,7 @@ class AffineMap:
         (d0, d1, d2) -> (d1, d2, d0)
         """
         if len(other.results) != self.num_dims:
-            raise ValueError(f"expected a map to {self.num_dims} results, but got one to {len(other.results)}: {other}")
+            raise RankError(f"expected a map to {self.num_dims} results, but got one to {len(other.results)}: {other}")
         symbols = max(self.num_symbols, other.num_symbols)
         return AffineMap(other.num_dims, symbols, tuple(_substitute(r, other.results) for r in self.results))
 

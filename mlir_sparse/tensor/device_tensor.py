@@ -87,8 +87,8 @@ class DeviceTensor:
     # A number that no other tensor has, by which the runtime knows one that it checked before.
     _token: int
 
-    def __init__(self) -> None:
-        raise TypeError('expected A.to("cuda") or DeviceTensor.from_levels(...) to make a DeviceTensor')
+    def __init__(self, *_: object, **__: object) -> None:
+        raise OperandError('expected A.to("cuda") or DeviceTensor.from_levels(...) to make a DeviceTensor')
 
     @classmethod
     def _made(

@@ -14,7 +14,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding import Encoding
 from mlir_sparse.encoding.slice import DimSlice
-from mlir_sparse.errors import DTypeError, OperandError
+from mlir_sparse.errors import DTypeError, OperandError, StorageError
 from mlir_sparse.tensor.arrays import cast_values
 from mlir_sparse.tensor.convert import convert_storage
 from mlir_sparse.tensor.expand import count_entries, expand_dims
@@ -60,8 +60,8 @@ class SparseTensor(ArrayMethods):
     # What a kernel assembled on the way to this result, for `Kernel.compute`.
     _structures: Any
 
-    def __init__(self) -> None:
-        raise TypeError("expected tensor(...) or SparseTensor.from_levels(...) to make a SparseTensor")
+    def __init__(self, *_: object, **__: object) -> None:
+        raise OperandError("expected tensor(...) or SparseTensor.from_levels(...) to make a SparseTensor")
 
     @classmethod
     def from_levels(
@@ -231,7 +231,9 @@ class SparseTensor(ArrayMethods):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("expected copy to be allowed, but got copy=False: a dense array of a sparse tensor is new")
+            raise StorageError(
+                "expected copy to be allowed, but got copy=False: a dense array of a sparse tensor is new"
+            )
         array = self.to_numpy()
         return array if dtype is None else array.astype(numpy_dtype(dtype))
 
