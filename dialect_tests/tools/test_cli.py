@@ -186,7 +186,7 @@ def test_run_sparse_results_and_scalars(matrix: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
-def test_run_checks_against_numbers_as_the_type_has_them(matrix: Path, dtype: str) -> None:
+def test_run_checks_against_numbers_as_the_type_has_them(matrix: str, dtype: str) -> None:
     """1e-50 is zero in f32, so that all that is not stored is as large."""
     result = run("run", "C(i,j) = A(i,j) >= 1e-50", "-i", f"A={matrix}", "-t", f"A:{dtype}", "--verify")
     assert "verify  passed" in result.stdout
