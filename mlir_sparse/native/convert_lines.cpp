@@ -78,12 +78,13 @@ bool is_value(const Wide &value) {
   return (value.words[0] | value.words[1]) != 0;
 }
 
+// By its zeros: vectors compare for equality alone, and to turn that around takes a tenth of a conversion.
 template <class V>
 int64_t count_values(const V *values, int64_t count) {
-  int64_t found = 0;
+  int64_t zeros = 0;
   for (int64_t k = 0; k < count; ++k)
-    found += is_value(values[k]);
-  return found;
+    zeros += !is_value(values[k]);
+  return count - zeros;
 }
 
 int64_t itemsize_of(const std::string &dtype) {
