@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import keyword
 import unicodedata
 
 import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from mlir_sparse.notation import AssignOp
 
 A, X = np.array([[1.0, 2.0], [0.0, 3.0]]), np.array([1.0, 10.0])
 MICRO, MU, LIGATURE = "\N{MICRO SIGN}", "\N{GREEK SMALL LETTER MU}", "\N{LATIN SMALL LIGATURE FI}"
@@ -44,3 +46,15 @@ def test_builders_and_encodings_spell_them_so() -> None:
 def test_two_spellings_of_one_name_are_one_operand() -> None:
     with pytest.raises(ms.OperandError, match=f"expected {MU} once, but got it twice by name"):
         ms.evaluate(f"y(i) = 2 * {MU}(i)", tensors={MICRO: X, MU: X})
+
+
+@pytest.mark.parametrize("op", AssignOp, ids=lambda op: op.value)
+@pytest.mark.parametrize("name", [*keyword.kwlist, *keyword.softkwlist, "max", "sum", "where", "exists", "stored"])
+def test_words_of_grammars_are_names_of_results_too(name: str, op: AssignOp) -> None:
+    """Without subscripts nothing but the operator tells `def max= x(i)` from the head of a comprehension."""
+    for text in (f"{name} {op.value} x(i)", f"{name}(i) {op.value} x(i,j)", f"{name}{op.value} {name}1(i)"):
+        if op.value[0].isalpha() and text.startswith(name + op.value):
+            continue
+        parsed = ms.parse(text)
+        assert isinstance(parsed, ms.Assignment)
+        assert (parsed.target.tensor, parsed.op) == (name, op)

@@ -54,8 +54,10 @@ def numpy_of(result: Any) -> Array:
     return result.to_numpy() if isinstance(result, ms.SparseTensor) else np.asarray(result)
 
 
-def check(text: str, wanted: Array, out: str | None = None, **operands: Any) -> None:
-    kernel = ms.compile(text, out=out, **operands)
+def check(
+    text: str, wanted: Array, out: str | None = None, operators: dict[str, Any] | None = None, **operands: Any
+) -> None:
+    kernel = ms.compile(text, out=out, **operands, **(operators or {}))
     for threads in THREADS:
         ms.set_num_threads(threads)
         found = kernel(**operands)
@@ -151,6 +153,34 @@ def test_sparse_results_of_tensors(result: str) -> None:
 
 
 VECTOR = "(i) -> (i : compressed)"
+
+
+# Each is not zero where A stores nothing: loops go on where a piece of A has no entries.
+BEYOND = {
+    "(A(i,j) >= 0) * B(i,j)": lambda a, b: (a >= 0) * b,
+    "(A(i,j) <= 2 * A(i,j)) * B(i,j)": lambda a, b: (a <= 2 * a) * b,
+    "exp2(A(i,j)) * B(i,j)": lambda a, b: np.exp2(a) * b,
+    "max(A(i,j), -1) * (A(i,j) == 0) * B(i,j)": lambda a, b: np.maximum(a, -1) * (a == 0) * b,
+    "where(A(i,j) > 3, 0, B(i,j))": lambda a, b: np.where(a > 3, 0, b),
+    "f(A(i,j)) * B(i,j)": lambda a, b: np.where(a == 0, 7, a + 1) * b,
+    "g(A(i,j)) * B(i,j)": lambda a, b: (a == 0) * b,
+    "(A(i,j) == 0) * (B(i,j) + A(i,j)) - B(i,j)": lambda a, b: (a == 0) * (b + a) - b,
+}
+
+
+@pytest.mark.parametrize("text", BEYOND)
+@pytest.mark.parametrize("storage", ["COO", "DCSR", "DCSC"])
+def test_expressions_that_are_not_zero_where_nothing_is_stored(storage: str, text: str) -> None:
+    a, b = power_law(), np.flipud(power_law())
+    functions = {"f": ms.operator(lambda x: x + 1, absent=7), "g": ms.operator(lambda _: None, absent=1)}
+    operators = {name: value for name, value in functions.items() if text.startswith(f"{name}(")}
+    wanted = BEYOND[text](a, b)
+    for other in ("CSR", "CSC", "DCSR"):
+        A, B = ms.tensor(a, storage), ms.tensor(b, other)
+        for out in ("dense", "COO"):
+            check(f"C(i,j) = {text}", wanted, out, operators, A=A, B=B)
+        check(f"y(i) = {text}", wanted.sum(axis=1), None, operators, A=A, B=B)
+        check(f"y(j) = {text}", wanted.sum(axis=0), None, operators, A=A, B=B)
 
 
 def long_vectors() -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 
 from mlir_sparse.errors import NotationSyntaxError
-from mlir_sparse.notation.ast import Assignment
+from mlir_sparse.notation.ast import Assignment, AssignOp
 from mlir_sparse.notation.comprehension import ELEMENT_TYPES, Comprehension, Parameter
 from mlir_sparse.notation.comprehension_check import check_comprehension
 from mlir_sparse.notation.functions import FUNCTIONS
@@ -29,7 +29,9 @@ from mlir_sparse.text.source import Source
 
 __all__ = ["is_comprehension", "parse_comprehension"]
 
-_DEFINITION = re.compile(r"(?:\s|//[^\n]*|\#[^\n]*)*+def\s+\w")
+# `def max= x(i)` assigns to a tensor of the name `def`.
+_WORDS = "|".join(sorted({op.value.rstrip("=!") for op in AssignOp if op.value[0].isalpha()}))
+_DEFINITION = re.compile(rf"(?:\s|//[^\n]*|\#[^\n]*)*+def\s+(?!(?:{_WORDS})\s*=)\w")
 # C's names; those of single precision end in `f`.
 _OF_C = {"fabs": "abs"}
 _CALLS = {name: known for name, known in _OF_C.items() if name not in FUNCTIONS}

@@ -88,7 +88,8 @@ def products(node: Expr, types: Types) -> tuple[Product, ...]:
             return products(body, types)
         case Apply(operator, arguments):
             parts = [products(argument, types) for argument in arguments]
-            return _meeting(parts, node) if operator.intersects else _merging(parts)
+            everywhere = [] if operator.absent is None else [((),)]
+            return _meeting(parts, node) if operator.intersects else _merging(parts + everywhere)
         case Binary(BinaryOp.MUL | BinaryOp.DIV, left, right):
             return _meeting([products(left, types), products(right, types)], node)
         case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
@@ -113,13 +114,17 @@ def _merging(parts: list[tuple[Product, ...]]) -> tuple[Product, ...]:
 
 
 def _chosen(node: Expr, types: Types) -> tuple[Product, ...]:
-    """Returns where a comparison, a choice or a function may not be zero."""
+    """Returns where a comparison, a choice or a function may not be zero: `A(i) >= 0` is 1 where A stores nothing."""
     reads = accesses_of(node)
-    needed = [access for access in reads if is_sparse(types[access.tensor]) and vanishes(node, [access])]
+    sparse = [access for access in reads if is_sparse(types[access.tensor])]
+    dense = [access for access in reads if access not in sparse]
+    needed = [access for access in sparse if vanishes(node, [access])]
     if needed:
-        dense = [access for access in reads if not is_sparse(types[access.tensor])]
         return ((*needed, *dense),)
-    return tuple((access,) for access in reads) or ((),)
+    alone = tuple((access,) for access in reads)
+    if not sparse:
+        return alone or ((),)
+    return alone if vanishes(node, sparse) else (*alone, tuple(dense))
 
 
 def walks(product: Product, variable: IndexVar, order: tuple[IndexVar, ...], types: Types) -> tuple[Walk, ...]:
@@ -165,6 +170,8 @@ def lattice(node: Expr, variable: IndexVar, types: Types) -> str:
         case Binary() | Call():
             stored = [a for a in accesses_of(node) if types[a.tensor].encoding is not None]
             needed = [access for access in stored if vanishes(node, [access])]
+            if not needed and not vanishes(node, stored):
+                return ""
             sets = [lattice(access, variable, types) for access in needed or stored]
             return _joined(" & " if needed else " | ", sets)
         case _:
