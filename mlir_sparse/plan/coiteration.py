@@ -88,8 +88,9 @@ def products(node: Expr, types: Types) -> tuple[Product, ...]:
             return products(body, types)
         case Apply(operator, arguments):
             parts = [products(argument, types) for argument in arguments]
-            everywhere = [] if operator.absent is None else [((),)]
-            return _meeting(parts, node) if operator.intersects else _merging(parts + everywhere)
+            if operator.absent is not None:
+                parts.append(((),))  # a result where the operand has none
+            return _meeting(parts, node) if operator.intersects else _merging(parts)
         case Binary(BinaryOp.MUL | BinaryOp.DIV, left, right):
             return _meeting([products(left, types), products(right, types)], node)
         case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
