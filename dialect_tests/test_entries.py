@@ -171,3 +171,28 @@ def test_arithmetic_of_a_reduction_over_nothing_has_its_identity(storage: str, i
         np.testing.assert_array_equal(found, wanted, err_msg=text)
         if wanted.dtype == np.float64 and "B(" not in text:  # nothing is added where B has no entry
             np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted), err_msg=text)
+
+
+# What stands beside entries, computed from arrays.
+BESIDE = {
+    "y *=! A(i,j) * (z(j) <= 1)": lambda a, b, z: np.prod(a * (z <= 1)),
+    "y(i) max=! A(i,j) * exp2(z(j))": lambda a, b, z: np.max(a * np.exp2(z), axis=1),
+    "y(i) *=! A(i,j) * exp2(B(i,j))": lambda a, b, z: np.prod(a * np.exp2(b), axis=1),
+    "C(i,j) = f(A(i,j), exp2(B(i,j)))": lambda a, b, z: np.where(a != 0, a + 2 * np.exp2(b), 0),
+    "C(i,j) = f(A(i,j), where(z(j) > 0, z(j), 2))": lambda a, b, z: np.where(a != 0, a + 2 * np.where(z > 0, z, 2), 0),
+    "C(i,j) = exp2(B(i,j)) if A(i,j)": lambda a, b, z: np.where(a != 0, np.exp2(b), 0),
+    "C(i,j) = exp2(z(j)) if not A(i,j)": lambda a, b, z: np.where(a == 0, np.exp2(z), 0),
+}
+
+
+@pytest.mark.parametrize("levels", ["(i : dense, j : dense)", "(j : dense, i : dense)"])
+@pytest.mark.parametrize("text", BESIDE)
+def test_arrays_beside_entries_may_be_stored_in_dense_levels(text: str, levels: str) -> None:
+    numbers = np.random.default_rng(0)
+    a, b = numbers.integers(1, 3, (5, 6)) * (numbers.random((5, 6)) < 0.7) * 1.0, numbers.integers(-2, 3, (5, 6)) * 1.0
+    a[1], z = 1, numbers.integers(-2, 3, 6) * 1.0
+    stored = {"B": ms.tensor(b, f"(i, j) -> {levels}"), "z": ms.tensor(z, "(j) -> (j : dense)")}
+    stored |= {"f": ms.operator(lambda x, y: x + 2 * y)}
+    given = {name: value for name, value in stored.items() if f"{name}(" in text}
+    found = ms.evaluate(text, A=ms.tensor(a, "DCSC"), out="dense", **given)
+    np.testing.assert_array_equal(found, BESIDE[text](a, b, z))

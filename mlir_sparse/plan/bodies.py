@@ -134,7 +134,7 @@ class Bodies:
             ):
                 return self._regular(node)
             case _:
-                return node
+                return substitute(node, {access: self._plain(access) for access in accesses_of(node)})
 
     def _operated(self, node: Apply) -> Expr:
         operator = node.operator
