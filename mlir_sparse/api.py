@@ -22,6 +22,7 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import FileFormatError, OperandError
 from mlir_sparse.kernel import KernelSpec, Semiring
+from mlir_sparse.kernel import semiring as semiring_named
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, TensorVar
 from mlir_sparse.options import Options
 from mlir_sparse.runtime import arguments
@@ -231,7 +232,7 @@ def _statement(
     operators = {name: value for name, value in given.items() if isinstance(value, Operator | Monoid)}
     declared = {name: value for name, value in given.items() if name not in operators}
     parsed = parse(text, **operators)
-    ring = kernel.semiring("plus_times" if chosen is None else chosen)
+    ring = semiring_named("plus_times" if chosen is None else chosen)
     if isinstance(parsed, Comprehension):
         return replace(parsed, statements=tuple(kernel.under(one, ring) for one in parsed.statements)), declared
     return kernel.under(parsed, ring), declared

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from dialect_tests.entries_cases import MASKED, Case, operator_case, semiring_case
 from mlir_sparse import kernel
+from mlir_sparse.kernel import semiring as semiring_named
 from mlir_sparse.notation import Monoid, Operator, parse
 from mlir_sparse.tools.cli import main
 from mlir_sparse.tools.operands import as_operand
@@ -21,7 +22,7 @@ def compared(case: Case, result: np.ndarray) -> Comparison:
     """Compares a result with what the reference makes of a case."""
     known = {name: value for name, value in case.operands.items() if isinstance(value, Operator | Monoid)}
     tensors = {name: value for name, value in case.operands.items() if name not in known}
-    assignment = kernel.under(parse(case.text, known), kernel.semiring(case.semiring or "plus_times"))
+    assignment = kernel.under(parse(case.text, known), semiring_named(case.semiring or "plus_times"))
     extents = kernel.infer_extents(assignment, {n: t.shape for n, t in tensors.items()}, case.wanted.values.shape)
     operands = {name: as_operand(tensor) for name, tensor in tensors.items()}
     return compare(assignment, operands, {v.name: extent for v, extent in extents.items()}, as_operand(result))

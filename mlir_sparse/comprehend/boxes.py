@@ -25,10 +25,11 @@ from mlir_sparse.notation import (
     Reduce,
     Subscript,
     children,
+    rebuild,
+    substitute,
     walk,
 )
 from mlir_sparse.notation.linear import as_subscript
-from mlir_sparse.plan.terms import rebuild, substitute
 from mlir_sparse.text.names import made_name
 
 __all__ = ["Boxed", "Part", "boxed"]

@@ -18,9 +18,9 @@ from mlir_sparse.notation import (
     Subscript,
     accesses_of_statement,
     bind,
+    substitute,
     symbols_of,
 )
-from mlir_sparse.plan.terms import substitute
 
 __all__ = ["bound", "gathered", "solve_sizes", "waits_for"]
 

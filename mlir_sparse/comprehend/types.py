@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import DTypeError
 from mlir_sparse.kernel import TRUTH, promote, result_dtype
-from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Comprehension, Expr, Literal, walk
-from mlir_sparse.plan.terms import substitute
+from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Comprehension, Expr, Literal, substitute, walk
 
 __all__ = ["element_types"]
 

@@ -28,9 +28,9 @@ from mlir_sparse.notation import (
     Reduce,
     ReduceOp,
     children,
+    rebuild,
 )
 from mlir_sparse.plan import Regions, is_native, regions_of
-from mlir_sparse.plan.terms import rebuild
 
 __all__ = ["Arguments", "emit_payload"]
 

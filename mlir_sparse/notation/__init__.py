@@ -34,7 +34,7 @@ from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, is_mask
 from mlir_sparse.notation.operator import ARITHMETIC, Distribution, Extreme, Monoid, Operator
 from mlir_sparse.notation.parser import parse
 from mlir_sparse.notation.printer import to_text
-from mlir_sparse.notation.rebuild import rebuild
+from mlir_sparse.notation.rebuild import rebuild, replace_accesses, substitute
 from mlir_sparse.notation.summation import free_indices, with_explicit_sums
 from mlir_sparse.notation.tracing import monoid, operator
 
@@ -91,6 +91,8 @@ __all__ = [
     "reads",
     "rebuild",
     "reduce",
+    "replace_accesses",
+    "substitute",
     "symbols_of",
     "tensors",
     "to_text",

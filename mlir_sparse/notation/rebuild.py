@@ -1,12 +1,13 @@
-"""Nodes with other children."""
+"""Nodes with other children, and expressions with other expressions in place of accesses."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from mlir_sparse.notation.ast import Access, Binary, Expr, Fold, Literal, Negate, Reduce
+from mlir_sparse.notation.ast import Access, Binary, Expr, Fold, Literal, Negate, Reduce, children
 
-__all__ = ["rebuild"]
+__all__ = ["rebuild", "replace_accesses", "substitute"]
 
 
 def rebuild(node: Expr, operands: tuple[Expr, ...]) -> Expr:
@@ -22,3 +23,15 @@ def rebuild(node: Expr, operands: tuple[Expr, ...]) -> Expr:
             return node
         case _:
             return replace(node, arguments=operands)
+
+
+def substitute(node: Expr, instead: Mapping[Access, Expr]) -> Expr:
+    """Returns an expression with other expressions in place of some accesses."""
+    if isinstance(node, Access):
+        return instead.get(node, node)
+    return rebuild(node, tuple(substitute(child, instead) for child in children(node)))
+
+
+def replace_accesses(node: Expr, names: Mapping[Access, str]) -> Expr:
+    """Returns an expression in which some accesses read other tensors, at the same subscripts."""
+    return substitute(node, {access: replace(access, tensor=name) for access, name in names.items()})

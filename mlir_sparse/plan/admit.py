@@ -19,10 +19,13 @@ from mlir_sparse.notation import (
     IndexVar,
     Literal,
     children,
+    rebuild,
+    replace_accesses,
+    substitute,
 )
 from mlir_sparse.plan.regions import is_native, regions_of
 from mlir_sparse.plan.storage import is_sparse
-from mlir_sparse.plan.terms import accesses_of, rebuild, replace_accesses, substitute, unites
+from mlir_sparse.plan.terms import accesses_of, unites
 from mlir_sparse.plan.values import Values
 
 __all__ = ["Admission"]

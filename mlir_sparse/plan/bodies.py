@@ -26,10 +26,11 @@ from mlir_sparse.notation import (
     Reduce,
     free_indices,
     is_mask,
+    substitute,
     walk,
 )
 from mlir_sparse.plan.storage import is_sparse, natural_of, ordered_as, stores_padding, takes_shared
-from mlir_sparse.plan.terms import accesses_of, substitute
+from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.plan.values import Values
 
 __all__ = ["Bodies", "without"]

@@ -22,8 +22,9 @@ from mlir_sparse.notation import (
     Literal,
     Negate,
     operator,
+    rebuild,
 )
-from mlir_sparse.plan.terms import accesses_of, rebuild
+from mlir_sparse.plan.terms import accesses_of
 
 __all__ = ["entry_product", "sparse_factors"]
 

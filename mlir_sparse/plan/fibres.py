@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from mlir_sparse.affine import Dim
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
-from mlir_sparse.notation import Access, IndexVar, ReduceOp
+from mlir_sparse.notation import Access, IndexVar, ReduceOp, substitute
 from mlir_sparse.plan.program import Conversion, FibreView, Meeting, Rows
 from mlir_sparse.plan.storage import (
     has_limited_room,
@@ -22,7 +22,7 @@ from mlir_sparse.plan.storage import (
     takes_shared,
     why_converted,
 )
-from mlir_sparse.plan.terms import Term, accesses_of, substitute
+from mlir_sparse.plan.terms import Term, accesses_of
 from mlir_sparse.plan.values import Values
 
 __all__ = ["Fibres", "compute_by_fibres", "find_fibres"]

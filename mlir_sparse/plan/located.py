@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from mlir_sparse.affine import AffineMap, add
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelType, TensorType
 from mlir_sparse.encoding.level_functions import Children
-from mlir_sparse.notation import Access, Binary, BinaryOp, Expr, IndexVar, Negate
+from mlir_sparse.notation import Access, Binary, BinaryOp, Expr, IndexVar, Negate, replace_accesses
 from mlir_sparse.plan.level_space import space_of
 from mlir_sparse.plan.program import Located, LocatedRows
 from mlir_sparse.plan.storage import is_packed, is_sparse, needs_level_space, takes_alone, takes_shared
-from mlir_sparse.plan.terms import accesses_of, replace_accesses
+from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.plan.values import Values
 
 __all__ = ["looked_up", "looked_up_everywhere"]

@@ -15,7 +15,7 @@ from itertools import islice, permutations, takewhile
 
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, Expr, IndexVar
+from mlir_sparse.notation import Access, Expr, IndexVar, replace_accesses
 from mlir_sparse.plan.cost import conversion_cost, entries, steps_in, turns_of
 from mlir_sparse.plan.scatter import scattered_in
 from mlir_sparse.plan.storage import (
@@ -28,7 +28,7 @@ from mlir_sparse.plan.storage import (
     takes_shared,
     why_converted,
 )
-from mlir_sparse.plan.terms import accesses_of, replace_accesses
+from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.plan.wording import listed
 
 __all__ = ["LoopChoice", "Nest", "choose_loops"]

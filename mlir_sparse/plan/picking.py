@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar
+from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, substitute
 from mlir_sparse.plan.program import Pick
 from mlir_sparse.plan.storage import is_sparse, natural
-from mlir_sparse.plan.terms import accesses_of, substitute
+from mlir_sparse.plan.terms import accesses_of
 from mlir_sparse.plan.values import Values
 
 __all__ = ["Picking"]

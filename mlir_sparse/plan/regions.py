@@ -12,8 +12,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from mlir_sparse.kernel import depends_on, vanishes
-from mlir_sparse.notation import Access, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, children, walk
-from mlir_sparse.plan.terms import accesses_of, rebuild, stored_indices, unites
+from mlir_sparse.notation import (
+    Access,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    IndexVar,
+    Literal,
+    Negate,
+    children,
+    rebuild,
+    walk,
+)
+from mlir_sparse.plan.terms import accesses_of, stored_indices, unites
 
 __all__ = ["KNOWN_FUNCTIONS", "Regions", "is_native", "negated", "regions_of"]
 

@@ -6,8 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from mlir_sparse.dtypes import DType
-from mlir_sparse.notation import Access, AffineSubscript, Expr, Fold, IndexVar, Reduce, Subscript, children, walk
-from mlir_sparse.plan.terms import rebuild
+from mlir_sparse.notation import (
+    Access,
+    AffineSubscript,
+    Expr,
+    Fold,
+    IndexVar,
+    Reduce,
+    Subscript,
+    children,
+    rebuild,
+    walk,
+)
 
 __all__ = ["Sharing"]
 

@@ -34,6 +34,7 @@ from mlir_sparse.notation import (
     children,
     free_indices,
     operator,
+    rebuild,
     walk,
 )
 from mlir_sparse.plan.cost import nest_cost
@@ -41,16 +42,7 @@ from mlir_sparse.plan.entry_products import entry_product, sparse_factors
 from mlir_sparse.plan.loops import Nest, choose_loops
 from mlir_sparse.plan.presence import folded
 from mlir_sparse.plan.storage import takes_shared
-from mlir_sparse.plan.terms import (
-    Term,
-    accesses_of,
-    addends,
-    combine,
-    has_reduction,
-    needs_distribution,
-    rebuild,
-    unites,
-)
+from mlir_sparse.plan.terms import Term, accesses_of, addends, combine, has_reduction, needs_distribution, unites
 from mlir_sparse.plan.values import Values
 
 __all__ = ["Splitter"]

@@ -7,7 +7,7 @@ additions where those cannot be co-iterated, and reductions are moved outwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from mlir_sparse.kernel import depends_on, vanishes
@@ -23,9 +23,7 @@ from mlir_sparse.notation import (
     Negate,
     Reduce,
     ReduceOp,
-    children,
     free_indices,
-    rebuild,
     walk,
 )
 
@@ -37,10 +35,7 @@ __all__ = [
     "combine",
     "has_reduction",
     "needs_distribution",
-    "rebuild",
-    "replace_accesses",
     "stored_indices",
-    "substitute",
     "unites",
 ]
 
@@ -140,18 +135,6 @@ def unites(node: Expr, sparse: Collection[str]) -> bool:
 def stored_indices(node: Expr, sparse: Collection[str]) -> frozenset[IndexVar]:
     """Returns the variables that a node's sparse tensors are stored by."""
     return frozenset(index for access in accesses_of(node) if access.tensor in sparse for index in access.indices)
-
-
-def substitute(node: Expr, instead: Mapping[Access, Expr]) -> Expr:
-    """Returns an expression with other expressions in place of some accesses."""
-    if isinstance(node, Access):
-        return instead.get(node, node)
-    return rebuild(node, tuple(substitute(child, instead) for child in children(node)))
-
-
-def replace_accesses(node: Expr, names: Mapping[Access, str]) -> Expr:
-    """Returns an expression in which some accesses read other tensors, at the same subscripts."""
-    return substitute(node, {access: replace(access, tensor=name) for access, name in names.items()})
 
 
 def needs_distribution(node: Expr, sparse: Collection[str]) -> bool:

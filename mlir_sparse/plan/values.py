@@ -11,12 +11,11 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.errors import ScheduleError
 from mlir_sparse.kernel import KernelSpec
-from mlir_sparse.notation import Access, Expr, IndexVar, Literal, ReduceOp, walk
+from mlir_sparse.notation import Access, Expr, IndexVar, Literal, ReduceOp, replace_accesses, walk
 from mlir_sparse.plan.loops import LoopChoice
 from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Located, LocatedRows, Meeting, Step
 from mlir_sparse.plan.rounding import widened
 from mlir_sparse.plan.storage import is_sparse
-from mlir_sparse.plan.terms import replace_accesses
 from mlir_sparse.text.names import made_name
 
 __all__ = ["Values", "scheduled"]

@@ -12,6 +12,7 @@ from mlir_sparse import kernel
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import RankError, UnknownTensorError
+from mlir_sparse.kernel import semiring as semiring_named
 from mlir_sparse.notation import (
     Access,
     Assignment,
@@ -92,7 +93,7 @@ class Request:
         semiring: str | None = None,
     ) -> Request:
         """Parses the notation and checks that every option is about a tensor of it."""
-        ring = kernel.semiring(semiring or "plus_times")
+        ring = semiring_named(semiring or "plus_times")
         assignment: Assignment | Comprehension
         if is_comprehension(text):
             several = parse_comprehension(text)
