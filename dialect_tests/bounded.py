@@ -30,7 +30,7 @@ from mlir_sparse.notation import (
     ReduceOp,
     walk,
 )
-from mlir_sparse.tools.reference.sums import with_sums
+from mlir_sparse.testing.reference.reference_sums import with_sums
 
 __all__ = ["Operand", "assert_within", "evaluate", "is_bounded"]
 

@@ -19,8 +19,8 @@ from dialect_tests import oracle
 from dialect_tests.conforming import NARROW, conforming, narrowed
 from dialect_tests.entries_oracle import Meaning, Regions, entries_of
 from dialect_tests.entries_oracle import evaluate as entries_evaluate
+from dialect_tests.generated import extent_classes, operands, places
 from dialect_tests.kernel_cases import check_storage
-from dialect_tests.strategies import extent_classes, operands, places
 from mlir_sparse.notation import Assignment, parse, reads, walk
 
 __all__ = ["DTYPES", "EXPRESSIONS", "Combination", "combinations", "sample", "storages", "try_combination"]

@@ -14,7 +14,7 @@ import mlir_sparse as ms
 from dialect_tests.calls import Call, Results, Trial
 from dialect_tests.entries_oracle import Entries, Meaning, Regions, entries_of, evaluate
 from mlir_sparse.notation import Apply, Assignment, AssignOp, Binary, BinaryOp, Expr, parse
-from mlir_sparse.tools.reference.sums import Sides
+from mlir_sparse.testing.reference.reference_sums import Sides
 
 __all__ = [
     "MASKED",

@@ -28,7 +28,7 @@ from mlir_sparse.notation import (
     Reduce,
     ReduceOp,
 )
-from mlir_sparse.tools.reference.sums import Sides, with_sums
+from mlir_sparse.testing.reference.reference_sums import Sides, with_sums
 
 __all__ = ["Entries", "Meaning", "Regions", "entries_of", "evaluate"]
 

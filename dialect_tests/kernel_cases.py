@@ -12,7 +12,7 @@ import numpy as np
 
 import mlir_sparse as ms
 from dialect_tests import oracle
-from dialect_tests.strategies import DTYPES, has_meaning, operands
+from dialect_tests.generated import DTYPES, has_meaning, operands
 
 __all__ = ["DTYPES", "FAMILIES", "VARIANTS", "Case", "Family", "check_case", "covering", "data_for", "every"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from dialect_tests.calls import Call, Results, Trial
-from dialect_tests.strategies import FAMILY, PLACES, KernelCase, extent_classes, gathered_classes, kernels, operands
+from dialect_tests.generated import FAMILY, PLACES, KernelCase, extent_classes, gathered_classes, kernels, operands
 from dialect_tests.test_kernel_properties import StoredCase, stored, trial
 from mlir_sparse.notation import Access, IndexVar, Subscript, reads
 

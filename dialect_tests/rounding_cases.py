@@ -13,8 +13,8 @@ import mlir_sparse as ms
 from dialect_tests import bounded, oracle
 from dialect_tests.calls import Call, Results, Trial, densified
 from dialect_tests.entries_oracle import entries_of
+from dialect_tests.generated import FAMILY, KernelCase, kernels, needs_order, places
 from dialect_tests.kernel_cases import check_storage
-from dialect_tests.strategies import FAMILY, KernelCase, kernels, needs_order, places
 from dialect_tests.test_kernel_properties import StoredCase, stored
 from mlir_sparse.notation import parse
 

@@ -12,7 +12,8 @@ import pytest
 
 import mlir_sparse as ms
 from mlir_sparse import pipeline
-from mlir_sparse.build import Stage
+from mlir_sparse.compile import cpu_build
+from mlir_sparse.compile.cpu_build import Stage
 
 SPMV = "y(i) = A(i,j) * x(j)"
 DENSE = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]])
@@ -183,7 +184,7 @@ def test_the_same_kernel_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> No
         calls.append(kernel)
         return original(module, passes, kernel=kernel, **options)
 
-    monkeypatch.setattr("mlir_sparse.build.pipeline.compile_module", counted)
+    monkeypatch.setattr(cpu_build.pipeline, "compile_module", counted)
     text = "y(i) = 17 * A(i,j) * x(j)"
     for n in (2, 3, 4):
         ms.evaluate(text, A=ms.tensor(np.eye(n)), x=np.ones(n))

@@ -14,7 +14,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
-from mlir_sparse.kernel.check import OWN_ARGUMENTS
+from mlir_sparse.spec.check_types import OWN_ARGUMENTS
 
 SPMV = "y(i) = A(i,j) * x(j)"
 DENSE = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]])

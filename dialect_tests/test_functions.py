@@ -10,7 +10,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
-from dialect_tests.strategies import DTYPES
+from dialect_tests.generated import DTYPES
 from mlir_sparse.notation import FUNCTIONS, Function
 
 Array = np.ndarray[Any, Any]

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 import mlir_sparse as ms
 from dialect_tests import entries_cases, oracle
 from dialect_tests.calls import Call, Results, Trial, densified
-from dialect_tests.comprehend import test_programs as programs
+from dialect_tests.compile import test_comprehension_programs as programs
 from dialect_tests.entries_oracle import entries_of
-from dialect_tests.kernel_cases import check_storage
-from dialect_tests.strategies import (
+from dialect_tests.generated import (
     PLACES,
     KernelCase,
     assignments,
@@ -28,6 +27,7 @@ from dialect_tests.strategies import (
     kernels,
     operands,
 )
+from dialect_tests.kernel_cases import check_storage
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.notation import Assignment, reads
 

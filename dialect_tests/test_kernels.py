@@ -13,8 +13,8 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from dialect_tests.generated import dense_data, has_meaning
 from dialect_tests.kernel_cases import DTYPES, FAMILIES, Case, check_case, check_storage, covering
-from dialect_tests.strategies import dense_data, has_meaning
 
 # Every 2-D preset, with blocks that divide none of the extents.
 ALL_2D: dict[str, str | tuple[int, int] | None] = {

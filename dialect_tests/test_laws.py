@@ -16,8 +16,8 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests.entries_cases import compare, semiring_case
-from mlir_sparse.kernel.semiring import MONOIDS, MULTIPLICATIONS
 from mlir_sparse.notation import Distribution, Extreme
+from mlir_sparse.notation.semiring import MONOIDS, MULTIPLICATIONS
 
 Array = np.ndarray[Any, Any]
 Function = Callable[[float, float], float]

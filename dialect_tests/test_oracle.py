@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
+from dialect_tests.generated import DTYPES, KernelCase, dense_data, kernels
 from dialect_tests.oracle import BF16, assert_close, evaluate, result_dtype, tolerance
-from dialect_tests.strategies import DTYPES, KernelCase, dense_data, kernels
 from mlir_sparse.notation import parse
 
 A = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import find, given
 from hypothesis import strategies as st
 
-from dialect_tests.strategies import DTYPES, FAMILY, KernelCase, dense_data, encodings, kernels, operands, places
-from mlir_sparse.encoding.encoding import Encoding
+from dialect_tests.generated import DTYPES, FAMILY, KernelCase, dense_data, encodings, kernels, operands, places
+from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.notation import parse
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import mlir_sparse as ms
-from dialect_tests.strategies import KernelCase, extent_classes, operands
+from dialect_tests.generated import KernelCase, extent_classes, operands
 from dialect_tests.test_kernel_properties import StoredCase
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.notation import Assignment, parse

@@ -10,8 +10,8 @@ from mlir_sparse.process.interpreters import require_main_interpreter
 require_main_interpreter()
 
 from mlir_sparse._native import __version__
-from mlir_sparse.api import STAGES, Kernel, compile, evaluate, load, parse
-from mlir_sparse.comprehend import ComprehensionKernel
+from mlir_sparse.arrays import einsum, einsum_path
+from mlir_sparse.compile import STAGES, ComprehensionKernel, Kernel, Tuning, compile, evaluate, load, parse, tune
 from mlir_sparse.device import DeviceArray
 from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.encoding import (
@@ -56,7 +56,6 @@ from mlir_sparse.errors import (
     UnsupportedError,
     WidthError,
 )
-from mlir_sparse.kernel import Semiring, semiring
 from mlir_sparse.notation import (
     Access,
     Assignment,
@@ -64,18 +63,18 @@ from mlir_sparse.notation import (
     IndexVar,
     Monoid,
     Operator,
+    Semiring,
     TensorVar,
     indices,
     monoid,
     operator,
+    semiring,
     tensors,
     where,
 )
-from mlir_sparse.operations import einsum, einsum_path
+from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.runtime import get_num_threads, set_num_threads
-from mlir_sparse.schedule import Schedule
 from mlir_sparse.tensor import DeviceTensor, LevelStorage, SparseTensor, read, tensor, to_device, write
-from mlir_sparse.tuning import Tuning, tune
 
 __all__ = [
     "DTYPES",

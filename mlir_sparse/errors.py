@@ -41,7 +41,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the one module that imports nothing of the package
-    from mlir_sparse.text.source import Source, Span
+    from mlir_sparse.text.source_text import Source, Span
 
 __all__ = [
     "BindingsError",

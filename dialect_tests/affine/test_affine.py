@@ -29,8 +29,8 @@ from mlir_sparse.affine import (
     print_map,
     subtract,
 )
-from mlir_sparse.affine.bounds import bounds_of
-from mlir_sparse.affine.form import form_of
+from mlir_sparse.affine.form_bounds import bounds_of
+from mlir_sparse.affine.integer_form import form_of
 from mlir_sparse.errors import EncodingSyntaxError
 
 _CONTEXT = bindings().ir.Context()

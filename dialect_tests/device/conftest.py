@@ -11,7 +11,7 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests.conditions import LLVMLITE
 from dialect_tests.device.fake import Gpu, compile_fakes, compiler, launches_of
-from mlir_sparse.gpu_kernel import GpuKernel
+from mlir_sparse.compile.gpu_kernel import GpuKernel
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse import _cuda
-from mlir_sparse.api import _compiled
-from mlir_sparse.comprehend.build import _kernel
-from mlir_sparse.runtime.launches import Choice, Launch, LaunchProgram
-from mlir_sparse.runtime.ptx import _function
+from mlir_sparse.compile.comprehension.comprehension_build import _kernel
+from mlir_sparse.compile.entry_points import _compiled
+from mlir_sparse.runtime.device.launch_values import Choice, Launch, LaunchProgram
+from mlir_sparse.runtime.device.library_kernels import _function
 
 FAKES = Path(__file__).parent / "fakes"
 OUT_OF_MEMORY = 2

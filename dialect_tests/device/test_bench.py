@@ -35,10 +35,10 @@ from dialect_tests.conditions import LLVMLITE
 from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu
 from dialect_tests.device.test_library import with_scales
 from mlir_sparse import _cuda, device
+from mlir_sparse.compile.gpu_kernel import GpuKernel
 from mlir_sparse.device import Device, from_host
-from mlir_sparse.gpu_kernel import GpuKernel
-from mlir_sparse.runtime.device import DeviceProgram
-from mlir_sparse.runtime.launches import Choice, Launch
+from mlir_sparse.runtime.device.launch_values import Choice, Launch
+from mlir_sparse.runtime.device.run_launches import DeviceProgram
 
 
 def library_kernels(*names: str) -> dict[tuple[str, str, str], GpuKernel]:

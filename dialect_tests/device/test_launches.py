@@ -14,28 +14,22 @@ from click.testing import CliRunner
 import mlir_sparse as ms
 from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu, launches_of, view
 from mlir_sparse import _cuda, device
+from mlir_sparse.compile.gpu_kernel import GpuKernel
 from mlir_sparse.device import Device, DeviceArray, from_host
 from mlir_sparse.dtypes import DType
-from mlir_sparse.gpu_kernel import GpuKernel
-from mlir_sparse.runtime.device import DeviceProgram
-from mlir_sparse.runtime.launches import (
+from mlir_sparse.runtime.device.launch_values import (
     Array,
-    AxisSize,
     Choice,
-    Extent,
-    Fixed,
     Launch,
     LaunchProgram,
     LevelBuffer,
-    LevelSize,
-    Longest,
     MakeArray,
     MakeShared,
-    Positions,
-    Stored,
     Within,
     Work,
 )
+from mlir_sparse.runtime.device.run_launches import DeviceProgram
+from mlir_sparse.runtime.device.size_values import AxisSize, Extent, Fixed, LevelSize, Longest, Positions, Stored
 from mlir_sparse.tools.cli import main
 
 PTX = ".version 8.0\n.target sm_80\n.visible .entry double_it()\n.visible .entry long_rows()\n"

@@ -17,7 +17,7 @@ from dialect_tests.device.fake import Gpu, view
 from mlir_sparse import _cuda, device
 from mlir_sparse.device import Device, from_host
 from mlir_sparse.dtypes import DType
-from mlir_sparse.runtime.ptx import expand_ptx, scale_ptx
+from mlir_sparse.runtime.device.library_kernels import expand_ptx, scale_ptx
 
 FLOATS = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.complex64, np.complex128]
 

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 import mlir_sparse as ms
 from dialect_tests.device.fake import ILLEGAL_ADDRESS, Gpu
 from mlir_sparse import _cuda
+from mlir_sparse.compile.gpu_kernel import GpuKernel
 from mlir_sparse.device import Device, from_host
-from mlir_sparse.gpu_kernel import GpuKernel
 from mlir_sparse.tools.cli import main
 
 SUM = "C(i,j) = A(i,j) + B(i,j)"

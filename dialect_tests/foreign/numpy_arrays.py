@@ -15,7 +15,7 @@ import numpy as np
 import mlir_sparse as ms
 from dialect_tests.foreign.arrays import OPERATORS, Function
 from dialect_tests.foreign.shadow import MOST_ELEMENTS, LeftOut, Recorder, Shadow, TooLarge, holds_tensor
-from mlir_sparse.operations.catalogue import FUNCTIONS
+from mlir_sparse.arrays.numpy_functions import FUNCTIONS
 
 TESTS = [
     "numpy._core.tests.test_indexing",

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from dialect_tests.gpu.emulator import Emulated
-from mlir_sparse import kernel
+from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.gpu_build import GpuBuild
-from mlir_sparse.runtime import launches as data
-from mlir_sparse.runtime.abi import buffer_dtypes
+from mlir_sparse.runtime.call_arguments import buffer_dtypes
+from mlir_sparse.runtime.device import launch_values as data
+from mlir_sparse.spec import infer_extents
 from mlir_sparse.tensor import LevelStorage, SparseTensor, level_view
-from mlir_sparse.tensor.fibres import fibres_of, of_rows
+from mlir_sparse.tensor.stored_fibres import fibres_of, of_rows
 from mlir_sparse.tensor.widths import width_dtype
 
 __all__ = ["run_cases"]
@@ -68,7 +68,7 @@ class _Call:
         self.program, self.emulated, self.most = program, emulated, most
         self.values = dict(values)
         shapes = {name: value.shape for name, value in values.items()}
-        found = kernel.infer_extents(build.spec.assignment, shapes, None if out is None else out.shape, None)
+        found = infer_extents(build.spec.assignment, shapes, None if out is None else out.shape, None)
         self.extents = {variable.name: extent for variable, extent in found.items()}
         for name, view in build.views.items():
             viewed = self.values[view.operand]

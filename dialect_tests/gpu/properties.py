@@ -16,10 +16,10 @@ from dialect_tests.gpu.host import run_cases
 from dialect_tests.kernel_cases import check_storage
 from dialect_tests.test_kernel_properties import STRATEGIES as ALL
 from dialect_tests.test_kernel_properties import StoredCase
+from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.gpu_build import GpuBuild
 from mlir_sparse.notation import Assignment
-from mlir_sparse.runtime import arguments
+from mlir_sparse.runtime import operand_check
 
 __all__ = ["STRATEGIES", "run"]
 
@@ -45,7 +45,7 @@ def run(case: StoredCase) -> None:
     tensors: dict[str, Any] = dict(kernel.tensors)
     for name, encoding in case.storage.items():
         tensors[name] = ms.tensor(tensors[name], encoding)
-    types = tuple((name, arguments.type_of(value)) for name, value in tensors.items())
+    types = tuple((name, operand_check.type_of(value)) for name, value in tensors.items())
     build = _built(kernel.assignment, types, case.out)
     stored = {name: entries_of(tensors[name]).present for name, kept in case.storage.items() if not kept.is_dense}
     expected = oracle.evaluate(kernel.assignment, kernel.tensors, stored=stored)

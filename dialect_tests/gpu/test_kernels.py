@@ -15,10 +15,11 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE, PTXAS
+from mlir_sparse.compile import gpu_build
+from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.gpu_build import GpuBuild
-from mlir_sparse.runtime import arguments
-from mlir_sparse.runtime import launches as data
+from mlir_sparse.runtime import operand_check
+from mlir_sparse.runtime.device import launch_values as data
 
 pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu.emulator import Emulated
@@ -80,7 +81,7 @@ def operands(text: str, name: str | None, dtype: np.dtype | type = np.float64, *
 
 
 def built(text: str, values: dict, out: str, chip: str = "sm_90") -> GpuBuild:
-    return _built(text, tuple((name, arguments.type_of(value)) for name, value in values.items()), out, chip)
+    return _built(text, tuple((name, operand_check.type_of(value)) for name, value in values.items()), out, chip)
 
 
 @cache
@@ -188,7 +189,7 @@ def test_factors_are_multiplied_where_they_are_written(text: str) -> None:
 @pytest.mark.parametrize("ring", ["min_plus", "max_times"])
 def test_semirings(ring: str) -> None:
     passed, plain = operands(SPMV, "CSR")
-    types = {name: arguments.type_of(value) for name, value in passed.items()}
+    types = {name: operand_check.type_of(value) for name, value in passed.items()}
     build = GpuBuild(ms.compile(SPMV, tensors=types, semiring=ring).spec.with_output_widths(), "sm_80")
     terms = plain["A"] + plain["x"] if ring == "min_plus" else plain["A"] * plain["x"]
     lost, best = (np.inf, np.min) if ring == "min_plus" else (0.0, np.max)
@@ -285,8 +286,10 @@ def test_added_to_what_is_there() -> None:
     text = "y(i) += A(i,j) * x(j)"
     passed, plain = operands(text, "CSR")
     y = np.arange(21.0)
-    types = {name: arguments.type_of(value) for name, value in passed.items()}
-    build = GpuBuild(ms.compile(text, tensors={**types, "y": arguments.type_of(y)}).spec.with_output_widths(), "sm_90")
+    types = {name: operand_check.type_of(value) for name, value in passed.items()}
+    build = GpuBuild(
+        ms.compile(text, tensors={**types, "y": operand_check.type_of(y)}).spec.with_output_widths(), "sm_90"
+    )
     for result in run_cases(build, {**passed, "y": y}, out=y).values():
         oracle.assert_close(result, oracle.evaluate(text, plain, target=y), terms=40)
 
@@ -413,7 +416,7 @@ def test_explain_tells_the_mapping() -> None:
 
 def test_functions_without_an_instruction_need_the_library_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     passed, _ = operands("y(i) = exp(x(i))", None)
-    monkeypatch.setattr("mlir_sparse.gpu_build.find_library", lambda: None)
+    monkeypatch.setattr(gpu_build, "find_library", lambda: None)
     with pytest.raises(ms.UnsupportedError) as caught:
         built("y(i) = exp(x(i))", passed, "dense").text("ptx")
     assert str(caught.value) == (
@@ -424,7 +427,7 @@ def test_functions_without_an_instruction_need_the_library_of_cuda(monkeypatch: 
 
 def test_ptx_needs_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     passed, _ = operands(SPMV, "DCSR")
-    monkeypatch.setattr("mlir_sparse.gpu_build.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(gpu_build.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ms.MissingPackageError, match=r"pip install 'mlir-sparse\[gpu\]'"):
         built(SPMV, passed, "dense").text("ptx")
 

@@ -16,11 +16,12 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE, PTXAS
-from mlir_sparse.compiled import Kernel
+from mlir_sparse.compile.cpu_kernel import Kernel
+from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.gpu_build import GpuBuild
-from mlir_sparse.runtime import arguments
-from mlir_sparse.runtime.launches import Extent, MakeShared, Parts, Product
+from mlir_sparse.runtime import operand_check
+from mlir_sparse.runtime.device.launch_values import MakeShared
+from mlir_sparse.runtime.device.size_values import Extent, Parts, Product
 
 pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu.host import run_cases
@@ -96,7 +97,7 @@ def compiled(text: str, types: tuple[tuple[str, TensorType], ...], out: str) -> 
 
 def results(text: str, out: str, passed: dict[str, Any]) -> tuple[ms.SparseTensor, list[ms.SparseTensor]]:
     """Returns what the CPU makes of operands, and what the emulator does."""
-    types = tuple((name, arguments.type_of(value)) for name, value in passed.items())
+    types = tuple((name, operand_check.type_of(value)) for name, value in passed.items())
     kernel, build = compiled(text, types, out)
     return kernel(**passed), list(run_cases(build, passed).values())
 
@@ -156,14 +157,14 @@ def test_rows_of_several_parts_of_the_scan(rows: int) -> None:
 
 def test_a_result_over_the_fibres_of_an_operand_shares_its_levels() -> None:
     passed, _ = operands(TTV, {"A": ROWS})
-    types = tuple((name, arguments.type_of(value)) for name, value in passed.items())
+    types = tuple((name, operand_check.type_of(value)) for name, value in passed.items())
     program = compiled(TTV, types, "CSR")[1].emulated
     assert program.own is None
     assert program.rows is not None
     assert (program.rows.operand, program.rows.depth, program.rows.shape) == ("A", 2, (Extent("i"), Extent("j")))
     text = "C(i,j) = B(i,j) * A(i,j,k) * x(k)"
     passed, _ = operands(text, {"A": ROWS})
-    types = tuple((name, arguments.type_of(value)) for name, value in passed.items())
+    types = tuple((name, operand_check.type_of(value)) for name, value in passed.items())
     (made,) = compiled(text, types, "CSR")[1].emulated.makes
     assert isinstance(made, MakeShared)
     assert (made.operand, made.shape) == ("A", (Extent("i"), Extent("j")))
@@ -194,7 +195,7 @@ def test_widths(widths: tuple[int, int]) -> None:
 @pytest.mark.parametrize("out", ["CSR", "DCSR"])
 def test_ptx_is_taken(out: str, tmp_path: Path) -> None:
     passed, _ = operands(SUM, {"A": "CSR", "B": "CSR"})
-    types = tuple((name, arguments.type_of(value)) for name, value in passed.items())
+    types = tuple((name, operand_check.type_of(value)) for name, value in passed.items())
     text = compiled(SUM, types, out)[1].text("ptx")
     kernels = ("kernel_count_thread", "kernel_sums", "kernel_begins", "kernel_fill_thread")
     assert all(f".entry {kernel}(" in text for kernel in kernels)

@@ -8,7 +8,7 @@ from hypothesis import given
 
 import mlir_sparse as ms
 from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE
-from dialect_tests.strategies import KernelCase, operands
+from dialect_tests.generated import KernelCase, operands
 from dialect_tests.test_kernel_properties import StoredCase, _settings
 
 pytest.importorskip("llvmlite", reason=LLVMLITE)

@@ -11,8 +11,8 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE
-from mlir_sparse.gpu_build import GpuBuild
-from mlir_sparse.runtime import arguments
+from mlir_sparse.compile.gpu_build import GpuBuild
+from mlir_sparse.runtime import operand_check
 
 pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu.host import run_cases
@@ -101,7 +101,7 @@ def operands(text: str, name: str, dtype: str) -> tuple[dict[str, object], dict[
 
 
 def built(text: str, name: str, dtype: str) -> GpuBuild:
-    types = {tensor: arguments.type_of(value) for tensor, value in operands(text, name, dtype)[0].items()}
+    types = {tensor: operand_check.type_of(value) for tensor, value in operands(text, name, dtype)[0].items()}
     return GpuBuild(ms.compile(text, tensors=types, out="dense").spec.with_open_blocks().with_output_widths(), "sm_90")
 
 
@@ -150,7 +150,7 @@ def test_sums_are_made_in_32_bits_and_rounded_once(name: str, dtype: np.dtype) -
     A = kept(name, rng.random((4, 3000))).astype(dtype)
     x = rng.random(3000).astype(dtype)
     passed = {"A": ms.tensor(A, name), "x": x}
-    types = {tensor: arguments.type_of(value) for tensor, value in passed.items()}
+    types = {tensor: operand_check.type_of(value) for tensor, value in passed.items()}
     kernel = ms.compile("y(i) = A(i,j) * x(j)", tensors=types)
     build = GpuBuild(kernel.spec.with_open_blocks().with_output_widths(), "sm_90")
     exact = A.astype(float) @ x.astype(float)
@@ -167,7 +167,7 @@ def test_sums_are_made_in_32_bits_and_rounded_once(name: str, dtype: np.dtype) -
 
 def mixed(text: str, first: str, second: str, A: np.ndarray, S: np.ndarray, **more: np.ndarray) -> None:
     passed = {"A": ms.tensor(A, first), "S": ms.tensor(S, second), **more}
-    types = {tensor: arguments.type_of(value) for tensor, value in passed.items()}
+    types = {tensor: operand_check.type_of(value) for tensor, value in passed.items()}
     kernel = ms.compile(text, tensors=types, out="dense")
     build = GpuBuild(kernel.spec.with_open_blocks().with_output_widths(), "sm_90")
     expected = oracle.evaluate(text, {"A": A, "S": S, **more})
@@ -200,7 +200,7 @@ def test_rows_of_tensors_are_looked_up(second: str) -> None:
     A, S = (np.where(rng.random(s) < 0.3, rng.integers(1, 4, s), 0).astype(float) for s in ((5, 7), (7, 4, 6)))
     text = "C(i,k) = A(i,j) * S(j,k,l) * x(l)"
     passed = {"A": ms.tensor(A, "COO"), "S": ms.tensor(S, second), "x": np.arange(1.0, 7.0)}
-    types = {tensor: arguments.type_of(value) for tensor, value in passed.items()}
+    types = {tensor: operand_check.type_of(value) for tensor, value in passed.items()}
     try:
         build = GpuBuild(ms.compile(text, tensors=types, out="dense").spec.with_output_widths(), "sm_90")
         build.mapped  # noqa: B018
@@ -230,7 +230,7 @@ def test_what_is_not_there_is_no_factor() -> None:
     expected = np.array([[0.0, 10.0, 0.0], [0.0, 0.0, 33.0]])
     for name in ("CSR", "DCSR", "COO", "BSR(1,1)", "CSC"):
         passed = {"A": ms.tensor(A, "COO"), "S": ms.tensor(S, name)}
-        types = {tensor: arguments.type_of(value) for tensor, value in passed.items()}
+        types = {tensor: operand_check.type_of(value) for tensor, value in passed.items()}
         for text, numbers in (("C(i,j) = A(i,j) * S(i,j)", expected), ("y(i) = A(i,j) * S(i,j)", expected.sum(1))):
             kernel = ms.compile(text, tensors=types, out="dense")
             build = GpuBuild(kernel.spec.with_open_blocks().with_output_widths(), "sm_90")
@@ -272,7 +272,7 @@ def test_operators_are_told_by_what_they_do(name: str) -> None:
         either: 1 - np.prod(1 - terms, axis=1),
         floor: np.maximum(np.max(terms, axis=1), 5.0),
     }
-    types = {tensor: arguments.type_of(value) for tensor, value in passed.items()}
+    types = {tensor: operand_check.type_of(value) for tensor, value in passed.items()}
     for add, numbers in expected.items():
         kernel = ms.compile(text, tensors=types, semiring=ms.semiring(add, "times"))
         try:

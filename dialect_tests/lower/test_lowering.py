@@ -7,7 +7,7 @@ import re
 import pytest
 
 import mlir_sparse as ms
-from dialect_tests.strategies import FAMILY, needs_order, places
+from dialect_tests.generated import FAMILY, needs_order, places
 from mlir_sparse import lower, plan
 from mlir_sparse._mlir import mlir_context, parse_module
 from mlir_sparse.notation import reads

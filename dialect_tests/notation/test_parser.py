@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from dialect_tests.strategies import notation_text
+from dialect_tests.generated import notation_text
 from mlir_sparse.errors import NotationError, NotationSyntaxError, RankError, SparseError
 from mlir_sparse.notation import (
     Access,

@@ -6,7 +6,7 @@ import pickle
 import pytest
 from hypothesis import given, settings
 
-from dialect_tests.strategies import any_assignments, assignments
+from dialect_tests.generated import any_assignments, assignments
 from mlir_sparse.errors import NotationError, NotationSyntaxError
 from mlir_sparse.notation import (
     Access,
@@ -23,9 +23,9 @@ from mlir_sparse.notation import (
     to_text,
     walk,
 )
-from mlir_sparse.notation.parser import parse_assignment
+from mlir_sparse.notation.notation_parser import parse_assignment
 from mlir_sparse.text.cursor import Cursor
-from mlir_sparse.text.source import Source
+from mlir_sparse.text.source_text import Source
 
 
 def read(text: str) -> Assignment:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
+from dialect_tests.generated import KernelCase, assignments, kernels, operands
 from dialect_tests.oracle import assert_close, evaluate
-from dialect_tests.strategies import KernelCase, assignments, kernels, operands
 from mlir_sparse.notation import Assignment, check, free_indices, parse, with_explicit_sums
 
 

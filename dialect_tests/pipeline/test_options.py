@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 from mlir_sparse._mlir import QUICK, set_options
-from mlir_sparse.pipeline.run import run_here
+from mlir_sparse.pipeline.run_passes import run_here
 
 CODED = '''
 llvm.func @f(%x: i64) -> i64 { llvm.return %x : i64 }

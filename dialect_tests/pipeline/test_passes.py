@@ -12,7 +12,7 @@ import mlir_sparse as ms
 from mlir_sparse import pipeline
 from mlir_sparse._mlir import bindings, mlir_context
 from mlir_sparse.pipeline import Pass, Pipeline
-from mlir_sparse.pipeline.own import OWN_PASSES
+from mlir_sparse.pipeline.registered_passes import OWN_PASSES
 
 
 @pytest.mark.parametrize("lanes", [0, 4, 8])
@@ -52,7 +52,8 @@ import os
 os.environ["MLIR_SPARSE_CACHE"] = "off"
 import numpy as np
 import mlir_sparse as ms
-from mlir_sparse import _native, api, pipeline
+from mlir_sparse import _native, pipeline
+from mlir_sparse.compile import entry_points
 
 _native.set_piece_work(1)
 dense = np.zeros((20, 24))
@@ -74,7 +75,7 @@ DATA = {"A": dense, "C": C, "L": lower, "x": x, "z": x[:20], "B": B}
 sparsifier, cpu = pipeline.sparsifier, pipeline.cpu
 
 def check():
-    api._compiled.cache_clear()
+    entry_points._compiled.cache_clear()
     for threads in (1, 3):
         ms.set_num_threads(threads)
         for text, stored, out, expected in KERNELS:

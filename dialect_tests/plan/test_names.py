@@ -14,7 +14,7 @@ import mlir_sparse as ms
 from mlir_sparse.notation import Access, Assignment, AssignOp, IndexVar
 from mlir_sparse.plan import plan
 from mlir_sparse.text.lexer import is_name
-from mlir_sparse.text.names import made_name
+from mlir_sparse.text.name_spelling import made_name
 
 Array = np.ndarray[Any, Any]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from dialect_tests.strategies import FAMILY, places
+from dialect_tests.generated import FAMILY, places
 from mlir_sparse.notation import Reduce, ReduceOp, reads, walk
 from mlir_sparse.plan import Conversion, Generic, Meeting, Program, plan
 

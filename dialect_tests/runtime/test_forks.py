@@ -16,7 +16,7 @@ COMMON = """
 import mlir_sparse as ms  # before all else, so that what others do at forks is newer
 import os, signal, sys, threading, time
 import numpy as np
-from mlir_sparse.pipeline import isolate
+from mlir_sparse.pipeline import compiler_process
 
 SIZE = 600
 dense = np.arange(SIZE * SIZE, dtype=np.float64).reshape(SIZE, SIZE) % 7
@@ -126,12 +126,12 @@ def test_a_kernel_that_another_thread_compiles_at_the_fork(tmp_path: Path) -> No
     run(
         """
 compute(2)
-worker = isolate._worker.process
+worker = compiler_process._worker.process
 kernel = ms.compile("y(i) = 3 * A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]")
 os.kill(worker.pid, signal.SIGSTOP)
 thread = threading.Thread(target=kernel, args=(A, x))
 thread.start()
-while not (kernel._lock.locked() and isolate._lock.locked()):
+while not (kernel._lock.locked() and compiler_process._lock.locked()):
     time.sleep(0.001)
 time.sleep(0.05)
 
@@ -139,14 +139,14 @@ def work():
     assert np.array_equal(kernel(A, x), 3 * (dense @ x))  # the same kernel
     ms.compile("y(i) = 5 * A(i,j)", A="f64[?,?] CSR").ir("asm")
     compute(4)
-    assert isolate._worker.process.pid != worker.pid
+    assert compiler_process._worker.process.pid != worker.pid
 
 pid = child(work)
 wait(pid)
 os.kill(worker.pid, signal.SIGCONT)
 thread.join()
 compute(6)
-assert isolate._worker.process.pid == worker.pid, "the child let the parent's compiler live"
+assert compiler_process._worker.process.pid == worker.pid, "the child let the parent's compiler live"
 """,
         tmp_path,
     )
@@ -157,23 +157,23 @@ def test_unrelated_kernels_do_not_wait_for_each_other(tmp_path: Path) -> None:
     run(
         """
 compute(2)
-os.kill(isolate._worker.process.pid, signal.SIGSTOP)
+os.kill(compiler_process._worker.process.pid, signal.SIGSTOP)
 thread = threading.Thread(target=compute, args=(3,))
 thread.start()
-while not isolate._lock.locked():
+while not compiler_process._lock.locked():
     time.sleep(0.001)
 asked = threading.Event()
 
 def compile_module(module, *rest, **options):
     if "7 *" in options["kernel"]:
         asked.set()
-    return isolate.compile_module(module, *rest, **options)
+    return compiler_process.compile_module(module, *rest, **options)
 
 ms.pipeline.compile_module = compile_module
 other = threading.Thread(target=compute, args=(7,))
 other.start()
 assert asked.wait(60), "a kernel waited for another that is compiled, before there was anything to compile"
-os.kill(isolate._worker.process.pid, signal.SIGCONT)
+os.kill(compiler_process._worker.process.pid, signal.SIGCONT)
 thread.join()
 other.join()
 """,
@@ -187,7 +187,7 @@ def test_forks_after_and_before_kernels_were_compiled(tmp_path: Path) -> None:
         """
 wait(child(lambda: compute(2)))  # nothing was compiled here yet
 compute(3)
-compiler = isolate._worker.process
+compiler = compiler_process._worker.process
 pids = [child(lambda: (compute(3), compute(4), wait(child(lambda: (compute(4), compute(5)))))) for _ in range(2)]
 thread = threading.Thread(target=lambda: wait(child(lambda: compute(6))))
 thread.start()
@@ -205,12 +205,12 @@ def test_a_child_ends_as_it_likes_and_the_parents_compiler_lives_on(tmp_path: Pa
     out = run(
         """
 compute(2)
-compiler = isolate._worker.process
+compiler = compiler_process._worker.process
 pid = os.fork()
 if pid == 0:
     signal.alarm(60)
     compute(3)
-    print(isolate._worker.process.pid, flush=True)
+    print(compiler_process._worker.process.pid, flush=True)
     sys.exit(0)
 wait(pid)
 silent = os.fork()
@@ -220,7 +220,7 @@ if silent == 0:
 wait(silent)
 assert compiler.poll() is None
 compute(4)
-assert isolate._worker.process is compiler
+assert compiler_process._worker.process is compiler
 print(compiler.pid)
 """,
         tmp_path,
@@ -242,7 +242,7 @@ def parent():
     if lasting == 0:
         time.sleep(60)
         os._exit(0)
-    os.write(write, f"{isolate._worker.process.pid} {lasting}".encode())
+    os.write(write, f"{compiler_process._worker.process.pid} {lasting}".encode())
     os.kill(os.getpid(), signal.SIGKILL)
 
 pid = child(parent)

@@ -14,7 +14,8 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests.conditions import needs_fork
 from mlir_sparse import _native
-from mlir_sparse.runtime.calls import Chained
+from mlir_sparse.compile import cpu_build, cpu_kernel
+from mlir_sparse.runtime.function_call import Chained
 
 SPMV = "y(i) = A(i,j) * x(j)"
 
@@ -27,7 +28,7 @@ def random_matrix(rows: int, columns: int, seed: int = 0) -> np.ndarray[Any, Any
 def test_new_shapes_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     spmv = ms.compile(SPMV, A="f64[?,?] CSR", x="f64[?]")
     spmv(ms.tensor(random_matrix(3, 4)), np.ones(4))
-    monkeypatch.setattr("mlir_sparse.build.pipeline.compile_module", _forbidden)
+    monkeypatch.setattr(cpu_build.pipeline, "compile_module", _forbidden)
     for rows, columns in ((1, 1), (0, 5), (7, 0), (100, 3), (3, 100), (64, 64)):
         dense, x = random_matrix(rows, columns, seed=rows), np.arange(columns, dtype=np.float64)
         np.testing.assert_array_equal(spmv(ms.tensor(dense), x), dense @ x)
@@ -93,7 +94,7 @@ def test_operands_in_an_order_that_is_not_the_functions(monkeypatch: pytest.Monk
     dense, x, b = random_matrix(3, 3), np.array([1.0, 2.0, 4.0]), np.array([100.0, 200.0, 300.0])
     a, out = ms.tensor(dense), np.empty(3)
     residual(b, a, x)
-    monkeypatch.setattr("mlir_sparse.kernel.bind", _forbidden)
+    monkeypatch.setattr(cpu_kernel, "bind", _forbidden)
     assert residual(2 * b, a, x, out=out) is out
     np.testing.assert_array_equal(out, 2 * b - dense @ x)
     np.testing.assert_array_equal(residual(b, A=a, x=2 * x), b - 2 * dense @ x)

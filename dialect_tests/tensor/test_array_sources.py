@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from mlir_sparse.tensor.array_sources import array_of, is_array_source
+from mlir_sparse.tensor.borders.dense_arrays import array_of, is_array_source
 
 EYE = np.eye(3)
 

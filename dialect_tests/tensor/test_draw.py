@@ -17,7 +17,7 @@ from dialect_tests.tensor.reference import WHOLE, entries, fits_structured
 from mlir_sparse.encoding import PRESETS, Encoding, encoding
 from mlir_sparse.errors import MissingPackageError, OperandError, UnsupportedError
 from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
-from mlir_sparse.tensor.spy import _panel_name, entry_raster
+from mlir_sparse.tensor.draw.spy import _panel_name, entry_raster
 
 ROWS = np.zeros((4, 6))
 ROWS[[0, 0, 1, 1, 3, 3, 3], [0, 1, 0, 1, 1, 3, 4]] = [5, 1, 7, 3, 8, 4, 9]

@@ -18,14 +18,8 @@ import mlir_sparse as ms
 from dialect_tests.conditions import TORCH
 from dialect_tests.tensor.reference import same
 from mlir_sparse.encoding import encoding
-from mlir_sparse.errors import (
-    CoordinatesError,
-    FileFormatError,
-    MissingPackageError,
-    OperandError,
-    UnsupportedError,
-)
-from mlir_sparse.runtime.arguments import value_of
+from mlir_sparse.errors import CoordinatesError, FileFormatError, MissingPackageError, OperandError, UnsupportedError
+from mlir_sparse.runtime.operand_check import value_of
 from mlir_sparse.tensor import SparseTensor, read, tensor, write
 
 DENSE = np.zeros((4, 6))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from mlir_sparse.encoding.slice import DimSlice
+from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.errors import ExtentError, OperandError, RankError, TooLargeError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 

@@ -21,9 +21,10 @@ import mlir_sparse as ms
 from dialect_tests import file_cases
 from mlir_sparse._native import Limits
 from mlir_sparse.errors import FileFormatError, SparseError, TooLargeError
-from mlir_sparse.tensor import read, text_rows, write
-from mlir_sparse.tensor import text_stream as streams
-from mlir_sparse.tensor.files import _read_entries
+from mlir_sparse.tensor import read, write
+from mlir_sparse.tensor.files import text_rows
+from mlir_sparse.tensor.files import text_stream as streams
+from mlir_sparse.tensor.files.read_write import _read_entries
 
 MATRIX = "%%MatrixMarket matrix coordinate {} {}\n"
 

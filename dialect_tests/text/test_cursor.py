@@ -5,7 +5,7 @@ import pytest
 from mlir_sparse.errors import NotationError, NotationSyntaxError
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import TokenKind
-from mlir_sparse.text.source import Source
+from mlir_sparse.text.source_text import Source
 
 
 def cursor(text: str) -> Cursor:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mlir_sparse.errors import NotationSyntaxError, SyntaxError_
 from mlir_sparse.text.lexer import TokenKind, is_name, tokenize
-from mlir_sparse.text.source import Source
+from mlir_sparse.text.source_text import Source
 
 
 def texts(text: str) -> list[str]:

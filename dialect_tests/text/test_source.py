@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlir_sparse.text.source import Source, Span
+from mlir_sparse.text.source_text import Source, Span
 
 
 def test_lines_and_columns_count_from_one() -> None:

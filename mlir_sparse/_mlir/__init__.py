@@ -1,9 +1,9 @@
 """The only importer of the MLIR bindings; every difference between their versions is settled here."""
 
-from mlir_sparse._mlir.bindings import Bindings, bindings, bindings_name, bindings_stamp
-from mlir_sparse._mlir.context import diagnostics_of, mlir_context, parse_module
-from mlir_sparse._mlir.engine import execution_engine, object_code
-from mlir_sparse._mlir.options import QUICK, set_options
+from mlir_sparse._mlir.execution_engine import execution_engine, object_code
+from mlir_sparse._mlir.llvm_options import QUICK, set_options
+from mlir_sparse._mlir.mlir_context import diagnostics_of, mlir_context, parse_module
+from mlir_sparse._mlir.provider import Bindings, bindings, bindings_name, bindings_stamp
 
 __all__ = [
     "QUICK",

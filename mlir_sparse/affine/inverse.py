@@ -1,7 +1,7 @@
 """Inverses of affine maps: inferred by linear algebra, or shown to be right by substitution.
 
 A map from dimensions to levels is a system of linear equations between levels,
-dimensions and digits (`mlir_sparse.affine.form`), closed by one equation a
+dimensions and digits (`mlir_sparse.affine.integer_form`), closed by one equation a
 base: it is the sum of its digits. Solving it for the dimensions inverts
 permutations, unimodular maps, blockings nested to any depth, and combinations.
 """
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
-from mlir_sparse.affine.expr import AffineExpr, Constant, Dim
-from mlir_sparse.affine.form import Atom, Form, cuts_of, digits_of, form_of, forms_of, split
+from mlir_sparse.affine.affine_expr import AffineExpr, Constant, Dim
+from mlir_sparse.affine.integer_form import Atom, Form, cuts_of, digits_of, form_of, forms_of, split
 from mlir_sparse.affine.simplify import add, mul
 
 __all__ = ["infer_inverse", "is_inverse"]

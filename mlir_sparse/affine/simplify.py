@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import gcd
 from typing import assert_never
 
-from mlir_sparse.affine.expr import AffineBinary, AffineExpr, AffineOp, Constant, Dim, Symbol
+from mlir_sparse.affine.affine_expr import AffineBinary, AffineExpr, AffineOp, Constant, Dim, Symbol
 
 __all__ = ["add", "binary", "ceildiv", "floordiv", "mod", "mul", "negate", "subtract"]
 
@@ -19,7 +19,7 @@ __all__ = ["add", "binary", "ceildiv", "floordiv", "mod", "mul", "negate", "subt
 def binary(op: AffineOp, left: AffineExpr, right: AffineExpr) -> AffineExpr:
     """Returns the operator applied to both, simplified.
 
-    >>> from mlir_sparse.affine.expr import Dim
+    >>> from mlir_sparse.affine.affine_expr import Dim
     >>> str(binary(AffineOp.ADD, Constant(4), Dim(0)))
     'd0 + 4'
     """
@@ -41,7 +41,7 @@ def binary(op: AffineOp, left: AffineExpr, right: AffineExpr) -> AffineExpr:
 def add(left: AffineExpr, right: AffineExpr) -> AffineExpr:
     """Returns left + right.
 
-    >>> from mlir_sparse.affine.expr import Dim
+    >>> from mlir_sparse.affine.affine_expr import Dim
     >>> str(add(add(Dim(0), Constant(2)), Constant(3)))
     'd0 + 5'
     """
@@ -122,7 +122,7 @@ def _add_to_last(left: AffineExpr, right: AffineExpr) -> AffineExpr | None:
 def subtract(left: AffineExpr, right: AffineExpr) -> AffineExpr:
     """Returns left - right, which is left + right * -1.
 
-    >>> from mlir_sparse.affine.expr import Dim
+    >>> from mlir_sparse.affine.affine_expr import Dim
     >>> str(subtract(Dim(0), Dim(1)))
     'd0 - d1'
     """
@@ -132,7 +132,7 @@ def subtract(left: AffineExpr, right: AffineExpr) -> AffineExpr:
 def negate(expr: AffineExpr) -> AffineExpr:
     """Returns -expr.
 
-    >>> from mlir_sparse.affine.expr import Dim
+    >>> from mlir_sparse.affine.affine_expr import Dim
     >>> str(negate(Dim(0)))
     '-d0'
     """
@@ -142,7 +142,7 @@ def negate(expr: AffineExpr) -> AffineExpr:
 def mul(left: AffineExpr, right: AffineExpr) -> AffineExpr:
     """Returns left * right, one of which uses no dimension.
 
-    >>> from mlir_sparse.affine.expr import Dim
+    >>> from mlir_sparse.affine.affine_expr import Dim
     >>> str(mul(Constant(3), Dim(0)))
     'd0 * 3'
     """
@@ -167,7 +167,7 @@ def mul(left: AffineExpr, right: AffineExpr) -> AffineExpr:
 def floordiv(left: AffineExpr, right: AffineExpr) -> AffineExpr:
     """Returns the quotient rounded towards minus infinity.
 
-    >>> from mlir_sparse.affine.expr import Dim
+    >>> from mlir_sparse.affine.affine_expr import Dim
     >>> str(floordiv(mul(Dim(0), Constant(8)), Constant(4)))
     'd0 * 2'
     """
@@ -191,7 +191,7 @@ def floordiv(left: AffineExpr, right: AffineExpr) -> AffineExpr:
 def ceildiv(left: AffineExpr, right: AffineExpr) -> AffineExpr:
     """Returns the quotient rounded towards plus infinity.
 
-    >>> from mlir_sparse.affine.expr import Dim
+    >>> from mlir_sparse.affine.affine_expr import Dim
     >>> str(ceildiv(Dim(0), Constant(4)))
     'd0 ceildiv 4'
     """
@@ -213,7 +213,7 @@ def ceildiv(left: AffineExpr, right: AffineExpr) -> AffineExpr:
 def mod(left: AffineExpr, right: AffineExpr) -> AffineExpr:
     """Returns the remainder of `floordiv`.
 
-    >>> from mlir_sparse.affine.expr import Dim
+    >>> from mlir_sparse.affine.affine_expr import Dim
     >>> str(mod(add(mul(Dim(0), Constant(8)), Dim(1)), Constant(4)))
     'd1 mod 4'
     """

@@ -4,7 +4,7 @@ Nothing is loaded before it is asked for, and nothing falls back to the host: wi
 driver everything here raises `DeviceError`.
 """
 
-from mlir_sparse.device.array import DeviceArray, empty, from_host
+from mlir_sparse.device.device_array import DeviceArray, empty, from_host
 from mlir_sparse.device.driver import Device, available, chip_of, count, device, memory_info
 from mlir_sparse.device.exchange import as_device, is_device_source
 from mlir_sparse.device.streams import Stream, current_stream, on_stream, synchronize

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from mlir_sparse import _cuda
-from mlir_sparse.device.libraries import load_driver
+from mlir_sparse.device.cuda_libraries_found import load_driver
 from mlir_sparse.errors import DeviceError, UnsupportedError
 
 __all__ = ["Device", "available", "chip_of", "count", "device", "memory_info"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse import _cuda
-from mlir_sparse.device.array import DeviceArray
+from mlir_sparse.device.device_array import DeviceArray
 from mlir_sparse.device.driver import Device
 from mlir_sparse.device.streams import DEFAULT, current_stream, order
 from mlir_sparse.dtypes import DType

@@ -3,4 +3,9 @@
 from mlir_sparse.disk.refuse import refusing
 from mlir_sparse.disk.replace import PARTIAL, replacing, write_whole
 
-__all__ = ["PARTIAL", "refusing", "replacing", "write_whole"]
+__all__ = [
+    "PARTIAL",
+    "refusing",
+    "replacing",
+    "write_whole",
+]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mlir_sparse.errors import FileFormatError, SparseError, TooLargeError
-from mlir_sparse.text.shorten import shortened
+from mlir_sparse.text.shortened import shortened
 
 __all__ = ["refusing"]
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from mlir_sparse.text.given import path_of
+from mlir_sparse.text.given_arguments import path_of
 
 __all__ = ["PARTIAL", "replacing", "write_whole"]
 

@@ -35,19 +35,20 @@ hashed rows  `(i, j) -> (i : dense, j : hashed)`
 (Chou et al. 2018, section 3), and `level_table` prints it.
 """
 
-from mlir_sparse.encoding.build import encoding
-from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
+from mlir_sparse.encoding.dim_slice import DimSlice
+from mlir_sparse.encoding.encoding_from import encoding
+from mlir_sparse.encoding.encoding_parser import parse_encoding
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
 from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, LevelFunctions
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.encoding.level_table import level_table
-from mlir_sparse.encoding.parser import parse_encoding
+from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.encoding.preset import Preset
 from mlir_sparse.encoding.presets import PRESETS, preset_encoding
-from mlir_sparse.encoding.slice import DimSlice
 from mlir_sparse.encoding.tensor_type import TensorType
-from mlir_sparse.encoding.value import TypedValue
+from mlir_sparse.encoding.typed_literal import TypedValue
 
 __all__ = [
     "LEVEL_FUNCTIONS",

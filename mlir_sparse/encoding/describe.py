@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlir_sparse.encoding.level import LevelProperty, LevelType
+from mlir_sparse.encoding.level_format import LevelProperty
 from mlir_sparse.encoding.level_functions import Brackets
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import slots_of
+from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.errors import EncodingError
 
 if TYPE_CHECKING:  # the value describes itself with this module
-    from mlir_sparse.encoding.encoding import Encoding
+    from mlir_sparse.encoding.encoding_value import Encoding
 
 __all__ = ["describe"]
 

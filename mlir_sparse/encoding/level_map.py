@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mlir_sparse.affine import AffineExpr
-from mlir_sparse.encoding.level import LevelType
+from mlir_sparse.encoding.level_type import LevelType
 
 __all__ = ["LevelSpec"]
 
@@ -16,7 +16,7 @@ class LevelSpec:
     """A level: its expression over the dimensions, its type, and the name it was given.
 
     >>> from mlir_sparse.affine import Dim
-    >>> from mlir_sparse.encoding.level import LevelFormat
+    >>> from mlir_sparse.encoding.level_type import LevelFormat
     >>> print(LevelSpec(Dim(0), LevelType(LevelFormat.DENSE)))
     d0 : dense
     """

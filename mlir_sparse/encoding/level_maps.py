@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mlir_sparse.affine import AffineBinary, AffineExpr, AffineMap, AffineOp, Constant, Dim, Symbol
-from mlir_sparse.affine.form import form_of
+from mlir_sparse.affine.integer_form import form_of
 from mlir_sparse.affine.inverse import infer_inverse
-from mlir_sparse.encoding.interval import Interval
+from mlir_sparse.encoding.coordinate_interval import Interval
 from mlir_sparse.encoding.level_functions import Brackets, Children
 from mlir_sparse.encoding.level_map import LevelSpec
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from mlir_sparse.affine.parser import parse_affine_expr, parse_integer
-from mlir_sparse.encoding.interval import Interval
-from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
+from mlir_sparse.affine.affine_parser import parse_affine_expr, parse_integer
+from mlir_sparse.encoding.coordinate_interval import Interval
+from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
 from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, Brackets
+from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.encoding.verify import level_type_fault
 from mlir_sparse.errors import EncodingError
 from mlir_sparse.text.cursor import Cursor
@@ -39,7 +40,7 @@ def parse_level_type(
         EncodingError: for properties that the format does not have.
 
     >>> from mlir_sparse.errors import EncodingSyntaxError
-    >>> from mlir_sparse.text.source import Source
+    >>> from mlir_sparse.text.source_text import Source
     >>> print(parse_level_type(Cursor(Source("compressed(nonunique, high)", "encoding"), EncodingSyntaxError)))
     loose_compressed(nonunique)
     """

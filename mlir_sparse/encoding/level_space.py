@@ -19,17 +19,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mlir_sparse.affine import AffineExpr, AffineMap, Constant, Dim, add
-from mlir_sparse.affine.bounds import Bounds, bounds_of, scale
-from mlir_sparse.affine.form import form_of
-from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
+from mlir_sparse.affine.form_bounds import Bounds, bounds_of, scale
+from mlir_sparse.affine.integer_form import form_of
 from mlir_sparse.encoding.level_bounds import level_bounds
+from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
 from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import slots_of
+from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.errors import EncodingError, UnsupportedError
 
 if TYPE_CHECKING:  # the value asks this module
-    from mlir_sparse.encoding.encoding import Encoding
+    from mlir_sparse.encoding.encoding_value import Encoding
 
 __all__ = ["Buffer", "LevelSpace", "LevelView", "level_space"]
 

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mlir_sparse.affine import AffineExpr, AffineMap, parse_affine_expr
-from mlir_sparse.affine.parser import parse_integer
+from mlir_sparse.affine.affine_parser import parse_integer
+from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_parser import parse_level_type
-from mlir_sparse.encoding.slice import DimSlice
 from mlir_sparse.errors import EncodingError
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind
-from mlir_sparse.text.source import Span
+from mlir_sparse.text.source_text import Span
 
 __all__ = ["ParsedMap", "parse_map"]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mlir_sparse.encoding.slice import DimSlice
+from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.errors import EncodingError, RankError
 
 if TYPE_CHECKING:
-    from mlir_sparse.encoding.encoding import Encoding
+    from mlir_sparse.encoding.encoding_value import Encoding
 
 __all__ = ["Options", "Preset"]
 

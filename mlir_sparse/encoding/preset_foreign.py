@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mlir_sparse.affine import AffineExpr, Constant, Dim, Symbol, add, mul, subtract
-from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.interval import Interval
-from mlir_sparse.encoding.level import LevelFormat, LevelType
+from mlir_sparse.encoding.coordinate_interval import Interval
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.encoding.preset import Options
 from mlir_sparse.encoding.preset_levels import Build
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from mlir_sparse.affine import AffineExpr, Constant, Dim, floordiv, mod
-from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level import LevelFormat, LevelProperty, LevelType
+from mlir_sparse.encoding.dim_slice import DimSlice
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
 from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.encoding.preset import Options
-from mlir_sparse.encoding.slice import DimSlice
 from mlir_sparse.errors import EncodingError
 
 __all__ = [

@@ -15,7 +15,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.dim_slice import DimSlice
+from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.preset import Options, Preset
 from mlir_sparse.encoding.preset_foreign import banded, diagonals, hashed_rows, intervals, slots
 from mlir_sparse.encoding.preset_levels import (
@@ -32,9 +33,8 @@ from mlir_sparse.encoding.preset_levels import (
     sliced_csr,
     uniform,
 )
-from mlir_sparse.encoding.slice import DimSlice
 from mlir_sparse.errors import EncodingError, RankError, UnknownPresetError
-from mlir_sparse.text.given import several_of
+from mlir_sparse.text.given_arguments import several_of
 
 __all__ = ["PRESETS", "canonical_name", "find_preset", "preset_encoding"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from mlir_sparse.affine.parser import parse_integer
+from mlir_sparse.affine.affine_parser import parse_integer
 from mlir_sparse.dtypes import DType
-from mlir_sparse.encoding.build import encoding as as_encoding
-from mlir_sparse.encoding.build import take_storage
-from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.encoding_from import encoding as as_encoding
+from mlir_sparse.encoding.encoding_from import take_storage
+from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.presets import canonical_name
 from mlir_sparse.errors import DTypeError, EncodingError, EncodingSyntaxError, RankError, SparseError
 from mlir_sparse.text.cursor import Cursor
-from mlir_sparse.text.given import text_of
+from mlir_sparse.text.given_arguments import text_of
 from mlir_sparse.text.lexer import TokenKind
-from mlir_sparse.text.source import Source, Span
+from mlir_sparse.text.source_text import Source, Span
 
 __all__ = ["TensorType"]
 

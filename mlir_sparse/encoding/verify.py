@@ -4,7 +4,7 @@ The rules are those of `SparseTensorEncodingAttr::verify`. Where upstream
 checks less than it goes on to rely on (a map that covers only some of the
 dimensions, a wrong inverse that happens to be the one it infers), the encoding
 is refused here too. What the dialect refuses only because it has no word for
-it (`mlir_sparse.encoding.foreign`) passes.
+it (`mlir_sparse.encoding.unsupported_by_dialect`) passes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
-from mlir_sparse.encoding.foreign import are_native
-from mlir_sparse.encoding.level import LevelProperty, LevelType
+from mlir_sparse.encoding.dim_slice import DimSlice
+from mlir_sparse.encoding.level_format import LevelProperty
 from mlir_sparse.encoding.level_functions import Assembly, Brackets, Children
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import infer_lvl_to_dim, levels_needed, undoes
-from mlir_sparse.encoding.slice import DimSlice
-from mlir_sparse.encoding.value import TypedValue
+from mlir_sparse.encoding.level_type import LevelType
+from mlir_sparse.encoding.typed_literal import TypedValue
+from mlir_sparse.encoding.unsupported_by_dialect import are_native
 
 __all__ = ["Fault", "first_fault", "level_type_fault"]
 

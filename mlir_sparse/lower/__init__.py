@@ -1,8 +1,8 @@
 """A program to a verified `ir.Module`: `linalg.generic` on encoded tensors."""
 
-from mlir_sparse.lower.fold import cancels_operands
-from mlir_sparse.lower.mappings import guards_of, level_buffers, with_mappings
-from mlir_sparse.lower.module import Function, LoweredProgram, functions_of, identity_of, lower
+from mlir_sparse.lower.cancelled_operands import cancels_operands
+from mlir_sparse.lower.generic_module import Function, LoweredProgram, functions_of, identity_of, lower
+from mlir_sparse.lower.plan_attributes import guards_of, level_buffers, with_mappings
 
 __all__ = [
     "Function",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from mlir_sparse.lower.scalar import Scalar, Truth, choose, parts_of, real_of
-from mlir_sparse.lower.scalars import operation
-from mlir_sparse.lower.types import element_type
+from mlir_sparse.lower.arithmetic_ops import operation
+from mlir_sparse.lower.formula_ops import Scalar, Truth, choose, parts_of, real_of
+from mlir_sparse.lower.mlir_types import element_type
 
 __all__ = ["COMPOSED"]
 

@@ -22,19 +22,23 @@ from mlir_sparse.notation.ast import (
     reads,
     walk,
 )
-from mlir_sparse.notation.builders import Formula, Index, TensorVar, call, indices, reduce, tensors, where
-from mlir_sparse.notation.check import check
+from mlir_sparse.notation.builders import TensorVar, tensors
+from mlir_sparse.notation.check_assignment import check
+from mlir_sparse.notation.check_comprehension import check_comprehension
 from mlir_sparse.notation.comprehension import ELEMENT_TYPES, Comprehension, Parameter, accesses_of_statement
-from mlir_sparse.notation.comprehension_check import check_comprehension
 from mlir_sparse.notation.comprehension_parser import is_comprehension, parse_comprehension
-from mlir_sparse.notation.einsum import einsum_text, parse_einsum
-from mlir_sparse.notation.functions import FUNCTIONS, Function
-from mlir_sparse.notation.linear import bind, symbols_of
+from mlir_sparse.notation.einsum_strings import einsum_text, parse_einsum
+from mlir_sparse.notation.entry_functions import under
+from mlir_sparse.notation.formula import Formula, call, reduce, where
+from mlir_sparse.notation.index import Index, indices
+from mlir_sparse.notation.linear_subscript import bind, symbols_of
 from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, is_mask
+from mlir_sparse.notation.notation_parser import parse
+from mlir_sparse.notation.notation_printer import to_text
 from mlir_sparse.notation.operator import ARITHMETIC, Distribution, Extreme, Monoid, Operator
-from mlir_sparse.notation.parser import parse
-from mlir_sparse.notation.printer import to_text
 from mlir_sparse.notation.rebuild import rebuild, replace_accesses, substitute
+from mlir_sparse.notation.scalar_functions import FUNCTIONS, Function
+from mlir_sparse.notation.semiring import Semiring, semiring
 from mlir_sparse.notation.summation import free_indices, with_explicit_sums
 from mlir_sparse.notation.tracing import monoid, operator
 
@@ -70,6 +74,7 @@ __all__ = [
     "Range",
     "Reduce",
     "ReduceOp",
+    "Semiring",
     "Subscript",
     "TensorVar",
     "accesses_of_statement",
@@ -92,10 +97,12 @@ __all__ = [
     "rebuild",
     "reduce",
     "replace_accesses",
+    "semiring",
     "substitute",
     "symbols_of",
     "tensors",
     "to_text",
+    "under",
     "walk",
     "where",
     "with_explicit_sums",

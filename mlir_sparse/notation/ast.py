@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, cast
 
-from mlir_sparse.text.source import Source, Span
+from mlir_sparse.text.source_text import Source, Span
 
 if TYPE_CHECKING:
     from mlir_sparse.notation.operator import Monoid, Operator
@@ -47,7 +47,7 @@ class _Printed:
 
     def __str__(self) -> str:
         # The printer knows the nodes, so that it can only be imported once they exist.
-        from mlir_sparse.notation.printer import to_text
+        from mlir_sparse.notation.notation_printer import to_text
 
         return to_text(cast("Assignment | Expr | Range | Subscript", self))
 

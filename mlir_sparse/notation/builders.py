@@ -15,11 +15,11 @@ from typing import NoReturn
 
 from mlir_sparse.errors import NotationError
 from mlir_sparse.notation.ast import Access, Assignment, AssignOp, Binary, IndexVar, Range, Subscript
-from mlir_sparse.notation.check import check_height
+from mlir_sparse.notation.check_assignment import check_height
 from mlir_sparse.notation.formula import Formula, call, described, node_of, reduce, where
 from mlir_sparse.notation.index import Index, checked_name, indices, integer_of, split_names
-from mlir_sparse.notation.linear import as_affine
-from mlir_sparse.notation.parser import parse
+from mlir_sparse.notation.linear_subscript import as_affine
+from mlir_sparse.notation.notation_parser import parse
 
 __all__ = ["Formula", "Index", "TensorVar", "call", "indices", "reduce", "tensors", "where"]
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mlir_sparse.notation.ast import Access, Assignment, reads
-from mlir_sparse.text.source import Source, Span
+from mlir_sparse.text.source_text import Source, Span
 
 __all__ = ["ELEMENT_TYPES", "Comprehension", "Parameter", "accesses_of_statement"]
 

@@ -17,15 +17,15 @@ from collections.abc import Mapping
 
 from mlir_sparse.errors import NotationSyntaxError
 from mlir_sparse.notation.ast import Assignment, AssignOp
+from mlir_sparse.notation.check_comprehension import check_comprehension
 from mlir_sparse.notation.comprehension import ELEMENT_TYPES, Comprehension, Parameter
-from mlir_sparse.notation.comprehension_check import check_comprehension
-from mlir_sparse.notation.functions import FUNCTIONS
+from mlir_sparse.notation.notation_parser import parse_assignment
 from mlir_sparse.notation.numbers import integer_value
 from mlir_sparse.notation.operator import Monoid, Operator
-from mlir_sparse.notation.parser import parse_assignment
+from mlir_sparse.notation.scalar_functions import FUNCTIONS
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import TokenKind
-from mlir_sparse.text.source import Source
+from mlir_sparse.text.source_text import Source
 
 __all__ = ["is_comprehension", "parse_comprehension"]
 

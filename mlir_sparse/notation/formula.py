@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NoReturn
 
 from mlir_sparse.errors import NotationError
 from mlir_sparse.notation.ast import AssignOp, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, Reduce, ReduceOp
-from mlir_sparse.notation.functions import FUNCTIONS, mistake_in_call
 from mlir_sparse.notation.index import Index
+from mlir_sparse.notation.scalar_functions import FUNCTIONS, mistake_in_call
 
 __all__ = ["Formula", "call", "described", "node_of", "reduce", "where"]
 

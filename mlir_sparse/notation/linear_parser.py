@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mlir_sparse.notation.ast import AffineSubscript
-from mlir_sparse.notation.linear import LARGEST_INTEGER, add, as_affine, multiply, scale
+from mlir_sparse.notation.linear_subscript import LARGEST_INTEGER, add, as_affine, multiply, scale
 from mlir_sparse.notation.numbers import integer_value
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NoReturn
 
 from mlir_sparse.notation.ast import Access, AffineSubscript, IndexVar, ReduceOp, Subscript
-from mlir_sparse.notation.functions import FUNCTIONS, function_hint, is_misspelt
-from mlir_sparse.notation.linear import as_affine, as_subscript
 from mlir_sparse.notation.linear_parser import LinearParser, size
+from mlir_sparse.notation.linear_subscript import as_affine, as_subscript
+from mlir_sparse.notation.scalar_functions import FUNCTIONS, function_hint, is_misspelt
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind
 

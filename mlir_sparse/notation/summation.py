@@ -30,7 +30,7 @@ from mlir_sparse.notation.ast import (
 )
 from mlir_sparse.notation.masks import is_mask
 from mlir_sparse.notation.operator import ARITHMETIC, Distribution
-from mlir_sparse.notation.stored import with_operators
+from mlir_sparse.notation.stored_entries import with_operators
 
 __all__ = ["free_indices", "with_explicit_sums"]
 
@@ -69,7 +69,7 @@ def with_explicit_sums(assignment: Assignment, laws: Distribution = ARITHMETIC) 
         assignment: the statement.
         laws: what its sums may move into.
 
-    >>> from mlir_sparse.notation.parser import parse
+    >>> from mlir_sparse.notation.notation_parser import parse
     >>> print(with_explicit_sums(parse("y(i) = b(i) - A(i,j) * x(j)")))
     y(i) = b(i) - sum(j : A(i,j) * x(j))
     >>> print(with_explicit_sums(parse("y(i) = b(i) * A(i,j)"), Distribution()))

@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from mlir_sparse.errors import NotationError
 from mlir_sparse.notation.ast import Access, Assignment, AssignOp, Expr, walk
-from mlir_sparse.notation.check import check_height
+from mlir_sparse.notation.check_assignment import check_height
 from mlir_sparse.notation.formula import Formula, described, node_of
 from mlir_sparse.notation.operator import Extreme, Monoid, Number, Operator
 from mlir_sparse.text.lexer import is_name

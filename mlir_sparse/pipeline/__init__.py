@@ -1,11 +1,12 @@
 """`ir.Module` to `ir.Module`: lists of passes, and a compiler that cannot take the process with it."""
 
-from mlir_sparse.pipeline.cpu import cpu
-from mlir_sparse.pipeline.host import host_text
-from mlir_sparse.pipeline.isolate import compile_module, warm_up
-from mlir_sparse.pipeline.passes import Pass, Pipeline
-from mlir_sparse.pipeline.sparsifier import Results, sparsifier
-from mlir_sparse.pipeline.target import cpu_features, machine_name, scalar_asked, vector_lanes
+from mlir_sparse.pipeline.bound_rows import bound_rows
+from mlir_sparse.pipeline.compiler_process import compile_module, warm_up
+from mlir_sparse.pipeline.cpu_passes import cpu
+from mlir_sparse.pipeline.machine_key import host_text
+from mlir_sparse.pipeline.machine_vectors import cpu_features, machine_name, scalar_asked, vector_lanes
+from mlir_sparse.pipeline.pass_values import Pass, Pipeline
+from mlir_sparse.pipeline.sparsifier_passes import Results, sparsifier
 from mlir_sparse.pipeline.trace import Snapshot, Trace, trace_module
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Results",
     "Snapshot",
     "Trace",
+    "bound_rows",
     "compile_module",
     "cpu",
     "cpu_features",

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from mlir_sparse.pipeline.reproducer import FUNCTIONS_MARK, PIPELINE_MARK
-from mlir_sparse.pipeline.run import run_here
+from mlir_sparse.pipeline.run_passes import run_here
 
 
 def main(path: str) -> int:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import overload
 
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.pipeline.isolate import compile_module
-from mlir_sparse.pipeline.passes import Pipeline
-from mlir_sparse.text.given import text_of
+from mlir_sparse.pipeline.compiler_process import compile_module
+from mlir_sparse.pipeline.pass_values import Pipeline
+from mlir_sparse.text.given_arguments import text_of
 
 __all__ = ["Snapshot", "Trace", "trace_module"]
 

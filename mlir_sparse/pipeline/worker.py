@@ -13,8 +13,8 @@ import sys
 from typing import Any
 
 from mlir_sparse._mlir import QUICK, bindings, set_options
-from mlir_sparse.pipeline.messages import read_message, write_message
-from mlir_sparse.pipeline.run import Outcome, Request, run_here
+from mlir_sparse.pipeline.process_messages import read_message, write_message
+from mlir_sparse.pipeline.run_passes import Outcome, Request, run_here
 
 __all__ = ["main"]
 

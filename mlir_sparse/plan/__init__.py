@@ -1,11 +1,19 @@
 """Kernel to Program: steps that the sparsifier is known to take, and why each is there."""
 
-from mlir_sparse.plan.bound import entry_tree
+from mlir_sparse.plan.choose_cuts import Outcome, Partition, partition
 from mlir_sparse.plan.explain import explain
-from mlir_sparse.plan.mapping import Case, Mapped, Quantity, Test, Whole, explain_mapping, shared_structure
-from mlir_sparse.plan.narrow import with_wide_sums
-from mlir_sparse.plan.own import Own
-from mlir_sparse.plan.partition import Outcome, Partition, partition
+from mlir_sparse.plan.mapping.choose_mapping import map_loops
+from mlir_sparse.plan.mapping.thread_mapping import (
+    Case,
+    Mapped,
+    Quantity,
+    Test,
+    Whole,
+    explain_mapping,
+    shared_structure,
+)
+from mlir_sparse.plan.mapping.two_phase_results import Own
+from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.planner import plan
 from mlir_sparse.plan.program import (
     Conversion,
@@ -24,11 +32,11 @@ from mlir_sparse.plan.program import (
     Step,
     combining_name,
 )
-from mlir_sparse.plan.regions import Regions, is_native, regions_of
-from mlir_sparse.plan.scatter import scattered
-from mlir_sparse.plan.starts import parted
-from mlir_sparse.plan.terms import accesses_of
-from mlir_sparse.plan.threads import map_loops
+from mlir_sparse.plan.rewrite.entry_regions import Regions, is_native, regions_of
+from mlir_sparse.plan.rewrite.entry_tree import entry_tree
+from mlir_sparse.plan.rewrite.initial_addends import parted
+from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.plan.rewrite.widen_half_sums import with_wide_sums
 
 __all__ = [
     "Case",

@@ -14,7 +14,6 @@ from typing import assert_never
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding.level_functions import Iteration
-from mlir_sparse.kernel import vanishes
 from mlir_sparse.notation import (
     Access,
     Apply,
@@ -29,8 +28,9 @@ from mlir_sparse.notation import (
     Reduce,
     walk,
 )
-from mlir_sparse.plan.storage import is_sparse
-from mlir_sparse.plan.terms import accesses_of
+from mlir_sparse.plan.order.storage_choice import is_sparse
+from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.spec import vanishes
 
 __all__ = ["CONVERSION", "conversion_cost", "entries", "nest_cost", "steps_in", "turns_of"]
 

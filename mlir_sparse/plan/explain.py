@@ -8,11 +8,11 @@ from typing import assert_never
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Apply, Extreme, Fold, Monoid, ReduceOp, walk
-from mlir_sparse.plan.asymptotic import asymptotic_cost
-from mlir_sparse.plan.coiteration import how_walked, iteration_graph, lattice, products
+from mlir_sparse.plan.choose_cuts import partition
 from mlir_sparse.plan.cost import nest_cost
-from mlir_sparse.plan.mapping import Mapped, explain_mapping
-from mlir_sparse.plan.partition import partition
+from mlir_sparse.plan.mapping.thread_mapping import Mapped, explain_mapping
+from mlir_sparse.plan.order.co_iteration import how_walked, iteration_graph, lattice, products
+from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.program import (
     Conversion,
     Extent,
@@ -30,9 +30,9 @@ from mlir_sparse.plan.program import (
     combining_name,
     values_read,
 )
-from mlir_sparse.plan.scatter import scattered
-from mlir_sparse.plan.terms import accesses_of
-from mlir_sparse.plan.wording import listed
+from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.plan.words import listed
+from mlir_sparse.plan.work_formula import asymptotic_cost
 
 __all__ = ["explain"]
 

@@ -7,9 +7,9 @@ from enum import Enum
 
 from mlir_sparse.affine import AffineMap
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.kernel import KernelSpec
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Monoid, ReduceOp, reads, walk
 from mlir_sparse.notation.operator import Extreme, Number
+from mlir_sparse.spec import KernelSpec
 
 __all__ = [
     "Conversion",

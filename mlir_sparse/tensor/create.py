@@ -10,21 +10,21 @@ import numpy as np
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.buffer_layout import check_extents, check_shape, check_supported
+from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import OperandError, RankError
-from mlir_sparse.tensor.array_sources import array_of
-from mlir_sparse.tensor.arrays import index_array, value_array
-from mlir_sparse.tensor.host import as_host, is_semi_structured, is_torch_sparse
-from mlir_sparse.tensor.layout import check_extents, check_shape, check_supported
-from mlir_sparse.tensor.memory import check_fits
-from mlir_sparse.tensor.pack import pack
-from mlir_sparse.tensor.plain import is_plain, plain_encoding
-from mlir_sparse.tensor.scipy_border import default_encoding, is_scipy, storage_of_scipy
+from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
+from mlir_sparse.tensor.borders.dense_arrays import array_of
+from mlir_sparse.tensor.borders.foreign_arrays import as_host, is_semi_structured, is_torch_sparse
+from mlir_sparse.tensor.borders.scipy_sparse import default_encoding, is_scipy, storage_of_scipy
+from mlir_sparse.tensor.borders.torch_sparse import default_torch_encoding, storage_of_torch
+from mlir_sparse.tensor.buffer_arrays import index_array, value_array
+from mlir_sparse.tensor.convert.pack import pack
+from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
-from mlir_sparse.tensor.storage import Array, LevelStorage
-from mlir_sparse.tensor.torch_border import default_torch_encoding, storage_of_torch
 from mlir_sparse.tensor.validate import check_explicit_value
-from mlir_sparse.text.given import integers_of
+from mlir_sparse.text.given_arguments import integers_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -59,7 +59,7 @@ def tensor(
             a dense array or nested lists: what differs from zero is stored (NaN does); PyTorch's
             strided tensors and whatever else DLPack hands over from host memory are such arrays;
             a SciPy sparse array or matrix of any format, or CuPy's, which is copied to the host;
-            a PyTorch tensor of any sparse layout (see `mlir_sparse.tensor.torch_border`);
+            a PyTorch tensor of any sparse layout (see `mlir_sparse.tensor.borders.torch_sparse`);
             a pair (coordinates, values): integers of shape (rank, entries), or one array a
             dimension, in any order, duplicates allowed;
             a SparseTensor;

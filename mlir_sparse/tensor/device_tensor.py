@@ -13,17 +13,17 @@ from mlir_sparse.device import Device, DeviceArray, as_device, device, from_host
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.buffer_layout import check_shape
+from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import OperandError, StorageError, UnsupportedError
-from mlir_sparse.tensor.array_sources import array_of
+from mlir_sparse.tensor.allocation import in_units
+from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.tensor.borders.dense_arrays import array_of
+from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 from mlir_sparse.tensor.create import tensor
-from mlir_sparse.tensor.host import is_sparse_source
-from mlir_sparse.tensor.layout import check_shape
-from mlir_sparse.tensor.levels import level_view
-from mlir_sparse.tensor.memory import in_units
-from mlir_sparse.tensor.plain import is_plain
+from mlir_sparse.tensor.level_storage import LevelStorage
+from mlir_sparse.tensor.level_view import level_view
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
-from mlir_sparse.tensor.storage import LevelStorage
 
 __all__ = ["DeviceStorage", "DeviceTensor", "level_view_of", "one_device", "structure_of", "to_device"]
 
@@ -227,7 +227,7 @@ class DeviceTensor:
             UnsupportedError: for storage that PyTorch does not have.
             MissingPackageError: without PyTorch.
         """
-        from mlir_sparse.tensor.device_border import to_torch  # PyTorch is optional
+        from mlir_sparse.tensor.borders.cuda_libraries import to_torch  # PyTorch is optional
 
         return to_torch(self)
 
@@ -238,7 +238,7 @@ class DeviceTensor:
             UnsupportedError: for storage that CuPy does not have.
             MissingPackageError: without CuPy.
         """
-        from mlir_sparse.tensor.device_border import to_cupy  # CuPy is optional
+        from mlir_sparse.tensor.borders.cuda_libraries import to_cupy  # CuPy is optional
 
         return to_cupy(self)
 
@@ -265,7 +265,7 @@ def to_device(source: Any, where: str | Device = "cuda") -> DeviceTensor | Devic
         DeviceMemoryError: when there is too little memory, with the figures.
         DeviceError: without a driver or that device.
     """
-    from mlir_sparse.tensor.device_border import is_device_sparse, tensor_of  # others' sparse tensors
+    from mlir_sparse.tensor.borders.cuda_libraries import is_device_sparse, tensor_of  # others' sparse tensors
 
     target = device(where)
     if is_sparse_source(source) and not is_device_sparse(source):

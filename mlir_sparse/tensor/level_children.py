@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlir_sparse.affine import AffineExpr, Dim
-from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.interval import Interval
+from mlir_sparse.encoding.coordinate_interval import Interval
+from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import EncodingError
-from mlir_sparse.tensor.storage import Array, LevelStorage
+from mlir_sparse.tensor.level_storage import Array, LevelStorage
 
 __all__ = ["ChildReader"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.tensor.expand import expand_dims
-from mlir_sparse.tensor.memory import in_units
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.tensor.allocation import in_units
+from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor

@@ -12,19 +12,19 @@ import numpy as np
 from mlir_sparse.dtypes import DType, numpy_dtype
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.slice import DimSlice
+from mlir_sparse.encoding.dim_slice import DimSlice
+from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import DTypeError, OperandError, StorageError
-from mlir_sparse.tensor.arrays import cast_values
-from mlir_sparse.tensor.convert import convert_storage
-from mlir_sparse.tensor.expand import count_entries, expand_dims
-from mlir_sparse.tensor.memory import check_fits
-from mlir_sparse.tensor.methods import ArrayMethods
-from mlir_sparse.tensor.pack import pack
-from mlir_sparse.tensor.plain import plain_encoding, sliced
-from mlir_sparse.tensor.select import structured_level
+from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.tensor.array_methods import ArrayMethods
+from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding, sliced
+from mlir_sparse.tensor.buffer_arrays import cast_values
+from mlir_sparse.tensor.convert.convert import convert_storage
+from mlir_sparse.tensor.convert.coordinates_of import count_entries, expand_dims
+from mlir_sparse.tensor.convert.pack import pack
+from mlir_sparse.tensor.drop_entries import structured_level
+from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.show import describe_tensor
-from mlir_sparse.tensor.storage import Array, LevelStorage
 from mlir_sparse.tensor.validate import storage_of_levels
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ class SparseTensor(ArrayMethods):
         Raises:
             DTypeError: for element types that SciPy does not have (f16 and bf16).
         """
-        from mlir_sparse.tensor.scipy_border import to_scipy  # SciPy is optional
+        from mlir_sparse.tensor.borders.scipy_sparse import to_scipy  # SciPy is optional
 
         return to_scipy(self.convert(plain_encoding(self.encoding)))
 
@@ -260,7 +260,7 @@ class SparseTensor(ArrayMethods):
         Raises:
             MissingPackageError: without PyTorch.
         """
-        from mlir_sparse.tensor.torch_border import to_torch  # PyTorch is optional
+        from mlir_sparse.tensor.borders.torch_sparse import to_torch  # PyTorch is optional
 
         return to_torch(self.convert(plain_encoding(self.encoding)))
 
@@ -297,7 +297,7 @@ class SparseTensor(ArrayMethods):
         Raises:
             MissingPackageError: without matplotlib (extra `plot`).
         """
-        from mlir_sparse.tensor.spy import spy  # matplotlib is optional
+        from mlir_sparse.tensor.draw.spy import spy  # matplotlib is optional
 
         return spy(self, path)
 

@@ -9,28 +9,28 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.encoding.encoding import Encoding
-from mlir_sparse.encoding.level_maps import slots_of
-from mlir_sparse.errors import OperandError, RankError, StorageError, UnsupportedError
-from mlir_sparse.tensor.array_sources import array_of
-from mlir_sparse.tensor.arrays import index_array, stored_integers, value_array
-from mlir_sparse.tensor.batches import batch_depth, flat_levels
-from mlir_sparse.tensor.expand import expand_levels
-from mlir_sparse.tensor.faults import storage_faults
-from mlir_sparse.tensor.layout import (
+from mlir_sparse.encoding.buffer_layout import (
     aos_regions,
     check_level_sizes,
     check_shape,
     check_supported,
     level_tuples,
 )
-from mlir_sparse.tensor.level_check import check_levels
-from mlir_sparse.tensor.level_pack import narrowed_coordinates, with_resolved_widths
-from mlir_sparse.tensor.level_walk import marks_empty
-from mlir_sparse.tensor.plain import from_plain, is_plain, is_whole_slice, plain_encoding
-from mlir_sparse.tensor.storage import Array, LevelStorage
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.encoding.level_maps import slots_of
+from mlir_sparse.errors import OperandError, RankError, StorageError, UnsupportedError
+from mlir_sparse.tensor.batch_and_slice_parts import from_plain, is_plain, is_whole_slice, plain_encoding
+from mlir_sparse.tensor.batch_levels import batch_depth, flat_levels
+from mlir_sparse.tensor.borders.dense_arrays import array_of
+from mlir_sparse.tensor.buffer_arrays import index_array, stored_integers, value_array
+from mlir_sparse.tensor.check_storage import check_levels
+from mlir_sparse.tensor.convert.coordinates_of import expand_levels
+from mlir_sparse.tensor.convert.pack_levels import narrowed_coordinates, with_resolved_widths
+from mlir_sparse.tensor.fault_words import storage_faults
+from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.walk_storage import marks_empty
 from mlir_sparse.tensor.widths import check_width, resolve_widths
-from mlir_sparse.text.given import integers_of, shown
+from mlir_sparse.text.given_arguments import integers_of, shown
 
 __all__ = ["check_explicit_value", "storage_of_levels", "validate_storage"]
 

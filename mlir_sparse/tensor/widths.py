@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.encoding.encoding import Encoding
+from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import WidthError
 
 __all__ = ["check_width", "resolve_width", "resolve_widths", "width_dtype", "width_limit"]

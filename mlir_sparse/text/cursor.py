@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from mlir_sparse.errors import SparseError, SyntaxError_
 from mlir_sparse.text.lexer import Token, TokenKind, tokenize
-from mlir_sparse.text.source import Source, Span
+from mlir_sparse.text.source_text import Source, Span
 
 __all__ = ["Cursor"]
 

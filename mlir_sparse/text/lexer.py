@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from mlir_sparse.errors import SyntaxError_
-from mlir_sparse.text.names import spelled
-from mlir_sparse.text.shorten import shortened
-from mlir_sparse.text.source import Source, Span
+from mlir_sparse.text.name_spelling import spelled
+from mlir_sparse.text.shortened import shortened
+from mlir_sparse.text.source_text import Source, Span
 
 __all__ = ["Token", "TokenKind", "is_name", "tokenize"]
 

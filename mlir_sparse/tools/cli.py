@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 import click
 
 import mlir_sparse as ms
+from mlir_sparse.compile.gpu_build import GPU_STAGES
 from mlir_sparse.dtypes import DType
-from mlir_sparse.gpu_build import GPU_STAGES
 from mlir_sparse.tools.doctor import examine
-from mlir_sparse.tools.execute import Job, execute
-from mlir_sparse.tools.formats import describe_formats
+from mlir_sparse.tools.formats_command import describe_formats
 from mlir_sparse.tools.generate import KINDS, Generator
-from mlir_sparse.tools.operands import Sources
 from mlir_sparse.tools.report import Report, summary
 from mlir_sparse.tools.request import NamedValue, Request, as_mapping
-from mlir_sparse.tools.tuning import Question, find_fastest
+from mlir_sparse.tools.run_command import Job, execute
+from mlir_sparse.tools.run_operands import Sources
+from mlir_sparse.tools.tune_command import Question, find_fastest
 
 __all__ = ["main"]
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from mlir_sparse import _cuda, _native
 from mlir_sparse._mlir import bindings
-from mlir_sparse.device import Device, chip_of, libraries, memory_info
+from mlir_sparse.device import Device, chip_of, cuda_libraries_found, memory_info
 from mlir_sparse.errors import BindingsError, DeviceError, UnsupportedError
 from mlir_sparse.runtime import cache_state
-from mlir_sparse.tensor.memory import in_units
+from mlir_sparse.tensor.allocation import in_units
 
 __all__ = ["Finding", "examine", "find_program"]
 
@@ -110,7 +110,7 @@ def _devices() -> Iterator[Finding]:
     """Asks the driver for its devices, and looks for the libraries that go with them."""
     use = 'running with target="cuda"'
     try:
-        libraries.load_driver()
+        cuda_libraries_found.load_driver()
     except DeviceError as error:
         yield Finding("CUDA driver", str(error), use)
     else:
@@ -119,8 +119,8 @@ def _devices() -> Iterator[Finding]:
             "CUDA driver", f"CUDA {version // 1000}.{version % 1000 // 10}, {count} device(s), {_cuda.driver_path()}"
         )
         yield from (_device(Device(number)) for number in range(count))
-    yield _library("cuSPARSE", libraries.load_sparse, _cuda.sparse_version, _cuda.sparse_path)
-    yield _library("cuSPARSELt", libraries.load_structured, _cuda.structured_version, _cuda.structured_path)
+    yield _library("cuSPARSE", cuda_libraries_found.load_sparse, _cuda.sparse_version, _cuda.sparse_path)
+    yield _library("cuSPARSELt", cuda_libraries_found.load_structured, _cuda.structured_version, _cuda.structured_path)
 
 
 def _library(name: str, load: Callable[[], None], version: Callable[[int], int], path: Callable[[], str]) -> Finding:

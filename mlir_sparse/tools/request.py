@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 
 import click
 
-from mlir_sparse import kernel
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import RankError, UnknownTensorError
-from mlir_sparse.kernel import semiring as semiring_named
 from mlir_sparse.notation import (
     Access,
     Assignment,
@@ -22,9 +20,11 @@ from mlir_sparse.notation import (
     is_comprehension,
     parse,
     parse_comprehension,
+    under,
 )
+from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.text.lexer import is_name
-from mlir_sparse.text.names import spelled
+from mlir_sparse.text.name_spelling import spelled
 
 __all__ = ["NamedValue", "Request", "as_mapping"]
 
@@ -97,12 +97,12 @@ class Request:
         assignment: Assignment | Comprehension
         if is_comprehension(text):
             several = parse_comprehension(text)
-            statements = tuple(kernel.under(statement, ring) for statement in several.statements)
+            statements = tuple(under(statement, ring) for statement in several.statements)
             assignment = replace(several, statements=statements)
         else:
             one = parse(text)
             check(one)
-            assignment = kernel.under(one, ring)
+            assignment = under(one, ring)
         request = Request(assignment, encodings, dtypes, {})
         for option, names in (("-f", encodings), ("-t", dtypes), ("-s", shapes)):
             request.require_known(option, names)

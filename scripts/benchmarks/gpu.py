@@ -23,7 +23,7 @@ from benchmarks.gpu_cases import CASES
 from benchmarks.gpu_checks import CHECKS
 from benchmarks.gpu_measure import Result
 from benchmarks.gpu_worker import Plan, apart, here
-from mlir_sparse.device import libraries
+from mlir_sparse.device import cuda_libraries_found
 
 RESULTS = Path(__file__).parent / "results"
 _SECONDS = 0.3  # of one measurement; a quick one takes a tenth
@@ -62,7 +62,7 @@ def main(
         click.echo(f"{prepare}: {gpu_prepare.kept(prepare, chip or 'sm_80')} bytes")
         return
     try:
-        libraries.load_driver()
+        cuda_libraries_found.load_driver()
     except ms.DeviceError as error:
         way_out = "run this on a machine with a GPU, or --prepare kernels for one"
         raise click.ClickException(f"{error}: {way_out}") from error

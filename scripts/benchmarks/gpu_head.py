@@ -14,8 +14,8 @@ import mlir_sparse as ms
 from benchmarks.gpu_measure import seconds_of
 from benchmarks.machine import machine, versions
 from mlir_sparse import _cuda, device
-from mlir_sparse.device import libraries
-from mlir_sparse.gpu_kernel import GpuKernel
+from mlir_sparse.compile.gpu_kernel import GpuKernel
+from mlir_sparse.device import cuda_libraries_found
 
 __all__ = ["header", "overhead", "small_operands"]
 
@@ -27,7 +27,7 @@ def small_operands() -> tuple[Any, ...]:
 
 def header(revision: str, seconds: float) -> dict[str, Any]:
     """Returns what results must be read with: machine, device, bandwidth, matrix rate, the cost of a call."""
-    libraries.load_driver()
+    cuda_libraries_found.load_driver()
     where = device.device("cuda")
     driver = _cuda.driver_version()
     return {
@@ -57,8 +57,8 @@ def _or_none(measure: Callable[[], float | None]) -> float | None:
 def _libraries() -> dict[str, int]:
     found = {}
     for name, load, version in (
-        ("cuSPARSE", libraries.load_sparse, _cuda.sparse_version),
-        ("cuSPARSELt", libraries.load_structured, _cuda.structured_version),
+        ("cuSPARSE", cuda_libraries_found.load_sparse, _cuda.sparse_version),
+        ("cuSPARSELt", cuda_libraries_found.load_structured, _cuda.structured_version),
     ):
         with contextlib.suppress(ms.SparseError):  # its cases say so
             load()

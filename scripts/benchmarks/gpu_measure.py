@@ -17,7 +17,7 @@ from benchmarks.gpu_checks import Check, data_of
 from benchmarks.gpu_data import Call, Loaded
 from benchmarks.gpu_ways import resized, taken, ways
 from mlir_sparse import _cuda, device
-from mlir_sparse.gpu_kernel import GpuKernel
+from mlir_sparse.compile.gpu_kernel import GpuKernel
 
 __all__ = ["Result", "check", "measure", "seconds_of"]
 

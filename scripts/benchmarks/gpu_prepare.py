@@ -16,10 +16,10 @@ import mlir_sparse as ms
 from benchmarks.gpu_cases import CASES, KERNELS, types_of
 from benchmarks.gpu_checks import CHECKS, Check
 from benchmarks.machine import commit
-from mlir_sparse import api
-from mlir_sparse.gpu_kernel import GpuKernel
-from mlir_sparse.plan import nest_trees
-from mlir_sparse.runtime.device import DeviceProgram
+from mlir_sparse.compile import entry_points
+from mlir_sparse.compile.gpu_kernel import GpuKernel
+from mlir_sparse.plan.mapping import map_trees
+from mlir_sparse.runtime.device.run_launches import DeviceProgram
 
 __all__ = ["CHUNKS", "Kernels", "compiled", "kept", "read"]
 
@@ -117,14 +117,14 @@ def _crowded(kernel: GpuKernel) -> GpuKernel:
 
 @contextmanager
 def _chunks_of(size: int) -> Iterator[None]:
-    before = nest_trees.CHUNK
-    nest_trees.CHUNK = size
-    api._compiled.cache_clear()  # what was compiled before is not what is asked for
+    before = map_trees.CHUNK
+    map_trees.CHUNK = size
+    entry_points._compiled.cache_clear()  # what was compiled before is not what is asked for
     try:
         yield
     finally:
-        nest_trees.CHUNK = before
-        api._compiled.cache_clear()
+        map_trees.CHUNK = before
+        entry_points._compiled.cache_clear()
 
 
 def _saved_for_cpu() -> bytes:

@@ -12,7 +12,7 @@ from dialect_tests.calls import Call, Results
 from fuzzing.variants.variant import NotApplicableError, Variant
 from mlir_sparse.notation import Assignment
 from mlir_sparse.text.lexer import tokenize
-from mlir_sparse.text.source import Source
+from mlir_sparse.text.source_text import Source
 
 __all__ = ["VARIANTS"]
 

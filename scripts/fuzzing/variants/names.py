@@ -27,7 +27,7 @@ from mlir_sparse.notation import (
     walk,
 )
 from mlir_sparse.text.lexer import is_name
-from mlir_sparse.text.names import spelled
+from mlir_sparse.text.name_spelling import spelled
 
 __all__ = ["NAMES", "VARIANTS", "renamed"]
 

@@ -1,0 +1,216 @@
+"""The pass that keeps rows of dense results in registers: what it computes, and what it leaves alone."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import mlir_sparse as ms
+from mlir_sparse.pipeline.run_passes import run_here
+
+EXTENTS = (0, 1, 7, 8, 9, 31, 33, 127, 129)
+NARROW = (("bits", 256), ("masks", False), ("fma", True))
+PLAIN = (("bits", 128), ("masks", False), ("fma", False))
+COO = "(i, j) -> (i : compressed(nonunique), j : singleton)"
+COO3 = "(i, j, k) -> (i : compressed(nonunique), j : singleton(nonunique), k : singleton)"
+
+
+def matrix(dtype: Any = np.float64) -> Any:
+    rng = np.random.default_rng(0)
+    return scipy.sparse.random_array((24, 18), density=0.2, rng=rng, format="csr", dtype=dtype)
+
+
+def dense(rows: int, columns: int, dtype: Any = np.float64) -> Any:
+    return np.random.default_rng(1).random((rows, columns)).astype(dtype)
+
+
+def tensor3(dtype: Any = np.float64) -> Any:
+    rng = np.random.default_rng(2)
+    values = rng.random((6, 7, 8))
+    return np.where(rng.random(values.shape) < 0.2, values, 0).astype(dtype)
+
+
+def close(found: Any, expected: Any) -> None:
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-4 if found.dtype == np.float32 else 1e-12, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("stored", ["CSR", "CSC", "DCSR", COO, "BSR(2, 3)"])
+def test_products_with_dense_matrices_of_all_extents(stored: str, dtype: Any) -> None:
+    A = ms.tensor(matrix(dtype)).convert(stored)
+    kernel = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=A.type, B=f"{A.type.dtype.name}[?,?]")
+    for columns in EXTENTS:
+        B = dense(18, columns, dtype)
+        close(kernel(A, B), matrix(dtype) @ B)
+
+
+@pytest.mark.parametrize("schedule", ["tile=8", "tile=24", "tile=64", "lanes=2", "lanes=4 tile=32", "tile=3"])
+def test_schedules_change_no_number(schedule: str) -> None:
+    A = ms.tensor(matrix())
+    kernel = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=A.type, B="f64[?,?]", schedule=schedule)
+    for columns in EXTENTS:
+        B = dense(18, columns)
+        close(kernel(A, B), matrix() @ B)
+
+
+@pytest.mark.parametrize("schedule", ["tile=8", "tile=16", "tile=40", "lanes=2", "lanes=4 tile=32"])
+def test_schedules_change_no_product_of_rows(schedule: str) -> None:
+    T = tensor3()
+    B = ms.tensor(T, "CSF")
+    text = "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)"
+    kernel = ms.compile(text, B=B.type, C="f64[?,?]", D="f64[?,?]", schedule=schedule)
+    for columns in EXTENTS:
+        C, D = dense(7, columns), dense(8, columns)
+        close(kernel(B, C, D), np.einsum("ikl,kj,lj->ij", T, C, D))
+
+
+@pytest.mark.parametrize("options", [NARROW, PLAIN])
+def test_processors_without_masks(options: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("mlir_sparse.pipeline.sparsifier_passes"), "vector_options", lambda: options)
+    monkeypatch.setenv("MLIR_SPARSE_CACHE", "off")
+    A = ms.tensor(matrix())
+    product = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=A.type, B="f64[?,?]")
+    sampled = ms.compile("C(i,j) = A(i,j) * X(i,k) * Y(j,k)", A=A.type, X="f64[?,?]", Y="f64[?,?]", out="CSR")
+    for columns in EXTENTS:
+        B, X = dense(18, columns), dense(24, columns)
+        close(product(A, B), matrix() @ B)
+        close(sampled(A, X, B).to_numpy(), matrix().toarray() * (X @ B.T))
+
+
+@pytest.mark.parametrize("stored", ["CSF", COO3, "(i, j, k) -> (i : dense, j : compressed, k : compressed)"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_tensor_times_matrices(stored: str, dtype: Any) -> None:
+    T = tensor3(dtype)
+    B, name = ms.tensor(T, stored), np.dtype(dtype).name.replace("float", "f")
+    matrices = {"C": f"{name}[?,?]", "D": f"{name}[?,?]"}
+    mttkrp = ms.compile("A(i,j) = B(i,k,l) * C(k,j) * D(l,j)", B=B.type, **matrices)
+    ttm = ms.compile("A(i,j,k) = B(i,j,l) * D(l,k)", B=B.type, D=matrices["D"])
+    for columns in EXTENTS:
+        C, D = dense(7, columns, dtype), dense(8, columns, dtype)
+        close(mttkrp(B, C, D), np.einsum("ikl,kj,lj->ij", T, C, D))
+        close(ttm(B, D), np.einsum("ijl,lk->ijk", T, D))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("right", ["Y(j,k)", "Y(k,j)"])
+def test_sampled_products(right: str, dtype: Any) -> None:
+    A, name = ms.tensor(matrix(dtype)), np.dtype(dtype).name.replace("float", "f")
+    kernel = ms.compile(f"C(i,j) = A(i,j) * X(i,k) * {right}", A=A.type, X=f"{name}[?,?]", Y=f"{name}[?,?]", out="CSR")
+    for columns in EXTENTS:
+        X, Y = dense(24, columns, dtype), dense(18, columns, dtype)
+        given = Y if right == "Y(j,k)" else np.ascontiguousarray(Y.T)
+        close(kernel(A, X, given).to_numpy(), matrix(dtype).toarray() * (X @ Y.T))
+
+
+def test_sums_do_not_see_what_a_mask_leaves_out() -> None:
+    A, X, Y = ms.tensor(matrix()), dense(24, 11), dense(18, 11)
+    A.storage.values[...] = np.inf
+    found = ms.evaluate("C(i,j) = A(i,j) * X(i,k) * Y(j,k)", A=A, X=X, Y=Y, out="CSR")
+    assert np.all(found.storage.values == np.inf)
+
+
+@pytest.mark.parametrize("columns", [columns for columns in EXTENTS if columns])  # static extents are not zero
+def test_static_extents(columns: int) -> None:
+    A, B = ms.tensor(matrix()), dense(18, columns)
+    close(ms.compile("C(i,j) = A(i,k) * B(k,j)", A=A.type, B=f"f64[?,{columns}]")(A, B), matrix() @ B)
+
+
+@pytest.mark.parametrize("columns", EXTENTS)
+def test_a_result_is_added_to_in_place(columns: int) -> None:
+    A, B, C = ms.tensor(matrix()), dense(18, columns), dense(24, columns)
+    before = C.copy()
+    ms.evaluate("C(i,j) += A(i,k) * B(k,j)", A=A, B=B, C=C, out=C)
+    close(C, before + matrix() @ B)
+
+
+def test_differences_unions_and_other_semirings() -> None:
+    A, E, B, D = ms.tensor(matrix()), ms.tensor(matrix().T.tocsr().T.tocsr()), dense(18, 37), dense(24, 37)
+    close(ms.evaluate("C(i,j) = D(i,j) - A(i,k) * B(k,j)", A=A, B=B, D=D), D - matrix() @ B)
+    close(ms.evaluate("C(i,j) = (A(i,k) + E(i,k)) * B(k,j)", A=A, E=E, B=B), 2 * matrix() @ B)
+    close(ms.evaluate("c(j) = A(i,k) * B(k,j)", A=A, B=B), (matrix() @ B).sum(0))
+    held = matrix().toarray()
+    shortest = np.where(held[:, :, None] != 0, held[:, :, None] + B, np.inf).min(1)
+    close(ms.evaluate("C(i,j) = A(i,k) * B(k,j)", A=A, B=B, semiring="min_plus"), shortest)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.complex128, np.complex64])
+def test_other_types_stay_scalar(dtype: Any) -> None:
+    A = ms.tensor((matrix() * 5).astype(np.int8).astype(dtype))
+    B = (dense(18, 33) * 5).astype(np.int8).astype(dtype)
+    kernel = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=A.type, B=B)
+    assert "vector" not in kernel.ir("sparsified")
+    np.testing.assert_array_equal(kernel(A, B), (matrix() * 5).astype(np.int8).astype(dtype) @ B)
+
+
+def test_scalar_loops_when_asked_for() -> None:
+    asked = {"A": "f64[?,?] CSR", "B": "f64[?,?]"}
+    for schedule in ("tile=0", "lanes=0"):
+        kernel = ms.compile("C(i,j) = A(i,k) * B(k,j)", schedule=schedule, **asked)
+        assert "vector.fma" not in kernel.ir("sparsified")
+    tiled = ms.compile("C(i,j) = A(i,k) * B(k,j)", schedule="tile=16 lanes=4", **asked).ir("sparsified")
+    assert "vector<16xf64>" in tiled
+    assert "vector<32xf64>" not in tiled
+
+
+# What stands between the loops over entries and over a row, and its address; all but the first stay as they are.
+NEST = """
+func.func private @other()
+func.func @kernel(%pos: memref<?xindex>, %crd: memref<?xindex>, %val: memref<?xf64>, %B: memref<?x?xf64>,
+                  %C: memref<?x?xf64>, %n: index, %m: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {{
+    %begin = memref.load %pos[%i] : memref<?xindex>
+    %next = arith.addi %i, %c1 : index
+    %end = memref.load %pos[%next] : memref<?xindex>
+    scf.for %p = %begin to %end step %c1 {{
+      %k = memref.load %crd[%p] : memref<?xindex>
+      %a = memref.load %val[%p] : memref<?xf64>
+      {before}
+      scf.for %j = %c0 to {upper} step %c1 {{
+        %c = memref.load %C[%i, {read}] : memref<?x?xf64>
+        %b = memref.load {factor}[%k, %j] : memref<?x?xf64>
+        %product = arith.mulf %a, %b : f64
+        %sum = arith.addf %c, %product : f64
+        memref.store %sum, %C[%i, {write}] : memref<?x?xf64>
+      }}
+    }}
+  }}
+  return
+}}
+"""
+TILEABLE = {"before": "", "upper": "%m", "read": "%j", "factor": "%B", "write": "%j"}
+
+
+def tiled(**changes: str) -> str:
+    text = NEST.format(**{**TILEABLE, **changes})
+    outcome = run_here(text, "builtin.module(register-tile{bits=512 masks=true fma=true})", as_text=True)
+    assert outcome.module is not None, outcome.diagnostics
+    return outcome.module.decode()
+
+
+def test_a_nest_without_hindrance_is_tiled() -> None:
+    text = tiled()
+    assert "vector.fma" in text
+    assert "memref.store" not in text
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"factor": "%C"}, id="reads other rows of what it writes"),
+        pytest.param({"before": "memref.store %a, %val[%c0] : memref<?xf64>"}, id="writes something else"),
+        pytest.param({"before": "memref.store %p, %pos[%c0] : memref<?xindex>"}, id="writes its own positions"),
+        pytest.param({"before": "func.call @other() : () -> ()"}, id="calls a function"),
+        pytest.param({"before": "%width = memref.load %crd[%p] : memref<?xindex>", "upper": "%width"}, id="width"),
+        pytest.param({"read": "%c0"}, id="reads one element again and again"),
+        pytest.param({"write": "%c0", "read": "%c0"}, id="adds to one element"),
+    ],
+)
+def test_what_could_go_wrong_stays_as_it_is(changes: dict[str, str]) -> None:
+    assert "vector" not in tiled(**changes)

@@ -1,0 +1,86 @@
+"""MLIR's ExecutionEngine: modules of the LLVM dialect to machine code."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mlir_sparse._mlir.provider import bindings
+from mlir_sparse.errors import CompileError
+
+__all__ = ["execution_engine", "object_code"]
+
+_INTERFACE = "_mlir_ciface_"
+
+
+def execution_engine(module: Any, functions: Sequence[str], opt_level: int = 3) -> tuple[Any, dict[str, int]]:
+    """Returns an engine with the machine code of a module of the current Context, and the addresses of functions.
+
+    Args:
+        module: a module in the LLVM dialect; functions become parts of those with `llvm.emit_c_interface`.
+        functions: the functions to look up, each with `llvm.emit_c_interface`.
+        opt_level: LLVM's optimisation level.
+
+    Raises:
+        CompileError: where a function, or one that it calls, is not there.
+    """
+    _merge_into_interfaces(module)
+    engine = bindings().module("execution_engine").ExecutionEngine(module, opt_level=opt_level)
+    addresses = {name: int(engine.raw_lookup(f"{_INTERFACE}{name}")) for name in functions}
+    for name, address in addresses.items():
+        if not address:
+            raise CompileError(f"expected machine code of {name}, but got none: it, or what it calls, is not there")
+    return engine, addresses
+
+
+def _merge_into_interfaces(module: Any) -> None:
+    """Leaves the C interfaces alone, each with all that it calls.
+
+    The engine wraps each function in one more, into which LLVM would inline it: loops that are there twice are compiled
+    four times, and their dozens of arguments take longer to pass through instruction selection than some loops.
+    """
+    ir = bindings().ir
+    functions: list[Any] = []
+
+    def visit(operation: Any) -> Any:
+        # To iterate over a block would import Python's classes for all its dialect: much time, for LLVM's.
+        if operation.name == "llvm.func":
+            functions.append(operation)
+        return ir.WalkResult.ADVANCE if operation == module.operation else ir.WalkResult.SKIP
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    for operation in functions:
+        if not list(operation.regions[0].blocks):
+            continue
+        if _INTERFACE in ir.StringAttr(operation.attributes["sym_name"]).value:
+            if "always_inline" not in operation.attributes:
+                operation.attributes["no_inline"] = ir.UnitAttr.get()
+        else:
+            operation.attributes["sym_visibility"] = ir.StringAttr.get("private")
+    passes = bindings().module("passmanager").PassManager.parse("builtin.module(inline{default-pipeline=})")
+    passes.enable_verifier(False)  # LLVM has one of its own
+    passes.run(module.operation)
+
+
+def object_code(engine: Any) -> bytes:
+    """Returns the machine code of an engine, in which some function was looked up, as an object file."""
+    code = _written_to_memory(engine) if hasattr(os, "memfd_create") else b""
+    if code:
+        return code
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.o")
+        engine.dump_to_object_file(str(path))
+        return path.read_bytes()
+
+
+def _written_to_memory(engine: Any) -> bytes:
+    """Returns what an engine writes to a file that no disk has; nothing where such files have no names."""
+    file = os.memfd_create("kernel.o")
+    try:
+        engine.dump_to_object_file(f"/proc/self/fd/{file}")
+        return os.pread(file, os.fstat(file).st_size, 0)
+    finally:
+        os.close(file)

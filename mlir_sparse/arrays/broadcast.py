@@ -1,0 +1,98 @@
+"""Axes that broadcast: NumPy stretches an axis of one element, kernels leave its subscript out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlir_sparse.arrays.entry_lists import Entries, entries_of
+from mlir_sparse.arrays.flat_places import Array
+from mlir_sparse.errors import ExtentError
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.allocation import check_fits
+
+__all__ = ["broadcast_shape", "diagonal_of", "squeezed", "stretched", "without_axes"]
+
+Value = Array | SparseTensor
+Labels = tuple[str, ...]
+
+
+def broadcast_shape(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:
+    """Returns the shape that shapes broadcast to.
+
+    Raises:
+        ExtentError: for axes of two extents, neither of which is 1.
+
+    >>> broadcast_shape([(3, 1), (4,)], "operands of add")
+    (3, 4)
+    """
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return first
+    # Not by NumPy, which refuses shapes of more elements than 64 bits count.
+    found: list[int] = []
+    for axis in range(-max(map(len, shapes)), 0):
+        extents = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}
+        if len(extents) > 1:
+            shown = " and ".join(map(str, shapes))
+            raise ExtentError(f"expected {what} of shapes that broadcast (equal extents, or 1), but got shapes {shown}")
+        found.append(extents.pop() if extents else 1)
+    return tuple(found)
+
+
+def without_axes(value: Value, axes: Sequence[int]) -> Value:
+    """Returns a value without some axes of one element each; a tensor without any is the number it holds."""
+    if not axes:
+        return value
+    if isinstance(value, np.ndarray):
+        return value.reshape([size for axis, size in enumerate(value.shape) if axis not in axes])
+    entries = entries_of(value)
+    kept = [axis for axis in range(value.ndim) if axis not in axes]
+    if not kept:
+        return np.asarray(entries.values.sum(), dtype=value.dtype)
+    rest = Entries(tuple(entries.dims[a] for a in kept), entries.values, tuple(value.shape[a] for a in kept))
+    return rest.tensor(value)
+
+
+def squeezed(value: Value, labels: Labels, extents: dict[str, int]) -> tuple[Value, Labels]:
+    """Returns a value without the axes of one element whose index runs further, and the labels that are left."""
+    axes = [axis for axis, label in enumerate(labels) if value.shape[axis] != extents[label]]
+    return without_axes(value, axes), tuple(label for axis, label in enumerate(labels) if axis not in axes)
+
+
+def diagonal_of(value: Value, labels: Labels) -> tuple[Value, Labels]:
+    """Returns what a value holds where axes of one label have equal coordinates, with each label once."""
+    once = tuple(dict.fromkeys(labels))
+    if len(once) == len(labels):
+        return value, labels
+    if isinstance(value, np.ndarray):
+        letters = {label: chr(ord("a") + number) for number, label in enumerate(once)}
+        spelled = "".join(letters[label] for label in labels)
+        return np.einsum(f"{spelled}->{''.join(letters[label] for label in once)}", value), once
+    entries = entries_of(value)
+    first = [labels.index(label) for label in once]
+    met = np.ones(entries.values.size, dtype=bool)
+    for axis, label in enumerate(labels):
+        met &= entries.dims[axis] == entries.dims[labels.index(label)]
+    kept = entries.where(met)
+    diagonal = Entries(tuple(kept.dims[a] for a in first), kept.values, tuple(value.shape[a] for a in first))
+    return diagonal.tensor(value), once
+
+
+def stretched(entries: Entries, shape: tuple[int, ...]) -> Entries:
+    """Returns the entries of a tensor broadcast to a shape, each repeated along the axes that are stretched."""
+    missing = len(shape) - len(entries.shape)
+    count = entries.values.size
+    dims: list[Array] = [np.zeros(count, np.int64)] * missing + list(entries.dims)
+    values = entries.values
+    for axis, extent in enumerate(shape):
+        own = 1 if axis < missing else entries.shape[axis - missing]
+        if own == extent:
+            continue
+        # Each step makes a coordinate a dimension, and the values.
+        check_fits(values.size * extent * (8 * len(shape) + values.itemsize), f"entries repeated over shape {shape}")
+        dims = [np.repeat(dim, extent) if at != axis else dim for at, dim in enumerate(dims)]
+        dims[axis] = np.tile(np.arange(extent, dtype=np.int64), values.size)
+        values = np.repeat(values, extent)
+    return Entries(tuple(dims), values, shape)

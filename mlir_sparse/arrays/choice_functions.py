@@ -1,0 +1,111 @@
+"""Functions of elements that are no ufuncs: choices, bounds, comparisons with room for error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays.broadcast import broadcast_shape
+from mlir_sparse.arrays.co_iterated_functions import shape_of
+from mlir_sparse.arrays.elementwise import as_operand, elementwise, map_entries
+from mlir_sparse.arrays.entry_lists import entries_of
+from mlir_sparse.arrays.flat_places import Array
+from mlir_sparse.arrays.merged_entries import Operand
+from mlir_sparse.errors import OperandError
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = ["allclose", "array_equal", "choose", "clip", "imag", "isclose", "mapped", "nonzero", "real", "rounded"]
+
+Function = Callable[..., Any]
+
+
+def _spread(name: str, *sources: Any) -> tuple[list[Operand], tuple[int, ...]]:
+    operands = [as_operand(name, source) for source in sources]
+    return operands, broadcast_shape([shape_of(operand) for operand in operands], name)
+
+
+def choose(condition: Any, *choices: Any) -> Any:
+    """Returns `np.where`: elements of one or the other as a condition holds; alone, where it does."""
+    if not choices:
+        return nonzero(condition)
+    operands, size = _spread("where", condition, *choices)
+    if len(choices) != 2:
+        raise OperandError(f"expected both or neither of the values of np.where, but got {len(choices)}")
+    return map_entries(np.where, operands, size)
+
+
+def nonzero(tensor: SparseTensor) -> tuple[Array, ...]:
+    """Returns the coordinates of all elements that differ from zero, in row-major order."""
+    entries = entries_of(tensor)
+    kept = entries.where(entries.values != 0)
+    order = np.argsort(kept.keys, kind="stable")
+    return tuple(dim[order].astype(np.intp) for dim in kept.dims)
+
+
+def clip(tensor: Any, low: Any = None, high: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """Returns the elements, those outside two bounds replaced by the nearer one; None is no bound."""
+    lower, upper = (min if low is None else low), (max if high is None else high)
+    if lower is None and upper is None:
+        return tensor
+    if upper is None:
+        return elementwise(np.maximum, [tensor, lower])
+    if lower is None:
+        return elementwise(np.minimum, [tensor, upper])
+    operands, size = _spread("clip", tensor, lower, upper)
+    return map_entries(np.clip, operands, size)
+
+
+def rounded(tensor: SparseTensor, decimals: int = 0) -> Any:
+    """Returns the elements rounded to a number of decimals."""
+    return map_entries(np.round, [tensor], tensor.shape, decimals=decimals)
+
+
+def real(tensor: SparseTensor) -> SparseTensor:
+    """Returns the real parts; the tensor itself where it is real."""
+    return map_entries(np.real, [tensor], tensor.shape) if tensor.dtype.kind == "c" else tensor
+
+
+def imag(tensor: SparseTensor) -> SparseTensor:
+    """Returns the imaginary parts."""
+    return map_entries(np.imag, [tensor], tensor.shape)  # type: ignore[no-any-return]
+
+
+def mapped(function: Function) -> Function:
+    """Returns a function of one operand, computed where it has entries and once for all other places."""
+
+    def apply(x: Any, **options: Any) -> Any:
+        return map_entries(function, [x], x.shape, **options)
+
+    return apply
+
+
+def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """Returns where elements agree within a tolerance: a dense array, as zeros agree."""
+    operands, size = _spread("isclose", a, b)
+    return map_entries(np.isclose, operands, size, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Returns whether all elements agree within a tolerance."""
+    # What is far apart, where anything is: mostly nothing, so that no dense array is made of two sparse ones.
+    operands, size = _spread("allclose", a, b)
+
+    def apart(*values: Any) -> Any:
+        left, right = values
+        return ~np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+    return not np.any(map_entries(apart, operands, size))
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    """Returns whether two tensors have the same shape and elements."""
+    left, right = as_operand("array_equal", a1), as_operand("array_equal", a2)
+    if shape_of(left) != shape_of(right):
+        return False
+
+    def unequal(a: Any, b: Any) -> Any:
+        return (a != b) & ~(np.isnan(a) & np.isnan(b)) if equal_nan else a != b
+
+    return not np.any(map_entries(unequal, [left, right], shape_of(left)))

@@ -1,0 +1,125 @@
+"""Functions of two operands that the planner co-iterates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays.broadcast import Labels, without_axes
+from mlir_sparse.arrays.compact_products import compacted, wide_labels
+from mlir_sparse.arrays.contraction import cast
+from mlir_sparse.arrays.merged_entries import Operand
+from mlir_sparse.arrays.operator_kernels import access, assignment, computed
+from mlir_sparse.dtypes import DType
+from mlir_sparse.errors import OperandError
+from mlir_sparse.notation import Binary, BinaryOp, Call, Expr
+from mlir_sparse.spec import promote
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = ["is_planned", "planned", "shape_of", "types_of"]
+
+_Join = Callable[[Expr, Expr], Expr]
+
+
+def _call(function: str) -> _Join:
+    return lambda left, right: Call(function, (left, right))
+
+
+_ARITHMETIC: dict[np.ufunc, _Join] = {
+    np.add: partial(Binary, BinaryOp.ADD),
+    np.subtract: partial(Binary, BinaryOp.SUB),
+    np.multiply: partial(Binary, BinaryOp.MUL),
+    np.true_divide: partial(Binary, BinaryOp.DIV),
+}
+# Zero for two zeros, so that two sparse operands meet where either has an entry, and nowhere else.
+_UNITING: dict[np.ufunc, _Join] = {
+    np.maximum: _call("max"),
+    np.minimum: _call("min"),
+    np.less: partial(Binary, BinaryOp.LT),
+    np.greater: partial(Binary, BinaryOp.GT),
+    np.not_equal: partial(Binary, BinaryOp.NE),
+    np.logical_and: partial(Binary, BinaryOp.AND),
+    np.logical_or: partial(Binary, BinaryOp.OR),
+}
+# Each operand is true or not by itself, whatever its type is.
+_LOGICAL = (np.logical_and, np.logical_or)
+
+
+def is_planned(ufunc: np.ufunc, operands: Sequence[Operand], shape: tuple[int, ...]) -> bool:
+    """Returns whether the planner takes a ufunc of operands without making any of them dense."""
+    if ufunc in _UNITING:
+        return all(isinstance(o, SparseTensor) and o.shape == shape and o.dtype.kind in "bif" for o in operands)
+    if ufunc not in _ARITHMETIC or any(_is_number(operand) for operand in operands):
+        return False
+    if any(o.dtype.kind not in "bifcV" for o in operands if isinstance(o, np.ndarray | SparseTensor)):
+        return False
+    if ufunc is np.true_divide:
+        return isinstance(operands[0], SparseTensor) and not isinstance(operands[1], SparseTensor)
+    # A sum with a tensor that is stretched has entries all along the axes that it lacks.
+    stretched = [operand for operand in operands if isinstance(operand, SparseTensor) and operand.shape != shape]
+    return ufunc is np.multiply or not stretched
+
+
+def _is_number(operand: Operand) -> bool:
+    return not isinstance(operand, SparseTensor) and shape_of(operand) in ((), (1,))
+
+
+def shape_of(operand: Operand) -> tuple[int, ...]:
+    """Returns an operand's shape, that of a number being ()."""
+    return operand.shape if isinstance(operand, SparseTensor | np.ndarray) else ()
+
+
+def types_of(operands: Sequence[Operand]) -> str:
+    """Returns the element types of operands as errors name them."""
+    return ", ".join(str(o.dtype) if isinstance(o, SparseTensor | np.ndarray) else type(o).__name__ for o in operands)
+
+
+def planned(ufunc: np.ufunc, operands: Sequence[Any], shape: tuple[int, ...], dtype: Any = None) -> Any:
+    """Returns a ufunc of two operands as a kernel computes it.
+
+    Args:
+        ufunc: one that `is_planned`.
+        operands: tensors and arrays.
+        shape: that they broadcast to.
+        dtype: the element type to compute in, NumPy's choice when None.
+    """
+    left, right, result = _loop_types(ufunc, operands, dtype)
+    # What gives truth compares in the operands' common type, as kernels do.
+    result = left if result == np.bool_ else result
+    common = promote(*(DType.of(operand.dtype) for operand in operands))
+    if common.kind in "bi" and ufunc is np.true_divide:
+        common = DType("f64")
+    if DType.of(result) != common and ufunc not in _LOGICAL:
+        operands = [cast(operand, to) for operand, to in zip(operands, (left, right), strict=True)]
+    names = tuple(f"i{axis}" for axis in range(len(shape)))
+    ready, labels = [], []
+    for operand in operands:
+        own = names[len(shape) - operand.ndim :]
+        axes = [axis for axis, name in enumerate(own) if operand.shape[axis] != shape[int(name[1:])]]
+        ready.append(without_axes(operand, axes))
+        labels.append(tuple(name for axis, name in enumerate(own) if axis not in axes))
+    join = _ARITHMETIC.get(ufunc) or _UNITING[ufunc]
+    make = lambda: assignment(names, join(access(0, labels[0]), access(1, labels[1])))  # noqa: E731
+    run = partial(computed, (ufunc, *labels, len(shape)), make)
+    wide = {} if _looped_as_stored(ready, labels) else wide_labels(ready, labels)
+    return compacted(run, ready, labels, names, wide) if wide else run(ready)
+
+
+def _looped_as_stored(operands: Sequence[Any], labels: Sequence[Labels]) -> bool:
+    """Returns whether loops over operands need none of them in another storage."""
+    left, right = operands
+    alike = isinstance(left, SparseTensor) and isinstance(right, SparseTensor) and labels[0] == labels[1]
+    return alike and left.encoding == right.encoding and left.encoding.is_permutation and left.encoding.is_native
+
+
+def _loop_types(ufunc: np.ufunc, operands: Sequence[Any], dtype: Any) -> tuple[Any, ...]:
+    given = tuple(operand.dtype for operand in operands)
+    wanted: dict[str, Any] = {} if dtype is None else {"signature": (None, None, np.dtype(dtype))}
+    try:
+        return tuple(ufunc.resolve_dtypes((*given, None), casting="same_kind", **wanted))
+    except TypeError as error:
+        taken = f"operands that {ufunc.__name__} takes"
+        raise OperandError(f"expected {taken}, but got {types_of(operands)}: {error}") from None

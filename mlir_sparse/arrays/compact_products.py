@@ -1,0 +1,91 @@
+"""Products over axes too long for a loop or an array, computed over the coordinates that are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays.broadcast import Labels, Value
+from mlir_sparse.arrays.entry_lists import WIDEST, Entries, entries_of
+from mlir_sparse.arrays.flat_places import Array, sorted_unique, unlinear
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = ["compacted", "wide_labels"]
+
+
+def wide_labels(operands: Sequence[Value], labels: Sequence[Labels]) -> dict[str, int]:
+    """Returns the extents of labels that run over more than 2^31 - 1 coordinates, of sparse operands."""
+    if all(max(operand.shape, default=0) <= WIDEST for operand in operands):
+        return {}
+    return {
+        label: extent
+        for operand, names in zip(operands, labels, strict=True)
+        for label, extent in zip(names, operand.shape, strict=True)
+        if extent > WIDEST and isinstance(operand, SparseTensor)
+    }
+
+
+def compacted(
+    compute: Callable[[Sequence[Value]], Any],
+    operands: Sequence[Value],
+    labels: Sequence[Labels],
+    output: Labels,
+    wide: dict[str, int],
+) -> Any:
+    """Returns a product of operands summed over what the output does not have.
+
+    Coordinates that no operand stores have no part in it. What is left of an axis is
+    counted anew, from 0, and no extent is more than the number of entries. A result that would
+    be dense along such an axis is sparse.
+
+    Args:
+        compute: gives the product of operands with shorter axes.
+        operands: arrays and tensors.
+        labels: for each the index of each axis.
+        output: the indices of the result.
+        wide: the labels to count anew, with their extents.
+    """
+    lists = [entries_of(operand) if isinstance(operand, SparseTensor) else None for operand in operands]
+    met: dict[str, list[Array]] = {label: [] for label in wide}
+    for entries, names in zip(lists, labels, strict=True):
+        for axis, label in enumerate(names):
+            if entries is not None and label in wide:
+                met[label].append(entries.dims[axis])
+    stored = {label: sorted_unique(np.concatenate(columns)) for label, columns in met.items()}
+    found = compute([_counted(*case, stored) for case in zip(operands, lists, labels, strict=True)])
+    if not any(label in wide for label in output):
+        return found
+    return _placed(found, [stored.get(label) for label in output], [wide.get(label, 0) for label in output])
+
+
+def _counted(operand: Value, entries: Entries | None, names: Labels, stored: dict[str, Array]) -> Value:
+    """Returns an operand whose axes have the coordinates alone that are stored somewhere."""
+    if entries is None:
+        assert isinstance(operand, np.ndarray)
+        for axis, label in enumerate(names):
+            operand = operand.take(stored[label], axis) if label in stored else operand
+        return operand
+    dims = tuple(
+        np.searchsorted(stored[label], dim) if label in stored else dim
+        for label, dim in zip(names, entries.dims, strict=True)
+    )
+    extents = zip(names, entries.shape, strict=True)
+    shape = tuple(stored[label].size if label in stored else extent for label, extent in extents)
+    assert isinstance(operand, SparseTensor)
+    return Entries(dims, entries.values, shape).tensor(operand)
+
+
+def _placed(found: Any, stored: Sequence[Array | None], wide: Sequence[int]) -> SparseTensor:
+    """Returns a result with its entries at the coordinates they stand for."""
+    like = found if isinstance(found, SparseTensor) else None
+    if like is not None:
+        entries = entries_of(like)
+    else:
+        entries = Entries(unlinear(np.arange(found.size), found.shape), found.reshape(-1), found.shape)
+    dims = tuple(
+        dim if coordinates is None else coordinates[dim] for coordinates, dim in zip(stored, entries.dims, strict=True)
+    )
+    shape = tuple(extent or own for extent, own in zip(wide, entries.shape, strict=True))
+    return Entries(dims, entries.values, shape).tensor(like)

@@ -1,0 +1,98 @@
+"""NumPy's ufuncs on sparse tensors.
+
+What the planner co-iterates is a kernel (`planned`). What has one tensor and numbers
+beside it needs no loop over levels: the function is applied to the values. The rest
+meets entry by entry (`merge`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays.broadcast import broadcast_shape, without_axes
+from mlir_sparse.arrays.co_iterated_functions import is_planned, planned, shape_of, types_of
+from mlir_sparse.arrays.merged_entries import Operand, merged
+from mlir_sparse.errors import OperandError, SparseError
+from mlir_sparse.runtime import operand_check
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.borders.dense_arrays import array_of
+
+__all__ = ["as_operand", "elementwise", "map_entries", "shape_of"]
+
+_ANNIHILATED = (np.bitwise_and, np.logical_and)
+
+
+def as_operand(what: str, value: Any) -> Operand:
+    """Returns an operand of a function as an array, a tensor, or one of Python's numbers.
+
+    Raises:
+        OperandError: for what is none of these.
+    """
+    if isinstance(value, SparseTensor | complex | float | int) and not isinstance(value, np.generic):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+        return array_of(value, f"an array or tensor of numbers for an operand of {what}")
+    return operand_check.value_of(f"an operand of {what}", value)
+
+
+def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], *, dtype: Any = None) -> Any:
+    """Returns a ufunc of operands that broadcast, of NumPy's dtype.
+
+    Args:
+        ufunc: any that works element by element.
+        inputs: tensors, arrays, numbers.
+        dtype: the element type to compute in, if not NumPy's choice.
+
+    Raises:
+        ExtentError: for shapes that do not broadcast.
+        OperandError: for element types that the ufunc does not take.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> elementwise(np.sqrt, [tensor([[0.0, 4.0]])]).to_numpy()
+    array([[0., 2.]])
+    """
+    operands = [as_operand(ufunc.__name__, value) for value in inputs]
+    shape = broadcast_shape([shape_of(operand) for operand in operands], ufunc.__name__)
+    operands = [_unstretched(operand, shape) for operand in operands]
+    if not any(isinstance(operand, SparseTensor) for operand in operands):
+        return _of_arrays(ufunc, operands, shape, dtype)
+    if is_planned(ufunc, operands, shape):
+        return planned(ufunc, operands, shape, dtype)
+    options = {} if dtype is None else {"dtype": dtype}
+    return map_entries(ufunc, operands, shape, annihilated=ufunc in _ANNIHILATED, **options)
+
+
+def map_entries(
+    function: Any, operands: Sequence[Operand], shape: tuple[int, ...], *, annihilated: bool = False, **options: Any
+) -> Any:
+    """Returns an elementwise function of NumPy's of operands, one or more of them sparse; see `merged`.
+
+    Raises:
+        OperandError: for what the function does not take.
+    """
+    name = function.__name__
+    try:
+        return merged(lambda *values: function(*values, **options), operands, shape, annihilated=annihilated)
+    except SparseError:
+        raise
+    except (TypeError, ValueError) as error:  # NumPy's words for types that a function lacks, and the like
+        raise OperandError(f"expected operands that {name} takes, but got {types_of(operands)}: {error}") from None
+
+
+def _unstretched(operand: Operand, shape: tuple[int, ...]) -> Operand:
+    """Returns an operand of one element as an array of just that, so that the result is not stored as it would be."""
+    if isinstance(operand, SparseTensor) and operand.shape != shape and all(size == 1 for size in operand.shape):
+        operand = without_axes(operand, range(operand.ndim))
+    if isinstance(operand, np.ndarray) and operand.size == 1 and operand.shape != shape:
+        return operand.reshape(1)
+    return operand.reshape(1) if isinstance(operand, np.ndarray) and operand.ndim == 0 else operand
+
+
+def _of_arrays(ufunc: np.ufunc, operands: Sequence[Operand], shape: tuple[int, ...], dtype: Any) -> Any:
+    found = ufunc(*operands, dtype=dtype)
+    several = found if isinstance(found, tuple) else (found,)
+    spread = tuple(np.broadcast_to(part.reshape(shape) if part.size == 1 else part, shape).copy() for part in several)
+    return spread if isinstance(found, tuple) else spread[0]

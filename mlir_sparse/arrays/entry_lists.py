@@ -1,0 +1,146 @@
+"""Tensors as lists of entries, for what rearranges, merges or selects entries without any loop over levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays.flat_places import Array, numbered
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.tensor.convert.coordinates_of import expand_dims
+from mlir_sparse.tensor.convert.pack import pack
+
+__all__ = [
+    "WIDEST",
+    "Array",
+    "Entries",
+    "check_dense_fits",
+    "entries_of",
+    "is_wide",
+    "result_encoding",
+    "with_values",
+]
+
+# Over more elements than this a result has no dense axis and no dense level: hardly any memory holds one.
+WIDEST = (1 << 31) - 1
+
+_DEFAULTS = {1: "SparseVector", 2: "CSR"}
+_COMPRESSED = {1: "SparseVector", 2: "DCSR"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries of a tensor, each coordinate once, in any order.
+
+    Args:
+        dims: for each dimension the coordinates, int64.
+        values: the values.
+        shape: the extents.
+    """
+
+    dims: tuple[Array, ...]
+    values: Array
+    shape: tuple[int, ...]
+
+    @property
+    def keys(self) -> Array:
+        """Returns integers that order the entries by their places, row-major."""
+        return numbered([self.dims], self.shape)[0]
+
+    def where(self, kept: Array) -> Entries:
+        """Returns the entries that a mask or an array of numbers selects."""
+        return Entries(tuple(dim[kept] for dim in self.dims), self.values[kept], self.shape)
+
+    def tensor(self, like: SparseTensor | None = None) -> SparseTensor:
+        """Returns the tensor of these entries, stored as another one is where any tensor can be."""
+        encoding = result_encoding(self.shape, None if like is None else like.encoding)
+        widths = (None, None) if like is None else (_wide(like.encoding.pos_width), _wide(like.encoding.crd_width))
+        storage = pack(encoding, self.shape, self.dims, self.values, source=widths)
+        return SparseTensor._trusted(storage.encoding, self.shape, storage)
+
+    def dense(self, missing: Any = 0) -> Array:
+        """Returns an array of the entries, all other elements having one value."""
+        check_dense_fits(self.shape, self.values.dtype)
+        array = np.full(self.shape, missing, dtype=self.values.dtype)
+        if self.dims:
+            array[self.dims] = self.values
+        elif self.values.size:
+            array[...] = self.values[0]
+        return array
+
+
+def _wide(width: int) -> int | None:
+    return width if width in (32, 64) else None
+
+
+def entries_of(tensor: SparseTensor) -> Entries:
+    """Returns the entries of a tensor; those stored more than once are added.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> entries_of(tensor([[0.0, 2.0], [3.0, 0.0]], "CSC")).keys.tolist()
+    [2, 1]
+    """
+    if not tensor.encoding.is_unique:
+        tensor = tensor.convert(as_encoding("COO", rank=tensor.ndim) if tensor.ndim > 1 else as_encoding(_DEFAULTS[1]))
+    dims, values = expand_dims(tensor.storage, tensor.shape)
+    return Entries(tuple(dim.astype(np.int64, copy=False) for dim in dims), values, tensor.shape)
+
+
+def is_wide(shape: Sequence[int]) -> bool:
+    """Returns whether some axis is too long for results to be dense along it."""
+    return max(shape, default=0) > WIDEST
+
+
+def result_encoding(shape: tuple[int, ...], like: Encoding | None) -> Encoding:
+    """Returns how a result is stored: as an operand of its rank where any tensor fits, else CSR or CSF.
+
+    Where that has a dense level of more than 2^31 - 1 coordinates, it is all compressed: SparseVector, DCSR or CSF.
+
+    >>> print(result_encoding((3, 4), as_encoding("DCSC")).map_text())
+    (i, j) -> (j : compressed, i : compressed)
+    >>> print(result_encoding((2**40, 4), None).map_text())
+    (i, j) -> (i : compressed, j : compressed)
+    """
+    found = _result_encoding(len(shape), like)
+    if is_wide(shape) and _has_wide_level(found, shape):
+        return as_encoding(_COMPRESSED.get(len(shape), "CSF"), rank=len(shape))
+    return found
+
+
+def _has_wide_level(encoding: Encoding, shape: tuple[int, ...]) -> bool:
+    pairs = zip(encoding.level_types, encoding.level_sizes(shape), strict=True)
+    return any(kind.functions.is_counted and size > WIDEST for kind, size in pairs)
+
+
+@lru_cache(maxsize=256)
+def _result_encoding(rank: int, like: Encoding | None) -> Encoding:
+    if like is not None and like.dim_rank == rank and like.holds_all and is_plain(like):
+        return replace(like.with_widths(0, 0), explicit_val=None, implicit_val=None)
+    return as_encoding(_DEFAULTS.get(rank, "CSF"), rank=rank)
+
+
+def with_values(tensor: SparseTensor, values: Array) -> SparseTensor | None:
+    """Returns a tensor of the same structure with other values; None where entries share values or are not all its own.
+
+    Args:
+        tensor: gives positions and coordinates, which are shared.
+        values: as many as it stores, zero wherever its own are padding.
+    """
+    encoding = tensor.encoding
+    if not (encoding.is_unique and is_plain(encoding)) or encoding.explicit_val is not None:
+        return None
+    return SparseTensor._trusted(encoding, tensor.shape, tensor.storage.with_values(values))
+
+
+def check_dense_fits(shape: Sequence[int], dtype: Any) -> None:
+    """Raises TooLargeError where a dense array would not fit in memory."""
+    check_fits(prod(shape) * np.dtype(dtype).itemsize, f"a dense array of shape {tuple(shape)}")

@@ -1,0 +1,115 @@
+"""Entries grouped by the coordinates that a reduction keeps, each group with the places it does not store."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays.entry_lists import Entries, entries_of, is_wide
+from mlir_sparse.arrays.flat_places import Array, numbered
+from mlir_sparse.errors import RankError
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.shortened import shortened
+
+__all__ = ["Groups", "axes_of", "grouped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Entries sorted by group, and within one by place; groups without an entry are left out.
+
+    Args:
+        dims: the coordinates of each group in the kept dimensions.
+        starts: where each group starts.
+        counts: how many entries each has.
+        places: a number of each entry along the reduced axes, ascending: the row-major one where 64 bits count them.
+        values: the values.
+        size: how many places a group has.
+        kept: the extents that are kept.
+    """
+
+    dims: tuple[Array, ...]
+    starts: Array
+    counts: Array
+    places: Array
+    values: Array
+    size: int
+    kept: tuple[int, ...]
+
+    def reduced(self, ufunc: np.ufunc, dtype: Any = None) -> Array:
+        """Returns a value for each group, what is not stored counting as zero."""
+        if self.starts.size == 0:
+            return ufunc.reduceat(np.zeros(1, self.values.dtype), [0], dtype=dtype)[:0]
+        found: Array = ufunc.reduceat(self.values, self.starts, dtype=dtype)
+        lacking = self.counts < self.size
+        found[lacking] = ufunc(found[lacking], np.zeros(1, found.dtype))
+        return found
+
+    def spread(self, found: Array, missing: Any, like: SparseTensor) -> Any:
+        """Returns the values of groups as a result.
+
+        It is sparse for two dimensions and more, or more elements than any array should have,
+        where empty groups are zero.
+        """
+        entries = Entries(self.dims, found, self.kept)
+        if missing == 0 and (len(self.kept) > 1 or is_wide(self.kept)):
+            return (entries.where(found) if found.dtype == np.bool_ else entries).tensor(like)
+        return entries.dense(missing)
+
+
+def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
+    """Returns the axes that `axis=` means, ascending.
+
+    Raises:
+        RankError: for axes out of range, or one given twice.
+
+    >>> axes_of(None, 2), axes_of(-1, 2)
+    ((0, 1), (1,))
+    """
+    if axis is None:
+        return tuple(range(rank))
+    given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    try:
+        numbers = [operator.index(number) for number in given]
+    except Exception:  # whatever an object of the user's raises
+        raise RankError(f"expected axis= of an integer or several, but got {shortened(repr(axis))}") from None
+    for number in numbers:
+        if not -rank <= number < rank:
+            raise RankError(f"expected an axis from {-rank} to {rank - 1}, but got {number}")
+    found = sorted(number % rank for number in numbers)
+    if len(set(found)) < len(found):
+        raise RankError(f"expected each axis once, but got axis={axis!r}")
+    return tuple(found)
+
+
+def grouped(tensor: SparseTensor, axes: tuple[int, ...]) -> Groups:
+    """Returns a tensor's entries grouped over some axes."""
+    entries = entries_of(tensor)
+    rest = [axis for axis in range(tensor.ndim) if axis not in axes]
+    kept = tuple(tensor.shape[axis] for axis in rest)
+    inner = tuple(tensor.shape[axis] for axis in axes)
+    count = entries.values.size
+    outer = [entries.dims[axis] for axis in rest]
+    keys = numbered([outer], kept)[0] if rest else np.zeros(count, np.int64)
+    places = numbered([[entries.dims[a] for a in axes]], inner)[0] if axes else np.zeros(count, np.int64)
+    values = entries.values
+    order = _order(keys, places)
+    if order is not None:
+        keys, places, values = keys[order], places[order], values[order]
+    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if count else np.zeros(0, np.intp)
+    first = starts if order is None else order[starts]
+    counts = np.diff(starts, append=count)
+    return Groups(tuple(dim[first] for dim in outer), starts, counts, places, values, prod(inner), kept)
+
+
+def _order(keys: Array, places: Array) -> Array | None:
+    """Returns the order of entries by group, and within one by place; None where they are in it already."""
+    rises, same = keys[1:] > keys[:-1], keys[1:] == keys[:-1]
+    if np.all(rises | (same & (places[1:] > places[:-1]))):
+        return None
+    return np.lexsort((places, keys))

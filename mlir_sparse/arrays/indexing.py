@@ -1,0 +1,258 @@
+"""Indexing with NumPy's meaning: integers, slices, new axes, integer arrays and masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays.entry_lists import Entries, entries_of
+from mlir_sparse.arrays.flat_places import Array, numbered, unlinear
+from mlir_sparse.arrays.row_ranges import entries_between
+from mlir_sparse.errors import ExtentError, IndexRangeError, OperandError, RankError, UnsupportedError
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.borders.dense_arrays import array_of, is_array_source
+
+__all__ = ["item"]
+
+_NEW = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pick:
+    """Arrays of integers at some axes: one element of the result's axes for each element they broadcast to.
+
+    Args:
+        axes: the axes indexed.
+        arrays: the coordinates, nonnegative, of one shape.
+        place: where the shape's axes stand in the result.
+    """
+
+    axes: tuple[int, ...]
+    arrays: tuple[Array, ...]
+    place: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.arrays[0].shape
+        return shape
+
+
+def item(tensor: SparseTensor, key: Any) -> Any:
+    """Returns what an index selects: a scalar where every axis has an integer, else a sparse tensor.
+
+    Args:
+        tensor: the tensor.
+        key: what stands in the brackets.
+
+    Raises:
+        IndexRangeError: for integers out of range.
+        RankError: for more subscripts than dimensions.
+        ExtentError: for a mask of another shape, and arrays that do not broadcast.
+        OperandError: for what is no index.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> A = tensor([[0.0, 2.0], [3.0, 0.0]])
+    >>> item(A, (0, 1)), item(A, 1).to_numpy().tolist()
+    (np.float64(2.0), [3.0, 0.0])
+    """
+    parts = _expanded(key if isinstance(key, tuple) else (key,), tensor.ndim)
+    basic, pick = _resolved(parts, tensor.shape)
+    used = [part for part in basic if part is not _NEW]
+    entries = _selected(tensor, used)
+    kept = [axis for axis, part in enumerate(used) if isinstance(part, slice)]
+    if pick is not None:
+        return _picked(entries, pick, basic, tensor)
+    if not kept and _NEW not in basic:
+        return np.asarray(entries.values.sum(), tensor.dtype)[()]
+    return _result(entries, _layout(basic), tensor)
+
+
+def _expanded(key: tuple[Any, ...], rank: int) -> list[Any]:
+    """Returns a subscript for each axis, and None for new ones; masks become arrays of integers.
+
+    An ellipsis for no axis stays, as it still keeps arrays beside it apart.
+    """
+    parts: list[Any] = []
+    for part in key:
+        parts += _without_mask(part)
+    dots = [at for at, part in enumerate(parts) if part is Ellipsis]
+    if len(dots) > 1:
+        raise RankError("expected one ellipsis in an index, but got several")
+    used = sum(part is not _NEW and part is not Ellipsis for part in parts)
+    if used > rank:
+        raise RankError(f"expected at most {rank} subscripts, but got {used}")
+    at = dots[0] if dots else len(parts)
+    whole: list[Any] = [slice(None)] * (rank - used)
+    return [*parts[:at], *(whole or [Ellipsis] * len(dots)), *parts[at + len(dots) :]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Masked:
+    """One axis of a mask: where it is true, and how long the axis must be."""
+
+    places: Array
+    extent: int
+
+
+def _without_mask(part: Any) -> list[Any]:
+    if isinstance(part, SparseTensor):
+        if part.dtype != np.bool_:
+            raise OperandError(
+                f"expected a mask (bool, as comparisons give) as index, but got a tensor of {part.dtype}: "
+                "pass its .astype(bool) for where it is not zero, or its .to_numpy() for places"
+            )
+        entries = entries_of(part)
+        order = np.argsort(entries.keys)
+        kept = entries.where(order[entries.values[order] != 0])
+        return [_Masked(dim, extent) for dim, extent in zip(kept.dims, part.shape, strict=True)]
+    if isinstance(part, bool | np.bool_):
+        raise UnsupportedError(f"expected integers, slices or arrays as index, but got {part}: use np.where")
+    if isinstance(part, list | tuple | np.ndarray) or _is_array_beside_numbers(part):
+        array = array_of(part, "integers, truth values or slices as index")
+        if array.dtype == np.bool_ and array.ndim:
+            return [_Masked(dim, extent) for dim, extent in zip(np.nonzero(array), array.shape, strict=True)]
+        return [array.astype(np.int64) if array.size == 0 and isinstance(part, list | tuple) else array]
+    return [part]
+
+
+def _is_array_beside_numbers(part: Any) -> bool:
+    known = part is _NEW or part is Ellipsis or isinstance(part, slice | int | float | complex | np.generic)
+    return not known and is_array_source(part)
+
+
+def _resolved(parts: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[Any], _Pick | None]:
+    """Returns slices, integers and None for the axes without arrays, a full slice for those with, and the arrays."""
+    basic: list[Any] = []
+    arrays: dict[int, Array] = {}
+    stands: list[int] = []
+    gap = 0
+    for part in parts:
+        if part is Ellipsis:
+            gap = len(basic)
+            continue
+        axis = sum(p is not _NEW for p in basic)
+        if part is _NEW or isinstance(part, slice):
+            basic.append(_checked_slice(part, axis))
+        elif isinstance(part, np.ndarray | _Masked) and not (isinstance(part, np.ndarray) and part.ndim == 0):
+            stands.append(len(basic))
+            arrays[axis] = _coordinates(part, axis, shape[axis])
+            basic.append(slice(None))
+        else:
+            basic.append(_integer(part, axis, shape[axis]))
+    if not arrays:
+        return basic, None
+    # An integer beside arrays is an array of one element, and decides with them where their axes stand.
+    stands = sorted([*stands, *(at for at, part in enumerate(basic) if isinstance(part, int))])
+    together = stands == list(range(stands[0], stands[0] + len(stands))) and not stands[0] < gap <= stands[-1]
+    place = sum(not isinstance(part, int) for part in basic[: stands[0]]) if together else 0
+    try:
+        spread = np.broadcast_arrays(*arrays.values())
+    except ValueError:
+        shapes = " and ".join(str(array.shape) for array in arrays.values())
+        raise ExtentError(f"expected index arrays of shapes that broadcast, but got {shapes}") from None
+    return basic, _Pick(tuple(arrays), tuple(spread), place)
+
+
+def _checked_slice(part: Any, axis: int) -> Any:
+    if part is not _NEW:
+        try:
+            part.indices(1)
+        except (TypeError, ValueError) as error:
+            raise OperandError(f"expected a slice of integers for axis {axis}, but got {part}: {error}") from None
+    return part
+
+
+def _integer(part: Any, axis: int, extent: int) -> int:
+    try:
+        number = int(part.__index__())
+    except Exception:  # of any object's own method
+        kinds = "integers, slices, None, Ellipsis, arrays of integers or masks"
+        shown = repr(part)[:200] if type(part).__module__ in ("builtins", "numpy") else type(part).__name__
+        raise OperandError(f"expected {kinds} as index, but got {shown} (axis {axis})") from None
+    if not -extent <= number < extent:
+        raise IndexRangeError(f"expected an index from {-extent} to {extent - 1} for axis {axis}, but got {number}")
+    return number % extent
+
+
+def _coordinates(part: Array | _Masked, axis: int, extent: int) -> Array:
+    if isinstance(part, _Masked):
+        if part.extent != extent:
+            raise ExtentError(f"expected a mask of extent {extent} for axis {axis}, but got {part.extent}")
+        return part.places
+    if part.dtype.kind not in "iu":
+        raise OperandError(f"expected integers or truth values as index of axis {axis}, but got {part.dtype}")
+    outside = (part < -extent) | (part >= extent)
+    if outside.any():
+        wrong = part[outside][0]
+        raise IndexRangeError(f"expected indices from {-extent} to {extent - 1} for axis {axis}, but got {wrong}")
+    found = part.astype(np.int64)
+    return np.where(found < 0, found + extent, found)
+
+
+def _selected(tensor: SparseTensor, used: Sequence[Any]) -> Entries:
+    """Returns the entries inside slices and at integers, counted from there; integers leave an axis of one element."""
+    pairs = zip(used, tensor.shape, strict=True)
+    ranges = [range(part, part + 1) if isinstance(part, int) else _steps(part, n) for part, n in pairs]
+    entries = entries_between(tensor, ranges)
+    dims, inside = list(entries.dims), np.ones(entries.values.size, bool)
+    for axis, (wanted, extent) in enumerate(zip(ranges, tensor.shape, strict=True)):
+        if wanted == range(extent):
+            continue
+        steps, beside = np.divmod(dims[axis] - wanted.start, wanted.step)
+        inside &= (beside == 0) & (steps >= 0) & (steps < len(wanted))
+        dims[axis] = steps
+    shape = tuple(map(len, ranges))
+    found = Entries(tuple(dims), entries.values, shape)
+    return found if inside.all() else found.where(inside)
+
+
+def _steps(part: slice, extent: int) -> range:
+    """Returns the coordinates that a slice takes; of one alone any step says the same, however long."""
+    found = range(*part.indices(extent))
+    return found if len(found) > 1 else range(found.start, found.start + len(found))
+
+
+def _layout(basic: Sequence[Any]) -> list[int]:
+    """Returns for each axis of the result the axis of the entries, or -1 for a new one."""
+    layout: list[int] = []
+    axis = 0
+    for part in basic:
+        if part is _NEW:
+            layout.append(-1)
+            continue
+        if isinstance(part, slice):
+            layout.append(axis)
+        axis += 1
+    return layout
+
+
+def _result(entries: Entries, layout: Sequence[int], like: SparseTensor) -> SparseTensor:
+    zeros = np.zeros(entries.values.size, np.int64)
+    dims = tuple(zeros if axis < 0 else entries.dims[axis] for axis in layout)
+    shape = tuple(1 if axis < 0 else entries.shape[axis] for axis in layout)
+    return Entries(dims, entries.values, shape).tensor(like)
+
+
+def _picked(entries: Entries, pick: _Pick, basic: Sequence[Any], like: SparseTensor) -> SparseTensor:
+    """Returns the entries at arrays of coordinates: each is found by search, as often as it is asked for."""
+    sizes = tuple(entries.shape[axis] for axis in pick.axes)
+    stored = [entries.dims[axis] for axis in pick.axes]
+    keys, asked = numbered([stored, [array.ravel() for array in pick.arrays]], sizes)
+    order = np.argsort(keys, kind="stable")
+    starts = np.searchsorted(keys[order], asked, "left")
+    counts = np.searchsorted(keys[order], asked, "right") - starts
+    query = np.repeat(np.arange(asked.size), counts)
+    within = np.arange(query.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    found = entries.where(order[np.repeat(starts, counts) + within])
+    layout = [axis for axis in _layout(basic) if axis not in pick.axes]
+    zeros = np.zeros(query.size, np.int64)
+    dims = [zeros if axis < 0 else found.dims[axis] for axis in layout]
+    shape = [1 if axis < 0 else found.shape[axis] for axis in layout]
+    place = min(pick.place, len(layout))
+    dims[place:place] = unlinear(query, pick.shape) if prod(pick.shape) else [zeros] * len(pick.shape)
+    shape[place:place] = pick.shape
+    return Entries(tuple(dims), found.values, tuple(shape)).tensor(like)

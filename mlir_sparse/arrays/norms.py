@@ -1,0 +1,64 @@
+"""Norms of vectors and matrices, from sums and extremes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays.elementwise import elementwise
+from mlir_sparse.arrays.grouped_entries import axes_of
+from mlir_sparse.arrays.reductions import count_nonzero, reduced
+from mlir_sparse.errors import RankError, UnsupportedError
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = ["norm"]
+
+
+def norm(x: SparseTensor, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Returns NumPy's norm of vectors or matrices.
+
+    Args:
+        x: the tensor.
+        ord: which norm: for vectors any but those of negative exponents; for matrices None, "fro", 1, -1, inf, -inf.
+        axis: the axis of vectors, or the two of matrices; all when None.
+        keepdims: whether these axes stay, of one element.
+
+    Raises:
+        RankError: for other numbers of axes.
+        UnsupportedError: for norms that need singular values.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> norm(tensor([[3.0, 0.0], [0.0, 4.0]])), norm(tensor([3.0, -4.0]), 1)
+    (np.float64(5.0), np.float64(7.0))
+    """
+    x = x if x.dtype.kind in "fc" else x.astype(np.float64)
+    sizes = elementwise(np.absolute, [x])
+    axes = axes_of(axis, x.ndim)
+    if axis is not None and len(axes) not in (1, 2):
+        raise RankError(f"expected the axis of vectors or the two of matrices for norm, but got axis={axis!r}")
+    if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
+        squares = reduced(np.add, elementwise(np.square, [sizes]), axes, keepdims=keepdims)
+        return elementwise(np.sqrt, [squares]) if isinstance(squares, SparseTensor) else np.sqrt(squares)
+    if len(axes) == 1:
+        return _vectors(sizes, ord, axes, keepdims)
+    if len(axes) == 2 and ord in (1, -1, np.inf, -np.inf):
+        first, second = axes_of(axis, x.ndim) if axis is None else (int(a) % x.ndim for a in axis)
+        summed = first if abs(ord) == 1 else second
+        sums = reduced(np.add, sizes, summed, keepdims=True)
+        largest = np.maximum if ord > 0 else np.minimum
+        if not isinstance(sums, SparseTensor):
+            return (np.max if ord > 0 else np.min)(sums, (first, second), keepdims=keepdims)
+        return reduced(largest, sums, (first, second), keepdims=keepdims)
+    raise UnsupportedError(f"expected a norm without singular values, but got ord={ord!r}: use A.to_numpy()")
+
+
+def _vectors(sizes: SparseTensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    if ord in (np.inf, -np.inf):
+        return reduced(np.maximum if ord > 0 else np.minimum, sizes, axes, keepdims=keepdims)
+    if ord == 0:
+        return np.asarray(count_nonzero(sizes, axes, keepdims=keepdims)).astype(sizes.dtype)[()]
+    if not isinstance(ord, int | float) or ord < 0:
+        raise UnsupportedError(f"expected a norm of a positive exponent or inf, but got ord={ord!r}: use A.to_numpy()")
+    total = reduced(np.add, elementwise(np.power, [sizes, ord]), axes, keepdims=keepdims)
+    return elementwise(np.power, [total, 1 / ord]) if isinstance(total, SparseTensor) else total ** (1 / ord)

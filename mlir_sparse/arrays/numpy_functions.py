@@ -1,0 +1,213 @@
+"""The functions of NumPy that take sparse tensors, by name, each in terms of the operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays import (
+    choice_functions,
+    join_axes,
+    matrix_products,
+    placement,
+    reductions,
+    split_and_repeat,
+    stacked_products,
+)
+from mlir_sparse.arrays import reshape as shape
+from mlir_sparse.arrays.einsum import einsum, einsum_path
+from mlir_sparse.arrays.elementwise import elementwise
+from mlir_sparse.arrays.flat_places import Array
+from mlir_sparse.arrays.norms import norm
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = ["FUNCTIONS"]
+
+Function = Callable[..., Any]
+
+
+def _result_type(*given: Any) -> np.dtype[Any]:
+    return np.result_type(*(value.dtype if isinstance(value, SparseTensor) else value for value in given))
+
+
+def _reduction(ufunc: np.ufunc) -> Function:
+    def apply(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+        return reductions.reduced(ufunc, a, axis, dtype=dtype, keepdims=keepdims)
+
+    return apply
+
+
+def _truth(ufunc: np.ufunc) -> Function:
+    def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return reductions.reduced(ufunc, a, axis, keepdims=keepdims)
+
+    return apply
+
+
+def _position(largest: bool) -> Function:
+    def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return reductions.position(largest, a, axis, keepdims=keepdims)
+
+    return apply
+
+
+def _deviation(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+    return np.sqrt(reductions.variance(a, axis, ddof=ddof, keepdims=keepdims))
+
+
+def _mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    return reductions.mean(a, axis, dtype=dtype, keepdims=keepdims)
+
+
+def _variance(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+    return reductions.variance(a, axis, ddof=ddof, keepdims=keepdims)
+
+
+def _argwhere(a: SparseTensor) -> Array:
+    return np.transpose(choice_functions.nonzero(a))
+
+
+def _flatnonzero(a: SparseTensor) -> Array:
+    return choice_functions.nonzero(shape.reshaped(a, -1))[0]
+
+
+def _einsum(
+    *operands: Any, optimize: Any = False, out: Any = None, dtype: Any = None, casting: str = "safe", order: str = "K"
+) -> Any:
+    # NumPy's default is one loop nest; the order that costs least gives the same.
+    return einsum(*operands, out=out, optimize=optimize or True, dtype=dtype, casting=casting, order=order)
+
+
+def _path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:
+    found = einsum_path(*operands, optimize=optimize)
+    return found.path, str(found)
+
+
+def _vector_norm(x: SparseTensor, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    return norm(x if axis is not None or x.ndim == 1 else shape.reshaped(x, -1), ord, axis, keepdims)
+
+
+def _astype(x: SparseTensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> SparseTensor:
+    return x.astype(dtype)
+
+
+FUNCTIONS: dict[str, Function] = {
+    # reductions
+    "np.sum": _reduction(np.add),
+    "np.prod": _reduction(np.multiply),
+    "np.max": _truth(np.maximum),
+    "np.min": _truth(np.minimum),
+    "np.any": _truth(np.logical_or),
+    "np.all": _truth(np.logical_and),
+    "np.mean": _mean,
+    "np.var": _variance,
+    "np.std": _deviation,
+    "np.argmax": _position(True),
+    "np.argmin": _position(False),
+    "np.count_nonzero": lambda a, axis=None, *, keepdims=False: reductions.count_nonzero(a, axis, keepdims=keepdims),
+    "np.trace": lambda a, offset=0, axis1=0, axis2=1: a.trace(offset, axis1, axis2),
+    "np.linalg.norm": norm,
+    "np.linalg.vector_norm": _vector_norm,
+    "np.linalg.matrix_norm": lambda x, /, *, keepdims=False, ord="fro": norm(x, ord, (-2, -1), keepdims),
+    # products
+    "np.dot": matrix_products.dot,
+    "np.inner": matrix_products.inner,
+    "np.outer": matrix_products.outer,
+    "np.vdot": matrix_products.vdot,
+    "np.kron": matrix_products.kron,
+    "np.tensordot": lambda a, b, axes=2: matrix_products.tensordot(a, b, axes),
+    "np.einsum": _einsum,
+    "np.einsum_path": _path,
+    "np.linalg.multi_dot": stacked_products.multi_dot,
+    "np.linalg.matrix_power": stacked_products.matrix_power,
+    "np.linalg.matmul": matrix_products.matmul,
+    "np.linalg.outer": stacked_products.outer,
+    "np.linalg.vecdot": stacked_products.vecdot,
+    "np.linalg.tensordot": lambda x1, x2, /, *, axes=2: matrix_products.tensordot(x1, x2, axes),
+    "np.linalg.trace": lambda x, /, *, offset=0: x.trace(offset, -2, -1),
+    "np.linalg.diagonal": lambda x, /, *, offset=0: shape.diagonal(x, offset, -2, -1),
+    "np.linalg.matrix_transpose": lambda x, /: shape.swapped(x, -1, -2),
+    # elements
+    "np.where": choice_functions.choose,
+    "np.clip": choice_functions.clip,
+    "np.round": choice_functions.rounded,
+    "np.around": choice_functions.rounded,
+    "np.real": choice_functions.real,
+    "np.imag": choice_functions.imag,
+    "np.angle": choice_functions.mapped(np.angle),
+    "np.nan_to_num": choice_functions.mapped(np.nan_to_num),
+    "np.sinc": choice_functions.mapped(np.sinc),
+    "np.fix": choice_functions.mapped(np.fix),
+    "np.isposinf": choice_functions.mapped(np.isposinf),
+    "np.isneginf": choice_functions.mapped(np.isneginf),
+    "np.iscomplex": choice_functions.mapped(np.iscomplex),
+    "np.isreal": choice_functions.mapped(np.isreal),
+    "np.isclose": choice_functions.isclose,
+    "np.allclose": choice_functions.allclose,
+    "np.array_equal": choice_functions.array_equal,
+    "np.array_equiv": lambda a1, a2: not np.any(elementwise(np.not_equal, [a1, a2])),
+    "np.nonzero": choice_functions.nonzero,
+    "np.argwhere": _argwhere,
+    "np.flatnonzero": _flatnonzero,
+    # shapes
+    "np.transpose": lambda a, axes=None: shape.transposed(a, axes),
+    "np.permute_dims": lambda a, axes=None: shape.transposed(a, axes),
+    "np.matrix_transpose": lambda x, /: shape.swapped(x, -1, -2),
+    "np.swapaxes": lambda a, axis1, axis2: shape.swapped(a, axis1, axis2),
+    "np.moveaxis": lambda a, source, destination: shape.moved(a, source, destination),
+    "np.reshape": lambda a, /, shape=None, order="C", *, newshape=None, copy=None: _reshape(a, shape, newshape, order),
+    "np.ravel": lambda a, order="C": shape.reshaped(a, -1, order),
+    "np.squeeze": lambda a, axis=None: shape.squeezed_out(a, axis),
+    "np.expand_dims": lambda a, axis: shape.expanded(a, axis),
+    "np.broadcast_to": placement.broadcast_to,
+    "np.atleast_1d": placement.at_least(1),
+    "np.atleast_2d": placement.at_least(2),
+    "np.atleast_3d": placement.at_least(3),
+    "np.flip": lambda m, axis=None: shape.flipped(m, axis),
+    "np.fliplr": lambda m: shape.flipped(m, 1),
+    "np.flipud": lambda m: shape.flipped(m, 0),
+    "np.roll": placement.roll,
+    "np.take": placement.take,
+    "np.diag": placement.diag,
+    "np.diagonal": lambda a, offset=0, axis1=0, axis2=1: shape.diagonal(a, offset, axis1, axis2),
+    "np.tril": lambda m, k=0: shape.triangle(m, False, k),
+    "np.triu": lambda m, k=0: shape.triangle(m, True, k),
+    # stacks
+    "np.concatenate": lambda arrays, /, axis=0: join_axes.concatenated(arrays, axis),
+    "np.stack": lambda arrays, axis=0: join_axes.stacked(arrays, axis),
+    "np.vstack": placement.vstack,
+    "np.hstack": placement.hstack,
+    "np.dstack": placement.dstack,
+    "np.column_stack": placement.column_stack,
+    "np.append": lambda arr, values, axis=None: join_axes.concatenated([arr, values], axis),
+    # parts
+    "np.array_split": split_and_repeat.array_split,
+    "np.split": split_and_repeat.split,
+    "np.vsplit": split_and_repeat.vsplit,
+    "np.hsplit": lambda ary, indices_or_sections: split_and_repeat.split(
+        ary, indices_or_sections, 1 if ary.ndim > 1 else 0
+    ),
+    "np.diff": split_and_repeat.diff,
+    "np.tile": split_and_repeat.tile,
+    "np.repeat": split_and_repeat.repeat,
+    "np.rot90": split_and_repeat.rot90,
+    # new tensors, and what is asked of one
+    "np.zeros_like": placement.zeros_like,
+    "np.empty_like": placement.zeros_like,
+    "np.ones_like": placement.ones_like,
+    "np.full_like": placement.full_like,
+    "np.copy": lambda a, order="K", subok=False: placement.copied(a),
+    "np.astype": _astype,
+    "np.shape": lambda a: a.shape,
+    "np.ndim": lambda a: a.ndim,
+    "np.size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    "np.result_type": _result_type,
+    "np.iscomplexobj": lambda x: x.dtype.kind == "c",
+    "np.isrealobj": lambda x: x.dtype.kind != "c",
+}
+
+
+def _reshape(a: SparseTensor, wanted: Any, newer: Any, order: str) -> SparseTensor:
+    return shape.reshaped(a, newer if wanted is None else wanted, order)

@@ -1,0 +1,177 @@
+"""Reductions with NumPy's meaning: what is not stored counts as zero.
+
+Sums are kernels of the planner; the rest reduces the entries of each group and
+lets one zero stand for all that it lacks, so that nothing becomes dense.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays.contraction import cast, contracted
+from mlir_sparse.arrays.elementwise import elementwise
+from mlir_sparse.arrays.entry_lists import Entries, check_dense_fits, is_wide
+from mlir_sparse.arrays.flat_places import Array, are_counted
+from mlir_sparse.arrays.grouped_entries import Groups, axes_of, grouped
+from mlir_sparse.arrays.reshape import expanded
+from mlir_sparse.dtypes import numpy_dtype
+from mlir_sparse.errors import ExtentError, OperandError, TooLargeError, UnsupportedError
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = ["count_nonzero", "mean", "position", "reduced", "variance"]
+
+# Of each, a zero more or less changes nothing once there is one.
+_IDEMPOTENT = (np.maximum, np.minimum, np.fmax, np.fmin, np.multiply, np.logical_and, np.logical_or)
+_REDUCIBLE = (np.add, *_IDEMPOTENT, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logical_xor)
+
+
+def reduced(
+    ufunc: np.ufunc, tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False, dtype: Any = None
+) -> Any:
+    """Returns a tensor reduced over axes by a ufunc, what is not stored counting as zero.
+
+    Args:
+        ufunc: an associative operator that zeros repeat without harm.
+        tensor: the tensor.
+        axis: one axis, several, or None for all.
+        keepdims: whether reduced axes stay, of one element.
+        dtype: of the result, NumPy's choice when None: sums and products of small integers take 64 bits.
+
+    Raises:
+        UnsupportedError: for a ufunc of another kind.
+        ExtentError: where no element is left to reduce, and the ufunc has no identity.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> reduced(np.maximum, tensor([[0.0, 2.0], [-3.0, -1.0]]), axis=1)
+    array([ 2., -1.])
+    """
+    if ufunc not in _REDUCIBLE:
+        names = ", ".join(known.__name__ for known in _REDUCIBLE)
+        raise UnsupportedError(
+            f"expected a ufunc that reduces sparse tensors ({names}), but got {ufunc.__name__}: use A.to_numpy()"
+        )
+    axes = axes_of(axis, tensor.ndim)
+    wanted = _dtype_of(ufunc, tensor, None if dtype is None else numpy_dtype(dtype))
+    if ufunc is np.add:
+        found = _summed(tensor, axes, wanted)
+    elif prod(tensor.shape[axis] for axis in axes) == 0:
+        found = _of_nothing(ufunc, tensor, axes, wanted)
+    else:
+        groups = grouped(tensor, axes)
+        found = groups.spread(groups.reduced(ufunc, None if wanted == np.bool_ else wanted), 0, tensor)
+    return _shaped(found, tensor, axes, keepdims)
+
+
+def _dtype_of(ufunc: np.ufunc, tensor: SparseTensor, dtype: Any) -> np.dtype[Any]:
+    try:
+        return ufunc.reduce(np.ones(1, tensor.dtype), dtype=dtype).dtype  # type: ignore[no-any-return]
+    except TypeError as error:
+        raise OperandError(
+            f"expected a tensor that {ufunc.__name__} reduces, but got one of {tensor.dtype}: {error}"
+        ) from None
+
+
+def _summed(tensor: SparseTensor, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    # As NumPy does, half precision is summed in single.
+    wide = np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+    names = tuple(f"i{axis}" for axis in range(tensor.ndim))
+    kept = tuple(name for axis, name in enumerate(names) if axis not in axes)
+    found = contracted([cast(tensor, wide)], [names], kept)
+    return found if wide == dtype else found.astype(dtype)
+
+
+def _of_nothing(ufunc: np.ufunc, tensor: SparseTensor, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    shape = tuple(size for axis, size in enumerate(tensor.shape) if axis not in axes)
+    if ufunc.identity is None:
+        raise ExtentError(f"expected an element or more to reduce by {ufunc.__name__}, but got shape {tensor.shape}")
+    check_dense_fits(shape, dtype)
+    identity = -1 if ufunc is np.bitwise_and else ufunc.identity
+    return np.full(shape, identity, dtype=dtype)
+
+
+def _shaped(found: Any, tensor: SparseTensor, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """Returns the result as NumPy gives it: a scalar for no dimension, axes of one element where they are to stay."""
+    if keepdims:
+        shape = tuple(1 if axis in axes else size for axis, size in enumerate(tensor.shape))
+        return expanded(found, axes) if isinstance(found, SparseTensor) else found.reshape(shape)
+    return found[()] if isinstance(found, np.ndarray) and found.ndim == 0 else found
+
+
+def count_nonzero(tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Returns how many elements differ from zero, over axes; stored zeros do not."""
+    if axis is None and not keepdims:
+        return np.intp(np.count_nonzero(grouped(tensor, axes_of(None, tensor.ndim)).values))
+    found = reduced(np.add, elementwise(np.not_equal, [tensor, 0]), axis, keepdims=keepdims, dtype=np.int64)
+    return found
+
+
+def mean(tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
+    """Returns the average over axes, in f64 for integers."""
+    count = prod(tensor.shape[axis] for axis in axes_of(axis, tensor.ndim))
+    kind = _averaged(tensor.dtype) if dtype is None else numpy_dtype(dtype)
+    wide = np.dtype(np.float32) if kind.itemsize == 2 else kind
+    total = reduced(np.add, tensor, axis, keepdims=keepdims, dtype=wide)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = total / np.asarray(count, wide)[()]
+    return found.astype(kind) if found.dtype != kind else found
+
+
+def _averaged(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.float64) if dtype.kind in "ib" else dtype
+
+
+def variance(tensor: SparseTensor, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+    """Returns the average of squared distances from the mean, over axes."""
+    axes = axes_of(axis, tensor.ndim)
+    kind = _averaged(tensor.dtype)
+    groups = grouped(tensor.astype(kind), axes)
+    real = np.zeros(0, kind).real.dtype
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = _sums(groups, groups.values) / float(groups.size)
+        distances = np.abs(groups.values - np.repeat(means, groups.counts)) ** 2
+        # As floats: no integer of NumPy's holds the number of places of any shape.
+        found = _sums(groups, distances) + (float(groups.size) - groups.counts) * np.abs(means) ** 2
+        found = (found / float(max(groups.size - ddof, 0))).astype(real)
+        missing = real.type(0) / real.type(max(groups.size - ddof, 0)) if groups.size else real.type(np.nan)
+    return _shaped(groups.spread(found, missing, tensor), tensor, axes, keepdims)
+
+
+def _sums(groups: Groups, values: Array) -> Array:
+    return np.add.reduceat(values, groups.starts) if groups.starts.size else values[:0]
+
+
+def position(largest: bool, tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Returns where the largest or smallest element first stands, what is not stored counting as zero.
+
+    Args:
+        largest: whether the largest is meant.
+        tensor: the tensor.
+        axis: one axis, or None for the row-major number of the place.
+        keepdims: whether the axis stays, of one element.
+    """
+    axes = axes_of(axis, tensor.ndim)
+    if axis is not None and len(axes) != 1:
+        raise OperandError(f"expected one axis or None to find a position along, but got axis={axis!r}")
+    if not are_counted([tensor.shape[at] for at in axes]):
+        raise TooLargeError(
+            f"expected positions of less than 2^63 to find one, but got shape {tensor.shape}: give axis="
+        )
+    groups = grouped(tensor, axes)
+    if groups.size == 0:
+        raise ExtentError(f"expected an element or more to find a position in, but got shape {tensor.shape}")
+    best = groups.reduced(np.maximum if largest else np.minimum)
+    wanted = np.repeat(best, groups.counts)
+    with np.errstate(invalid="ignore"):
+        hits = (groups.values == wanted) | (np.isnan(groups.values) & np.isnan(wanted))
+    first = np.minimum.reduceat(np.where(hits, groups.places, groups.size), groups.starts) if best.size else best
+    # A zero that is not stored stands where the places, counted from the group's start, first leave one out.
+    ranks = np.arange(groups.values.size) - np.repeat(groups.starts, groups.counts)
+    gaps = np.where(groups.places != ranks, ranks, np.repeat(groups.counts, groups.counts))
+    gap = np.minimum.reduceat(gaps, groups.starts) if best.size else best
+    found = np.where((best == 0) & (groups.counts < groups.size), np.minimum(first, gap), first)
+    # Where nothing is stored the first element is the largest: position 0.
+    entries = Entries(groups.dims, found.astype(np.int64), groups.kept)
+    return _shaped(entries.tensor() if is_wide(groups.kept) else entries.dense(), tensor, axes, keepdims)

@@ -1,0 +1,256 @@
+"""Tensors in other shapes: axes permuted over the same buffers, entries at other places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays.entry_lists import Entries, entries_of
+from mlir_sparse.arrays.flat_places import Array, linear, unlinear
+from mlir_sparse.arrays.grouped_entries import axes_of
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.buffer_layout import check_extents
+from mlir_sparse.errors import ExtentError, OperandError, RankError
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.tensor.level_storage import LevelStorage
+from mlir_sparse.text.given_arguments import integers_of
+
+__all__ = [
+    "diagonal",
+    "diagonal_matrix",
+    "expanded",
+    "flipped",
+    "moved",
+    "reshaped",
+    "squeezed_out",
+    "swapped",
+    "transposed",
+    "triangle",
+]
+
+_NAMED = ("CSR", "CSC", "DCSR", "DCSC")
+
+
+def transposed(tensor: SparseTensor, axes: Sequence[int] | None = None) -> SparseTensor:
+    """Returns a tensor with its axes permuted, over the same buffers: the transpose of CSR is CSC.
+
+    Args:
+        tensor: the tensor.
+        axes: the axis that stands at each place of the result; all in reverse when None.
+
+    Raises:
+        RankError: for axes that are no permutation.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> A = tensor([[0.0, 2.0], [3.0, 0.0]])
+    >>> B = transposed(A)
+    >>> B.encoding.preset, B.storage.values is A.storage.values
+    ('CSC', True)
+    """
+    order = tuple(reversed(range(tensor.ndim))) if axes is None else _permutation(axes, tensor.ndim)
+    if order == tuple(range(tensor.ndim)):
+        return tensor
+    shape = tuple(tensor.shape[axis] for axis in order)
+    if not is_plain(tensor.encoding):
+        entries = entries_of(tensor)
+        return Entries(tuple(entries.dims[axis] for axis in order), entries.values, shape).tensor()
+    encoding = _permuted(tensor.encoding, order)
+    storage = LevelStorage.from_buffers(encoding, tensor.storage.level_sizes, tensor.storage.buffers())
+    return SparseTensor._trusted(encoding, shape, storage)
+
+
+def _permutation(axes: Any, rank: int) -> tuple[int, ...]:
+    if not isinstance(axes, Sequence | np.ndarray) or isinstance(axes, str):
+        # A set has no order to put axes in.
+        raise RankError(f"expected a tuple or list of axes, but got {type(axes).__name__}")
+    order = tuple(axes)
+    if len(order) != rank or sorted(axes_of(order, rank)) != list(range(rank)):
+        raise RankError(f"expected axes to be a permutation of {rank} axes, but got {order}")
+    return tuple(int(axis) % rank for axis in order)
+
+
+@lru_cache(maxsize=256)
+def _permuted(encoding: Encoding, order: tuple[int, ...]) -> Encoding:
+    """Returns the encoding of the same buffers when the tensor's axes are permuted: the levels stay, names move."""
+    plain = replace(encoding.with_default_names(), explicit_val=None, implicit_val=None, preset=None)
+    names = [f"d{axis}" for axis in range(encoding.dim_rank)]
+    header = f"({', '.join(names)}) -> "
+    moved = f"({', '.join(names[axis] for axis in order)}) -> "
+    found = as_encoding(plain.map_text().replace(header, moved, 1)).with_default_names()
+    preset = next((name for name in _NAMED if len(order) == 2 and as_encoding(name) == found), None)
+    widths = {"pos_width": encoding.pos_width, "crd_width": encoding.crd_width}
+    values = {"explicit_val": encoding.explicit_val, "implicit_val": encoding.implicit_val}
+    return replace(found, preset=preset, **widths, **values)  # type: ignore[arg-type]  # two dicts, two types
+
+
+def moved(tensor: SparseTensor, source: Any, target: Any) -> SparseTensor:
+    """Returns a tensor with some axes at other places, the others in order (`np.moveaxis`)."""
+    given = [tuple(axis) if isinstance(axis, Sequence) else (axis,) for axis in (source, target)]
+    for axes in given:
+        axes_of(axes, tensor.ndim)
+    if len(given[0]) != len(given[1]):
+        raise RankError(f"expected as many places as axes to move, but got {source!r} and {target!r}")
+    taken, places = ([axis % tensor.ndim for axis in axes] for axes in given)
+    order = [axis for axis in range(tensor.ndim) if axis not in taken]
+    for place, axis in sorted(zip(places, taken, strict=True)):
+        order.insert(place, axis)
+    return transposed(tensor, order)
+
+
+def swapped(tensor: SparseTensor, axis1: int, axis2: int) -> SparseTensor:
+    """Returns a tensor with two axes exchanged."""
+    axes_of((axis1,), tensor.ndim), axes_of((axis2,), tensor.ndim)
+    order = list(range(tensor.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return transposed(tensor, order)
+
+
+def reshaped(tensor: SparseTensor, shape: Any, order: str = "C") -> SparseTensor:
+    """Returns the entries at the same row-major places of another shape; one extent may be -1.
+
+    Raises:
+        ExtentError: for a shape of another number of elements.
+        RankError: for a shape of no dimension.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> reshaped(tensor([[0.0, 2.0], [3.0, 0.0]]), (4, -1)).shape
+    (4, 1)
+    """
+    if order not in ("C", "F", "A", "K"):
+        raise OperandError(f"expected order='C' or 'F', but got {order!r}")
+    wanted = _filled(integers_of((shape,) if isinstance(shape, int | np.integer) else shape, "a shape"), tensor.shape)
+    if order == "F":
+        return transposed(reshaped(transposed(tensor), wanted[::-1]))
+    if wanted == tensor.shape:
+        return tensor
+    if not wanted:
+        raise RankError("expected a shape of one dimension or more, but got (): A.sum() is the number in it")
+    check_extents(wanted)
+    entries = entries_of(tensor)
+    return Entries(_at_same_places(entries, wanted), entries.values, wanted).tensor(tensor)
+
+
+def _at_same_places(entries: Entries, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """Returns the coordinates of entries in another shape, one run of axes that stay together after the other.
+
+    Raises:
+        TooLargeError: for axes to be joined or split that have more places together than 64 bits count.
+    """
+    if not entries.values.size:
+        return tuple(np.zeros(0, np.int64) for _ in shape)
+    dims: list[Array] = []
+    for given, wanted in _runs(entries.shape, shape):
+        if entries.shape[given] == shape[wanted]:
+            dims += entries.dims[given]
+            continue
+        keys = linear(entries.dims[given], entries.shape[given]) if given.stop > given.start else None
+        dims += unlinear(np.zeros(entries.values.size, np.int64) if keys is None else keys, shape[wanted])
+    return tuple(dims)
+
+
+def _runs(given: tuple[int, ...], wanted: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
+    """Yields the shortest runs of axes, of as many places each, that two shapes of one size consist of.
+
+    >>> [(given[a], wanted[b]) for given, wanted in [((6, 7), (2, 3, 7))] for a, b in _runs(given, wanted)]
+    [((6,), (2, 3)), ((7,), (7,))]
+    """
+    a = b = 0
+    while a < len(given) and b < len(wanted):
+        end_a, end_b, size_a, size_b = a + 1, b + 1, given[a], wanted[b]
+        while size_a != size_b:
+            if size_a < size_b:
+                size_a, end_a = size_a * given[end_a], end_a + 1
+            else:
+                size_b, end_b = size_b * wanted[end_b], end_b + 1
+        yield slice(a, end_a), slice(b, end_b)
+        a, b = end_a, end_b
+    if a < len(given) or b < len(wanted):  # axes of one element
+        yield slice(a, len(given)), slice(b, len(wanted))
+
+
+def _filled(shape: tuple[Any, ...], given: tuple[int, ...]) -> tuple[int, ...]:
+    total, known = prod(given), prod(size for size in shape if size != -1)
+    open_axes = [axis for axis, size in enumerate(shape) if size == -1]
+    if len(open_axes) == 1 and known and total % known == 0:
+        shape = tuple(total // known if size == -1 else size for size in shape)
+    if any(size < 0 for size in shape) or prod(shape) != total:
+        raise ExtentError(f"expected a shape of {total} elements, as {given} has, but got {shape}")
+    return tuple(int(size) for size in shape)
+
+
+def expanded(tensor: SparseTensor, axis: Any) -> SparseTensor:
+    """Returns a tensor with new axes of one element, at the places they have in the result."""
+    given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    places = axes_of(given, tensor.ndim + len(given))
+    shape = list(tensor.shape)
+    for place in places:
+        shape.insert(place, 1)
+    return reshaped(tensor, tuple(shape))
+
+
+def squeezed_out(tensor: SparseTensor, axis: Any = None) -> Any:
+    """Returns a tensor without axes of one element; the number itself where none is left."""
+    ones = [at for at, size in enumerate(tensor.shape) if size == 1]
+    axes = ones if axis is None else axes_of(axis, tensor.ndim)
+    for at in axes:
+        if at not in ones:
+            raise ExtentError(f"expected an axis of one element to squeeze, but got {tensor.shape[at]} (axis {at})")
+    shape = tuple(size for at, size in enumerate(tensor.shape) if at not in axes)
+    return reshaped(tensor, shape) if shape else np.asarray(entries_of(tensor).values.sum(), tensor.dtype)
+
+
+def diagonal(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> SparseTensor:
+    """Returns the entries on a diagonal of two axes, which becomes the last axis.
+
+    Args:
+        tensor: of two dimensions or more.
+        offset: how far right of the main diagonal.
+        axis1: the axis of rows.
+        axis2: the axis of columns.
+    """
+    if tensor.ndim < 2:
+        raise RankError(f"expected a tensor of two dimensions or more for a diagonal, but got shape {tensor.shape}")
+    axes_of((axis1, axis2), tensor.ndim)
+    rows, columns = axis1 % tensor.ndim, axis2 % tensor.ndim
+    entries = entries_of(tensor)
+    rest = [axis for axis in range(tensor.ndim) if axis not in (rows, columns)]
+    offset = max(-tensor.shape[rows], min(offset, tensor.shape[columns]))  # beyond, diagonals are as empty
+    kept = entries.where(entries.dims[columns] - entries.dims[rows] == offset)
+    low = max(0, -offset)
+    length = max(0, min(tensor.shape[rows] - low, tensor.shape[columns] - max(0, offset)))
+    dims = (*(kept.dims[axis] for axis in rest), kept.dims[rows] - low)
+    return Entries(dims, kept.values, (*(tensor.shape[axis] for axis in rest), length)).tensor(tensor)
+
+
+def triangle(tensor: SparseTensor, upper: bool, k: int = 0) -> SparseTensor:
+    """Returns the entries on one side of a diagonal of the last two axes, the diagonal included."""
+    if tensor.ndim < 2:
+        raise RankError(f"expected a tensor of two dimensions or more for a triangle, but got shape {tensor.shape}")
+    entries = entries_of(tensor)
+    k = max(-tensor.shape[-2], min(k, tensor.shape[-1]))  # beyond, triangles are as empty or as full
+    distance = entries.dims[-1] - entries.dims[-2]
+    return entries.where(distance >= k if upper else distance <= k).tensor(tensor)
+
+
+def flipped(tensor: SparseTensor, axis: Any = None) -> SparseTensor:
+    """Returns a tensor with the order of elements along axes reversed."""
+    axes = axes_of(axis, tensor.ndim)
+    entries = entries_of(tensor)
+    dims = tuple(tensor.shape[at] - 1 - dim if at in axes else dim for at, dim in enumerate(entries.dims))
+    return Entries(dims, entries.values, tensor.shape).tensor(tensor)
+
+
+def diagonal_matrix(vector: SparseTensor, k: int = 0) -> SparseTensor:
+    """Returns the square matrix that has a vector on a diagonal."""
+    entries = entries_of(vector)
+    size = vector.shape[0] + abs(k)
+    check_extents((size, size))  # before coordinates move beyond what 64 bits hold
+    dims = (entries.dims[0] + max(0, -k), entries.dims[0] + max(0, k))
+    return Entries(dims, entries.values, (size, size)).tensor()

@@ -1,0 +1,122 @@
+"""Tensors cut into parts, repeated and turned: NumPy's functions that are indexing in other words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays import join_axes, reshape
+from mlir_sparse.arrays.elementwise import elementwise
+from mlir_sparse.arrays.entry_lists import Entries, entries_of
+from mlir_sparse.arrays.grouped_entries import axes_of
+from mlir_sparse.arrays.indexing import item
+from mlir_sparse.encoding.buffer_layout import check_extents
+from mlir_sparse.errors import ExtentError, RankError
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.allocation import check_fits
+
+__all__ = ["array_split", "diff", "repeat", "rot90", "split", "tile", "vsplit"]
+
+
+def _along(tensor: SparseTensor, axis: int, part: Any) -> SparseTensor:
+    (at,) = axes_of(axis, tensor.ndim)
+    found: SparseTensor = item(tensor, (*(slice(None),) * at, part))
+    return found
+
+
+def array_split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> list[SparseTensor]:
+    """Returns the parts of a tensor along an axis: so many, of about one size, or cut at indices."""
+    extent = ary.shape[axes_of(axis, ary.ndim)[0]]
+    if isinstance(indices_or_sections, int | np.integer):
+        count = int(indices_or_sections)
+        if count < 1:
+            raise ExtentError(f"expected one part or more, but got {count}")
+        each, more = divmod(extent, count)
+        cuts = np.cumsum([0, *[each + 1] * more, *[each] * (count - more)]).tolist()
+    else:
+        cuts = [0, *indices_or_sections, extent]
+    return [_along(ary, axis, slice(low, high)) for low, high in pairwise(cuts)]
+
+
+def split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> list[SparseTensor]:
+    """Returns the parts of a tensor along an axis, all of one size where their number is given."""
+    extent = ary.shape[axes_of(axis, ary.ndim)[0]]
+    if isinstance(indices_or_sections, int | np.integer) and (
+        indices_or_sections < 1 or extent % int(indices_or_sections)
+    ):
+        raise ExtentError(f"expected a number of parts that divides {extent}, but got {indices_or_sections}")
+    return array_split(ary, indices_or_sections, axis)
+
+
+def vsplit(ary: SparseTensor, indices_or_sections: Any) -> list[SparseTensor]:
+    """Returns the parts of a tensor of rows, as NumPy does: a vector has none."""
+    if ary.ndim < 2:
+        raise RankError(f"expected a tensor of two dimensions or more for np.vsplit, but got {ary.ndim}")
+    return split(ary, indices_or_sections, 0)
+
+
+def diff(a: SparseTensor, n: int = 1, axis: int = -1) -> Any:
+    """Returns the n-th differences of neighbours along an axis; of truth values, whether they differ, as NumPy does."""
+    if n < 0:
+        raise RankError(f"expected a difference of order 0 or more, but got {n}")
+    found: Any = a
+    difference = np.logical_xor if a.dtype == np.bool_ else np.subtract
+    for done in range(n):
+        if not isinstance(found, SparseTensor):  # of a tensor whose levels are all dense
+            return np.diff(found, n - done, axis)
+        found = elementwise(difference, [_along(found, axis, slice(1, None)), _along(found, axis, slice(None, -1))])
+    return found
+
+
+def tile(A: SparseTensor, reps: Any) -> SparseTensor:
+    """Returns a tensor repeated along each axis."""
+    counts = tuple(reps) if isinstance(reps, Sequence) else (int(reps),)
+    rank = max(A.ndim, len(counts))
+    found = reshape.reshaped(A, (1,) * (rank - A.ndim) + A.shape)
+    for axis, count in enumerate((1,) * (rank - len(counts)) + counts):
+        found = join_axes.concatenated([found] * count, axis) if count else _along(found, axis, slice(0))
+    return found
+
+
+def repeat(a: SparseTensor, repeats: Any, axis: int | None = None) -> SparseTensor:
+    """Returns a tensor with each element along an axis repeated, all as often or each by a number of its own."""
+    if axis is None:
+        return repeat(reshape.reshaped(a, -1) if a.ndim > 1 else a, repeats, 0)
+    (at,) = axes_of(axis, a.ndim)
+    if isinstance(repeats, int | np.integer) and repeats >= 0:
+        return _repeated(a, int(repeats), at)
+    try:
+        places = np.repeat(np.arange(a.shape[at]), repeats)
+    except ValueError:
+        raise ExtentError(f"expected repeats that are not negative, one or {a.shape[at]}, but got {repeats}") from None
+    return _along(a, axis, places)
+
+
+def _repeated(a: SparseTensor, times: int, at: int) -> SparseTensor:
+    """Returns a tensor with each element along an axis repeated so many times, whatever the axis' extent."""
+    size = (*a.shape[:at], a.shape[at] * times, *a.shape[at + 1 :])
+    check_extents(size)  # before coordinates move beyond what 64 bits hold
+    entries = entries_of(a)
+    count = entries.values.size
+    check_fits(count * times * (8 * a.ndim + a.dtype.itemsize), f"entries repeated to shape {size}")
+    dims = [np.repeat(dim, times) for dim in entries.dims]
+    dims[at] = dims[at] * times + np.tile(np.arange(times), count)
+    return Entries(tuple(dims), np.repeat(entries.values, times), size).tensor(a)
+
+
+def rot90(m: SparseTensor, k: int = 1, axes: tuple[int, int] = (0, 1)) -> SparseTensor:
+    """Returns a tensor turned by quarters in the plane of two axes."""
+    axes_of(axes, m.ndim)
+    first, second = axes
+    match k % 4:
+        case 0:
+            return m
+        case 1:
+            return reshape.swapped(reshape.flipped(m, second), first, second)
+        case 2:
+            return reshape.flipped(m, (first, second))
+        case _:
+            return reshape.flipped(reshape.swapped(m, first, second), second)

@@ -1,0 +1,251 @@
+"""The pass over a module: functions with a sparse result become functions that fill buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.assembly.entry_writer import Computing, Laying, Writer
+from mlir_sparse.assembly.insert_short_rows import counting, find_gathered_row
+from mlir_sparse.assembly.result_arguments import append_arguments
+from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
+from mlir_sparse.assembly.row_workspace import Workspace
+from mlir_sparse.assembly.shared_structure import store_at_entries
+from mlir_sparse.loops import ir_words
+from mlir_sparse.strategies.lookup_rows import scatter_rows
+from mlir_sparse.strategies.merge_loops import arrange_merges
+
+__all__ = ["MODES", "assemble_sparse_results", "own_buffers", "turns_of"]
+
+# Says of a function that it has room to scatter a row of an operand.
+SCATTERS = "scatters"
+# Says of a function that its result has the entries of the one sparse operand, and is their values.
+SAMPLED = "sampled"
+# What a function does with its result: lays it out, or computes values into a structure that is given.
+MODES: Mapping[str, type[Writer]] = {"assemble": Laying, "compute": Computing}
+
+
+def assemble_sparse_results(module: Any, options: Mapping[str, str]) -> None:
+    """Rewrites the functions of a sparsified module that have a sparse result.
+
+    Args:
+        module: the module, in place.
+        options: `mode`, one of MODES.
+
+    Raises:
+        ValueError: for a result that is not made by insertion.
+    """
+    for op in module.body.operations:
+        if op.operation.name != "func.func":
+            continue
+        chain = find_chain(op.operation)
+        if chain is None:
+            own_buffers(op.operation)
+        elif SAMPLED in op.operation.attributes:
+            del op.operation.attributes[SAMPLED]
+            store_at_entries(op.operation, chain, returned=True)
+        else:
+            _rewrite(op.operation, chain, MODES[options["mode"]])
+
+
+def own_buffers(function: Any) -> None:
+    """Says of the tensors that the sparsifier read back from buffers that nothing else shares them.
+
+    It wrote to the buffers of arguments, which the caller keeps apart; the passes that turn tensors
+    into memory take no tensor of which that is not said.
+    """
+    ir = bindings().ir
+
+    def visit(op: Any) -> Any:
+        if op.name == "bufferization.to_tensor":
+            op.attributes["restrict"] = op.attributes["writable"] = ir.UnitAttr.get()
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+
+
+def _rewrite(function: Any, found: Chain, mode: type[Writer]) -> None:
+    ir = bindings().ir
+    block = function.regions[0].blocks[0]
+    with ir.InsertionPoint.at_block_begin(block):
+        kind = ir.RankedTensorType(found.start.type)
+        scatters = SCATTERS in function.attributes
+        result = append_arguments(block, kind, gathers=bool(found.expands), scatters=scatters)
+        writer = mode(result)
+    if result.places is not None:
+        scatter_rows(function, result.places)
+        del function.attributes[SCATTERS]
+    sometimes = arrange_merges(function)
+    chain = find_chain(function)
+    assert chain is not None
+    closes = turns_of(chain)
+    for op in chain.sizes:
+        _replace_size(op, result.sizes)
+    start = chain.start.owner
+    chain.start.replace_all_uses_with(writer.start)
+    for value in chain.values:
+        if value != chain.start:
+            value.set_type(ir_words.index_type())
+    for op in chain.inserts:
+        with ir.InsertionPoint(op):
+            value, count, *coordinates = op.operands
+            holds = next((condition for insert, condition in sometimes if insert == op), None)
+            _replace(op, writer.insert(count, value, coordinates, holds))
+    for op in chain.compresses:
+        with ir.InsertionPoint(op):
+            _replace(op, _compressed(op, writer))
+    for op in chain.expands:
+        _replace_workspace(op, Workspace(result.workspace), ordered=mode is Laying)
+    for level, carrier, coordinates in closes:
+        with ir.InsertionPoint(carrier.end):
+            writer.close(level, coordinates, carrier.entry, carrier.end.operands[carrier.place])
+    for level, carrier, _ in closes:
+        if level == 0 and mode is Laying:
+            _stop(carrier, result.limit)
+    gaps = any(level < result.depth and not carrier.covers for level, carrier, _ in closes)
+    _finish(function, chain, writer, gaps)
+    start.erase()
+    _unmark(function)
+
+
+def _compressed(op: Any, writer: Writer) -> Any:
+    """Writes a row that was gathered; returns the number of entries after it."""
+    _, _, _, touched, count, *coordinates = op.operands
+    row = find_gathered_row(op) if writer.inserts_in_order else None
+    if row is None:
+        return writer.compress(count, touched, coordinates)
+
+    def gather() -> list[Any]:
+        loops = row.outer.clone(bindings().ir.InsertionPoint.current)
+        return [writer.compress(count, loops.results[0], coordinates)]
+
+    short = row.is_short(count, writer.result)
+    after = ir_words.branch(short, lambda: [row.insert(count, writer.result)], gather, [ir_words.index_type()])[0]
+    op.operands[3] = ir_words.constant(0)  # the loops there were have no use then
+    row.outer.erase()
+    return after
+
+
+def turns_of(chain: Chain) -> list[tuple[int, Carrier, Sequence[Any]]]:
+    """Returns each loop over a level above the last, with that level and the coordinates there.
+
+    Raises:
+        ValueError: where a loop does not stay at one coordinate of its level.
+    """
+    found: dict[Any, tuple[int, Carrier, Sequence[Any]]] = {}
+    for op in (*chain.inserts, *chain.compresses):
+        inserts = op.name == "tensor.insert"
+        coordinates = list(op.operands)[2 if inserts else 5 :]
+        above = coordinates[:-1] if inserts else coordinates
+        for level, carrier in enumerate(chain.around(op)[: len(above)]):
+            here = above[: level + 1]
+            known = found.setdefault(carrier.entry, (level, carrier, here))
+            if known[0] != level or list(known[2]) != here:
+                raise ValueError(f"expected one coordinate of level {level} in each turn of its loop, but got two")
+    return list(found.values())
+
+
+def _stop(carrier: Carrier, limit: Any) -> None:
+    """Lets an outermost loop do nothing more once there are more entries than can be of use."""
+    ir = bindings().ir
+    if carrier.op.name == "scf.while":
+        *_, condition = carrier.op.regions[0].blocks[0].operations
+        condition = condition.operation
+        passed = carrier.op.regions[0].blocks[0].arguments[carrier.place]
+        with ir.InsertionPoint(condition):
+            goes_on = ir_words.compare("ule", passed, limit)
+            condition.operands[0] = ir_words.bits_of("andi", condition.operands[0], goes_on)
+        return
+    body = carrier.op.regions[0].blocks[0]
+    inside = [op.operation for op in body.operations][:-1]
+    kept = list(body.arguments)[1:]
+    with ir.InsertionPoint(carrier.end):
+        yielded = list(carrier.end.operands)
+        goes_on = ir_words.compare("ule", carrier.entry, limit)
+        kinds = [value.type for value in yielded]
+        results = ir_words.branch(goes_on, lambda: yielded, lambda: kept, kinds)
+    *_, end = results[0].owner.regions[0].blocks[0].operations
+    for op in inside:
+        op.move_before(end.operation)
+    for at, value in enumerate(results):
+        carrier.end.operands[at] = value
+
+
+def _replace(op: Any, value: Any) -> None:
+    op.results[0].replace_all_uses_with(value)
+    op.erase()
+
+
+def _replace_size(op: Any, sizes: Sequence[Any]) -> None:
+    """Reads a size of the result, of a level or of a dimension that is one, from the control."""
+    level = op.operands[1].owner
+    if level.name != "arith.constant":
+        raise ValueError(f"expected a constant level, but got {level.name}")
+    _replace(op, sizes[bindings().ir.IntegerAttr(level.attributes["value"]).value])
+
+
+def _replace_workspace(op: Any, workspace: Workspace, *, ordered: bool) -> None:
+    """Reads and writes the workspace instead of the buffers of `sparse_tensor.expand`."""
+    ir = bindings().ir
+    values, filled, added, count = op.results
+    users = [use.owner.operation for use in filled.uses]
+    idle = [ordered and user.name == "memref.load" and _only_counts(user) for user in users]
+    for user, is_idle in zip(users, idle, strict=True):
+        with ir.InsertionPoint(user):
+            if is_idle:
+                _replace(user, ir_words.integer(0, user.results[0].type))
+            elif user.name == "memref.load":
+                _replace(user, workspace.has(user.operands[1]))
+            elif user.name == "memref.store":
+                workspace.mark(user.operands[2], ordered=ordered)
+                user.erase()
+            else:
+                raise ValueError(f"expected loads and stores of a workspace, but got {user.name}")
+    for use in list(added.uses):
+        use.owner.operation.erase()
+    values.replace_all_uses_with(workspace.values)
+    with ir.InsertionPoint(op):
+        count.replace_all_uses_with(ir_words.constant(0))
+    op.erase()
+
+
+def _only_counts(load: Any) -> bool:
+    """Returns whether only the branch hangs on a flag that marks entries which had none, and counts them.
+
+    Where entries are taken in the order of their bits, they need not be counted, and marks may be set again.
+    """
+    users = [use.owner.operation for use in load.results[0].uses]
+    branches = [use.owner.operation for user in users if user.results for use in user.results[0].uses]
+    return all(user.name == "arith.cmpi" for user in users) and all(map(counting, branches))
+
+
+def _finish(function: Any, chain: Chain, writer: Writer, gaps: bool) -> None:
+    """Ends the function with the number of entries instead of a tensor."""
+    ir = bindings().ir
+    for op in chain.ends:
+        if op.name != "func.return":
+            op.results[0].replace_all_uses_with(op.operands[0])
+    block = function.regions[0].blocks[0]
+    *_, last = block.operations
+    with ir.InsertionPoint(last):
+        writer.finish(last.operation.operands[0], gaps=gaps)
+        ir.Operation.create("func.return")
+    last.operation.erase()
+    for op in chain.ends:
+        if op.name != "func.return":
+            op.erase()
+    kinds = [argument.type for argument in block.arguments]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
+
+
+def _unmark(function: Any) -> None:
+    """Takes the mark off the loops that the vectoriser goes by: it would take a count of entries for a sum."""
+    ir = bindings().ir
+
+    def visit(op: Any) -> Any:
+        if "Emitted from" in op.attributes:
+            del op.attributes["Emitted from"]
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)

@@ -1,0 +1,118 @@
+"""What can be asked of a compilation beside the statement and its tensors: checked here, for all that compiles."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mlir_sparse.errors import ScheduleError, UnsupportedError
+from mlir_sparse.plan.schedule import STATIC, Schedule
+from mlir_sparse.runtime.thread_limit import check_threads
+
+__all__ = ["TUNED", "VIAS", "Options", "chip_in"]
+
+VIAS = ("auto", "codegen", "library")
+# The schedule that is looked up.
+TUNED = "tuned"
+_TARGET = re.compile(r"cuda(?::(sm_\d{2,3}[a-z]?))?", re.ASCII)
+
+
+def chip_in(target: object) -> str | None:
+    """Returns the chip that a GPU's target names; None where it names none.
+
+    Raises:
+        UnsupportedError: for what is no target of a GPU.
+
+    >>> chip_in("cuda:sm_90")
+    'sm_90'
+    """
+    match = _TARGET.fullmatch(target) if isinstance(target, str) else None
+    if match is None:
+        raise UnsupportedError(
+            f"expected target='cpu', 'cuda' or a chip such as 'cuda:sm_90', but got {target!r}: "
+            "which of several devices runs a kernel is where its operands lie"
+        )
+    return match[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a statement is to be compiled and called, as `compile` takes it.
+
+    Args:
+        target: where to run.
+        via: how on a GPU.
+        schedule: its loops.
+        tuned: whether the schedule is what tuning found.
+        threads: how many threads a call may take; None for as many as the process may.
+        deterministic: whether results are to be the same for any number of threads.
+    """
+
+    target: str = "cpu"
+    via: str = "auto"
+    schedule: Schedule = STATIC
+    tuned: bool = False
+    threads: int | None = None
+    deterministic: bool = False
+
+    @classmethod
+    def of(cls, target: Any, via: Any, schedule: Any, threads: Any, deterministic: Any) -> Options:
+        """Returns what was asked for.
+
+        Raises:
+            UnsupportedError: for another target, for `via` that does not exist or is not the target's, and for what of
+                a schedule the target does not have.
+            ScheduleError: for what is no schedule or no number of threads, and for threads of a GPU.
+        """
+        if not isinstance(deterministic, bool):
+            raise ScheduleError(f"expected deterministic=True or False, but got {deterministic!r}")
+        check_threads(threads)
+        tuned = isinstance(schedule, str) and schedule == TUNED
+        chosen = STATIC if tuned else Schedule.of(schedule)
+        found = cls(target, via, chosen, tuned, threads, deterministic)
+        if not (isinstance(target, str) and target == "cpu"):
+            chip_in(target)
+        if not (isinstance(via, str) and via in VIAS):
+            raise UnsupportedError(f"expected via= one of {', '.join(VIAS)}, but got {via!r}")
+        if found.target == "cpu":
+            found._check_host()
+        else:
+            found._check_device()
+        return found
+
+    def _check_host(self) -> None:
+        if self.via != "auto":
+            raise UnsupportedError(f"expected via= for target='cuda' only, but got via={self.via!r} with target='cpu'")
+
+    def _check_device(self) -> None:
+        if self.threads is not None or self.deterministic:
+            raise ScheduleError("expected threads= and deterministic= for target='cpu' only, but got them for a GPU")
+        if self.tuned:
+            raise UnsupportedError(f"expected schedule='{TUNED}' for target='cpu' only, but got it for a GPU")
+        order_only = replace(self.schedule, lanes=None, tile=None)
+        if self.schedule != order_only:
+            raise UnsupportedError(
+                f"expected a schedule with an order only for a GPU, where threads take lanes and tiles, "
+                f"but got '{self.schedule}': leave lanes and tile out"
+            )
+        if self.via == "library" and self.schedule != STATIC:
+            raise UnsupportedError(
+                f"expected no schedule for via='library', whose loops are NVIDIA's, but got '{self.schedule}'"
+            )
+
+    def refuse_schedule(self, statements: int) -> None:
+        """Refuses a schedule where loops are made for each shape anew, and of several statements.
+
+        Args:
+            statements: how many there are.
+
+        Raises:
+            UnsupportedError: where one was asked for.
+        """
+        if self.tuned or self.schedule != STATIC:
+            asked = TUNED if self.tuned else self.schedule
+            raise UnsupportedError(
+                f"expected a schedule for one statement without ranges, but got schedule='{asked}' for "
+                f"{statements} in a comprehension: compile the statement apart, or leave it out"
+            )

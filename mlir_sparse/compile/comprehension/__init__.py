@@ -1,0 +1,1 @@
+"""Kernels of several statements: tensor comprehensions, and statements with ranges."""

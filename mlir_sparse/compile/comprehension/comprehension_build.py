@@ -1,0 +1,122 @@
+"""Comprehensions and what was given for them, to kernels and results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel, Storage
+from mlir_sparse.compile.comprehension.comprehension_operands import check_given, declared_type, type_of_operand
+from mlir_sparse.compile.cpu_kernel import Kernel
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.errors import OperandError
+from mlir_sparse.notation import Assignment, Comprehension, Parameter
+
+__all__ = ["as_comprehension", "compile_comprehension", "evaluate_comprehension"]
+
+# A statement, the types of its operands and of its result, and the target to compile for, to a kernel.
+Compile = Callable[[Assignment, tuple[tuple[str, TensorType], ...], TensorType, str], Kernel]
+
+
+def as_comprehension(assignment: Assignment | Comprehension) -> Comprehension | None:
+    """Returns a statement with ranges as a comprehension without a name, a plain one as None."""
+    if isinstance(assignment, Comprehension):
+        return assignment
+    if not assignment.ranges and not assignment.exists:
+        return None
+    parameters = tuple(map(Parameter, assignment.inputs))
+    return Comprehension("", parameters, (Parameter(assignment.target.tensor),), (assignment,), assignment.source)
+
+
+def compile_comprehension(
+    comprehension: Comprehension, given: Mapping[str, Any], out: Any, target: str, compile_statement: Compile
+) -> ComprehensionKernel:
+    """Compiles a comprehension for operands of given types.
+
+    Args:
+        comprehension: the statements.
+        given: data or types by name; what has a declared type may be absent, and is dense then.
+        out: the storage of the output, of several a mapping by name.
+        target: where to run.
+        compile_statement: makes a kernel of a statement.
+
+    Raises:
+        SparseError: one of its kinds, for every mistake in types or data.
+    """
+    storage = _storage(comprehension, out)
+    operands = dict(given)
+    for name in comprehension.results:
+        if name in operands and name not in comprehension.inputs:
+            storage[name] = type_of_operand(comprehension, name, operands.pop(name))
+    check_given(comprehension, operands, optional=True)
+    types = []
+    for name in comprehension.inputs:
+        kind = declared_type(comprehension, name)
+        if name in operands or kind is None:
+            kind = type_of_operand(comprehension, name, operands[name])
+        types.append((name, kind))
+    return _kernel(comprehension, tuple(types), tuple(storage.items()), target, compile_statement)
+
+
+def evaluate_comprehension(
+    comprehension: Comprehension, given: Mapping[str, Any], out: Any, target: str, compile_statement: Compile
+) -> Any:
+    """Computes a comprehension on data; see `compile_comprehension`, and `ComprehensionKernel` for what is returned."""
+    check_given(comprehension, given)
+    asked = out if isinstance(out, Mapping) else {comprehension.results[0]: out}
+    if len(comprehension.results) > 1 and not isinstance(out, Mapping | None):
+        raise OperandError(
+            f"expected out= as a mapping of the outputs {', '.join(comprehension.results)}, but got {out!r:.60}"
+        )
+    arrays = {name: one for name, one in asked.items() if isinstance(one, np.ndarray)}
+    storage = {name: "dense" if name in arrays else one for name, one in asked.items() if one is not None}
+    types = {name: type_of_operand(comprehension, name, value) for name, value in given.items()}
+    kernel = compile_comprehension(comprehension, types, storage, target, compile_statement)
+    return kernel._call(given, arrays or None)
+
+
+@lru_cache(maxsize=128)
+def _kernel(
+    comprehension: Comprehension,
+    types: tuple[tuple[str, TensorType], ...],
+    storage: tuple[tuple[str, Storage], ...],
+    target: str,
+    compile_statement: Compile,
+) -> ComprehensionKernel:
+    kind = ComprehensionKernel
+    if target != "cpu":
+        from mlir_sparse.compile.comprehension.comprehension_on_device import (
+            DeviceComprehensionKernel,  # loaded for devices only
+        )
+
+        kind = DeviceComprehensionKernel
+    return kind(comprehension, dict(types), dict(storage), partial(_compiled, compile_statement, target))
+
+
+def _compiled(
+    compile_statement: Compile,
+    target: str,
+    statement: Assignment,
+    types: tuple[tuple[str, TensorType], ...],
+    output: TensorType,
+) -> Kernel:
+    return compile_statement(statement, types, output, target)
+
+
+def _storage(comprehension: Comprehension, out: Any) -> dict[str, Storage]:
+    names = comprehension.results
+    if out is None:
+        return {}
+    if not isinstance(out, Mapping):
+        if len(names) > 1:
+            raise OperandError(f"expected out= as a mapping of the outputs {', '.join(names)}, but got {out!r:.60}")
+        out = {names[0]: out}
+    for name, one in out.items():
+        if name not in names:
+            raise OperandError(f"expected out= for the outputs {', '.join(names)}, but got {name}")
+        if not isinstance(one, str | Encoding | TensorType):
+            raise OperandError(f"expected storage for {name} in out=, but got {type(one).__name__}")
+    return dict(out)

@@ -1,0 +1,366 @@
+"""A compiled comprehension: what users call and look into."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mlir_sparse import pipeline
+from mlir_sparse.compile.comprehension.comprehension_operands import check_given
+from mlir_sparse.compile.comprehension.comprehension_run import Ran, Step, apart, run
+from mlir_sparse.compile.cpu_build import STAGES, Stage
+from mlir_sparse.compile.cpu_kernel import Kernel
+from mlir_sparse.encoding import Encoding, TensorType, encoding
+from mlir_sparse.errors import ExtentError, OperandError, UnsupportedError
+from mlir_sparse.notation import Assignment, Comprehension, with_explicit_sums
+from mlir_sparse.process.forks import Lock
+from mlir_sparse.runtime import operand_check
+from mlir_sparse.spec import infer_output, shape_text
+from mlir_sparse.spec.range_rewriting import boxed
+from mlir_sparse.spec.size_symbols import bound, solve_sizes, waits_for
+from mlir_sparse.spec.statement_shapes import Placed, place
+from mlir_sparse.spec.statement_types import element_types
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.name_spelling import by_name
+
+__all__ = ["ComprehensionKernel", "Storage"]
+
+Array = np.ndarray[Any, Any]
+Value = Array | SparseTensor
+Storage = str | Encoding | TensorType | None
+Compile = Callable[[Assignment, tuple[tuple[str, TensorType], ...], TensorType], Kernel]
+
+# Of how many combinations of shapes a kernel keeps what it found out about them.
+_SHAPES_KEPT = 64
+
+
+class ComprehensionKernel:
+    """A compiled comprehension, for tensors of any shape of the types it was compiled for.
+
+    Call it as a Kernel, with its parameters by position or by name; an output that is
+    read before it is assigned comes after them. The result is one array or tensor, or a
+    tuple of them in the order of the outputs.
+
+    Each statement is a kernel of its own. It is compiled when shapes are first known
+    that its text depends on, and once for all shapes where that is none.
+
+    Calls may come from several threads at once.
+    """
+
+    def __init__(
+        self,
+        comprehension: Comprehension,
+        types: Mapping[str, TensorType],
+        storage: Mapping[str, Storage],
+        compile_statement: Compile,
+    ) -> None:
+        """Takes what `api.compile` has checked.
+
+        Args:
+            comprehension: the statements.
+            types: the type of each input.
+            storage: what was asked for each output; inferred where absent.
+            compile_statement: makes a kernel of a statement without ranges and names of sizes.
+        """
+        self.comprehension = comprehension
+        self.parameters = comprehension.inputs
+        self.types = {name: types[name] for name in self.parameters}
+        self._strict = not comprehension.name
+        self._storage = storage
+        self._compile = compile_statement
+        self._dtypes = element_types(comprehension, {name: kind.dtype for name, kind in types.items()})
+        self._waits = tuple(dict.fromkeys(n for s in comprehension.statements for n in waits_for(comprehension, s)))
+        self._prepared: dict[object, tuple[Step, ...]] = {}
+        self._lock = Lock()
+        solve_sizes(comprehension, {name: kind.shape for name, kind in self.types.items()})
+        self._sketch = None if self._unknown() else self._sketched()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What statements were compiled to stays here, as a Kernel's machine code does.
+        return type(self), (self.comprehension, self.types, self._storage, self._compile)
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Any:
+        """Computes the outputs.
+
+        Args:
+            operands: the operands, by position.
+            out: an array for a dense result; of several, a tuple in their order, or a mapping by name.
+            named: the operands, by name.
+
+        Returns:
+            a new array for a dense result (0-d for a scalar), a SparseTensor for a sparse one, `out` where given;
+            a tuple of several outputs.
+
+        Raises:
+            UnknownTensorError, OperandError, DTypeError, RankError: for operands that are not the kernel's.
+            ExtentError: for shapes that do not fit together.
+        """
+        return self._call(self._bind(operands, named), out)
+
+    def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        if len(operands) > len(self.parameters):
+            raise OperandError(
+                f"expected {len(self.parameters)} operands ({', '.join(self.parameters)}), but got {len(operands)}"
+            )
+        given = dict(zip(self.parameters, operands, strict=False))
+        for name, value in by_name(named).items():
+            if name in given:
+                raise OperandError(f"expected {name} once, but got it by position and by name")
+            given[name] = value
+        check_given(self.comprehension, given, called=True)
+        return given
+
+    def _call(self, given: Mapping[str, Any], out: Any) -> Any:
+        values = {name: operand_check.as_argument(name, given[name], kind) for name, kind in self.types.items()}
+        self._check_static(values)
+        wanted = self._wanted(out)
+        steps = self._steps(values, {name: tuple(np.shape(one)) for name, one in wanted.items()})
+        kinds = {step.placed.statement.target.tensor: step.kernel.output for step in steps}
+        targets = {name: operand_check.as_output(one, kinds[name]) for name, one in wanted.items()}
+        results = run(steps, values, apart(targets, values))
+        for name, target in targets.items():
+            if results[name] is not target:
+                np.copyto(target, results[name], casting="unsafe")  # checked before: only bool from i8 is left to cast
+                results[name] = target
+        returned = tuple(results[name] for name in self.comprehension.results)
+        return returned[0] if len(returned) == 1 else returned
+
+    def _check_static(self, values: Mapping[str, Any]) -> None:
+        for name, kind in self.types.items():
+            shape = values[name].shape
+            if any(static not in (None, size) for static, size in zip(kind.shape, shape, strict=True)):
+                raise ExtentError(f"expected {name} of shape {shape_text(kind.shape)}, but got {shape_text(shape)}")
+
+    def _wanted(self, out: Any) -> dict[str, Any]:
+        """Returns what results are to be written to, by name."""
+        names = self.comprehension.results
+        if out is None:
+            return {}
+        if isinstance(out, Mapping):
+            given = dict(out)
+        elif isinstance(out, tuple | list) and len(out) == len(names):
+            given = {name: one for name, one in zip(names, out, strict=True) if one is not None}
+        elif len(names) == 1:
+            given = {names[0]: out}
+        else:
+            raise OperandError(f"expected out= as a mapping or a tuple of {len(names)}, but got {type(out).__name__}")
+        for name in given:
+            if name not in names:
+                raise OperandError(f"expected out= for the outputs {', '.join(names)}, but got {name}")
+        return given
+
+    def trace(self, /, *operands: Any, **named: Any) -> tuple[Ran, ...]:
+        """Computes the outputs, and returns what each statement read and gave, in order."""
+        given = self._bind(operands, named)
+        values = {name: operand_check.as_argument(name, given[name], kind) for name, kind in self.types.items()}
+        self._check_static(values)
+        ran: list[Ran] = []
+        run(self._steps(values, {}), values, {}, ran.append)
+        return tuple(ran)
+
+    # -- statements to kernels -----------------------------------------------------------------------------------
+
+    def _steps(self, values: Mapping[str, Any], asked: Mapping[str, tuple[int, ...]]) -> tuple[Step, ...]:
+        """Returns the statements ready to run on operands of such shapes."""
+        shapes = {name: tuple(value.shape) for name, value in values.items()}
+        scalars = {n: int(np.asarray(values[n])) for n in self._waits if n in values}
+        key = (tuple(shapes.items()), tuple(scalars.items()), tuple(asked.items()))
+        with self._lock:
+            known = self._prepared.get(key)
+        if known is not None:
+            return known
+        sizes = solve_sizes(self.comprehension, shapes)
+        symbols = sizes | scalars
+        self._require(symbols)
+        statements = [bound(s, symbols, self.comprehension.sizes) for s in self.comprehension.statements]
+        given = shapes | self._declared_shapes(sizes)
+        for name, shape in asked.items():
+            given.setdefault(name, shape)
+        placed = place(statements, given, shapes, strict=self._strict)
+        self._check_asked(placed, asked)
+        steps = self._compiled(placed, given)
+        with self._lock:
+            while len(self._prepared) >= _SHAPES_KEPT:
+                del self._prepared[next(iter(self._prepared))]
+            self._prepared[key] = steps
+        return steps
+
+    def _require(self, symbols: Mapping[str, int]) -> None:
+        for name in self._waits:
+            if name not in symbols:
+                raise ExtentError(f"expected a tensor that gives the size {name}, but got none")
+
+    def _declared_shapes(self, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+        found = {}
+        for output in self.comprehension.outputs:
+            extents = [sizes.get(size) if isinstance(size, str) else size for size in output.sizes or ()]
+            if output.sizes is not None and None not in extents:
+                found[output.name] = tuple(extent for extent in extents if extent is not None)
+        return found
+
+    def _check_asked(self, placed: tuple[Placed, ...], asked: Mapping[str, tuple[int, ...]]) -> None:
+        shapes = {one.statement.target.tensor: one.shape for one in placed}
+        for name, shape in asked.items():
+            if shapes[name] != shape:
+                raise ExtentError(f"expected out= of shape {shapes[name]} for {name}, but got {shape}")
+
+    def _compiled(self, placed: tuple[Placed, ...], known: Mapping[str, tuple[int, ...]]) -> tuple[Step, ...]:
+        kinds = dict(self.types)
+        shapes = dict(known)
+        last = {one.statement.target.tensor: at for at, one in enumerate(placed)}
+        steps: list[Step] = []
+        for at, one in enumerate(placed):
+            target = one.statement.target.tensor
+            part = boxed(one.statement, one.ranges, shapes, lambda name: _is_sparse(kinds[name]))
+            types = tuple((p.name, kinds[p.tensor] if p.is_whole else _any_shape(kinds[p.tensor])) for p in part.parts)
+            output = self._output(part.statement, dict(types), target if last[target] == at else None)
+            if one.is_part:
+                self._check_part(one, kinds.get(target), output)
+            kernel = self._compile(part.statement, types, output)
+            steps.append(Step(one, kernel, part.parts, part.extents))
+            kinds[target] = self._made(kernel)
+            shapes[target] = one.shape
+        return tuple(steps)
+
+    def _check_part(self, placed: Placed, present: TensorType | None, output: TensorType) -> None:
+        for kind in (present, output):
+            if kind is not None and kind.encoding is not None:
+                raise UnsupportedError(
+                    f"expected dense storage for {placed.statement.target.tensor}, a part of which is assigned in "
+                    f"`{placed.statement}`, but got {kind}: pass it as an array, and out='dense'"
+                )
+
+    def _output(self, statement: Assignment, types: Mapping[str, TensorType], last: str | None) -> TensorType:
+        """Returns the type of what a statement assigns; `last` names the output whose final value that is."""
+        name = statement.target.tensor
+        inferred = replace(infer_output(statement, types), dtype=self._dtypes[name])
+        inferred = _any_shape(inferred)
+        asked = self._storage.get(last) if last is not None else None
+        if asked is None:
+            return inferred
+        if isinstance(asked, TensorType):
+            return _any_shape(asked)
+        if isinstance(asked, str) and asked.strip().lower() == "dense":
+            return replace(inferred, encoding=None)
+        return replace(inferred, encoding=encoding(asked, rank=inferred.rank))
+
+    # -- what it is ----------------------------------------------------------------------------------------------
+
+    def _unknown(self) -> tuple[str, ...]:
+        """Returns the sizes and parameters that statements wait for, and that no type gives."""
+        sizes = solve_sizes(self.comprehension, {name: kind.shape for name, kind in self.types.items()})
+        return tuple(name for name in self._waits if name not in sizes)
+
+    def _sketched(self) -> tuple[Kernel, ...]:
+        """Returns the kernels of the statements where no range makes a difference: as they are for most shapes."""
+        sizes = solve_sizes(self.comprehension, {name: kind.shape for name, kind in self.types.items()})
+        statements = [bound(s, sizes, self.comprehension.sizes) for s in self.comprehension.statements]
+        kinds = dict(self.types)
+        last = {statement.target.tensor: at for at, statement in enumerate(statements)}
+        kernels: list[Kernel] = []
+        for at, statement in enumerate(statements):
+            target = statement.target.tensor
+            lows = {clause.variable: clause.low.constant for clause in statement.ranges}
+            # Of no length: what is read of an axis is then part of it, or all, and the text is the same.
+            ranges = {variable: (lows.get(variable, 0),) * 2 for variable in statement.indices}
+            shapes = {name: (0,) * kind.rank for name, kind in kinds.items()}
+            part = boxed(statement, ranges, shapes, lambda name: _is_sparse(kinds[name]))
+            types = tuple((p.name, kinds[p.tensor]) for p in part.parts)
+            output = self._output(part.statement, dict(types), target if last[target] == at else None)
+            kernels.append(self._compile(part.statement, types, output))
+            kinds[target] = self._made(kernels[-1])
+        return tuple(kernels)
+
+    def _made(self, kernel: Kernel) -> TensorType:
+        """Returns the type that other statements find a result to have."""
+        return kernel.output
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Returns the kernel of each statement, which can be called and saved by itself.
+
+        Raises:
+            UnsupportedError: where a statement depends on sizes or parameters that are not known yet.
+        """
+        if self._sketch is not None:
+            return self._sketch
+        with self._lock:
+            prepared = list(self._prepared.values())
+        if prepared:
+            return tuple(step.kernel for step in prepared[-1])
+        unknown = ", ".join(self._unknown())
+        raise UnsupportedError(
+            f"expected numbers for {unknown}, on which statements of {self.comprehension.name} depend, but got none: "
+            f"give types with static shapes, or call the kernel once"
+        )
+
+    def _output_types(self) -> tuple[TensorType, ...]:
+        last = {statement.target.tensor: at for at, statement in enumerate(self.comprehension.statements)}
+        kernels = self.kernels
+        return tuple(kernels[last[name]].output for name in self.comprehension.results)
+
+    @property
+    def output(self) -> Any:
+        """Returns the type of the result, or a tuple of the types of several."""
+        kinds = self._output_types()
+        return kinds[0] if len(kinds) == 1 else kinds
+
+    def ir(self, stage: Stage = "linalg") -> str:
+        """Returns the text of all statements at a stage, in order, each under a comment that names it.
+
+        Raises:
+            UnsupportedError: for an unknown stage, and where a statement depends on sizes that are not known yet.
+        """
+        if stage not in STAGES:
+            raise UnsupportedError(f"expected a stage of {', '.join(STAGES)}, but got {stage!r}")
+        if stage == "notation":
+            return f"{self._explicit()}\n"
+        mark = ";" if stage == "llvmir" else "#" if stage == "asm" else "//"
+        # What stands between modules of one text, for MLIR's tools (`--split-input-file`).
+        between = "// -----\n" if stage in ("linalg", "sparsified", "llvm") else "\n"
+        statements = zip(self.comprehension.statements, self.kernels, strict=True)
+        return between.join(f"{mark} {statement}\n{kernel.ir(stage)}" for statement, kernel in statements)
+
+    def _explicit(self) -> Comprehension | Assignment:
+        statements = tuple(map(with_explicit_sums, self.comprehension.statements))
+        return replace(self.comprehension, statements=statements) if self.comprehension.name else statements[0]
+
+    def passes(self) -> pipeline.Trace:
+        """Returns the modules of all statements after each pass, one statement after the other."""
+        return pipeline.Trace(tuple(snapshot for kernel in self.kernels for snapshot in kernel.passes()))
+
+    def explain(self) -> str:
+        """Returns what each statement does, in which loops, over which storage, where, and why."""
+        title = [str(self.comprehension)] if self.comprehension.name else []
+        pairs = zip(self.comprehension.statements, self.kernels, strict=True)
+        parts = [f"statement {n}: {statement}\n{kernel.explain()}" for n, (statement, kernel) in enumerate(pairs, 1)]
+        return "\n\n".join([*title, *parts])
+
+    def save(self, path: str | os.PathLike[str]) -> NoReturn:
+        """Refuses: what is saved is one kernel.
+
+        Raises:
+            UnsupportedError: always; `kernels` can be saved one by one.
+        """
+        raise UnsupportedError(
+            f"expected one kernel to save in {os.fspath(path)}, but got the {len(self.comprehension.statements)} "
+            f"statements of {self.comprehension.name or 'a text with ranges'}: save each of its .kernels"
+        )
+
+    def __repr__(self) -> str:
+        text = str(self.comprehension) if self.comprehension.name else str(self.comprehension.statements[0])
+        return f"ComprehensionKernel({text})"
+
+
+def _is_sparse(kind: TensorType) -> bool:
+    return kind.encoding is not None and not kind.encoding.is_dense
+
+
+def _any_shape(kind: TensorType) -> TensorType:
+    return replace(kind, shape=(None,) * kind.rank)

@@ -1,0 +1,115 @@
+"""Comprehensions on a device: kernels one after the other, what they hand over stays there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlir_sparse import device, pipeline
+from mlir_sparse.compile.comprehension.comprehension_kernel import Compile, ComprehensionKernel, Storage
+from mlir_sparse.compile.comprehension.comprehension_run import Step
+from mlir_sparse.device import DeviceArray, as_device, empty
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.notation import Assignment, Comprehension
+from mlir_sparse.runtime.device.device_operands import as_device_argument, as_device_output, device_of
+from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
+
+__all__ = ["DeviceComprehensionKernel"]
+
+
+class DeviceComprehensionKernel(ComprehensionKernel):
+    """A compiled comprehension for tensors on a device, of any shape of the types it was compiled for.
+
+    Call it as a ComprehensionKernel, with tensors and arrays on one device; the outputs lie there too, and calls
+    return before they are computed. Its `kernels` are those of `compile(..., target="cuda")`.
+    """
+
+    def __init__(
+        self,
+        comprehension: Comprehension,
+        types: Mapping[str, TensorType],
+        storage: Mapping[str, Storage],
+        compile_statement: Compile,
+    ) -> None:
+        """Takes what `api.compile` has checked.
+
+        Raises:
+            UnsupportedError: for statements that read or assign parts of tensors, or numbers that tensors hold.
+        """
+        super().__init__(comprehension, types, storage, compile_statement)
+        for statement in comprehension.statements:
+            if statement.ranges or statement.exists:
+                raise _parts_of(statement)
+        held = [name for name in self._waits if name in self.parameters]
+        if held:
+            raise UnsupportedError(
+                f"expected subscripts and ranges that do not depend on what lies on a device, but got {held[0]} in "
+                f"{comprehension.name or comprehension.statements[0]}: write its number, or use target='cpu'"
+            )
+
+    def _made(self, kernel: Any) -> TensorType:
+        kind: TensorType = kernel.spec.with_output_widths().output
+        return kind
+
+    def _call(self, given: Mapping[str, Any], out: Any) -> Any:
+        device.count()  # without a driver that is what to say
+        values = {name: as_device_argument(name, given[name], kind) for name, kind in self.types.items()}
+        self._check_static(values)
+        wanted = self._wanted(out)
+        rooms = {name: as_device(name, one) for name, one in wanted.items()}
+        where = device_of({**values, **rooms})
+        steps = self._steps(values, {name: room.shape for name, room in rooms.items()})
+        kinds = {step.placed.statement.target.tensor: step.kernel.output for step in steps}
+        targets = {name: as_device_output(room, kinds[name]) for name, room in rooms.items()}
+        for step in steps:
+            values[step.placed.statement.target.tensor] = _ran(step, values, where)
+        for name, target in targets.items():
+            made = values[name]
+            assert isinstance(made, DeviceArray)
+            made.copy_into(target)
+        returned = tuple(wanted.get(name, values[name]) for name in self.comprehension.results)
+        return returned[0] if len(returned) == 1 else returned
+
+    def trace(self, /, *operands: Any, **named: Any) -> Any:
+        """Refuses: what statements read and gave is not kept on a device.
+
+        Raises:
+            UnsupportedError: always; the kernels can be called one by one.
+        """
+        raise UnsupportedError("expected target='cpu' for a trace of what was computed, but got a kernel for a GPU")
+
+    def ir(self, stage: str = "gpu") -> str:
+        """Returns the text of all statements at a stage, in order, each under a comment; needs no device.
+
+        Raises:
+            UnsupportedError: for an unknown stage, and where a statement depends on sizes that are not known yet.
+        """
+        if stage == "notation":
+            return super().ir("notation")
+        kernels: tuple[Any, ...] = self.kernels
+        pairs = zip(self.comprehension.statements, kernels, strict=True)
+        return "\n".join(f"// {statement}\n{kernel.ir(stage)}" for statement, kernel in pairs)
+
+    def passes(self) -> pipeline.Trace:
+        """Returns the modules of all statements after each pass down to PTX; needs no device."""
+        return super().passes()
+
+
+def _ran(step: Step, values: Mapping[str, DeviceValue], where: device.Device) -> DeviceValue:
+    """Returns what a statement assigns."""
+    if step.placed.is_part or not all(part.is_whole for part in step.parts):
+        raise _parts_of(step.placed.statement)
+    operands = {part.name: values[part.tensor] for part in step.parts}
+    kernel: Any = step.kernel
+    output = kernel.output
+    room = empty(step.placed.shape, output.dtype, where) if output.encoding is None else None
+    result: DeviceValue = kernel._call(operands, room)
+    return result
+
+
+def _parts_of(statement: Assignment) -> UnsupportedError:
+    return UnsupportedError(
+        f"expected statements over whole tensors, for a GPU, but got parts of them in `{statement}`: "
+        "compute with parts that are tensors of their own, or use target='cpu'"
+    )

@@ -1,0 +1,121 @@
+"""The operands of a comprehension: their types, as declared and as given, and parts of them."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import DTypeError, RankError, UnknownTensorError
+from mlir_sparse.notation import Comprehension, Parameter
+from mlir_sparse.runtime import operand_check
+from mlir_sparse.runtime.device.device_operands import device_type_of, is_on_device
+from mlir_sparse.spec import how_to_pass, shape_text
+from mlir_sparse.spec.range_rewriting import Box
+from mlir_sparse.tensor import SparseTensor, tensor
+
+__all__ = ["check_given", "declared_type", "part_of", "type_of_operand"]
+
+Array = np.ndarray[Any, Any]
+Value = Array | SparseTensor
+
+
+def check_given(
+    comprehension: Comprehension, given: Mapping[str, Any], *, optional: bool = False, called: bool = False
+) -> None:
+    """Raises unless the tensors given are those that a comprehension takes.
+
+    Args:
+        comprehension: the statements.
+        given: data or types by name.
+        optional: whether what has a declared type may be left out.
+        called: whether they are a kernel's operands.
+
+    Raises:
+        UnknownTensorError: naming the tensor.
+    """
+    declared = {parameter.name: parameter for parameter in comprehension.parameters}
+    for name in comprehension.inputs:
+        if name in given or (optional and name in declared and declared[name].dtype is not None):
+            continue
+        parameter = declared.get(name)
+        why = "" if parameter else f"; {name} is read before a statement assigns it, so that its present value is taken"
+        raise UnknownTensorError(
+            f"expected data for tensor {name}, but got none: {how_to_pass(name, called)}{why}",
+            source=comprehension.source,
+            span=parameter.span if parameter else _output(comprehension, name).span,
+        )
+    for name in given:
+        if name not in comprehension.inputs:
+            takes = ", ".join(comprehension.inputs) or "nothing"
+            raise UnknownTensorError(f"expected a tensor that {comprehension.name} takes ({takes}), but got {name}")
+
+
+def _output(comprehension: Comprehension, name: str) -> Parameter:
+    return next(output for output in comprehension.outputs if output.name == name)
+
+
+def declared_type(comprehension: Comprehension, name: str) -> TensorType | None:
+    """Returns the type that the text declares a tensor to have, dense; None where it declares none."""
+    for declared in (*comprehension.parameters, *comprehension.outputs):
+        if declared.name == name and declared.dtype is not None and declared.sizes is not None:
+            sizes = tuple(size if isinstance(size, int) else None for size in declared.sizes)
+            return TensorType(DType.of(declared.dtype), sizes)
+    return None
+
+
+def type_of_operand(comprehension: Comprehension, name: str, given: Any) -> TensorType:
+    """Returns the type of an operand: the one given or of the data given, which must be as declared.
+
+    Raises:
+        DTypeError, RankError: where it is another one.
+    """
+    wanted = declared_type(comprehension, name)
+    if isinstance(given, TensorType | str):
+        kind = given if isinstance(given, TensorType) else TensorType.parse(given)
+    elif is_on_device(given):
+        kind = device_type_of(given)
+    else:
+        # Python's numbers and lists take the declared type.
+        weak = isinstance(given, numbers.Number | list | tuple) and not isinstance(given, np.generic)
+        value = operand_check.value_of(name, given)
+        matches = wanted is not None and weak and value.ndim == wanted.rank
+        kind = wanted if wanted is not None and matches else operand_check.type_of(value)
+    if wanted is None:
+        return kind
+    span = next(one.span for one in (*comprehension.parameters, *comprehension.outputs) if one.name == name)
+    if kind.dtype != wanted.dtype:
+        raise DTypeError(
+            f"expected {name} of {wanted.dtype}, as declared, but got {kind.dtype}: "
+            f"declare another type, or pass {name}.astype({wanted.dtype.numpy.name!r})",
+            source=comprehension.source,
+            span=span,
+        )
+    if kind.rank != wanted.rank:
+        raise RankError(
+            f"expected {name} of {wanted.rank} dimensions, as declared, but got {kind.rank} "
+            f"(shape {shape_text(kind.shape)})",
+            source=comprehension.source,
+            span=span,
+        )
+    return kind
+
+
+def part_of(value: Value, box: Box) -> Value:
+    """Returns a part of an operand, stored as the whole is; a sparse one is packed from the entries in it."""
+    if all(axis is None for axis in box):
+        return value
+    windows = [axis or (0, size) for axis, size in zip(box, value.shape, strict=True)]
+    if isinstance(value, np.ndarray):
+        return np.ascontiguousarray(value[tuple(slice(*window) for window in windows)])
+    coordinates, values = value.to_coo()
+    inside = np.ones(len(values), np.bool_)
+    for column, (low, high) in zip(coordinates, windows, strict=True):
+        inside &= (column >= low) & (column < high)
+    lows = np.array([low for low, _ in windows], coordinates.dtype)[:, None]
+    shape = tuple(high - low for low, high in windows)
+    return tensor((coordinates[:, inside] - lows, values[inside]), value.encoding, shape=shape)

@@ -1,0 +1,98 @@
+"""Runs the statements of a comprehension, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.compile.comprehension.comprehension_operands import part_of
+from mlir_sparse.compile.cpu_kernel import Kernel
+from mlir_sparse.notation import Assignment, IndexVar
+from mlir_sparse.spec.range_rewriting import Part
+from mlir_sparse.spec.statement_shapes import Placed
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = ["Ran", "Step", "apart", "run"]
+
+Array = np.ndarray[Any, Any]
+Value = Array | SparseTensor
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A statement ready to run.
+
+    Args:
+        placed: the statement, and the part of its target that it assigns.
+        kernel: what computes it.
+        parts: its operands.
+        extents: how far each variable runs.
+    """
+
+    placed: Placed
+    kernel: Kernel
+    parts: tuple[Part, ...]
+    extents: Mapping[IndexVar, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a statement did in a call.
+
+    Args:
+        statement: the statement with its ranges worked in, all variables from 0.
+        operands: what it read, by the names that it has for them.
+        extents: how far each variable ran.
+        result: what it gave; the part of the target that it assigned, where that is a part.
+    """
+
+    statement: Assignment
+    operands: Mapping[str, Value]
+    extents: Mapping[IndexVar, int]
+    result: Value
+
+
+def run(
+    steps: tuple[Step, ...],
+    inputs: Mapping[str, Value],
+    targets: Mapping[str, Array],
+    seen: Callable[[Ran], None] | None = None,
+) -> dict[str, Value]:
+    """Returns all tensors by name; what is assigned last goes to the target, where there is one.
+
+    Args:
+        steps: the statements.
+        inputs: the operands.
+        targets: arrays for results, which share memory with nothing.
+        seen: is told of each statement that ran.
+    """
+    values = dict(inputs)
+    last = {step.placed.statement.target.tensor: at for at, step in enumerate(steps)}
+    for at, step in enumerate(steps):
+        operands = {part.name: part_of(values[part.tensor], part.box) for part in step.parts}
+        target = step.placed.statement.target
+        room = targets.get(target.tensor) if last[target.tensor] == at and not step.placed.is_part else None
+        result = step.kernel._call(operands, room, step.extents)
+        if seen is not None:
+            seen(Ran(step.kernel.spec.assignment, operands, step.extents, result))
+        if step.placed.is_part:
+            whole = np.array(values[target.tensor], result.dtype)
+            whole[tuple(slice(*step.placed.ranges[index]) for index in target.indices)] = result
+            result = whole
+        values[target.tensor] = result
+    return values
+
+
+def apart(targets: Mapping[str, Array], values: Mapping[str, Value]) -> dict[str, Array]:
+    """Returns the targets that may be written to while statements still run: they share memory with nothing."""
+    read = [array for v in values.values() for array in (v.storage.buffers() if isinstance(v, SparseTensor) else (v,))]
+    return {
+        name: target
+        for name, target in targets.items()
+        if not any(
+            np.may_share_memory(target, other) for other in (*read, *(t for t in targets.values() if t is not target))
+        )
+    }

@@ -1,0 +1,307 @@
+"""KernelSpec to machine code: where plan, lowering, pipeline and runtime are joined."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Literal
+
+from mlir_sparse import _native, lower, pipeline, plan, runtime
+from mlir_sparse.compile.steps_of_plan import recipe_of
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.plan.schedule import STATIC, Schedule
+from mlir_sparse.process.forks import cached_property
+from mlir_sparse.spec import KernelSpec
+from mlir_sparse.text.given_arguments import text_of
+
+__all__ = ["STAGES", "Build", "Stage"]
+
+Stage = Literal["notation", "plan", "linalg", "sparsified", "llvm", "llvmir", "asm"]
+STAGES: tuple[Stage, ...] = ("notation", "plan", "linalg", "sparsified", "llvm", "llvmir", "asm")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A kernel specialised to the widths of its operands: the stages, each made when first asked for.
+
+    Args:
+        spec: the kernel.
+        densified: whether it reads dense operands in place of sparse ones.
+        schedule: how it is to be compiled.
+        loops_only: whether it is to be made of loop nests alone, as a GPU takes it.
+    """
+
+    spec: KernelSpec
+    densified: bool = False
+    schedule: Schedule = STATIC
+    loops_only: bool = False
+
+    @classmethod
+    def of(cls, spec: KernelSpec, schedule: Schedule = STATIC, *, loops_only: bool = False) -> Build:
+        """Returns the build of a kernel; from dense operands where arithmetic would cancel sparse ones."""
+        build = cls(spec, schedule=schedule, loops_only=loops_only)
+        folds = spec.output.dtype.kind != "f"  # 0 * x and x - x are not 0 in floating point
+        reads_sparse = any(kind.encoding is not None for _, kind in spec.inputs)
+        return (
+            cls(spec, True, schedule, loops_only)
+            if folds and reads_sparse and lower.cancels_operands(build.lowered.bytecode)
+            else build
+        )
+
+    @classmethod
+    def ready(cls, spec: KernelSpec, schedule: Schedule = STATIC) -> Build:
+        """Returns the build of a kernel with its machine code: as another process stored it, or compiled now."""
+        asked = cls(spec, schedule=schedule)
+        stored = runtime.fetch(asked.key, asked.encodings)
+        if stored is not None:
+            recipe, machine = stored
+            return cls(spec, recipe.densified, schedule).given(recipe, machine, None)
+        build = cls.of(spec, schedule)
+        module = build.executable.module
+        if build.recipe.functions:
+            runtime.store(asked.key, asked.encodings, build.recipe, module, changed=build._changed)
+        return build
+
+    @property
+    def key(self) -> str:
+        """Returns what decides on the machine code: all fields of a build, and the machine that it is for.
+
+        Fields are taken as `repr` shows them: a new one, here or in a Schedule, needs nothing more.
+        """
+        return f"{self!r}\n{pipeline.host_text()}"
+
+    @property
+    def encodings(self) -> tuple[Encoding | None, ...]:
+        """Returns the encodings that are in the key: a stored recipe refers to them."""
+        return (*(kind.encoding for _, kind in self.spec.inputs), self.spec.output.encoding)
+
+    @cached_property
+    def program(self) -> plan.Program:
+        """Returns the steps."""
+        order = self.schedule.order
+        return plan.plan(self.spec, densified=self.densified, order=order, loops_only=self.loops_only)
+
+    @cached_property
+    def recipe(self) -> runtime.Recipe:
+        """Returns the steps as data: all of the program but its machine code."""
+        return recipe_of(self.program, self.densified)
+
+    @property
+    def identity(self) -> str:
+        """Returns what tells this program from others."""
+        return self.recipe.identity
+
+    def given(
+        self, recipe: runtime.Recipe, machine: runtime.Machine | None, computing: runtime.Machine | None
+    ) -> Build:
+        """Returns this build with what was made of it before: nothing is planned, lowered or compiled for a call."""
+        self.__dict__["recipe"] = recipe
+        for name, code in (("executable", machine), ("computing", computing)):
+            if code is not None:
+                self.__dict__[name] = recipe.linked(code)
+        return self
+
+    @cached_property
+    def lowered(self) -> lower.LoweredProgram:
+        """Returns the steps as `linalg.generic` on encoded tensors."""
+        return lower.lower(self.program)
+
+    @property
+    def lanes(self) -> int:
+        """Returns the lanes to vectorise with: as the schedule says, or as pays on this machine where all may.
+
+        Raises:
+            UnsupportedError: for lanes in a schedule where lanes of one vector could meet in one element.
+        """
+        asked, why_scalar = self.schedule.lanes, self._why_scalar()
+        if asked and why_scalar:
+            raise UnsupportedError(f"expected scalar loops (lanes=0), because {why_scalar}, but got lanes={asked}")
+        if asked is not None:
+            return asked
+        return 0 if why_scalar else pipeline.vector_lanes()
+
+    def _why_scalar(self) -> str:
+        """Returns why loops must be scalar: what vectors of the sparsifier compute wrong; "" where none is."""
+        kinds = [kind for _, kind in self.program.types if kind.encoding is not None]
+        if not all(k.dtype.name in ("f32", "f64") for _, k in self.program.types):
+            return "its vectors are of f32 and f64 only"
+        wide = all(
+            w >= 32 for k in kinds if k.encoding for w in (k.encoding.pos_width or 64, k.encoding.crd_width or 64)
+        )
+        if not wide:
+            return "its vectors read positions and coordinates of 32 bits and more only"
+        if not all(k.encoding.is_unique for k in kinds if k.encoding):
+            return "coordinates of one level may repeat, and lanes would meet in one element"
+        cuts = [step.cut for step in self.recipe.steps if isinstance(step, runtime.Loops) and step.cut is not None]
+        if self.inserts and any(part.level for cut in cuts for part in cut.stored):
+            return "rows below others are cut where the result is, which vectors made before would not see"
+        return (
+            "" if self.spec.output.encoding is None else "the result is sparse, and its entries are appended one by one"
+        )
+
+    @property
+    def sparsifier(self) -> pipeline.Pipeline:
+        """Returns the passes down to loops."""
+        return self._sparsifier("assemble" if self.inserts or self.recipe.samples else None)
+
+    @property
+    def tiles(self) -> bool:
+        """Returns whether dense rows are held in vector registers where loops let them."""
+        return self._tile != 0
+
+    @property
+    def has_dense_rows(self) -> bool:
+        """Returns whether some innermost loop runs over dense arrays alone, inside a loop over entries."""
+        for step in self.program.steps:
+            if not isinstance(step, plan.Generic) or not step.loops:
+                continue
+            read = accesses_of(step.payload)
+            sparse = [access for access in read if self.program.type_of(access.tensor).encoding is not None]
+            if sparse and not any(step.loops[-1] in access.indices for access in sparse):
+                return True
+        return False
+
+    def check_schedule(self) -> None:
+        """Refuses a schedule that the kernel cannot be compiled by.
+
+        Raises:
+            ScheduleError: for an order that is no permutation of the index variables.
+            UnsupportedError: for an order or lanes that storage does not allow, and a tile where no rows are to hold.
+        """
+        _ = self.lanes  # plans the kernel
+        if self.schedule.tile and not self.has_dense_rows:
+            raise UnsupportedError(
+                "expected no tile where no innermost loop runs over rows of dense arrays inside a loop over entries, "
+                f"but got '{self.schedule}' for {self.spec.assignment}: leave the tile out"
+            )
+
+    @property
+    def _tile(self) -> int | None:
+        asked = self.schedule
+        scalar = asked.lanes == 0 or (asked.lanes is None and pipeline.scalar_asked())
+        return 0 if asked.tile is None and scalar else asked.tile
+
+    def _sparsifier(self, results: pipeline.Results) -> pipeline.Pipeline:
+        return pipeline.sparsifier(self.lanes, results, tile=self._tile, tile_lanes=self.schedule.lanes or 0)
+
+    @property
+    def inserts(self) -> bool:
+        """Returns whether some loops have a sparse result."""
+        return self.recipe.inserts
+
+    @property
+    def passes(self) -> pipeline.Pipeline:
+        """Returns the passes down to the LLVM dialect."""
+        return self.sparsifier.then(pipeline.cpu())
+
+    @cached_property
+    def _changed(self) -> bool:
+        """Returns whether sources were edited since they were loaded, which is looked up while the compiler works."""
+        return runtime.sources_changed()
+
+    def compile(self, passes: pipeline.Pipeline, *, as_text: bool = False, functions: tuple[str, ...] = ()) -> bytes:
+        """Returns the module after the passes, or machine code of its functions, made in the compiler's process.
+
+        Raises:
+            CompileError, CompilerCrash: when MLIR fails, with a reproducer.
+        """
+        kernel = str(self.spec.assignment)
+        return pipeline.compile_module(
+            self.lowered.bytecode,
+            passes,
+            kernel=kernel,
+            as_text=as_text,
+            functions=functions,
+            meanwhile=(lambda: self._changed) if functions else None,
+        )
+
+    def _machine(self, passes: pipeline.Pipeline) -> runtime.Machine:
+        """Returns the machine code of the functions after the passes."""
+        functions = self.recipe.functions
+        if functions and _native.loads_objects:
+            code = self.compile(passes, functions=functions)
+            # What is left to MLIR's engine is what no kernel is known to have: other relocations, calls of its runtime.
+            with contextlib.suppress(ValueError, RuntimeError):
+                return runtime.LoadedObject(code, functions)
+        return runtime.CompiledModule(self.compile(passes), functions)
+
+    @cached_property
+    def executable(self) -> runtime.Executable:
+        """Returns the program as machine code of this process."""
+        pipeline.warm_up()  # the compiler starts while the module is built
+        return self.recipe.linked(self._machine(self.passes))
+
+    @cached_property
+    def computing(self) -> runtime.Executable:
+        """Returns the program as machine code that computes values into structures that are there."""
+        if not self.inserts:
+            return self.executable
+        key = f"computing {self.key}"
+        stored = runtime.fetch(key, self.encodings)
+        if stored is not None:
+            return self.recipe.linked(stored[1])
+        passes = self._sparsifier("compute").then(pipeline.cpu())
+        machine = self._machine(passes)
+        runtime.store(key, self.encodings, self.recipe, machine, changed=runtime.sources_changed())
+        return self.recipe.linked(machine)
+
+    def trace(self) -> pipeline.Trace:
+        """Returns the module after each pass."""
+        kernel = str(self.spec.assignment)
+        return pipeline.trace_module(self.lowered.bytecode, self.lowered.text, self.passes, kernel=kernel)
+
+    def text(self, stage: str) -> str:
+        """Returns the program at one of STAGES.
+
+        Raises:
+            UnsupportedError: for any other.
+        """
+        match text_of(stage, "a stage"):
+            case "notation":
+                return f"{self.spec.explicit}\n"
+            case "plan":
+                return str(self.program)
+            case "linalg":
+                return _native_steps(self.program) + self.lowered.text
+            case "sparsified":
+                return self.compile(self.sparsifier, as_text=True).decode()
+            case "llvm":
+                return self.compile(self.passes, as_text=True).decode()
+            case "llvmir":
+                return runtime.llvm_ir(self.compile(self.passes))
+            case "asm":
+                return runtime.assembly(self._machine(self.passes).object_file())
+            case _:
+                raise UnsupportedError(f"expected a stage of {', '.join(STAGES)}, but got {stage!r}")
+
+
+def _native_steps(program: plan.Program) -> str:
+    """Returns the steps between the functions of a module as comments that MLIR skips."""
+    steps = [
+        step
+        for step in program.steps
+        if not isinstance(step, plan.Generic | plan.Extent | plan.Located | plan.LocatedRows)
+    ]
+    return "".join(
+        f"// {s.result} = {_doing(s)} {s.operand} as {program.type_of(s.result)}: {s.reason}\n" for s in steps
+    )
+
+
+def _doing(
+    step: plan.Conversion | plan.LevelView | plan.FibreView | plan.Rows | plan.Pick | plan.Position,
+) -> str:
+    match step:
+        case plan.Conversion():
+            return "natively converted"
+        case plan.Pick(access=access):
+            return f"elements {access} of"
+        case plan.Position():
+            return "positions in"
+        case plan.FibreView():
+            return "fibres of"
+        case plan.Rows(structure=structure, depth=depth):
+            return f"below {depth} levels of {structure}"
+        case _:
+            return "levels of"

@@ -1,0 +1,344 @@
+"""A compiled kernel: what users call, save and look into."""
+
+from __future__ import annotations
+
+import base64
+import math
+import os
+import pickle
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse import _native, notation, pipeline, plan, runtime
+from mlir_sparse._native import __version__
+from mlir_sparse.compile.cpu_build import Build, Stage
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import ExtentError
+from mlir_sparse.notation import IndexVar
+from mlir_sparse.plan.schedule import STATIC, Schedule
+from mlir_sparse.process.forks import Lock, cached_property
+from mlir_sparse.runtime import operand_check
+from mlir_sparse.spec import KernelSpec, bind, in_order, infer_extents, shape_text, warn_of_dense
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+
+__all__ = ["Kernel"]
+
+Array = np.ndarray[Any, Any]
+Value = Array | SparseTensor
+
+_Types = tuple[TensorType, ...]
+
+
+class Kernel:
+    """A compiled assignment, for tensors of any shape of the types it was compiled for.
+
+    Call it with its operands, in the order in which the notation first names them or
+    by name: `spmv(A, x)`, `spmv(A=A, x=x, out=y)`. With `out=` a dense result is
+    written in place and nothing is allocated.
+
+    Calls may come from several threads at once.
+    """
+
+    def __init__(
+        self,
+        spec: KernelSpec,
+        schedule: Schedule = STATIC,
+        threads: int | None = None,
+        deterministic: bool = False,
+        instead: str = "",
+    ) -> None:
+        self.spec = spec
+        self._instead = instead  # of a dense result that nobody asked for, sparse storage that it could have
+        self.schedule = schedule
+        self.threads = threads
+        self.deterministic = deterministic
+        self.parameters = spec.assignment.inputs
+        self._builds: dict[_Types, Build] = {}
+        self._lock = Lock()
+        # The function called last, tried first: it returns None for arguments not its own.
+        self._last: runtime.Direct | _Within | None = None
+
+    def within(self, threads: int | None, deterministic: bool) -> Kernel:
+        """Returns the kernel with limits for its calls; what it has compiled, both share.
+
+        Args:
+            threads: how many threads a call takes at most; None for as many as the process may.
+            deterministic: whether results are to be the same, bit for bit, for any number of threads.
+
+        Raises:
+            ScheduleError: for a number of threads below 1.
+        """
+        runtime.within(threads, deterministic)
+        other = Kernel(self.spec, self.schedule, threads, deterministic, self._instead)
+        other._builds, other._lock = self._builds, self._lock
+        return other
+
+    @property
+    def _limits(self) -> _native.Limits:
+        return runtime.within(self.threads, self.deterministic)
+
+    def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Any:
+        """Computes the result.
+
+        Args:
+            operands: the operands, by position.
+            out: an array for a dense result, of its shape and dtype.
+            named: the operands, by name.
+
+        Returns:
+            `out` if given; else a new array for a dense result (0-d for a scalar), a SparseTensor for a sparse one.
+
+        Raises:
+            UnknownTensorError, OperandError, DTypeError, RankError: for operands that are not the kernel's.
+            ExtentError: for shapes that do not fit together.
+        """
+        last = self._last
+        if last is not None:
+            given = in_order(self.parameters, operands, named) if named else operands
+            returned = None if given is None else last.direct(given, out)
+            if returned is not None:
+                return returned
+        return self._call(bind(self.spec.assignment, operands, named), out)
+
+    def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Value:
+        with self._limits:
+            return self._computed(bound, out, given)
+
+    def _computed(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None) -> Value:
+        target = None if out is None else operand_check.as_output(out, self.spec.output)
+        values, extents, build = self._ready(bound, None if target is None else target.shape, given)
+        if given is None and all(size is None for _, kind in self.spec.inputs for size in kind.shape):
+            direct = build.executable.direct(self.parameters, values)
+            limited = self.threads is not None or self.deterministic
+            self._last = _Within(direct, self._limits) if limited and direct is not None else direct
+        if target is None:
+            self._warn_if_large(values, extents)
+            return build.executable.run(values, extents, None)
+        # Of a class of its own, as memory maps are, it is known to the launcher by its elements.
+        room = np.asarray(target) if _is_ready(target, values, self.spec.output.dtype) else None
+        result = build.executable.run(values, extents, room)
+        if room is None:
+            np.copyto(target, result, casting="unsafe")  # only bool from i8 is left to cast
+        return target
+
+    def _warn_if_large(self, values: Mapping[str, Value], extents: Mapping[str, int]) -> None:
+        if self._instead:
+            elements = math.prod(extents[index.name] for index in self.spec.assignment.target.indices)
+            operands = sum(value.nbytes for value in values.values())
+            warn_of_dense(elements * self.spec.output.dtype.itemsize, operands, self.spec.assignment, self._instead)
+
+    def _ready(
+        self, bound: Mapping[str, Any], shape: tuple[int, ...] | None, given: Mapping[IndexVar, int] | None = None
+    ) -> tuple[dict[str, Value], dict[str, int], Build]:
+        """Returns the operands, checked; how far each index variable runs; and the kernel for operands so stored."""
+        types = dict(self.spec.inputs)
+        values = {name: operand_check.as_argument(name, bound[name], types[name]) for name in self.parameters}
+        shapes = {name: value.shape for name, value in values.items()}
+        extents = infer_extents(self.spec.assignment, shapes, shape, given)
+        self._check_static(shapes)
+        for value in values.values():
+            if isinstance(value, SparseTensor) and is_plain(value.encoding):
+                runtime.operand_of(value)
+        build = self._build_for(tuple(map(operand_check.type_of, values.values())))
+        return values, {variable.name: extent for variable, extent in extents.items()}, build
+
+    def assemble(self, /, *operands: Any, **named: Any) -> Value:
+        """Returns the structure of the result: the tensor that a call would return, its values all zero.
+
+        Args:
+            operands: the operands, as for a call.
+            named: likewise.
+
+        >>> import mlir_sparse as ms
+        >>> A = ms.tensor([[0.0, 2.0], [3.0, 0.0]])
+        >>> square = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=A, B=A)
+        >>> C = square.assemble(A, A)
+        >>> C.nse, square.compute(A, A, out=C).storage.values
+        (2, array([6., 6.]))
+        """
+        values, extents, build = self._ready(bind(self.spec.assignment, operands, named), None)
+        with self._limits:
+            return runtime.assemble(build.executable, build.identity, values, extents)
+
+    def compute(self, /, *operands: Any, out: Any, **named: Any) -> Value:
+        """Computes the values of a result whose structure is there: nothing is sorted, no result is allocated.
+
+        Worth it where operands change their values, not their structure. The structure is compared on the way, so
+        that one of other operands is an error, and never a wrong result.
+
+        Args:
+            operands: the operands, as for a call.
+            out: what `assemble` returned for operands of the same structure, or any tensor of the result's storage
+                and structure; its values are written. An array for a dense result.
+            named: the operands, by name.
+
+        Returns:
+            `out`.
+
+        Raises:
+            StorageError: when the result has another structure; the values of `out` are worth nothing then.
+            OperandError, DTypeError, ExtentError: for an `out` of other storage, element type or shape.
+        """
+        bound = bind(self.spec.assignment, operands, named)
+        if self.spec.output.encoding is None:
+            return self._call(bound, out)
+        target = operand_check.as_structure(out, self.spec.output)
+        values, extents, build = self._ready(bound, target.shape)
+        operand_check.check_structure(target, build.recipe.type)
+        with self._lock:
+            computing = build.computing  # compiled once, when first wanted
+        with self._limits:
+            runtime.compute(build.executable, computing, build.identity, values, extents, target)
+        return target
+
+    def _check_static(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        for name, kind in self.spec.inputs:
+            for axis, (static, size) in enumerate(zip(kind.shape, shapes[name], strict=True)):
+                if static is not None and static != size:
+                    raise ExtentError(
+                        f"expected {name} of shape {shape_text(kind.shape)}, "
+                        f"but got {shape_text(shapes[name])} (axis {axis})"
+                    )
+
+    def _build_for(self, types: _Types) -> Build:
+        with self._lock:
+            build = self._builds.get(types)
+            if build is None:
+                inputs = tuple(zip(self.parameters, types, strict=True))
+                output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
+                build = Build.ready(
+                    KernelSpec(self.spec.assignment, inputs, output).with_open_blocks().with_output_widths(),
+                    self.schedule,
+                )
+                self._builds[types] = build
+            return build
+
+    @cached_property
+    def _declared(self) -> Build:
+        return Build.of(self.spec.with_open_blocks().with_output_widths(), self.schedule)
+
+    def check_schedule(self) -> None:
+        """Refuses a schedule that the kernel cannot be compiled by.
+
+        Raises:
+            ScheduleError, UnsupportedError: as `Build.check_schedule` does.
+        """
+        self._declared.check_schedule()
+
+    def ir(self, stage: Stage = "linalg") -> str:
+        """Returns the kernel's text at a stage: `notation`, `plan`, `linalg`, `sparsified`, `llvm`, `llvmir` or `asm`.
+
+        Raises:
+            UnsupportedError: for an unknown stage.
+        """
+        return self._declared.text(stage)
+
+    def passes(self) -> pipeline.Trace:
+        """Returns the module after each pass, a list that diffs: `print(kernel.passes().diff("sparsification"))`."""
+        return self._declared.trace()
+
+    def explain(self) -> str:
+        """Returns what the kernel does, in which loops, over which storage, where, and why."""
+        build = self._declared
+        along = "vectors along dense rows only" if build.tiles else "scalar loops"
+        lanes = f"{build.lanes} lanes a vector" if build.lanes else along
+        asked = f"\nschedule: {self.schedule}" if self.schedule != STATIC else ""
+        cut = any(isinstance(step, runtime.Loops) and step.cut is not None for step in build.recipe.steps)
+        threads = (self.threads or runtime.get_num_threads()) if cut else 1
+        many = f"up to {threads} threads" if threads > 1 else "1 thread"
+        kept = ", the same results for any number of them" if self.deterministic else ""
+        return f"{plan.explain(build.program)}\n\nruns on: cpu, {many}{kept}, {lanes}{asked}"
+
+    @property
+    def output(self) -> TensorType:
+        """Returns the type of the result: asked for, or inferred."""
+        return self.spec.output
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the kernel as machine code, to be loaded by `load` where no compiler is.
+
+        What has been called is saved, in the widths it was called with; before the first
+        call, what was declared.
+
+        Raises:
+            UnsupportedError: when this machine's code must be linked and no linker is installed.
+        """
+        with self._lock:
+            builds = list(self._builds.values())
+        if not builds:
+            builds = [self._build_for(tuple(_concrete(kind) for _, kind in self.spec.inputs))]
+        machines = [build.executable.module for build in builds]
+        computing: list[int | None] = []
+        for build in builds:
+            computing.append(len(machines) if build.inserts else None)
+            if build.inserts:
+                with self._lock:
+                    machines.append(build.computing.module)
+        index = {
+            "assignment": str(self.spec.assignment),
+            # Operators have no notation that parses.
+            "pickled": base64.b64encode(pickle.dumps(self.spec.assignment)).decode()
+            if _has_operators(self.spec)
+            else "",
+            "declared": [str(kind) for kind in self._types(self.spec)],
+            "builds": [[str(kind) for kind in self._types(build.spec)] for build in builds],
+            "recipes": [runtime.write_recipe(build.recipe, ()) for build in builds],
+            "computing": computing,
+            "schedule": str(self.schedule),
+            "version": __version__,
+            "features": sorted(pipeline.cpu_features()),
+        }
+        runtime.write_archive(path, index, machines)
+
+    @staticmethod
+    def _types(spec: KernelSpec) -> tuple[TensorType, ...]:
+        return (*(kind for _, kind in spec.inputs), spec.output)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Machine code stays here: the other process compiles, or finds it in the cache on disk.
+        return Kernel, (self.spec, self.schedule, self.threads, self.deterministic)
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.spec})"
+
+
+class _Within:
+    """A function as what a user calls, within limits."""
+
+    def __init__(self, function: runtime.Direct, limits: _native.Limits) -> None:
+        self._function = function
+        self._limits = limits
+
+    def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
+        """Returns the result; None where something is not as it must be."""
+        with self._limits:
+            return self._function.direct(operands, out)
+
+
+def _has_operators(spec: KernelSpec) -> bool:
+    return any(isinstance(node, notation.Apply | notation.Fold) for node in notation.walk(spec.assignment.value))
+
+
+def _concrete(kind: TensorType) -> TensorType:
+    """Returns a type with the widths that tensors take by default where it names none."""
+    if kind.encoding is None:
+        return kind
+    widths = kind.encoding.pos_width or 32, kind.encoding.crd_width or 32
+    return replace(kind, encoding=kind.encoding.with_widths(*widths))
+
+
+def _is_ready(target: Array, values: Mapping[str, Value], dtype: DType) -> bool:
+    """Returns whether compiled code may write to an array itself: laid out plainly, and apart from all inputs."""
+    if target.dtype != dtype.numpy or not (target.flags.c_contiguous and target.flags.aligned):
+        return False
+    held = [
+        array
+        for value in values.values()
+        for array in (value.storage.buffers() if isinstance(value, SparseTensor) else (value,))
+    ]
+    return not any(np.may_share_memory(target, array) for array in held)

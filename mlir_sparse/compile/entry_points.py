@@ -1,0 +1,352 @@
+"""What users call: parse, compile, evaluate, load."""
+
+from __future__ import annotations
+
+import base64
+import os
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, overload
+
+import numpy as np
+
+from mlir_sparse import notation, pipeline, runtime
+from mlir_sparse._native import __version__
+from mlir_sparse.compile.compile_options import Options
+from mlir_sparse.compile.comprehension.comprehension_build import (
+    as_comprehension,
+    compile_comprehension,
+    evaluate_comprehension,
+)
+from mlir_sparse.compile.cpu_build import STAGES, Build, Stage
+from mlir_sparse.compile.cpu_kernel import Kernel
+from mlir_sparse.compile.tuning.tuning_store import Found, tuned
+from mlir_sparse.disk import refusing
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.errors import FileFormatError, OperandError
+from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, TensorVar, under
+from mlir_sparse.notation import semiring as semiring_named
+from mlir_sparse.plan.schedule import STATIC, Schedule
+from mlir_sparse.runtime import operand_check
+from mlir_sparse.runtime.device.device_operands import device_type_of, is_on_device
+from mlir_sparse.spec import KernelSpec, check_names, check_spec, infer_output, storage_instead
+from mlir_sparse.text.given_arguments import path_of, text_of
+from mlir_sparse.text.name_spelling import by_name
+from mlir_sparse.text.shortened import shortened
+
+__all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "load", "parse"]
+
+Array = np.ndarray[Any, Any]
+_Types = tuple[tuple[str, TensorType], ...]
+
+
+@overload
+def parse(text: Assignment | TensorVar, /, **operators: Operator | Monoid) -> Assignment: ...
+@overload
+def parse(text: str | Comprehension, /, **operators: Operator | Monoid) -> Assignment | Comprehension: ...
+def parse(
+    text: str | Assignment | Comprehension | TensorVar, /, **operators: Operator | Monoid
+) -> Assignment | Comprehension:
+    """Parses index notation and checks that it means something.
+
+    Args:
+        text: one statement, such as `"y(i) = A(i,j) * x(j)"`, or several in a tensor comprehension,
+            `"def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }"`; or a TensorVar that was assigned to.
+        operators: operators and monoids of your own, by the names that the text calls them.
+
+    Raises:
+        NotationSyntaxError: for text outside the grammar.
+        NotationError: for an assignment without a meaning.
+
+    >>> str(parse("y(i)=A(i,j)*x(j)"))
+    'y(i) = A(i,j) * x(j)'
+    """
+    if isinstance(text, TensorVar):
+        text = text.assignment
+    if isinstance(text, Assignment):
+        notation.check(text)
+        return text
+    if isinstance(text, Comprehension):
+        notation.check_comprehension(text)
+        return text
+    return _parse(text_of(text, "index notation"), tuple(sorted(by_name(operators).items())))
+
+
+@lru_cache(maxsize=512)
+def _parse(text: str, operators: tuple[tuple[str, Operator | Monoid], ...]) -> Assignment | Comprehension:
+    if notation.is_comprehension(text):
+        return notation.parse_comprehension(text, dict(operators))
+    assignment = notation.parse(text, dict(operators))
+    notation.check(assignment)
+    return assignment
+
+
+def load(path: str | os.PathLike[str]) -> Kernel:
+    """Loads a kernel that `Kernel.save` wrote; needs no MLIR.
+
+    Args:
+        path: the file. It holds machine code: load only what you trust.
+
+    Raises:
+        FileFormatError: for a file that is no kernel, or was written by another version.
+        UnsupportedError: for a kernel of another machine.
+    """
+    path = path_of(path, "a saved kernel")
+    with refusing(path, runtime.SAVED):
+        return _loaded(path, *runtime.read_archive(path, pipeline.cpu_features()))
+
+
+def _loaded(path: str | os.PathLike[str], index: Mapping[str, Any], codes: Sequence[bytes | str]) -> Kernel:
+    if index["version"] != __version__:
+        raise FileFormatError(
+            f"expected a kernel of version {__version__} in {os.fspath(path)}, "
+            f"but got one of version {shortened(str(index['version']))}: save it again"
+        )
+    pickled = base64.b64decode(index["pickled"])  # no less to be trusted than the machine code beside it
+    assignment = pickle.loads(pickled) if pickled else notation.parse(index["assignment"])
+
+    def spec_of(types: list[str]) -> KernelSpec:
+        *inputs, output = map(TensorType.parse, types)
+        return KernelSpec(assignment, tuple(zip(assignment.inputs, inputs, strict=True)), output)
+
+    schedule = Schedule.parse(index["schedule"])
+    loaded = Kernel(spec_of(index["declared"]), schedule)
+    columns = (index["builds"], index["recipes"], index["computing"])
+    for number, (types, text, computing) in enumerate(zip(*columns, strict=True)):
+        recipe = _recipe(path, text)
+        machines = [
+            None if n is None else runtime.machine_of(path, codes[n], recipe.functions) for n in (number, computing)
+        ]
+        build = Build(spec_of(types), recipe.densified, schedule).given(recipe, *machines)
+        loaded._builds[tuple(kind for _, kind in build.spec.inputs)] = build
+    return loaded
+
+
+def _recipe(path: str | os.PathLike[str], text: str) -> runtime.Recipe:
+    try:
+        return runtime.read_recipe(text, ())
+    except ValueError as error:
+        raise FileFormatError(f"{shortened(str(error))} in {os.fspath(path)}: save it again") from None
+
+
+def compile(
+    text: str | Assignment | Comprehension | TensorVar,
+    /,
+    *,
+    out: str | Encoding | TensorType | Mapping[str, str | Encoding | TensorType] | None = None,
+    tensors: Mapping[str, Any] | None = None,
+    semiring: str | Semiring | None = None,
+    target: str = "cpu",
+    via: str = "auto",
+    schedule: Schedule | str | None = None,
+    threads: int | None = None,
+    deterministic: bool = False,
+    **named: Any,
+) -> Any:
+    """Compiles an assignment, or a comprehension of several, for tensors of given types.
+
+    Args:
+        text: index notation.
+        out: the storage of the result: anything `encoding` takes, or "dense"; inferred when absent; of several
+            outputs, a mapping by name.
+        tensors: data or types by name, for names that clash with these arguments.
+        semiring: what `+` and `*` mean, anything that `semiring` takes; missing entries are its zero.
+        target: where to run: "cpu", "cuda", or "cuda:sm_90" for another machine's chip.
+        via: how on a GPU: "codegen" for kernels of our own, "library" for those of cuSPARSE and cuSPARSELt, "auto" for
+            ours where there is one, else the libraries'.
+        schedule: the order of the loops, vector lanes and tiles, or their text such as `"order=i,k,j lanes=8"`, for
+            one statement without ranges; what it leaves out, and all when absent, is chosen by the plan. "tuned" is
+            what `tune` found for this kernel on operands of like extents, or found last where only types are given.
+        threads: how many threads a call may take; as many as the process may (`get_num_threads`) when absent.
+        deterministic: whether results are to be the same, bit for bit, for any number of threads. Without it only
+            sums over what threads divide among them differ, and by rounding alone.
+        named: for each tensor read, data or a type such as `"f64[?,?] CSR"`; operators and monoids that the text calls.
+            What a comprehension declares the type of is dense where nothing is given.
+
+    Returns:
+        a Kernel; for a comprehension and for a statement with ranges a ComprehensionKernel, and for a GPU a GpuKernel,
+        which are used alike.
+
+    Raises:
+        SparseError: one of its kinds, for every mistake in text, types or data.
+
+    >>> spmv = compile("y(i) = A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]")
+    >>> print(spmv.output)
+    f64[?]
+    """
+    options = Options.of(target, via, schedule, threads, deterministic)
+    assignment, declared = _statement(text, by_name(named, tensors), semiring)
+    comprehension = as_comprehension(assignment)
+    if comprehension is not None:
+        options.refuse_schedule(len(comprehension.statements))
+        return compile_comprehension(comprehension, declared, out, target, _Part(options))
+    assert isinstance(assignment, Assignment), "all else is a comprehension"
+    return _compiled_for(assignment, declared, out, options)
+
+
+def _compiled_for(assignment: Assignment, declared: dict[str, Any], out: Any, options: Options) -> Any:
+    """Returns the kernel of a statement for data or types by name."""
+    target_name = assignment.target.tensor
+    asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
+    check_names(assignment, tuple(declared))
+    types = tuple((name, _type_of(name, declared[name])) for name in assignment.inputs)
+    output = _output(assignment, dict(types), out, asked)
+    if options.tuned:
+        found = _tuned(assignment, types, output, declared)
+        options = replace(options, schedule=found.schedule, threads=options.threads or found.threads)
+    inferred = out is None and asked is None and output.encoding is None
+    instead = storage_instead(assignment, types) if inferred else ""
+    return _within(options, assignment, types, output, instead)
+
+
+def _within(options: Options, assignment: Assignment, types: _Types, output: TensorType, instead: str = "") -> Any:
+    """Returns what `_compiled` does, within limits."""
+    made = _compiled(assignment, types, output, options.target, options.schedule, options.via, instead)
+    if options.threads is None and not options.deterministic:
+        return made
+    assert isinstance(made, Kernel), "a GPU's has no limits"
+    return made.within(options.threads, options.deterministic)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """How statements of a comprehension are compiled: told apart by what was asked for, as kernels kept by it are."""
+
+    options: Options
+
+    def __call__(self, assignment: Assignment, types: _Types, output: TensorType, target: str) -> Any:
+        return _within(self.options, assignment, types, output)
+
+
+def _tuned(assignment: Assignment, types: _Types, output: TensorType, given: Mapping[str, Any]) -> Found:
+    spec = KernelSpec(assignment, types, output)
+    check_spec(spec)
+    data = all(not isinstance(one, TensorType | str) for one in given.values())
+    values = {name: operand_check.value_of(name, given[name]) for name, _ in types} if data else None
+    return tuned(spec.with_static_extents(), values)
+
+
+def _statement(
+    text: str | Assignment | Comprehension | TensorVar, given: Mapping[str, Any], chosen: str | Semiring | None
+) -> tuple[Assignment | Comprehension, dict[str, Any]]:
+    """Returns the assignment, its operators and semiring written out, and the tensors among what was given."""
+    operators = {name: value for name, value in given.items() if isinstance(value, Operator | Monoid)}
+    declared = {name: value for name, value in given.items() if name not in operators}
+    parsed = parse(text, **operators)
+    ring = semiring_named("plus_times" if chosen is None else chosen)
+    if isinstance(parsed, Comprehension):
+        return replace(parsed, statements=tuple(under(one, ring) for one in parsed.statements)), declared
+    return under(parsed, ring), declared
+
+
+def _type_of(name: str, given: Any) -> TensorType:
+    if isinstance(given, TensorType):
+        return given
+    if isinstance(given, str):
+        return TensorType.parse(given)
+    if is_on_device(given):
+        return device_type_of(given)
+    return operand_check.type_of(operand_check.value_of(name, given))
+
+
+def _output(assignment: Assignment, types: Mapping[str, TensorType], out: Any, asked: Any) -> TensorType:
+    for access in notation.reads(assignment.value):
+        if len(access.subscripts) != types[access.tensor].rank:
+            break  # check_spec says so with a caret
+    else:
+        inferred = infer_output(assignment, types)
+        if asked is not None:
+            return _type_of(assignment.target.tensor, asked)
+        if isinstance(out, TensorType):
+            return out
+        if out is None:
+            return inferred
+        if isinstance(out, str) and out.strip().lower() == "dense":
+            return replace(inferred, encoding=None)
+        return replace(inferred, encoding=as_encoding(out, rank=inferred.rank))
+    return TensorType(DType("f64"), (None,) * len(assignment.target.subscripts))
+
+
+@lru_cache(maxsize=256)
+def _compiled(
+    assignment: Assignment,
+    types: _Types,
+    output: TensorType,
+    target: str,
+    schedule: Schedule,
+    via: str,
+    instead: str,
+) -> Any:
+    spec = KernelSpec(assignment, types, output)
+    check_spec(spec)
+    if target != "cpu":
+        from mlir_sparse.compile.gpu_kernel import (  # what compiles for GPUs is loaded for them only
+            GpuKernel,
+            chip_of_target,
+        )
+
+        return GpuKernel(spec, chip_of_target(target), via, schedule)
+    made = Kernel(spec.with_static_extents(), schedule, instead=instead)
+    if schedule != STATIC:
+        made.check_schedule()
+    return made
+
+
+def evaluate(
+    text: str | Assignment | Comprehension | TensorVar,
+    /,
+    *,
+    out: str | Encoding | TensorType | Array | Mapping[str, Any] | None = None,
+    tensors: Mapping[str, Any] | None = None,
+    semiring: str | Semiring | None = None,
+    target: str = "cpu",
+    via: str = "auto",
+    schedule: Schedule | str | None = None,
+    threads: int | None = None,
+    deterministic: bool = False,
+    **named: Any,
+) -> Any:
+    """Computes an assignment on data; kernels are compiled once for each combination of types.
+
+    Args:
+        text: index notation.
+        out: the storage of the result (as for `compile`), or an array to write a dense result to; of several
+            outputs, a mapping by name.
+        tensors: data by name, for names that clash with these arguments.
+        semiring: what `+` and `*` mean (as for `compile`).
+        target: where to run; on a GPU the operands lie there, and so does the result.
+        via: as for `compile`.
+        schedule: as for `compile`.
+        threads: how many threads it may take (as for `compile`).
+        deterministic: whether the result is to be the same, bit for bit, for any number of threads.
+        named: the data of each tensor read: arrays, SparseTensors, SciPy sparse arrays, numbers; operators and
+            monoids that the text calls.
+
+    Returns:
+        an array for a dense result (0-d for a scalar), a SparseTensor for a sparse one; a tuple where a
+        comprehension has several.
+
+    >>> evaluate("y(i) = A(i,j) * x(j)", A=np.eye(2), x=np.array([3.0, 4.0]))
+    array([3., 4.])
+    """
+    options = Options.of(target, via, schedule, threads, deterministic)
+    assignment, given = _statement(text, by_name(named, tensors), semiring)
+    comprehension = as_comprehension(assignment)
+    if comprehension is not None:
+        options.refuse_schedule(len(comprehension.statements))
+        return evaluate_comprehension(comprehension, given, out, target, _Part(options))
+    assert isinstance(assignment, Assignment), "all else is a comprehension"
+    if target != "cpu":
+        asked, target_array = ("dense", out) if is_on_device(out) else (out, None)
+        if isinstance(asked, np.ndarray):
+            raise OperandError("expected an array on the device for out, but got ndarray in host memory: leave it out")
+        return _compiled_for(assignment, dict(given), asked, options)._call(given, target_array)
+    values = {name: operand_check.value_of(name, value) for name, value in given.items()}
+    check_names(assignment, tuple(values))
+    array = out if isinstance(out, np.ndarray) else None
+    made = _compiled_for(assignment, dict(values), out if array is None else "dense", options)
+    return made._call(values, array)

@@ -1,0 +1,226 @@
+"""KernelSpec to launches on a GPU: where plan, lowering, pipeline and runtime are joined for target="cuda"."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from mlir_sparse import lower, pipeline, plan
+from mlir_sparse.compile.cpu_build import Build
+from mlir_sparse.compile.gpu_program import launch_program, views_of
+from mlir_sparse.errors import MissingPackageError, UnsupportedError
+from mlir_sparse.gpu.assembled_module import HostLaunch, llvm_ir_of, read_launches, read_ptx
+from mlir_sparse.gpu.ptx.libdevice import find_library, functions_wanted
+from mlir_sparse.pipeline.gpu_passes import gpu, nvvm, ptx
+from mlir_sparse.plan.schedule import STATIC, Schedule
+from mlir_sparse.process import settings
+from mlir_sparse.process.forks import cached_property
+from mlir_sparse.runtime.device.launch_values import LaunchProgram, View
+from mlir_sparse.spec import KernelSpec
+
+__all__ = ["GPU_STAGES", "GpuBuild", "GpuStage"]
+
+GpuStage = Literal["gpu", "nvvm", "ptx"]
+GPU_STAGES: tuple[GpuStage, ...] = ("gpu", "nvvm", "ptx")
+
+
+@dataclass(frozen=True)
+class GpuBuild:
+    """A kernel for a GPU: the stages, each made when first asked for.
+
+    Args:
+        spec: the kernel.
+        chip: the architecture, such as sm_90.
+        schedule: the order of loops asked for, if any.
+    """
+
+    spec: KernelSpec
+    chip: str
+    schedule: Schedule = STATIC
+
+    @cached_property
+    def base(self) -> Build:
+        """Returns the kernel as it is planned for all targets, of any shape."""
+        inputs = tuple((name, replace(kind, shape=(None,) * kind.rank)) for name, kind in self.spec.inputs)
+        output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
+        return Build.of(KernelSpec(self.spec.assignment, inputs, output), self.schedule, loops_only=True)
+
+    @cached_property
+    def planned(self) -> plan.Program:
+        """Returns the steps: results are filled before threads add to their elements."""
+        return plan.with_wide_sums(plan.parted(self.base.program))
+
+    @cached_property
+    def mapped(self) -> tuple[plan.Mapped, ...]:
+        """Returns how the loops of each nest are given to threads.
+
+        Raises:
+            UnsupportedError: for a step that no kernel of a GPU does.
+        """
+        program = self.planned
+        types = dict(program.types)
+        located = [step.result for step in program.steps if isinstance(step, plan.Located)]
+        found = []
+        for step in program.steps:
+            match step:
+                case plan.Generic():
+                    found.append(plan.map_loops(step, types, frozenset(located)))
+                    _check_result(found[-1], program)
+                case plan.Extent() | plan.LevelView() | plan.Located() | plan.LocatedRows():
+                    pass
+                case plan.FibreView() if step.operand in self.spec.assignment.inputs:
+                    pass
+                case plan.Rows() if step.result == program.result and step.structure in self.spec.assignment.inputs:
+                    pass
+                case plan.Rows():
+                    raise UnsupportedError(
+                        f"expected a sparse result with the levels that {step.structure} has above its fibres, for a "
+                        f"GPU, but got {program.result} stored as {types[program.result]}: "
+                        f"ask for {types[step.result]}, for out='dense', or use target='cpu'"
+                    )
+                case plan.Conversion() if step.result == program.result:
+                    raise UnsupportedError(
+                        f"expected a sparse result that a GPU's loops can fill, but got {step.result} stored as "
+                        f"{types[step.result]} ({step.reason}): ask for storage in the order of the loops, "
+                        "for out='dense', or use target='cpu'"
+                    )
+                case plan.Conversion():
+                    raise UnsupportedError(
+                        f"expected operands stored as a GPU's loops walk them, but got {step.operand}, which has to be "
+                        f"converted to {types[step.result]} ({step.reason}): convert it before, or use target='cpu'"
+                    )
+                case _:
+                    raise UnsupportedError(
+                        f"expected loop nests only, for a GPU, but got {step} ({step.reason}): use target='cpu'"
+                    )
+        return tuple(found)
+
+    @cached_property
+    def program(self) -> plan.Program:
+        """Returns the steps, their loops in the order that suits threads."""
+        nests = iter(self.mapped)
+        base = self.planned
+        steps = tuple(next(nests).step if isinstance(step, plan.Generic) else step for step in base.steps)
+        return replace(base, steps=steps)
+
+    @cached_property
+    def lowered(self) -> lower.LoweredProgram:
+        """Returns the steps as `linalg.generic`, each function with its mapping."""
+        located = [step for step in self.program.steps if isinstance(step, plan.Located | plan.LocatedRows)]
+        return lower.with_mappings(lower.lower(self.program), self.mapped, dict(self.program.types), located)
+
+    @property
+    def kernels(self) -> pipeline.Pipeline:
+        """Returns the passes down to kernels in the gpu dialect."""
+        generics = (step for step in self.program.steps if isinstance(step, plan.Generic))
+        return gpu(in_place=any(self.program.type_of(step.result).encoding is not None for step in generics))
+
+    def passes(self, stage: GpuStage) -> pipeline.Pipeline:
+        """Returns the passes down to a stage."""
+        match stage:
+            case "gpu":
+                return self.kernels
+            case "nvvm":
+                return self.kernels.then(nvvm())
+            case "ptx":
+                return self.kernels.then(nvvm()).then(ptx(self.chip))
+
+    def compile(self, stage: GpuStage, *, as_text: bool = False) -> bytes:
+        """Returns the module at a stage.
+
+        Raises:
+            UnsupportedError: for loops that no threads are known for, by what the sparsifier made.
+            CompileError, CompilerCrash: when MLIR or LLVM fails, with a reproducer.
+        """
+        kernel = str(self.spec.assignment)
+        return pipeline.compile_module(self.lowered.bytecode, self.passes(stage), kernel=kernel, as_text=as_text)
+
+    @cached_property
+    def _assembled(self) -> bytes:
+        if importlib.util.find_spec("llvmlite") is None:
+            raise MissingPackageError(
+                "expected the package llvmlite, which writes PTX, but got none: pip install 'mlir-sparse[gpu]'"
+            )
+        wanted = functions_wanted(self.llvm_ir)
+        if wanted and find_library() is None:
+            raise UnsupportedError(
+                f"expected CUDA's libdevice.10.bc for {', '.join(wanted)} on a GPU, but found none: "
+                f"set {settings.LIBDEVICE.name} to its path, or use target='cpu'"
+            )
+        # What was made for a look at its calls is not made again.
+        return pipeline.compile_module(self._nvvm, ptx(self.chip), kernel=str(self.spec.assignment))
+
+    def text(self, stage: str) -> str:
+        """Returns the kernel at `linalg`, `gpu`, `nvvm` or `ptx`, or at a stage before.
+
+        Raises:
+            UnsupportedError: for a stage of other targets.
+        """
+        match stage:
+            case "notation":
+                return self.base.text(stage)
+            case "plan":
+                return str(self.program)
+            case "linalg":
+                return self.lowered.text
+            case "gpu" | "nvvm":
+                return self.compile(stage, as_text=True).decode()
+            case "ptx":
+                return read_ptx(self._assembled)
+            case _:
+                stages = ", ".join(("notation", "plan", "linalg", *GPU_STAGES))
+                raise UnsupportedError(f"expected a stage of {stages} for target='cuda', but got {stage!r}")
+
+    @cached_property
+    def _nvvm(self) -> bytes:
+        return self.compile("nvvm")
+
+    @property
+    def llvm_ir(self) -> str:
+        """Returns the kernels as LLVM IR: what PTX is made of, and what emulations run."""
+        return llvm_ir_of(self._nvvm)
+
+    def trace(self) -> pipeline.Trace:
+        """Returns the module after each pass down to PTX."""
+        passes = self.passes("ptx")
+        return pipeline.trace_module(self.lowered.bytecode, self.lowered.text, passes, kernel=str(self.spec.assignment))
+
+    def explain(self) -> str:
+        """Returns what the program does, and how its loops are given to threads, and why."""
+        return plan.explain(self.program, self.mapped)
+
+    # -- launches ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def launches(self) -> LaunchProgram:
+        """Returns the program as launches of kernels in PTX."""
+        found = read_launches(self._assembled)
+        return self._program(read_ptx(self._assembled), found)
+
+    @property
+    def emulated(self) -> LaunchProgram:
+        """Returns the same launches without the PTX, which need no backend for GPUs."""
+        return self._program("", read_launches(self._nvvm))
+
+    @cached_property
+    def views(self) -> Mapping[str, View]:
+        """Returns how operands are read that are not read as they are, by the names that launches have for them."""
+        return views_of(self.program)
+
+    def _program(self, text: str, found: Mapping[str, tuple[HostLaunch, ...]]) -> LaunchProgram:
+        return launch_program(text, self.chip, self.program, self.lowered.functions, self.mapped, found)
+
+
+def _check_result(mapped: plan.Mapped, program: plan.Program) -> None:
+    """Refuses an intermediate result with a structure of its own: launches after it would not know its size."""
+    name = mapped.step.result
+    # Where it is the result in other storage, that is what to say.
+    converted = any(isinstance(step, plan.Conversion) and step.operand == name for step in program.steps)
+    if mapped.own is not None and name != program.result and not converted:
+        raise UnsupportedError(
+            f"expected no sparse intermediate result, for a GPU, but got {name} = {mapped.step.payload} stored as "
+            f"{program.type_of(name)} ({dict(program.notes).get(name, mapped.step.reason)}): "
+            "compute it by a kernel of its own, or use target='cpu'"
+        )

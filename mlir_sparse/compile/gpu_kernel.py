@@ -1,0 +1,333 @@
+"""A kernel for a GPU: what users call with tensors that lie there, and look into anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from mlir_sparse import device, pipeline
+from mlir_sparse.compile.compile_options import chip_in
+from mlir_sparse.compile.gpu_build import GpuBuild
+from mlir_sparse.device import Device, DeviceArray
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.notation import AssignOp, reads
+from mlir_sparse.plan.schedule import STATIC, Schedule
+from mlir_sparse.plan.vendor_products import LibraryProduct, library_product
+from mlir_sparse.process.forks import Lock, cached_property
+from mlir_sparse.runtime.device.device_operands import (
+    as_device_argument,
+    as_device_output,
+    device_of,
+    device_type_of,
+    is_on_device,
+    overlaps,
+)
+from mlir_sparse.runtime.device.run_launches import DeviceProgram
+from mlir_sparse.runtime.device.size_values import ALIGNED
+from mlir_sparse.runtime.device.vendor_products_run import DeviceValue, Product, run_product
+from mlir_sparse.runtime.operand_check import type_of, value_of
+from mlir_sparse.spec import KernelSpec, bind, infer_extents
+from mlir_sparse.tensor import DeviceTensor
+
+__all__ = ["GpuKernel", "chip_of_target"]
+
+# What every chip that this package compiles for runs.
+_OLDEST = "sm_80"
+# Of an array of another library, which is looked at anew in each call.
+_NO_KEY = "another library's"
+# Calls that are kept prepared, each for its shapes and structures.
+_MOST_PREPARED = 64
+
+
+def chip_of_target(target: str) -> str:
+    """Returns the chip that a target names: `cuda:sm_90`'s is sm_90, `cuda`'s that of this machine's first device.
+
+    Raises:
+        UnsupportedError: for any other target.
+    """
+    chip = chip_in(target)
+    if chip is not None:
+        return chip
+    return device.chip_of(Device(0)) if device.available() else _OLDEST
+
+
+class _Call(Protocol):
+    @property
+    def where(self) -> Device: ...
+
+    def run(self, operands: Sequence[DeviceValue], out: DeviceArray | None) -> DeviceValue: ...
+
+
+class _LibraryCall:
+    """A call of a library, for operands of known shapes."""
+
+    def __init__(self, product: Product, names: Sequence[str], shape: tuple[int, ...], where: Device) -> None:
+        self._product, self._names, self._shape, self.where = product, tuple(names), shape, where
+
+    def run(self, operands: Sequence[DeviceValue], out: DeviceArray | None) -> DeviceValue:
+        values = dict(zip(self._names, operands, strict=True))
+        return run_product(self._product, values, self._shape, out, self.where)
+
+
+class GpuKernel:
+    """A compiled assignment for tensors on a device, of any shape of the types it was compiled for.
+
+    Call it as a Kernel, with `A.to("cuda")` and arrays of this package, CuPy or PyTorch on the same device. Results lie
+    there too, and calls return before they are computed; `to_numpy()` waits. A sparse result that shares no operand's
+    structure is waited for until its entries are counted: exactly as many are reserved. `explain()` says which it is.
+
+    Args:
+        spec: the kernel.
+        chip: the architecture to compile for.
+        via: `codegen` for kernels of our own, `library` for NVIDIA's, `auto` for the first of the two that has it.
+        schedule: the order of loops asked for, if any.
+    """
+
+    def __init__(self, spec: KernelSpec, chip: str, via: str = "auto", schedule: Schedule = STATIC) -> None:
+        self.spec, self.chip, self.via, self.schedule = spec, chip, via, schedule
+        self.parameters = spec.assignment.inputs
+        if via == "library":
+            self._by_library = library_product(spec), "asked for"
+        self._programs: dict[tuple[TensorType, ...], DeviceProgram] = {}
+        self._prepared: dict[tuple[Any, ...], _Call] = {}
+        self._lock = Lock()
+
+    @cached_property
+    def _by_library(self) -> tuple[LibraryProduct | None, str]:
+        """Returns the library's product where that is what runs, and why."""
+        if self.via != "auto":
+            return None, ""
+        try:
+            _ = self._declared.mapped
+        except UnsupportedError as refusal:
+            if self.schedule != STATIC:
+                return None, ""  # a library's loops have no order to choose
+            try:
+                return library_product(self.spec), f"codegen refuses it: {refusal}"
+            except UnsupportedError:
+                pass  # what our own kernels need is what to say
+        return None, ""
+
+    @property
+    def _product(self) -> LibraryProduct | None:
+        return self._by_library[0]
+
+    def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Any:
+        """Computes the result on the device of the operands, on the current stream.
+
+        Args:
+            operands: the operands, by position.
+            out: an array on the device for a dense result, of its shape and dtype.
+            named: the operands, by name.
+
+        Returns:
+            `out` if given; else a DeviceArray for a dense result, a DeviceTensor for a sparse one.
+
+        Raises:
+            DeviceError: without a driver, or when it fails.
+            UnknownTensorError, OperandError, DTypeError, RankError: for operands that are not the kernel's, or that do
+                not lie on one device.
+            ExtentError: for shapes that do not fit together.
+        """
+        if not named:
+            call = self._prepared.get(_key(operands, out))
+            if call is not None and (out is None or self._takes(call, operands, out)):
+                return call.run(operands, out)
+        return self._call(bind(self.spec.assignment, operands, named), out)
+
+    def _call(self, bound: Mapping[str, Any], out: Any) -> Any:
+        device.count()  # without a driver that is what to say
+        types = dict(self.spec.inputs)
+        values = {name: as_device_argument(name, bound[name], types[name]) for name in self.parameters}
+        target = None if out is None else as_device_output(out, self.spec.output)
+        where = device_of(values if target is None else {**values, "out": target})
+        operands = tuple(values.values())
+        key = _key(operands, target)
+        call = self._prepared.get(key)
+        if call is None:
+            shapes = {name: value.shape for name, value in values.items()}
+            shape = None if target is None else target.shape
+            extents = infer_extents(self.spec.assignment, shapes, shape)
+            sizes = {variable.name: size for variable, size in extents.items()}
+            call = self._prepare(values, sizes, where, target)
+            self._keep(key, call)
+        apart = [value for name, value in values.items() if name != self._added or not _same(value, target)]
+        if target is None or not any(overlaps(target, value) for value in apart):
+            result = call.run(operands, target)
+            return result if target is None else out
+        made = call.run(operands, None)
+        assert isinstance(made, DeviceArray)
+        made.copy_into(target)
+        return out
+
+    @cached_property
+    def _added(self) -> str | None:
+        """Returns the target of a statement that may add to it where it lies: it is read before anything is added."""
+        assignment = self.spec.assignment
+        name = assignment.target.tensor
+        read = any(access.tensor == name for access in reads(assignment.value))
+        return name if assignment.op is AssignOp.ADD and not read else None
+
+    def _takes(self, call: _Call, operands: Sequence[DeviceValue], out: Any) -> bool:
+        """Returns whether a prepared call can write to an array at once."""
+        return (
+            type(out) is DeviceArray
+            and out.dtype == self.spec.output.dtype.numpy
+            and out.device == call.where
+            and not out.read_only
+            and not self.spec.assignment.op.reads_target
+            and not any(overlaps(out, operand) for operand in operands)
+        )
+
+    def _keep(self, key: tuple[Any, ...], call: _Call) -> None:
+        with self._lock:
+            if len(self._prepared) >= _MOST_PREPARED:
+                self._prepared.clear()
+            self._prepared[key] = call
+
+    def _prepare(
+        self, values: Mapping[str, DeviceValue], extents: Mapping[str, int], where: Device, out: DeviceArray | None
+    ) -> _Call:
+        if self._product is not None:
+            shape = tuple(extents[str(subscript)] for subscript in self.spec.assignment.target.subscripts)
+            return _LibraryCall(_plain(self._product, self.spec), self.parameters, shape, where)
+        types = tuple(device_type_of(value) for value in values.values())
+        with self._lock:
+            program = self._programs.get(types)
+            if program is None:
+                program = self._programs[types] = self._program(types)
+        return program.prepare(values, extents, where, out)
+
+    def _program(self, types: tuple[TensorType, ...]) -> DeviceProgram:
+        inputs = tuple(zip(self.parameters, types, strict=True))
+        build = self._build(replace(self.spec, inputs=inputs))
+        return DeviceProgram(build.launches, self.parameters, build.views, str(self.spec.assignment))
+
+    @cached_property
+    def _declared(self) -> GpuBuild:
+        return self._build(self.spec)
+
+    def _build(self, spec: KernelSpec) -> GpuBuild:
+        return GpuBuild(spec.with_open_blocks().with_output_widths(), self.chip, self.schedule)
+
+    def ir(self, stage: str = "gpu") -> str:
+        """Returns the kernel's text at a stage: `notation`, `plan`, `linalg`, `gpu`, `nvvm` or `ptx`; needs no device.
+
+        Raises:
+            UnsupportedError: for an unknown stage, and for one that a library's kernel does not have.
+        """
+        if self._product is None:
+            return self._declared.text(stage)
+        match stage:
+            case "notation":
+                return f"{self.spec.explicit}\n"
+            case "plan":
+                return f"{self._product}\n"
+            case _:
+                raise UnsupportedError(
+                    f"expected a stage of notation, plan via library ({self._by_library[1]}), but got {stage!r}: "
+                    "the kernel is NVIDIA's"
+                )
+
+    def passes(self) -> pipeline.Trace:
+        """Returns the module after each pass down to PTX; needs no device.
+
+        Raises:
+            UnsupportedError: for a library's kernel, which has none.
+        """
+        if self._product is not None:
+            raise UnsupportedError("expected passes of via='codegen', but the kernel is NVIDIA's, which has none")
+        return self._declared.trace()
+
+    def explain(self) -> str:
+        """Returns what the kernel does, how its loops are given to threads, and why."""
+        if self._product is not None:
+            return f"{self._product}\n\nruns on: cuda, via library ({self._by_library[1]})"
+        return f"{self._declared.explain()}\n\nruns on: cuda:{self.chip}, via codegen"
+
+    @property
+    def output(self) -> TensorType:
+        """Returns the type of the result: asked for, or inferred."""
+        return self.spec.output
+
+    def compile_for(self, *operands: Any) -> GpuKernel:
+        """Compiles for operands stored as these, without a device, and returns the kernel.
+
+        A kernel that was pickled then runs where neither MLIR nor LLVM is.
+
+        Args:
+            operands: tensors and arrays in host memory or on a device, or types such as `"f32[?,?] CSR"`.
+
+        >>> import mlir_sparse as ms
+        >>> ms.compile("y(i) = A(i,j) * x(j)", A="f32[?,?] CSR", x="f32[?]", target="cuda:sm_90", via="library").chip
+        'sm_90'
+        """
+        if self._product is None:
+            types = tuple(_type_of(one) for one in operands)
+            with self._lock:
+                self._programs[types] = self._program(types)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.spec, self.chip, self.via, self.schedule, self._programs, self._by_library)
+
+    def __repr__(self) -> str:
+        return f"GpuKernel({self.spec}, {self.chip}, via {self.via})"
+
+
+def _unpickled(
+    spec: KernelSpec,
+    chip: str,
+    via: str,
+    schedule: Schedule,
+    programs: dict[tuple[TensorType, ...], DeviceProgram],
+    by_library: tuple[LibraryProduct | None, str],
+) -> GpuKernel:
+    made = GpuKernel(spec, chip, via, schedule)
+    made._programs = dict(programs)
+    made._by_library = by_library  # found out before: what planned it need not be here
+    return made
+
+
+def _type_of(one: Any) -> TensorType:
+    if isinstance(one, TensorType):
+        return one
+    if isinstance(one, str):
+        kind = TensorType.parse(one)
+        if kind.encoding is None:
+            return kind
+        widths = kind.encoding.pos_width or 32, kind.encoding.crd_width or 32
+        return replace(kind, encoding=kind.encoding.with_widths(*widths))
+    return device_type_of(one) if is_on_device(one) else type_of(value_of("it", one))
+
+
+def _same(value: DeviceValue, target: DeviceArray | None) -> bool:
+    return isinstance(value, DeviceArray) and target is not None and value.pointer == target.pointer
+
+
+def _key(operands: Sequence[Any], out: Any) -> tuple[Any, ...]:
+    """Returns what a prepared call is found by; operands of other libraries have none, and no call is found."""
+    return (
+        (out.shape, out.pointer % ALIGNED) if type(out) is DeviceArray else None if out is None else _NO_KEY,
+        *[
+            one._token
+            if type(one) is DeviceTensor
+            else (one.shape, one.dtype, one.device.number, one.pointer % ALIGNED)
+            if type(one) is DeviceArray
+            else None
+            for one in operands
+        ],
+    )
+
+
+def _plain(product: LibraryProduct, spec: KernelSpec) -> Product:
+    return Product(
+        product.kind,
+        tuple((use.name, use.format, use.transposed) for use in product.sparse),
+        tuple((use.name, use.by_column) for use in product.dense),
+        product.by_column,
+        spec.output.dtype,
+        spec.output.encoding,
+    )

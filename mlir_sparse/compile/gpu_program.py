@@ -1,0 +1,299 @@
+"""Kernels of a GPU as a program of launches: which buffers of which tensors they take, and what is made for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mlir_sparse import lower, plan
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.gpu.assembled_module import HostLaunch
+from mlir_sparse.notation import AffineSubscript
+from mlir_sparse.runtime.device.launch_values import (
+    Array,
+    Choice,
+    Launch,
+    LaunchProgram,
+    LevelBuffer,
+    MakeArray,
+    MakeBegins,
+    MakeOwn,
+    MakeRows,
+    MakeShared,
+    Parameter,
+    View,
+    Whole,
+    Within,
+    Work,
+)
+from mlir_sparse.runtime.device.size_values import (
+    Address,
+    AxisSize,
+    Count,
+    Extent,
+    Fixed,
+    LevelSize,
+    Longest,
+    Parts,
+    Positions,
+    Product,
+    Start,
+    Stored,
+)
+
+__all__ = ["launch_program", "views_of"]
+
+Found = Mapping[str, tuple[HostLaunch, ...]]
+Made = MakeArray | MakeBegins | MakeShared
+
+# What is counted, and how many counts a warp scans at least; up to so many parts each add up the sums of those before.
+_COUNTS = DType("i64")
+_LEAST_COUNTS = 512
+_MOST_PARTS = 2048
+
+
+def launch_program(
+    text: str,
+    chip: str,
+    program: plan.Program,
+    functions: Sequence[lower.Function],
+    mapped: Sequence[plan.Mapped],
+    found: Found,
+) -> LaunchProgram:
+    """Returns a program as launches of kernels.
+
+    Args:
+        text: the kernels in PTX; empty for a program that is emulated.
+        chip: the GPU's architecture.
+        program: the steps.
+        functions: what each loop nest of them became.
+        mapped: how the loops of each are given to threads.
+        found: the launches of each function of the host.
+    """
+    made: dict[str, Made] = {}
+    steps: list[Launch | Choice] = []
+    own: MakeOwn | None = None
+    for function, nest in zip(functions, mapped, strict=True):
+        if nest.own is not None:
+            made |= _scanned(nest, nest.own, program)
+            counting, own = _counted(function, nest, nest.own, program, found)
+            steps += counting
+            continue
+        made.setdefault(function.step.result, _made(function.step, program))
+        written = _written(function.step.result, program)
+        steps += _cases(function.name, nest, _Arguments(program, function, written), found)
+    rows = next((_rows(step, program) for step in program.steps if isinstance(step, plan.Rows)), None)
+    return LaunchProgram(text, chip, tuple(made.values()), tuple(steps), program.result, own, rows)
+
+
+def views_of(program: plan.Program) -> dict[str, View]:
+    """Returns how operands are read that are not read as they are, by the names that steps have for them."""
+    found: dict[str, View] = {}
+    for step in program.steps:
+        match step:
+            case plan.LevelView():
+                found[step.result] = View(step.operand)
+            case plan.FibreView():
+                encoding = program.type_of(step.result).encoding
+                found[step.result] = View(step.operand, step.depth, encoding, _counting(step.result, program))
+            case _:
+                pass
+    return found
+
+
+def _counting(view: str, program: plan.Program) -> str:
+    """Returns the variable that counts the fibres of a view."""
+    nests = (step for step in program.steps if isinstance(step, plan.Generic))
+    reads = (access for nest in nests for access in plan.accesses_of(nest.payload))
+    return str(next(access.subscripts[0] for access in reads if access.tensor == view))
+
+
+def _rows(step: plan.Rows, program: plan.Program) -> MakeRows:
+    encoding = program.type_of(step.result).encoding
+    assert encoding is not None
+    shape = tuple(Extent(str(variable)) for variable in step.variables)
+    return MakeRows(step.result, step.operand, step.structure, step.depth, encoding, shape)
+
+
+def _written(name: str, program: plan.Program) -> tuple[LevelBuffer | Array, ...]:
+    """Returns what loops write to, of a dense result and of one that shares the structure of an operand."""
+    encoding = program.type_of(name).encoding
+    return (Array(name) if encoding is None else LevelBuffer(name, len(lower.level_buffers(encoding))),)
+
+
+def _cases(name: str, mapped: plan.Mapped, arguments: _Arguments, found: Found) -> list[Launch | Choice]:
+    """Returns what a function launches, in each way that its loops are given to threads."""
+    cases = []
+    for case in mapped.cases:
+        launches = tuple(arguments.launch(one) for one in found[f"{name}_{case.name}"])
+        tests: list[Within | Whole] = [_within(test) for test in case.tests]
+        tests += [Whole(_quantity(need.number), need.of) for need in case.needs]
+        cases.append((tuple(tests), launches))
+    return list(cases[0][1]) if len(cases) == 1 else [Choice(tuple(cases))]
+
+
+def _counted(
+    function: lower.Function, mapped: plan.Mapped, own: plan.Own, program: plan.Program, found: Found
+) -> tuple[list[Launch | Choice], MakeOwn]:
+    """Returns the launches that count the entries of a result, and the result with those that fill it."""
+    name = function.step.result
+    kind = program.type_of(name)
+    assert kind.encoding is not None
+    scanned = [tuple(Array(made) for made in _names(name, level)) for level in own.levels]
+    counts, sums, begins = (tuple(arrays) for arrays in zip(*scanned, strict=True))
+    counting = _cases(f"{function.name}_count", mapped, _Arguments(program, function, counts), found)
+    for arrays in scanned:
+        scanning = _Arguments(program, function, arrays, operands=False)
+        counting += [scanning.launch(one) for one in found[f"{function.name}_scan_all"]]
+    # The first positions are where entries of the first level begin, or known without a kernel.
+    rest = tuple(LevelBuffer(name, number + 1) for number in range(len(lower.level_buffers(kind.encoding))))
+    steps = _cases(f"{function.name}_fill", mapped, _Arguments(program, function, (*begins, *rest)), found)
+    shape = tuple(Extent(str(subscript)) for subscript in mapped.step.target.subscripts)
+    totals, first = tuple(array.tensor for array in sums), begins[0].tensor
+    return counting, MakeOwn(name, kind.dtype, kind.encoding, shape, totals, first, tuple(steps))
+
+
+def _names(result: str, level: int) -> tuple[str, str, str]:
+    """Returns the names of what is made to count a level: entries of each owner, sums of parts, where they begin."""
+    return f"{result}.counts{level}", f"{result}.sums{level}", f"{result}.begins{level}"
+
+
+def _scanned(mapped: plan.Mapped, own: plan.Own, program: plan.Program) -> dict[str, Made]:
+    """Returns what is made to count a result."""
+    encoding = program.type_of(mapped.step.result).encoding
+    assert encoding is not None
+    owners = tuple(Extent(str(variable)) for variable in own.owners)
+    made: dict[str, Made] = {}
+    for level in own.levels:
+        counts, sums, begins = _names(mapped.step.result, level)
+        made[counts] = MakeArray(counts, _COUNTS, (Product(owners),))
+        made[sums] = MakeArray(sums, _COUNTS, (Parts(Product(owners), _LEAST_COUNTS, _MOST_PARTS),))
+        made[begins] = MakeBegins(begins, encoding.pos_width or 64, Product(owners, 1))
+    return made
+
+
+def _made(step: plan.Generic, program: plan.Program) -> Made:
+    """Returns what is made of a result or a temporary by the first nest that writes it."""
+    kind = program.type_of(step.result)
+    if kind.encoding is not None:
+        shared = plan.shared_structure(step, dict(program.types))
+        assert shared is not None
+        if len(shared.subscripts) == len(step.target.subscripts):
+            return MakeShared(step.result, kind.dtype, shared.tensor)
+        shape = tuple(Extent(str(subscript)) for subscript in step.target.subscripts)
+        return MakeShared(step.result, kind.dtype, shared.tensor, kind.encoding, shape)
+    frames = {frame.subscript: frame.variable for frame in step.frames}
+    names = [frames[s] if isinstance(s, AffineSubscript) else s for s in step.target.subscripts]
+    return MakeArray(step.result, kind.dtype, tuple(Extent(str(name)) for name in names))
+
+
+class _Arguments:
+    """What the arguments of a lowered function are: buffers of level storage and arrays."""
+
+    def __init__(
+        self,
+        program: plan.Program,
+        function: lower.Function,
+        written: Sequence[LevelBuffer | Array],
+        *,
+        operands: bool = True,
+    ) -> None:
+        self._extents = {step.result: step.variable.name for step in program.steps if isinstance(step, plan.Extent)}
+        self._sources = {step.result: step.source for step in program.steps if isinstance(step, plan.Located)}
+        self._rows = {step.result: step for step in program.steps if isinstance(step, plan.LocatedRows)}
+        self._buffers: list[LevelBuffer | Array | str] = []
+        self._starts = {
+            (guard.argument, guard.axis): Start(guard.frame.operand, guard.frame.dim)
+            for guard in lower.guards_of(function, dict(program.types))
+            if guard.frame is not None
+        }
+        self._levels: dict[int, tuple[str, int]] = {}
+        for access in function.operands if operands else ():
+            self._add(access.tensor, program.type_of(access.tensor).encoding)
+        self._buffers += written
+
+    def _add(self, name: str, encoding: Encoding | None) -> None:
+        if encoding is None:
+            self._buffers.append(Array(name))
+            return
+        buffers, shift = lower.level_buffers(encoding), 0
+        if name in self._rows:
+            name, shift = self._rows[name].operand, self._rows[name].first
+        for number, (level, kind) in enumerate(buffers):
+            if kind == "positions":
+                self._levels[len(self._buffers)] = (name, level)
+            self._buffers.append(LevelBuffer(name, number + shift))
+        self._buffers.append(LevelBuffer(name, len(buffers) + shift))
+        self._buffers.append(name)  # the sizes of its levels
+
+    def launch(self, launch: HostLaunch) -> Launch:
+        """Returns a launch in terms of tensors."""
+        x, y, z = (self._work(size, block) for size, block in launch.grid)
+        parameters = tuple(self._parameter(text) for text in launch.parameters)
+        return Launch(launch.kernel, (x, y, z), launch.threads, parameters)
+
+    def _work(self, size: str, block: int) -> Work:
+        kind, *numbers = size.split()
+        if size == "fixed 1":
+            return Work()
+        if kind == "chunks":
+            return Work((self._count(f"stored {numbers[0]} {numbers[1]}"),), block * int(numbers[2]))
+        return Work((self._count(size),), block)
+
+    def _parameter(self, text: str) -> Parameter:
+        kind, *numbers = text.split()
+        if kind == "level":
+            return LevelBuffer(numbers[0], int(numbers[1]))
+        if kind == "level_size":
+            return LevelSize(numbers[0], int(numbers[1]))
+        if kind in ("buffer", "parts"):
+            found = self._buffers[int(numbers[0])]
+            assert not isinstance(found, str)
+            return found
+        return self._count(text)
+
+    def _count(self, text: str) -> Count:
+        kind, *rest = text.split()
+        numbers = [int(number) for number in rest]
+        match kind:
+            case "fixed":
+                return Fixed(numbers[0])
+            case "stored":
+                return Stored(*self._levels[numbers[0]])
+            case "positions":
+                return Positions(*self._levels[numbers[0]])
+            case "start":
+                return self._starts[numbers[0], numbers[1]]
+            case "size":
+                name = self._buffers[numbers[0]]
+                assert isinstance(name, str)
+                return LevelSize(name, numbers[1])
+            case "dim":
+                array = self._buffers[numbers[0]]
+                assert isinstance(array, Array)
+                variable = self._extents.get(array.tensor)
+                if array.tensor in self._sources:
+                    return AxisSize(self._sources[array.tensor], numbers[1])
+                return AxisSize(array.tensor, numbers[1]) if variable is None else Extent(variable)
+            case _:
+                raise AssertionError(f"a size that kernels do not ask for: {text}")
+
+
+def _within(test: plan.Test) -> Within:
+    return Within(_quantity(test.left), test.factor, _quantity(test.right))
+
+
+def _quantity(quantity: plan.Quantity) -> Count:
+    match quantity.kind:
+        case "fixed":
+            return Fixed(quantity.number)
+        case "extent":
+            return Extent(quantity.name)
+        case "stored":
+            return Stored(quantity.name, quantity.number)
+        case "level":
+            return LevelSize(quantity.name, quantity.number)
+        case "address":
+            return Address(quantity.name)
+        case _:
+            return Longest(quantity.name, quantity.number)

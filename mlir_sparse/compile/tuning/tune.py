@@ -1,0 +1,215 @@
+"""`tune`: tries schedules and storage on the user's own tensors, and remembers which was fastest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.compile.cpu_kernel import Kernel
+from mlir_sparse.compile.entry_points import compile as compile_kernel
+from mlir_sparse.compile.entry_points import parse
+from mlir_sparse.compile.tuning.progress_bar import bar
+from mlir_sparse.compile.tuning.race import Watch
+from mlir_sparse.compile.tuning.schedule_candidates import Candidate, storage_name
+from mlir_sparse.compile.tuning.search import Search, kernel_of
+from mlir_sparse.compile.tuning.storage_candidates import Asked, asked_text
+from mlir_sparse.compile.tuning.tuning_store import Found, Problem
+from mlir_sparse.compile.tuning.tuning_table import Row, Table
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.errors import OperandError, UnsupportedError
+from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, TensorVar
+from mlir_sparse.plan.schedule import Schedule
+from mlir_sparse.runtime import operand_check
+from mlir_sparse.spec import bind, check_names
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor import tensor as as_tensor
+from mlir_sparse.text.given_arguments import shown as text_shown
+from mlir_sparse.text.name_spelling import by_name
+
+__all__ = ["Tuning", "tune"]
+
+Array = np.ndarray[Any, Any]
+Value = Array | SparseTensor
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """What tuning found.
+
+    Args:
+        kernel: the kernel compiled as was fastest; it takes operands as `encodings` says.
+        schedule: its schedule.
+        encodings: how it takes each operand, None for a dense array.
+        threads: how many threads its calls take at most; None for as many as the process may.
+        table: what was measured.
+        remembered: whether all this was found earlier, and read from the record.
+    """
+
+    kernel: Kernel
+    schedule: Schedule
+    encodings: Mapping[str, Encoding | None]
+    threads: int | None
+    table: Table
+    remembered: bool
+
+    def arrange(self, /, *operands: Any, **named: Any) -> tuple[Value, ...]:
+        """Returns operands in the storage that the kernel takes, in its order.
+
+        Args:
+            operands: the operands, by position.
+            named: the operands, by name.
+        """
+        bound = bind(self.kernel.spec.assignment, operands, named)
+        return tuple(
+            stored_as(operand_check.value_of(name, bound[name]), self.encodings[name])
+            for name in self.kernel.parameters
+        )
+
+    def __str__(self) -> str:
+        stored = [f"{name} as {storage_name(encoding)}" for name, encoding in self.encodings.items()]
+        source = ", from the record of an earlier tuning" if self.remembered else ""
+        threads = "" if self.threads is None else f" on {self.threads} thread{'s' * (self.threads > 1)}"
+        return f"{self.table}\n\nfastest: schedule {self.schedule}{threads}; {', '.join(stored)}{source}"
+
+
+def stored_as(value: Value, encoding: Encoding | None) -> Value:
+    """Returns a tensor in a storage; widths that it does not name are the tensor's."""
+    if encoding is None:
+        return value.to_numpy() if isinstance(value, SparseTensor) else value
+    return value.convert(encoding) if isinstance(value, SparseTensor) else as_tensor(value, encoding)
+
+
+def tune(
+    kernel: Kernel | str | Assignment | TensorVar,
+    /,
+    *operands: Any,
+    out: str | Encoding | TensorType | None = None,
+    tensors: Mapping[str, Any] | None = None,
+    semiring: str | Semiring | None = None,
+    budget: float = 5.0,
+    formats: Asked = False,
+    fresh: bool = False,
+    progress: bool | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+    **named: Any,
+) -> Tuning:
+    """Returns the fastest of several ways to compute a kernel on given tensors.
+
+    Loop orders, vector lanes, tiles and fewer threads are tried, and where asked other storage of the operands; each
+    on the tensors themselves, in turns, until all but one are clearly slower or the budget is spent. The plan's own
+    choice is always among them, and stays where nothing is faster by more than the measurements vary. A candidate
+    whose result is not that of the plan's choice, but for rounding, is never taken. What was found is kept on disk:
+    tuning the same kernel for tensors of like extents returns at once, and so does `compile(..., schedule="tuned")`.
+
+    Args:
+        kernel: a kernel, or index notation.
+        operands: the tensors read, in the order in which the notation first names them.
+        out: the storage of the result, as for `compile`; for notation only.
+        tensors: data by name, for names that clash with these arguments.
+        semiring: what `+` and `*` mean, as for `compile`; for notation only.
+        budget: seconds to spend after the first call of the plan's choice, compilation included. What has begun is
+            finished.
+        formats: True to try other storage of sparse operands too, as their structure suggests; encodings to try for
+            all of them, or a mapping of names to encodings ("dense" for an array), for dense operands also.
+        fresh: whether to measure though there is a record.
+        progress: whether to show a progress bar on stderr; on terminals when None.
+        clock: returns seconds.
+        named: the tensors read, by name; operators and monoids that the text calls.
+
+    Raises:
+        SparseError: one of its kinds, for every mistake in text, types or data.
+
+    >>> import mlir_sparse as ms
+    >>> A, x = ms.tensor(np.eye(3)), np.arange(3.0)
+    >>> found = tune("y(i) = A(i,j) * x(j)", A, x, budget=0.1, formats={"A": ["COO"]}, fresh=True)
+    >>> found.kernel(*found.arrange(A, x))
+    array([0., 1., 2.])
+    """
+    said: object = budget
+    if not isinstance(said, int | float | np.integer | np.floating) or not said > 0:
+        raise OperandError(f"expected a budget of more than 0 seconds, but got {text_shown(budget)}")
+    given = by_name(named, tensors)
+    if isinstance(kernel, Kernel) and (out is not None or semiring is not None):
+        raise OperandError("expected out= and semiring= with notation only, but got them for a kernel, which has both")
+    base = kernel if isinstance(kernel, Kernel) else _compiled(kernel, operands, given, out, semiring)
+    tensors_given = {name: value for name, value in given.items() if not _is_operator(value)}
+    bound = bind(base.spec.assignment, operands, tensors_given)
+    types = dict(base.spec.inputs)
+    values = {name: operand_check.as_argument(name, bound[name], types[name]) for name in base.parameters}
+    problem = Problem.of(base.spec, values, asked_text(formats))
+    found = None if fresh else problem.found()
+    if found is not None:
+        return _remembered(base, found)
+    with bar(f"tuning {base.spec.assignment}", progress) as shown:
+        search = Search(base, values, Watch(clock, budget, shown), stored_as)
+        best = search.run(formats)
+    rows = search.rows()
+    return _kept(base, problem, best.what, search.values(best.what), rows)
+
+
+def _compiled(
+    text: Any, operands: tuple[Any, ...], given: Mapping[str, Any], out: Any, semiring: str | Semiring | None
+) -> Kernel:
+    """Returns the kernel of notation for the operands' types."""
+    operators = {name: value for name, value in given.items() if _is_operator(value)}
+    parsed = parse(text, **operators)
+    if isinstance(parsed, Comprehension) or parsed.ranges or parsed.exists:
+        raise UnsupportedError(
+            f"expected one statement without ranges to tune, but got '{parsed}': tune its statements apart"
+        )
+    if len(operands) > len(parsed.inputs):
+        raise OperandError(
+            f"expected {len(parsed.inputs)} operands ({', '.join(parsed.inputs)}), but got {len(operands)}"
+        )
+    data = {name: value for name, value in given.items() if name not in operators}
+    twice = [name for name, _ in zip(parsed.inputs, operands, strict=False) if name in data]
+    if twice:
+        raise OperandError(f"expected {twice[0]} once, but got it by position and by name")
+    data.update(zip(parsed.inputs, operands, strict=False))
+    check_names(parsed, tuple(data))
+    types = {name: operand_check.type_of(operand_check.value_of(name, value)) for name, value in data.items()}
+    compiled = compile_kernel(parsed, out=out, tensors=types, semiring=semiring)
+    assert isinstance(compiled, Kernel), "comprehensions are refused above"
+    return compiled
+
+
+def _is_operator(value: object) -> bool:
+    return isinstance(value, Operator | Monoid)
+
+
+def _remembered(base: Kernel, found: Found) -> Tuning:
+    ranks = {name: kind.rank for name, kind in base.spec.inputs}
+    changed = tuple(
+        (name, None if text == "dense" else as_encoding(text, rank=ranks[name]))
+        for name, text in found.encodings.items()
+    )
+    return _tuning(
+        base, Candidate(found.schedule, changed, found.threads), Table(map(Row.read, found.rows)), remembered=True
+    )
+
+
+def _tuning(base: Kernel, best: Candidate, table: Table, *, remembered: bool) -> Tuning:
+    kernel = kernel_of(base, best)
+    encodings = {name: kind.encoding for name, kind in kernel.spec.inputs}
+    return Tuning(kernel, best.schedule, encodings, best.threads, table, remembered)
+
+
+def _kept(base: Kernel, problem: Problem, best: Candidate, values: Mapping[str, Value], rows: Iterable[Row]) -> Tuning:
+    """Returns the outcome, and keeps it: for the question asked, and for operands that are stored as is best."""
+    table = Table(rows)
+    tuning = _tuning(base, best, table, remembered=False)
+    kept = tuple(row.kept() for row in table)
+    stored = {name: _text(encoding) for name, encoding in best.encodings}
+    problem.keep(Found(best.schedule, best.threads, stored, kept))
+    if problem.asked:
+        Problem.of(tuning.kernel.spec, values).keep(Found(best.schedule, best.threads, {}, kept))
+    return tuning
+
+
+def _text(encoding: Encoding | None) -> str:
+    return "dense" if encoding is None else encoding.to_text()

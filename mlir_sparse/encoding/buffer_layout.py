@@ -1,0 +1,153 @@
+"""What an encoding says of a tensor's buffers: which there are, how long, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.encoding.level_format import LevelFormat
+from mlir_sparse.encoding.level_functions import Children
+from mlir_sparse.errors import EncodingError, RankError, TooLargeError, UnsupportedError
+from mlir_sparse.text.given_arguments import integers_of
+
+__all__ = [
+    "LevelTuple",
+    "aos_regions",
+    "check_extents",
+    "check_level_sizes",
+    "check_shape",
+    "check_sliceable",
+    "check_supported",
+    "level_tuples",
+]
+
+# kind, unique, ordered, soa, size, n: a level as native code takes it (native/pack_levels.hpp).
+LevelTuple: TypeAlias = tuple[int, bool, bool, bool, int, int]
+
+_KINDS = {
+    LevelFormat.DENSE: 0,
+    LevelFormat.COMPRESSED: 1,
+    LevelFormat.LOOSE_COMPRESSED: 2,
+    LevelFormat.SINGLETON: 3,
+    LevelFormat.STRUCTURED: 4,
+}
+
+
+def check_shape(shape: Sequence[int], encoding: Encoding) -> tuple[int, ...]:
+    """Returns the shape as a tuple of ints of the encoding's rank.
+
+    Raises:
+        RankError: for another rank, or an extent that is no number of elements.
+        TooLargeError: for an extent that 64 bits do not hold.
+    """
+    extents = integers_of(shape, "a shape")
+    encoding.check_rank(len(extents))
+    check_extents(extents)
+    return extents
+
+
+def check_extents(shape: tuple[int, ...]) -> None:
+    """Raises RankError for a negative extent, TooLargeError for one that 64 bits do not hold."""
+    if any(extent < 0 for extent in shape):
+        raise RankError(f"expected extents of 0 or more, but got shape {shape}")
+    if any(extent >= 1 << 63 for extent in shape):
+        raise TooLargeError(f"expected extents of less than 2^63, but got shape {shape}")
+
+
+def check_level_sizes(encoding: Encoding, level_sizes: Sequence[int]) -> None:
+    """Raises TooLargeError for levels of more coordinates than 64 bits count, as of diagonals of a huge matrix."""
+    if any(size >= 1 << 63 for size in level_sizes):
+        raise TooLargeError(
+            f"expected levels of less than 2^63 coordinates, but got {tuple(level_sizes)} for {encoding.map_text()}"
+        )
+
+
+def check_supported(encoding: Encoding) -> None:
+    """Raises UnsupportedError for an encoding whose storage is not known here."""
+    if encoding.has_slices:
+        check_sliceable(encoding)
+    if depth := encoding.batch_rank:
+        _check_batched(encoding, depth)
+    if not encoding.is_native:
+        _check_foreign(encoding)
+
+
+def check_sliceable(encoding: Encoding) -> None:
+    """Raises UnsupportedError for an encoding that buffers of a slice cannot be read by."""
+    if encoding.batch_rank or not (encoding.is_permutation and encoding.is_native):
+        raise UnsupportedError(
+            f"expected slices of a tensor whose levels are its dimensions, but got {encoding.map_text()}: "
+            "convert it to CSR or CSF first"
+        )
+    if encoding.is_dense:
+        raise UnsupportedError(f"expected slices of a sparse level, but got {encoding.map_text()}: slice the array")
+
+
+def _check_batched(encoding: Encoding, depth: int) -> None:
+    if not any(kind.has_coordinates for kind in encoding.level_types):
+        raise UnsupportedError(
+            f"expected a sparse level in batches, but got {encoding.map_text()}: use dense for batch"
+        )
+    for level, kind in enumerate(encoding.level_types[depth:], depth):
+        # Room and groups of n would have to be told from what shorter batches leave.
+        if not kind.functions.compact or kind.functions.children is Children.KEPT:
+            raise UnsupportedError(
+                f"expected dense, compressed or singleton levels in batches, but got {kind} at level {level} of "
+                f"{encoding.map_text()}: use dense for batch, which stores the same batches"
+            )
+    if not encoding.is_native:
+        raise UnsupportedError(
+            f"expected batches in an encoding that the dialect can say, but got {encoding.foreign_reason}: "
+            "use dense for batch"
+        )
+
+
+def _check_foreign(encoding: Encoding) -> None:
+    try:
+        known = encoding.with_slots(2)
+        _ = known.lvl_to_dim
+        # Of a tensor of extents 2, so that j - i starts below 0.
+        bounds = known.level_bounds((2,) * encoding.dim_rank)
+    except EncodingError as error:
+        raise UnsupportedError(f"expected symbols that stand for slots (c * i), but got {error.message}") from None
+    for level, kind in enumerate(encoding.level_types):
+        if kind.functions.children is Children.KEPT:
+            raise UnsupportedError(
+                f"expected {kind} in an encoding that the dialect can say, but got {encoding.foreign_reason}"
+            )
+        above = encoding.level_types[level - 1] if level else kind
+        is_interval = above.functions.children is Children.INTERVALS and above.interval is not None
+        if kind.functions.is_chained and is_interval:
+            raise UnsupportedError(
+                f"expected singleton levels below levels without bounds, but got level {level} below {above} in "
+                f"{encoding.map_text()}: take compressed, which can be empty too"
+            )
+        may_be_empty = kind.functions.is_chained or kind.functions.children is Children.TABLES
+        if may_be_empty and bounds[level][0] < 0:
+            raise UnsupportedError(
+                f"expected {kind} over coordinates from 0 on, since -1 stands for none, but got level {level} "
+                f"({encoding.levels[level]}) of {encoding.map_text()}"
+            )
+
+
+def level_tuples(encoding: Encoding, level_sizes: Sequence[int]) -> list[LevelTuple]:
+    """Returns the levels as native code takes them."""
+    tuples = []
+    for level, (kind, size) in enumerate(zip(encoding.level_types, level_sizes, strict=True)):
+        if kind.functions.children is Children.KEPT and kind.m != size:
+            raise UnsupportedError(
+                f"expected structured[{kind.n}, {kind.m}] over blocks of {kind.m} coordinates, but got level {level} "
+                f"of size {size}: write it as (d floordiv {kind.m} : dense, d mod {kind.m} : {kind})"
+            )
+        tuples.append((_KINDS[kind.format], kind.unique, kind.ordered, kind.soa, size, kind.n or 0))
+    return tuples
+
+
+def aos_regions(encoding: Encoding) -> tuple[range, ...]:
+    """Returns the runs of levels that share one array of interleaved coordinates.
+
+    Such a run starts at a level with positions and takes the singletons below
+    it, unless they are `soa` (`SparseTensorEncodingAttr::getCOOSegments`).
+    """
+    return encoding.aos_regions

@@ -1,0 +1,152 @@
+"""The one way in: whatever a user has that says how a tensor is stored becomes an Encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from mlir_sparse.encoding.dim_slice import DimSlice
+from mlir_sparse.encoding.encoding_parser import take_encoding
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.encoding.map_parser import parse_slice_number
+from mlir_sparse.encoding.presets import preset_encoding
+from mlir_sparse.errors import EncodingError, EncodingSyntaxError, OperandError, RankError, SparseError
+from mlir_sparse.text.cursor import Cursor
+from mlir_sparse.text.given_arguments import integer_of
+from mlir_sparse.text.lexer import TokenKind
+from mlir_sparse.text.source_text import Source
+
+__all__ = ["encoding", "take_storage"]
+
+
+def encoding(
+    source: str | Encoding | None,
+    *,
+    rank: int | None = None,
+    block: Sequence[int] | None = None,
+    order: Sequence[int] | None = None,
+    n: int | None = None,
+    m: int | None = None,
+    size: int | None = None,
+    width: int | None = None,
+    band: Sequence[int] | None = None,
+    slices: Sequence[DimSlice] | None = None,
+    pos_width: int | None = None,
+    crd_width: int | None = None,
+) -> Encoding:
+    """Returns the encoding that a text, a preset name or an Encoding says.
+
+    Args:
+        source: attribute text, an alias definition, a bare map, the name of a preset with or
+            without parameters, an Encoding, or None for all levels dense.
+        rank: the number of dimensions; checked, or chosen for presets of any rank.
+        block: the size of a block in each dimension, for blocked presets.
+        order: the dimension stored at each level, for presets of any order.
+        n: how many of every m entries are kept, for the preset NM.
+        m: the size of the groups of the preset NM.
+        size: the block size of RowBlocked and ColumnBlocked.
+        width: the number of slots of SlotELL and CountedELL.
+        band: the diagonals below and above the main one, for Banded.
+        slices: the slice of each dimension, for the preset CSR_SLICE.
+        pos_width: bits of a position (0, 8, 16, 32 or 64), instead of what the source says.
+        crd_width: bits of a coordinate, likewise.
+
+    Raises:
+        EncodingSyntaxError: for text outside the grammar, with a caret.
+        EncodingError: for what the dialect refuses, in its words.
+        UnknownPresetError: for a name that is no preset, with the nearest ones.
+        RankError: for an encoding of another rank than asked for.
+
+    >>> encoding("CSR") == encoding("(row, col) -> (row : dense, col : compressed)")
+    True
+    >>> encoding("CSF", order=(2, 0, 1)).map_text()
+    '(i, j, k) -> (k : compressed, i : compressed, j : compressed)'
+    """
+    numbers = {"block": block, "order": order, "n": n, "m": m, "size": size, "width": width, "band": band}
+    parameters: dict[str, object] = {**numbers, "slices": slices}
+    given = {key: value for key, value in parameters.items() if value is not None}
+    if rank is not None:
+        rank = integer_of(rank, "rank=")
+    said: object = source  # callers without a type checker say anything
+    if isinstance(said, str):
+        result = _parsed(said, rank, given) if given else _parsed_before(said, rank)
+    elif said is None:
+        result = preset_encoding("Dense", rank, **given)  # type: ignore[arg-type]  # one dict, many types
+    elif isinstance(said, Encoding):
+        _refuse_parameters(given)
+        result = said
+    else:
+        kinds = "an Encoding, attribute text, a map or the name of a preset"
+        raise OperandError(f"expected {kinds}, but got {type(said).__name__}: {said!r}")
+    if rank is not None:
+        result.check_rank(rank)
+    return _with_widths(result, pos_width, crd_width)
+
+
+def _parsed(text: str, rank: int | None, parameters: Mapping[str, object]) -> Encoding:
+    cursor = Cursor(Source(text, "encoding"), EncodingSyntaxError, bare_ids=True)
+    result = take_storage(cursor, rank, parameters)
+    cursor.expect_end()
+    return result
+
+
+@lru_cache(maxsize=256)
+def _parsed_before(text: str, rank: int | None) -> Encoding:
+    return _parsed(text, rank, {})
+
+
+def take_storage(cursor: Cursor, rank: int | None = None, parameters: Mapping[str, object] | None = None) -> Encoding:
+    """Takes an attribute, an alias definition, a bare map or a preset with its parameters."""
+    given = parameters or {}
+    if cursor.token.kind is TokenKind.NAME:
+        return _take_preset(cursor, rank, given)
+    start = cursor.token.span
+    if cursor.token.kind is not TokenKind.HASH_NAME and not cursor.at("(", "[", "{"):
+        kinds = "an attribute, a map or the name of a preset"
+        cursor.fail(f"expected {kinds}, but got {cursor.token.describe()}")
+    result = take_encoding(cursor)
+    try:
+        _refuse_parameters(given)
+        if rank is not None:
+            result.check_rank(rank)
+    except (EncodingError, RankError) as error:
+        cursor.fail(error.message, start.to(cursor.previous), type(error))
+    return result
+
+
+def _take_preset(cursor: Cursor, rank: int | None, given: Mapping[str, object]) -> Encoding:
+    start = cursor.take().span
+    while cursor.token.kind in (TokenKind.NAME, TokenKind.INTEGER) or cursor.at("-"):
+        cursor.take()
+    span = start.to(cursor.previous)
+    name = cursor.source.text[span.start : span.end]
+    arguments = _take_arguments(cursor)
+    try:
+        return preset_encoding(name, rank, arguments=arguments, **given)  # type: ignore[arg-type]  # as above
+    except SparseError as error:
+        cursor.fail(error.message, start.to(cursor.previous), type(error))
+
+
+def _take_arguments(cursor: Cursor) -> list[int | None]:
+    arguments: list[int | None] = []
+    if not cursor.accept("(") or cursor.accept(")"):
+        return arguments
+    arguments.append(parse_slice_number(cursor))
+    while cursor.accept(","):
+        arguments.append(parse_slice_number(cursor))
+    cursor.expect(")", "`,` or `)` in the parameters of a preset")
+    return arguments
+
+
+def _refuse_parameters(given: Mapping[str, object]) -> None:
+    if given:
+        raise EncodingError(f"expected {', '.join(given)} only with the name of a preset, but got an encoding")
+
+
+def _with_widths(result: Encoding, pos_width: int | None, crd_width: int | None) -> Encoding:
+    if pos_width is None and crd_width is None:
+        return result
+    pos = result.pos_width if pos_width is None else pos_width
+    crd = result.crd_width if crd_width is None else crd_width
+    return replace(result, pos_width=pos, crd_width=crd)

@@ -1,0 +1,362 @@
+"""The value that says how a tensor is stored: `#sparse_tensor.encoding` as a Python object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from mlir_sparse.affine import AffineMap, Dim
+from mlir_sparse.affine.integer_form import Atom, Digit, Form, form_of
+from mlir_sparse.encoding.describe import describe
+from mlir_sparse.encoding.dim_slice import DimSlice
+from mlir_sparse.encoding.encoding_printer import print_attribute, print_encoding_map
+from mlir_sparse.encoding.level_bounds import level_bounds, sized_slots
+from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.level_maps import holds_all, infer_lvl_to_dim
+from mlir_sparse.encoding.level_space import LevelSpace, level_space
+from mlir_sparse.encoding.level_type import LevelType
+from mlir_sparse.encoding.typed_literal import TypedValue
+from mlir_sparse.encoding.unsupported_by_dialect import foreign_reason, is_native
+from mlir_sparse.encoding.verify import Draft, first_fault
+from mlir_sparse.errors import EncodingError, RankError, UnsupportedError
+
+__all__ = ["Encoding"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Encoding:
+    """A storage format. Equal encodings store alike; names of dimensions and levels do not count.
+
+    Args:
+        dim_names: a name for each dimension.
+        levels: the levels, outermost first.
+        slices: a slice for each dimension, or none at all.
+        pos_width: bits of a position: 8, 16, 32, 64, or 0 for the machine's index.
+        crd_width: bits of a coordinate, likewise.
+        explicit_val: the one value that every stored entry has, if there is one.
+        implicit_val: the value of entries that are not stored; it must be zero.
+        lvl_to_dim_given: the inverse map, if it was written out; checked, then inferred.
+        preset: the preset this came from, to be shown to people.
+        symbol_names: a name for each symbol of the map.
+
+    Raises:
+        EncodingError: for what the dialect's verifier refuses, in its words.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> print(encoding("CSR"))
+    #sparse_tensor.encoding<{ map = (d0, d1) -> (d0 : dense, d1 : compressed) }>
+    """
+
+    dim_names: tuple[str, ...] = field(compare=False)
+    levels: tuple[LevelSpec, ...]
+    slices: tuple[DimSlice | None, ...] = ()
+    pos_width: int = 0
+    crd_width: int = 0
+    explicit_val: TypedValue | None = None
+    implicit_val: TypedValue | None = None
+    lvl_to_dim_given: AffineMap | None = field(default=None, compare=False)
+    preset: str | None = field(default=None, compare=False)
+    symbol_names: tuple[str, ...] = field(default=(), compare=False)
+    # What the names stand for, for comparison: a map of two dimensions is no map of three.
+    _ranks: tuple[int, int] = field(default=(0, 0), init=False)
+
+    def __post_init__(self) -> None:
+        fault = first_fault(
+            Draft(
+                dim_rank=len(self.dim_names),
+                levels=tuple(self.levels),
+                slices=tuple(self.slices),
+                pos_width=self.pos_width,
+                crd_width=self.crd_width,
+                implicit_val=self.implicit_val,
+                lvl_to_dim_given=self.lvl_to_dim_given,
+                num_symbols=len(self.symbol_names),
+            )
+        )
+        if fault is not None:
+            raise EncodingError(fault.message)
+        # All or none: MLIR gives the other dimensions the slice of everything.
+        slices = tuple(s or DimSlice() for s in self.slices) if any(self.slices) else ()
+        object.__setattr__(self, "slices", slices)
+        object.__setattr__(self, "_ranks", (len(self.dim_names), len(self.symbol_names)))
+
+    @property
+    def dim_rank(self) -> int:
+        """Returns the number of dimensions of the tensor."""
+        return len(self.dim_names)
+
+    @property
+    def lvl_rank(self) -> int:
+        """Returns the number of levels of its storage."""
+        return len(self.levels)
+
+    @property
+    def level_types(self) -> tuple[LevelType, ...]:
+        """Returns the type of each level, outermost first."""
+        return tuple(level.type for level in self.levels)
+
+    @property
+    def dim_to_lvl(self) -> AffineMap:
+        """Returns the map from dimension coordinates to level coordinates."""
+        return AffineMap(self.dim_rank, len(self.symbol_names), tuple(level.expr for level in self.levels))
+
+    @property
+    def lvl_to_dim(self) -> AffineMap:
+        """Returns the map from level coordinates back to dimension coordinates.
+
+        Raises:
+            EncodingError: for a map with symbols that stand for no slots (`Slots`).
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> print(encoding("BSR(2, 3)").lvl_to_dim)
+        (d0, d1, d2, d3) -> (d0 * 2 + d2, d1 * 3 + d3)
+        """
+        inverse = infer_lvl_to_dim(self.dim_rank, self.levels)
+        if isinstance(inverse, AffineMap):
+            return inverse
+        if self.lvl_to_dim_given is None:
+            raise EncodingError(f"failed to infer lvlToDim from dimToLvl, which has symbols: {self.map_text()}")
+        return self.lvl_to_dim_given
+
+    @property
+    def has_inferred_inverse(self) -> bool:
+        """Returns whether the text of the map needs no inverse: it is inferred, or nobody knows it."""
+        if self.lvl_to_dim_given is None:
+            return True
+        return isinstance(infer_lvl_to_dim(self.dim_rank, self.levels), AffineMap)
+
+    @property
+    def is_permutation(self) -> bool:
+        """Returns whether each level stores one dimension as it is."""
+        return self.dim_to_lvl.is_permutation
+
+    @property
+    def level_order(self) -> tuple[int, ...]:
+        """Returns the dimension stored at each level.
+
+        Raises:
+            EncodingError: unless the map is a permutation.
+        """
+        if not self.is_permutation:
+            raise EncodingError(f"expected a permutation of the dimensions, but got {self.map_text()}")
+        return tuple(level.expr.position for level in self.levels if isinstance(level.expr, Dim))
+
+    @property
+    def is_dense(self) -> bool:
+        """Returns whether all levels are dense, so that only values are stored."""
+        return all(kind.functions.is_counted and kind.interval is None for kind in self.level_types)
+
+    @property
+    def holds_all(self) -> bool:
+        """Returns whether every tensor fits, whatever its entries: no fixed band, width, triangle or n:m.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> names = "CSR", "DIA", "ELL", "SlotELL", "SlotELL(3)", "Skyline", "NV_24"
+        >>> [name for name in names if encoding(name).holds_all]
+        ['CSR', 'DIA', 'ELL', 'SlotELL']
+        """
+        return holds_all(self.levels)
+
+    @property
+    def has_padding(self) -> bool:
+        """Returns whether values are stored that nobody gave: below dense, range and structured innermost levels.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> [name for name in ("CSR", "BSR", "DIA", "NV_24", "SlotELL") if encoding(name).has_padding]
+        ['BSR', 'DIA', 'NV_24']
+        """
+        kinds = [kind.functions for kind in self.level_types if not kind.functions.is_computed]
+        return not kinds or kinds[-1].fills
+
+    @property
+    def is_blocked(self) -> bool:
+        """Returns whether some dimension is split into blocks."""
+        return any(isinstance(atom, Digit) for level in self.levels for atom, _ in _terms(level))
+
+    @property
+    def is_ordered(self) -> bool:
+        """Returns whether every level keeps its coordinates ascending."""
+        return all(kind.ordered for kind in self.level_types)
+
+    @property
+    def is_unique(self) -> bool:
+        """Returns whether the innermost level stores no coordinate twice."""
+        return self.level_types[-1].unique
+
+    @property
+    def aos_regions(self) -> tuple[range, ...]:
+        """Returns the runs of levels whose coordinates share one array of structs, MLIR's AoS COO segments.
+
+        Each starts at a level with positions and takes the singleton levels after it
+        that are not `soa`. Singletons below other levels have arrays of their own.
+        """
+        types, regions, start = self.level_types, [], 0
+        while start < len(types):
+            stop = start + 1
+            is_tuple = types[start].functions.is_segmented
+            while is_tuple and stop < len(types) and types[stop].functions.is_chained:
+                stop += 1
+            if stop - start > 1 and not types[start + 1].soa:
+                regions.append(range(start, stop))
+            start = stop
+        return tuple(regions)
+
+    @property
+    def aos_levels(self) -> range:
+        """Returns the first of `aos_regions`; it is empty at lvl_rank where there is none."""
+        return next(iter(self.aos_regions), range(self.lvl_rank, self.lvl_rank))
+
+    @property
+    def aos_start(self) -> int:
+        """Returns the first of `aos_levels`, or lvl_rank without any (MLIR's `getAoSCOOStart`)."""
+        return self.aos_levels.start
+
+    @property
+    def batch_rank(self) -> int:
+        """Returns the number of batch levels, all of them outermost (MLIR's `getBatchLvlRank`).
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> encoding("BatchedCSR").batch_rank, encoding("CSR").batch_rank
+        (1, 0)
+        """
+        return sum(kind.functions.is_axis for kind in self.level_types)
+
+    @property
+    def has_slices(self) -> bool:
+        """Returns whether the encoding is of a slice of a larger tensor."""
+        return bool(self.slices)
+
+    def without_slices(self) -> Encoding:
+        """Returns the encoding of the whole tensor."""
+        return replace(self, slices=(), preset=None) if self.slices else self
+
+    def block_of(self, dim: int) -> int:
+        """Returns the block size of a dimension, the outermost of nested ones, 1 where it is not blocked."""
+        digits = [atom for level in self.levels for atom, _ in _terms(level) if isinstance(atom, Digit)]
+        return max((d.low for d in digits if d.base == Form(((Dim(dim), 1),)) and d.high is None), default=1)
+
+    def level_sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Returns the size of each level of a tensor of the given shape.
+
+        Raises:
+            RankError: for a shape of another rank.
+            EncodingError: for a symbol without a value, as the number of slots in `c * i`; see `with_slots`.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> encoding("BSR(2, 3)").level_sizes((10, 10))
+        (5, 4, 2, 3)
+        >>> encoding("(i, j) -> (j - i : compressed, i : range)").level_sizes((4, 6))
+        (9, 4)
+        """
+        self.check_rank(len(shape))
+        return tuple(max(0, high - low) for low, high in self.level_bounds(shape))
+
+    def level_bounds(self, shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """Returns the least coordinate of each level and one more than the greatest.
+
+        Raises:
+            EncodingError: as `level_sizes`.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> encoding("(i, j) -> (j - i : compressed, i : range)").level_bounds((4, 6))
+        ((-3, 6), (0, 4))
+        """
+        found = []
+        for lvl, level in enumerate(self.levels):
+            bounds = level_bounds(level)
+            if bounds is None:
+                rule = "expected a level of known size"
+                raise EncodingError(f"{rule}, but got level {lvl} ({level}) of {self.map_text()}: see with_slots")
+            found.append((bounds[0].evaluate((), shape), bounds[1].evaluate((), shape)))
+        return tuple(found)
+
+    def with_slots(self, width: int) -> Encoding:
+        """Returns the same format with the number of slots in every slot level `c * i`.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> encoding("[c](i, j) -> (c * i : dense, i : dense, j : singleton)").with_slots(3).map_text()
+        '[c](i, j) -> (i * (c * 3) : dense, i : dense, j : singleton)'
+        """
+        return replace(self, levels=tuple(sized_slots(level, width) for level in self.levels))
+
+    def check_rank(self, rank: int) -> None:
+        """Raises RankError unless a tensor of `rank` dimensions can have this encoding."""
+        if rank == 0:
+            raise RankError(f"expected non-scalar sparse tensor, but got rank 0 for {self.map_text()}")
+        if rank != self.dim_rank:
+            raise RankError(
+                f"dimension-rank mismatch between encoding and tensor shape: {self.dim_rank} != {rank}, "
+                f"expected a tensor of rank {self.dim_rank} for {self.map_text()}"
+            )
+
+    def with_widths(self, pos_width: int, crd_width: int) -> Encoding:
+        """Returns the same format with other widths of positions and coordinates."""
+        return replace(self, pos_width=pos_width, crd_width=crd_width)
+
+    def with_default_names(self) -> Encoding:
+        """Returns the same encoding with dimensions named d0, d1, and so on."""
+        levels = tuple(replace(level, name=None) for level in self.levels)
+        names = tuple(f"d{d}" for d in range(self.dim_rank))
+        symbols = tuple(f"s{s}" for s in range(len(self.symbol_names)))
+        return replace(self, dim_names=names, levels=levels, symbol_names=symbols)
+
+    def map_text(self) -> str:
+        """Returns the map alone, with the names it was written with.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> encoding("(row, col) -> (col : dense, row : compressed)").map_text()
+        '(row, col) -> (col : dense, row : compressed)'
+        """
+        return print_encoding_map(self, self.dim_names, self.symbol_names)
+
+    def to_text(self) -> str:
+        """Returns the attribute as people wrote it, names kept; `str` gives the canonical one."""
+        return print_attribute(self, self.dim_names, self.symbol_names)
+
+    @property
+    def is_native(self) -> bool:
+        """Returns whether the dialect can say this encoding, so that a module can carry it."""
+        return is_native(self)
+
+    @property
+    def foreign_reason(self) -> str | None:
+        """Returns which level the dialect cannot say and what it lacks, or None if it can say all.
+
+        >>> from mlir_sparse.encoding import encoding
+        >>> print(encoding("(i, j) -> (j - i : dense, i : dense)").foreign_reason)
+        level 0 (j - i : dense): the dialect failed to infer lvlToDim from dimToLvl: ...
+        """
+        return foreign_reason(self)
+
+    def level_space(self) -> LevelSpace:
+        """Returns the plain encoding that the same buffers have as a tensor with a dimension for each level.
+
+        Raises:
+            UnsupportedError: where there is none: slices, and symbols that stand for no slots.
+        """
+        return level_space(self)
+
+    def to_mlir(self) -> str:
+        """Returns the attribute text exactly as MLIR itself prints it.
+
+        Raises:
+            UnsupportedError: for an encoding that the dialect cannot say; `str` prints those too.
+        """
+        if (reason := self.foreign_reason) is not None:
+            raise UnsupportedError(f"expected an encoding that the dialect can say, but got {reason}")
+        return print_attribute(self)
+
+    def describe(self) -> str:
+        """Returns levels, properties, storage arrays and inverse map, in lines for people."""
+        return describe(self)
+
+    def __str__(self) -> str:
+        return print_attribute(self)
+
+    def __repr__(self) -> str:
+        return f"encoding({self.to_text()!r})"
+
+
+def _terms(level: LevelSpec) -> tuple[tuple[Atom, int], ...]:
+    form = form_of(level.expr)
+    return form.terms if form is not None else ()

@@ -1,0 +1,91 @@
+"""A level's type: its format, its properties, and the parameters in brackets.
+
+The names and their meaning are those of `SparseTensorAttrDefs.td`, and of Chou
+et al. 2018, section 3, for the formats that the dialect lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir_sparse.encoding.coordinate_interval import Interval
+from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
+from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, Brackets, LevelFunctions, Promise
+
+__all__ = ["LevelFormat", "LevelProperty", "LevelType"]
+
+# Properties print in the order of the dialect's own printer.
+_PROPERTY_ORDER = tuple(LevelProperty)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelType:
+    """A level format with its properties.
+
+    Args:
+        format: the level format.
+        properties: what it does not promise, or how it is laid out.
+        n: how many of every m coordinates there are, for `structured[n, m]` only.
+        m: likewise.
+        interval: the coordinates there are, for `dense[low, high]` and `range[low, high]`.
+    """
+
+    format: LevelFormat
+    properties: tuple[LevelProperty, ...] = ()
+    n: int | None = None
+    m: int | None = None
+    interval: Interval | None = None
+
+    def __post_init__(self) -> None:
+        ordered = tuple(p for p in _PROPERTY_ORDER if p in self.properties)
+        object.__setattr__(self, "properties", ordered)
+
+    @property
+    def functions(self) -> LevelFunctions:
+        """Returns what the level format can do, promises and stores."""
+        return LEVEL_FUNCTIONS[self.format]
+
+    @property
+    def unique(self) -> bool:
+        """Returns whether no coordinate is stored twice below one parent."""
+        return LevelProperty.NONUNIQUE not in self.properties
+
+    @property
+    def ordered(self) -> bool:
+        """Returns whether coordinates below one parent are ascending."""
+        return self.functions.ordered is not Promise.NEVER and LevelProperty.NONORDERED not in self.properties
+
+    @property
+    def soa(self) -> bool:
+        """Returns whether a singleton level has its coordinates in an array of its own."""
+        return LevelProperty.SOA in self.properties
+
+    @property
+    def has_positions(self) -> bool:
+        """Returns whether the level stores positions."""
+        if self.functions.brackets is Brackets.EXPRESSIONS:
+            return self.interval is not None and self.interval.stored > 0
+        return self.functions.positions is not None
+
+    @property
+    def has_coordinates(self) -> bool:
+        """Returns whether the level stores coordinates."""
+        if self.functions.brackets is Brackets.EXPRESSIONS:
+            return self.interval is not None and self.interval.stored == 2
+        return self.functions.coordinates is not None
+
+    @property
+    def is_native(self) -> bool:
+        """Returns whether the dialect has a word for the level."""
+        return self.functions.native and self.interval is None
+
+    def to_text(self, dim_names: Sequence[str] = (), symbol_names: Sequence[str] = ()) -> str:
+        """Returns the type as it stands in a map, with the names given."""
+        bracket = f"[{self.n}, {self.m}]" if self.functions.brackets is Brackets.SIZES else ""
+        bracket = self.interval.to_text(dim_names, symbol_names) if self.interval else bracket
+        names = ", ".join(p.value for p in self.properties)
+        return f"{self.format.value}{bracket}" + (f"({names})" if names else "")
+
+    def __str__(self) -> str:
+        return self.to_text()

@@ -1,0 +1,1 @@
+"""The parts of a kernel: how its threads divide loops, share sums and store results."""

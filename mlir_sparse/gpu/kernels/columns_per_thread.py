@@ -1,0 +1,138 @@
+"""Several columns a thread: the loops below are made once, with a sum for each column.
+
+What does not depend on the column is then read once for all of them: in a product of a sparse matrix with a dense one
+the entries, which are as many bytes as the columns of one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mlir_sparse.gpu.kernels.strided_loops import strided, unrolled
+from mlir_sparse.gpu.sparsified_function import inside
+from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.loops import ir_words
+
+if TYPE_CHECKING:
+    from mlir_sparse.gpu.write_loops import Emitter
+
+__all__ = ["write_columns"]
+
+# Turns of the innermost sum that are written one after another where columns are adjacent: what they read is on its
+# way at the same time.
+_TURNS = 4
+
+
+def write_columns(emitter: Emitter, op: Any, depth: int, bounds: tuple[Any, Any]) -> None:
+    """Writes a loop of which a thread takes several turns together, as far apart as the block is wide.
+
+    Where the mapping says so, it takes as many adjacent ones at each of these places.
+
+    Args:
+        emitter: what writes the kernel.
+        op: the loop, in the function.
+        depth: how many loops it is in.
+        bounds: where it begins and ends, in the kernel.
+
+    Raises:
+        UnmappedError: for loops below that make more than one sum.
+    """
+    kernel, adjacent = emitter.kernel, emitter.mapping.adjacent
+    count = emitter.mapping.tile // adjacent
+    lower, upper = bounds
+    if adjacent > 1:  # counted by as many: LLVM then sees that each begins at a multiple
+        lower, upper = (
+            ir_words.operation("arith.divui", bound.type, bound, ir_words.constant(adjacent)) for bound in bounds
+        )
+    width = kernel.identity("block_dim", "x")
+    block = ir_words.multiply(width, ir_words.constant(count))
+    first = ir_words.add(ir_words.multiply(kernel.identity("block_id", "y"), block), kernel.identity("thread_id", "x"))
+    last = ir_words.operation("arith.subi", upper.type, upper, ir_words.constant(1))
+    (index,) = op.regions[0].blocks[0].arguments
+    ops = [one.operation for one in op.regions[0].blocks[0].operations]
+
+    def body(at: Any) -> list[Any]:
+        places = [at]
+        while len(places) < count:
+            places.append(ir_words.add(places[-1], width))
+        # The first is there, or the turn would not be.
+        guards = [None, *(ir_words.compare("ult", place, upper) for place in places[1:])]
+        begins = [ir_words.minimum(place, last) for place in places]
+        columns = [{index: place} for begin in begins for place in _beside(begin, adjacent)]
+        _Columns(emitter, columns, [guard for guard in guards for _ in range(adjacent)]).write(ops, depth + 1)
+        return []
+
+    strided(ir_words.add(lower, first), upper, ir_words.multiply(kernel.identity("grid_dim", "y"), block), (), body)
+
+
+def _beside(place: Any, adjacent: int) -> list[Any]:
+    """Returns the columns of a place."""
+    if adjacent == 1:
+        return [place]
+    begin = ir_words.multiply(place, ir_words.constant(adjacent))
+    return [begin, *(ir_words.add(begin, ir_words.constant(number)) for number in range(1, adjacent))]
+
+
+class _Columns:
+    """The columns of a thread while they are written.
+
+    Args:
+        emitter: what writes the kernel.
+        own: for each column, what stands for values that depend on it.
+        guards: for each column, whether it is there; None where it always is.
+    """
+
+    def __init__(self, emitter: Emitter, own: Sequence[dict[Any, Any]], guards: Sequence[Any]) -> None:
+        self._emitter, self._own, self._guards = emitter, own, guards
+
+    def write(self, ops: Sequence[Any], depth: int) -> list[Any]:
+        """Writes operations once for each column, and loops once for all; returns what each column hands on."""
+        yielded: list[Any] = []
+        for op in ops:
+            if self._emitter.kernel.source.is_spine(op):
+                self._loop(op, depth + 1)
+                continue
+            for own, guard in zip(self._own, self._guards, strict=True):
+                self._emitter.turn_to(own)
+                yielded += self._one(op, depth, guard)
+            self._emitter.turn_to(None)
+        return yielded
+
+    def _one(self, op: Any, depth: int, guard: Any | None) -> list[Any]:
+        if op.name == "scf.yield":
+            return [self._emitter.value(operand) for operand in op.operands]
+        if guard is not None and op.name == "memref.store":
+            self._emitter.within(guard, lambda: self._emitter.one(op, depth))
+        else:
+            self._emitter.one(op, depth)
+        return []
+
+    def _loop(self, op: Any, depth: int) -> None:
+        """Writes a loop that sums up for all columns at once."""
+        if op.name != "scf.for" or len(op.results) != 1:
+            raise UnmappedError(f"expected a loop that hands on one value for each column, but got {op.name}")
+        start = []
+        for own in self._own:
+            self._emitter.turn_to(own)
+            start.append(self._emitter.value(op.operands[3]))
+        self._emitter.turn_to(self._own[0])
+        lower, upper, step = (self._emitter.value(operand) for operand in list(op.operands)[:3])
+        self._emitter.turn_to(None)
+        index, carried = op.regions[0].blocks[0].arguments
+        inner = [one.operation for one in op.regions[0].blocks[0].operations]
+
+        def body(at: Any, *held: Any) -> list[Any]:
+            for own, value in zip(self._own, held, strict=True):
+                own[index], own[carried] = at, value
+            return self.write(inner, depth)
+
+        straight = self._emitter.mapping.adjacent > 1 and self._is_innermost(inner)
+        sums = unrolled(lower, upper, start, body, _TURNS) if straight else strided(lower, upper, step, start, body)
+        for own, made in zip(self._own, sums, strict=True):
+            own[op.results[0]] = made
+
+    def _is_innermost(self, ops: Sequence[Any]) -> bool:
+        """Returns whether turns hold no loop and store nothing, so that some may be written and not count."""
+        every = [one for op in ops for one in inside(op)]
+        return not any(op.name == "memref.store" or (op.name.startswith("scf.") and len(op.regions)) for op in every)

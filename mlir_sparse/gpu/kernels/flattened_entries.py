@@ -1,0 +1,362 @@
+"""Nested loops over sparse levels taken as one loop over the entries of the last of them.
+
+Rows of threads take entries, so many each, and find out which rows (and fibres) these are in: by bisection of the
+positions for the first, and by stepping on for those after it. Coordinates that are stored with each entry need no
+finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.gpu.kernels import combine_partials
+from mlir_sparse.gpu.kernels.shared_memory_tiles import STAGED, wait, write_terms
+from mlir_sparse.gpu.kernels.strided_loops import strided
+from mlir_sparse.gpu.sparsified_function import constant_of
+from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.gpu.write_loops import Emitter
+from mlir_sparse.loops import ir_words
+
+__all__ = ["Entries"]
+
+
+# Bits of a lane's number.
+_LANES = (16, 8, 4, 2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Where a level is found that lies above another.
+
+    Args:
+        positions: the argument of the positions of the lower level.
+        place: what the lower loop reads its first position at, in the function.
+        depth: the lower loop's depth.
+    """
+
+    positions: int
+    place: Any
+    depth: int
+
+
+class Entries:
+    """The outermost loops of a function as one.
+
+    Args:
+        emitter: what writes the kernel.
+
+    Raises:
+        UnmappedError: for loops whose entries do not follow each other in memory.
+    """
+
+    def __init__(self, emitter: Emitter) -> None:
+        self._emitter = emitter
+        self._kernel = emitter.kernel
+        self._source = emitter.kernel.source
+        count = sum(emitter.mapping.roles.count(role) for role in ("entries", STAGED))
+        # What writes the term of an entry, where the threads of a block make them together.
+        self._made: Callable[[Any], Any] | None = None
+        self._loops = self._chain(count)
+        self._bodies = [[op.operation for op in loop.regions[-1].blocks[0].operations] for loop in self._loops]
+        self._listed = self._loops[0].name == "scf.while"
+        self._searches = () if self._listed else tuple(self._found())
+        self._last = self._positions_of_list() if self._listed else self._searches[0].positions
+
+    def _chain(self, count: int) -> list[Any]:
+        loops: list[Any] = []
+        ops = list(self._source.main)
+        for _ in range(count):
+            here = [op for op in ops if self._source.is_spine(op)]
+            if len(here) != 1:
+                raise UnmappedError(f"expected {count} loops, one in another, but got {len(here)} side by side")
+            loops += here
+            ops = [op.operation for op in here[0].regions[-1].blocks[0].operations]
+        return loops
+
+    def _positions_of_list(self) -> int:
+        """Returns the argument of the positions of coordinates that are stored with each entry."""
+        first = _read(self._loops[0].operands[0])
+        alias = self._source.alias_of(first.operands[0]) if first is not None else None
+        if alias is None:
+            raise UnmappedError(f"expected a list of entries, but got {self._loops[0]}")
+        return alias.argument
+
+    def _found(self) -> list[_Search]:
+        """Returns the searches from the last level up."""
+        searches: list[_Search] = []
+        for depth in range(len(self._loops) - 1, 0, -1):
+            lower = self._loops[depth].operands[0]
+            if constant_of(lower) == 0:
+                continue  # a dense level: its index is a remainder
+            op, upper = _read(lower), _read(self._loops[depth].operands[1])
+            alias = self._source.alias_of(op.operands[0]) if op is not None else None
+            if op is None or upper is None or alias is None or not _follows(op.operands[1], upper.operands[1]):
+                raise UnmappedError(f"expected entries that follow each other in memory, but got {self._loops[depth]}")
+            searches.append(_Search(alias.argument, op.operands[1], depth))
+        if not searches or searches[0].depth != len(self._loops) - 1:
+            raise UnmappedError("expected a sparse level last")
+        return searches
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def write(self) -> str:
+        """Writes the loops, at the insertion point; returns how much work there is, as the host says it."""
+        kernel, mapping = self._kernel, self._emitter.mapping
+        stored = self._source.stored(self._last)
+        count, chunk = kernel.size(stored), ir_words.constant(mapping.chunk)
+        chunks = ir_words.operation("arith.ceildivui", count.type, count, chunk)
+        height, row = kernel.identity("block_dim", "y"), kernel.identity("thread_id", "y")
+        begin = ir_words.multiply(kernel.identity("block_id", "x"), height)
+        step = ir_words.multiply(kernel.identity("grid_dim", "x"), height)
+
+        def apart(at: Any) -> list[Any]:
+            first = ir_words.multiply(at, chunk)
+            self._chunk(first, ir_words.minimum(ir_words.add(first, chunk), count))
+            return []
+
+        def summed(base: Any) -> list[Any]:
+            # Threads beyond the last entry have no turn, and nothing to add.
+            first = ir_words.minimum(ir_words.multiply(ir_words.add(base, row), chunk), count)
+            if STAGED in mapping.roles:
+                *above, last = self._loops
+                self._made = write_terms(self._emitter, last, above, ir_words.multiply(base, chunk), count)
+            self._sums(first, ir_words.minimum(ir_words.add(first, chunk), count), count)
+            if STAGED in mapping.roles:
+                wait()  # before others write to it again
+            return []
+
+        def together(base: Any) -> list[Any]:
+            self._steps(ir_words.multiply(ir_words.add(base, row), chunk), count)
+            return []
+
+        if mapping.shares or len(self._loops[-1].results):
+            strided(begin, chunks, step, (), summed if len(self._loops[-1].results) else together)
+        else:
+            strided(ir_words.add(begin, row), chunks, step, (), apart)
+        return f"chunks {stored.removeprefix('stored ')} {mapping.chunk}"
+
+    def _chunk(self, first: Any, end: Any) -> None:
+        """Writes what a row of threads does with its entries."""
+
+        def body(at: Any, *parents: Any) -> list[Any]:
+            found = self._advanced(at, parents)
+            with self._emitter.turns():
+                self._enter(at, found)
+                self._emitter.block(self._bodies[-1], len(self._loops))
+            return found
+
+        strided(first, end, ir_words.constant(1), self._first(first), body)
+
+    def _steps(self, first: Any, count: Any) -> None:
+        """Writes the same for threads that stay together: those beyond the last entry do it again, and do not store."""
+        last = ir_words.operation("arith.subi", count.type, count, ir_words.constant(1))
+        start = ir_words.minimum(first, last)
+
+        def body(turn: Any, *parents: Any) -> list[Any]:
+            at = ir_words.add(first, turn)
+            entry = ir_words.minimum(at, last)
+            found = self._advanced(entry, parents)
+            with self._emitter.turns():
+                self._enter(entry, found)
+                self._emitter.within(
+                    ir_words.compare("ult", at, count),
+                    lambda: self._emitter.block(self._bodies[-1], len(self._loops)),
+                )
+            return found
+
+        chunk = ir_words.constant(self._emitter.mapping.chunk)
+        strided(ir_words.constant(0), chunk, ir_words.constant(1), self._first(start), body)
+
+    def _enter(self, at: Any, found: Sequence[Any]) -> None:
+        """Binds the loops' indices at an entry, and writes what is computed on the way down to it."""
+        self._bind(at, found)
+        for depth, body in enumerate(self._bodies[:-1]):
+            below = body.index(self._loops[depth + 1])
+            for op in body[:below]:
+                self._emitter.one(op, depth + 1)
+
+    def _bind(self, at: Any, found: Sequence[Any]) -> None:
+        if self._listed:
+            for loop in self._loops:
+                block = loop.regions[-1].blocks[0]
+                for argument in block.arguments if loop.name == "scf.while" else [block.arguments[0]]:
+                    self._emitter.bind(argument, at)
+            return
+        self._emitter.bind(_index(self._loops[-1]), at)
+        for search, position in zip(self._searches, found, strict=True):
+            self._place(search.place, position, search.depth - 1)
+
+    def _place(self, place: Any, position: Any, depth: int) -> None:
+        """Binds the index of a loop, whose place in the level below is known; dense levels share a place."""
+        index = _index(self._loops[depth])
+        if place == index:
+            self._emitter.bind(index, position)
+            return
+        within, above, size = _split(place, index)
+        size = self._emitter.value(size)
+        if within:
+            self._emitter.bind(index, ir_words.operation("arith.remui", position.type, position, size))
+        self._place(above, ir_words.operation("arith.divui", position.type, position, size), depth - 1)
+
+    # -- finding -------------------------------------------------------------------------------------------------
+
+    def _first(self, entry: Any) -> list[Any]:
+        """Returns the places of an entry in the levels above, from the last up, by bisection."""
+        return self._each(entry, lambda search, key, _: self._bisected(search, key), self._searches)
+
+    def _advanced(self, entry: Any, before: Sequence[Any]) -> list[Any]:
+        """Returns the places of an entry, from those of one that is not behind it."""
+        if self._emitter.mapping.chunk == 1:
+            return list(before)
+        return self._each(entry, self._stepped, before)
+
+    def _each(self, entry: Any, find: Callable[[_Search, Any, Any], Any], before: Sequence[Any]) -> list[Any]:
+        found: list[Any] = []
+        key = entry
+        for search, known in zip(self._searches, before, strict=True):
+            key = find(search, self._key(search, key), known)
+            found.append(key)
+        return found
+
+    def _key(self, search: _Search, position: Any) -> Any:
+        """Returns the position in a level, from the place that the level below it was found at."""
+        if search is self._searches[0]:
+            return position
+        below = self._searches[self._searches.index(search) - 1]
+        if below.place != _index(self._loops[search.depth]):
+            raise UnmappedError("expected no dense level between sparse ones")
+        return position
+
+    def _bisected(self, search: _Search, key: Any) -> Any:
+        """Returns the last place whose positions begin at a key or before it."""
+        positions = self._kernel.buffer(search.positions)
+        size = self._kernel.size(f"positions {search.positions}")
+        one = ir_words.constant(1)
+        high = ir_words.operation("arith.subi", size.type, size, one)
+
+        def goes_on(low: Any, up: Any) -> Any:
+            return ir_words.compare("ugt", up, ir_words.add(low, one))
+
+        def half(low: Any, up: Any) -> list[Any]:
+            middle = ir_words.bits_of("shrui", ir_words.add(low, up), one)
+            before = ir_words.compare("ule", ir_words.widened(ir_words.load(positions, middle)), key)
+            return [
+                ir_words.operation("arith.select", low.type, before, middle, low),
+                ir_words.operation("arith.select", low.type, before, up, middle),
+            ]
+
+        return ir_words.value_after([ir_words.constant(0), high], goes_on, half)[0]
+
+    def _stepped(self, search: _Search, key: Any, before: Any) -> Any:
+        positions, one = self._kernel.buffer(search.positions), ir_words.constant(1)
+
+        def goes_on(place: Any) -> Any:
+            following = ir_words.widened(ir_words.load(positions, ir_words.add(place, one)))
+            return ir_words.compare("ule", following, key)
+
+        return ir_words.value_after([before], goes_on, lambda place: [ir_words.add(place, one)])[0]
+
+    # -- sums ----------------------------------------------------------------------------------------------------
+
+    def _sums(self, first: Any, end: Any, count: Any) -> None:
+        """Writes sums over entries: each is added to the result where another element begins, and at the end."""
+        emitter, operator = self._emitter, self._emitter.mapping.combine
+        store = self._store()
+        indices = list(store.operands)[2:]
+        kind = self._loops[-1].results[0].type
+        entry = ir_words.minimum(first, ir_words.operation("arith.subi", count.type, count, ir_words.constant(1)))
+        parents = self._first(entry)
+        with emitter.turns():
+            self._enter(entry, parents)
+            start = [combine_partials.identity(operator, kind), *(emitter.value(index) for index in indices), *parents]
+        rank = len(indices)
+
+        def body(at: Any, so_far: Any, *state: Any) -> list[Any]:
+            here, found = list(state[:rank]), self._advanced(at, state[rank:])
+            with emitter.turns() as counted:
+                self._enter(at, found)
+                now = [emitter.value(index) for index in indices]
+                held = so_far
+                if rank:
+                    other = _any([ir_words.compare("ne", one, two) for one, two in zip(now, here, strict=True)])
+                    emitter.always(lambda: ir_words.branch(other, lambda: emitter.store(store, so_far, here)))
+                    held = ir_words.operation(
+                        "arith.select", kind, other, combine_partials.identity(operator, kind), so_far
+                    )
+                emitter.bind(self._loops[-1].regions[0].blocks[0].arguments[1], held)
+                if self._made is not None:
+                    whole = [combine_partials.combined(operator, held, self._made(at))]
+                else:
+                    whole = counted(emitter.block(self._bodies[-1], len(self._loops)), [held])
+            return [*whole, *now, *found]
+
+        whole, *state = strided(first, end, ir_words.constant(1), start, body)
+        self._add_last(store, whole, state[:rank])
+
+    def _add_last(self, store: Any, whole: Any, indices: Sequence[Any]) -> None:
+        """Adds what is left of each thread: at once for a warp that is within one element, as in a long row."""
+        emitter, operator = self._emitter, self._emitter.mapping.combine
+        same = [ir_words.compare("eq", at, combine_partials.of_lane(at, 0)) for at in indices]
+
+        def at_once() -> None:
+            total = combine_partials.over_lanes(operator, whole, _LANES)
+            first = ir_words.compare("eq", self._kernel.lane(), ir_words.constant(0))
+            ir_words.branch(first, lambda: emitter.store(store, total, indices))
+
+        if same:
+            everywhere = combine_partials.over_lanes("and", ir_words.conjunction(same), _LANES)
+            ir_words.branch(everywhere, at_once, lambda: emitter.store(store, whole, indices))
+        else:
+            at_once()
+
+    def _store(self) -> Any:
+        """Returns the store of the sum, behind the outermost loop that sums up."""
+        for depth in range(len(self._loops) - 1, -1, -1):
+            around = self._bodies[depth - 1] if depth else list(self._source.main)
+            stores = [op for op in around if op.name == "memref.store"]
+            if len(stores) == 1 and stores[0].operands[0] in list(self._loops[depth].results):
+                return stores[0]
+        raise UnmappedError("expected a sum that is stored as it is")
+
+
+def _index(loop: Any) -> Any:
+    return loop.regions[-1].blocks[0].arguments[0]
+
+
+def _read(value: Any) -> Any | None:
+    """Returns the load of a position, behind what widens it; None for no load."""
+    op = value.owner
+    while getattr(op, "name", "").startswith(("arith.index_cast", "arith.ext")):
+        op = op.operands[0].owner
+    return op if getattr(op, "name", "") == "memref.load" and len(op.operands) == 2 else None
+
+
+def _follows(place: Any, other: Any) -> bool:
+    """Returns whether one place is behind another, and the next one may be that: they are not counted by twos."""
+    op = other.owner
+    if getattr(op, "name", "") != "arith.addi" or place not in list(op.operands):
+        return False
+    made = place.owner
+    return not (getattr(made, "name", "") == "arith.muli" and any(constant_of(o) == 2 for o in made.operands))
+
+
+def _split(place: Any, index: Any) -> tuple[bool, Any, Any]:
+    """Returns the parts of `index + above * size`: whether there is the index, then the rest."""
+    op = place.owner
+    if getattr(op, "name", "") == "arith.addi" and index in list(op.operands):
+        (product,) = [operand for operand in op.operands if operand != index]
+        op = product.owner
+        if getattr(op, "name", "") == "arith.muli":
+            above, size = op.operands
+            return True, above, size
+    raise UnmappedError(f"expected a place that levels tell, but got {place}")
+
+
+def _any(conditions: Sequence[Any]) -> Any:
+    truth = conditions[0]
+    for condition in conditions[1:]:
+        truth = bindings().ir.Operation.create("arith.ori", results=[truth.type], operands=[truth, condition]).result
+    return truth

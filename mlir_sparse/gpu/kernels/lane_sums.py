@@ -1,0 +1,86 @@
+"""Sums that threads share: lanes of a group exchange what they hold, and rows what a warp does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mlir_sparse.gpu.kernel_writer import WARP
+from mlir_sparse.gpu.kernels import combine_partials
+from mlir_sparse.gpu.kernels.strided_loops import strided
+from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.loops import ir_words
+
+if TYPE_CHECKING:
+    from mlir_sparse.gpu.write_loops import Emitter
+
+__all__ = ["write_lanes", "write_rows"]
+
+
+def write_lanes(emitter: Emitter, op: Any, depth: int) -> list[Any]:
+    """Writes a sum whose terms the lanes of a group share; each of them has the whole sum then."""
+    lanes, lane = emitter.mapping.lanes, emitter.kernel.identity("thread_id", "x")
+    lower, upper, start = _bounds(emitter, op)
+    own = [combine_partials.identity(emitter.mapping.combine, start.type)]
+    (part,) = strided(
+        ir_words.add(lower, lane),
+        upper,
+        ir_words.constant(lanes),
+        own,
+        lambda at, one: emitter.turn(op, at, [one], depth),
+    )
+    whole = combine_partials.over_lanes(emitter.mapping.combine, part, _halves(lanes // 2, 1))
+    emitter.guard(ir_words.compare("eq", lane, ir_words.constant(0)))
+    return [combine_partials.combined(emitter.mapping.combine, start, whole)]
+
+
+def _bounds(emitter: Emitter, op: Any) -> tuple[Any, Any, Any]:
+    """Returns the bounds of a loop that sums up, and what it starts from."""
+    if len(op.results) != 1:
+        raise UnmappedError(f"expected a loop that hands on one value, but got {len(op.results)}")
+    lower, upper, _, start = op.operands
+    return emitter.value(lower), emitter.value(upper), emitter.value(start)
+
+
+def write_rows(emitter: Emitter, op: Any, depth: int) -> list[Any]:
+    """Writes a loop whose turns go to rows of threads, in steps of the whole grid."""
+    kernel = emitter.kernel
+    carried = [combine_partials.identity(emitter.mapping.combine, result.type) for result in op.results]
+
+    def apart(at: Any, *held: Any) -> list[Any]:
+        return emitter.turn(op, at, held, depth)
+
+    def together(base: Any, *held: Any) -> list[Any]:
+        emitter.rows_of_block = op, base
+        at = ir_words.add(base, kernel.identity("thread_id", "y"))
+        inside_ = ir_words.compare("ult", at, upper)
+        last = ir_words.operation("arith.subi", upper.type, upper, ir_words.constant(1))
+        made: list[Any] = []
+        emitter.within(inside_, lambda: made.extend(emitter.turn(op, ir_words.minimum(at, last), held, depth)))
+        return [ir_words.operation("arith.select", m.type, inside_, m, h) for m, h in zip(made, held, strict=True)]
+
+    first, upper, step = emitter.steps(op, "rows")
+    if emitter.mapping.shares:
+        first = ir_words.operation("arith.subi", first.type, first, kernel.identity("thread_id", "y"))
+    sums = strided(first, upper, step, carried, together if emitter.mapping.shares else apart)
+    return _summed(emitter, op, sums)
+
+
+def _summed(emitter: Emitter, op: Any, sums: Sequence[Any]) -> list[Any]:
+    """Combines what the threads of a warp hold, each of its own rows; one of them stores."""
+    if not sums:
+        return []
+    (_, _, start), (part,) = _bounds(emitter, op), sums
+    lowest = emitter.mapping.lanes if emitter.mapping.shares else 1
+    whole = combine_partials.over_lanes(emitter.mapping.combine, part, _halves(WARP // 2, lowest))
+    emitter.guard(ir_words.compare("eq", emitter.kernel.lane(), ir_words.constant(0)))
+    return [combine_partials.combined(emitter.mapping.combine, start, whole)]
+
+
+def _halves(first: int, last: int) -> tuple[int, ...]:
+    """Returns powers of two from the first down to the last."""
+    found: list[int] = []
+    while first >= last:
+        found.append(first)
+        first //= 2
+    return tuple(found)

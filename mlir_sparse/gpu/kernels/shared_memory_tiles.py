@@ -1,0 +1,182 @@
+"""Sums over the entries of rows, whose terms the threads of a block make together.
+
+A thread that walks its own row reads what lies a row apart from what its neighbours read. Here the threads of a block
+take the entries of all their rows in the order of memory, side by side and several at a time, and leave the terms in
+memory that the block shares; each then sums up those of its own row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.gpu.kernel_writer import copied
+from mlir_sparse.gpu.kernels import combine_partials
+from mlir_sparse.gpu.kernels.strided_loops import strided
+from mlir_sparse.gpu.sparsified_function import depends
+from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.loops import ir_words
+
+if TYPE_CHECKING:
+    from mlir_sparse.gpu.write_loops import Emitter
+
+__all__ = ["STAGED", "wait", "write_staged", "write_terms"]
+
+STAGED = "staged"
+_THREADS = 256  # of a block, exactly
+_MOST = (1 << 31) - 1
+
+
+def write_staged(emitter: Emitter, op: Any, row: Any, base: Any) -> Any:
+    """Writes a loop over the entries of a row; returns the sum, on top of what it starts from.
+
+    Args:
+        emitter: what writes the kernel.
+        op: the loop, in the function.
+        row: the loop over rows around it, in the function.
+        base: the first row of the block, in the kernel.
+
+    Raises:
+        UnmappedError: for terms that depend on the row by more than where they are.
+    """
+    terms = _Terms(emitter, op, [row])
+    own = emitter.value(op.operands[0]), emitter.value(op.operands[1])
+    begin, end = _of_block(emitter, op, row, base)
+    whole = _over_block(emitter, terms, own, (begin, end))
+    return combine_partials.combined(emitter.mapping.combine, emitter.value(op.operands[3]), whole)
+
+
+def write_terms(emitter: Emitter, op: Any, above: Sequence[Any], first: Any, count: Any) -> Callable[[Any], Any]:
+    """Writes the terms of a block's entries, which it waits for; returns what writes the term of one of them.
+
+    Args:
+        emitter: what writes the kernel.
+        op: the loop over entries, in the function.
+        above: the loops around it.
+        first: the first entry of the block, in the kernel.
+        count: how many entries there are in all.
+
+    Raises:
+        UnmappedError: for terms that depend on the loops above by more than where they are.
+    """
+    # A thread reads as many as it takes one after another: one more place keeps threads out of each other's banks.
+    terms = _Terms(emitter, op, above, apart=emitter.mapping.chunk)
+    terms.fill(first, ir_words.operation("arith.subi", count.type, count, ir_words.constant(1)))
+    wait()
+    return lambda at: terms.of(ir_words.operation("arith.subi", at.type, at, first))
+
+
+def _of_block(emitter: Emitter, op: Any, row: Any, base: Any) -> tuple[Any, Any]:
+    """Returns where the entries of all rows of a block begin and end."""
+    index = row.regions[0].blocks[0].arguments[0]
+    rows = emitter.value(row.operands[1])
+    one, height = ir_words.constant(1), emitter.kernel.identity("block_dim", "y")
+    after = ir_words.minimum(ir_words.add(base, height), rows)
+    last = ir_words.operation("arith.subi", after.type, after, one)
+    return _at(emitter, op.operands[0], index, base), _at(emitter, op.operands[1], index, last)
+
+
+def _at(emitter: Emitter, value: Any, index: Any, place: Any) -> Any:
+    """Returns a value of the function as it is for another turn of the loop over rows."""
+    if value == index:
+        return place
+    if not depends(value, index):
+        return emitter.value(value)
+    op = value.owner
+    if op.name == "memref.load":
+        return emitter.kernel.load(op, [_at(emitter, one, index, place) for one in list(op.operands)[1:]])
+    return copied(op, lambda operand: _at(emitter, operand, index, place))[list(op.results).index(value)]
+
+
+def _over_block(emitter: Emitter, terms: _Terms, own: tuple[Any, Any], block: tuple[Any, Any]) -> Any:
+    """Writes the sum of a row of each thread over the entries of the block, so many at a time as there is room for."""
+    (lower, upper), (begin, end) = own, block
+    count, operator = _THREADS * emitter.mapping.chunk, emitter.mapping.combine
+    last = ir_words.operation("arith.subi", end.type, end, ir_words.constant(1))
+
+    def some(first: Any, so_far: Any) -> list[Any]:
+        terms.fill(first, last)
+        wait()
+        low = ir_words.operation("arith.maxui", lower.type, lower, first)
+        high = ir_words.minimum(upper, ir_words.add(first, ir_words.constant(count)))
+
+        def add(at: Any, sum_: Any) -> list[Any]:
+            return [
+                combine_partials.combined(
+                    operator, sum_, terms.of(ir_words.operation("arith.subi", at.type, at, first))
+                )
+            ]
+
+        whole = strided(low, high, ir_words.constant(1), [so_far], add)
+        wait()  # before others write to it again
+        return whole
+
+    (whole,) = strided(begin, end, ir_words.constant(count), [combine_partials.identity(operator, terms.kind)], some)
+    return whole
+
+
+class _Terms:
+    """The terms of a block's entries, in memory that its threads share.
+
+    Args:
+        emitter: what writes the kernel.
+        op: the loop over entries, in the function.
+        above: the loops around it.
+        apart: after how many terms a place is left free; 0 for none.
+    """
+
+    def __init__(self, emitter: Emitter, op: Any, above: Sequence[Any], apart: int = 0) -> None:
+        self._emitter, self._op, self._apart = emitter, op, apart
+        self._inner = [one.operation for one in op.regions[0].blocks[0].operations]
+        indices = [loop.regions[0].blocks[0].arguments[0] for loop in above]
+        used = [operand for one in self._inner for operand in one.operands]
+        if len(op.results) != 1 or any(depends(operand, index) for operand in used for index in indices):
+            raise UnmappedError(f"expected one sum, whose terms do not depend on the row, for {STAGED}")
+        self.kind = op.results[0].type
+        count = _THREADS * emitter.mapping.chunk
+        self._held = emitter.kernel.shared(count + (count // apart if apart else 0), self.kind)
+
+    def fill(self, first: Any, last: Any) -> None:
+        """Writes the terms of some entries: all are read before any is stored; beyond the last it is read again."""
+        # How far an entry is from the first fits in 32 bits, which are half the instructions of 64.
+        most, narrow = ir_words.operation("arith.subi", last.type, last, first), _narrow()
+        most = ir_words.operation("arith.index_cast", narrow, ir_words.minimum(most, ir_words.constant(_MOST)))
+        thread = self._emitter.kernel.identity("thread_id", "y")
+        place, terms = ir_words.operation("arith.index_cast", narrow, thread), []
+        step = ir_words.integer(_THREADS, narrow)
+        for _ in range(self._emitter.mapping.chunk):
+            near = ir_words.operation("arith.minui", narrow, place, most)
+            terms.append((self._term(ir_words.add(first, ir_words.widened(near))), ir_words.widened(place)))
+            place = ir_words.operation("arith.addi", narrow, place, step)
+        for term, at in terms:
+            ir_words.store(term, self._held, self._place(at))
+
+    def of(self, number: Any) -> Any:
+        """Returns the term of an entry, by its number in the block."""
+        return ir_words.load(self._held, self._place(number))
+
+    def _place(self, number: Any) -> Any:
+        if not self._apart:
+            return number
+        free = ir_words.operation("arith.divui", number.type, number, ir_words.constant(self._apart))
+        return ir_words.add(number, free)
+
+    def _term(self, at: Any) -> Any:
+        index, carried = self._op.regions[0].blocks[0].arguments
+        operator = self._emitter.mapping.combine
+        with self._emitter.turns() as counted:
+            self._emitter.bind(index, at)
+            none = combine_partials.identity(operator, carried.type)
+            self._emitter.bind(carried, none)
+            (term,) = counted(self._emitter.block(self._inner, len(self._emitter.mapping.roles)), [none])
+        return term
+
+
+def _narrow() -> Any:
+    return bindings().ir.IntegerType.get_signless(32)
+
+
+def wait() -> None:
+    """Lets the threads of a block wait for each other."""
+    bindings().ir.Operation.create("gpu.barrier")

@@ -1,0 +1,98 @@
+"""Loops with steps, as threads make them: each begins at its own place, and goes on by the number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.loops import ir_words
+
+__all__ = ["strided", "unrolled"]
+
+
+def strided(lower: Any, upper: Any, step: Any, start: Sequence[Any], body: Callable[..., Sequence[Any]]) -> list[Any]:
+    """Writes an `scf.for` with a step; the body takes the index and the carried values, and returns those."""
+    ir = bindings().ir
+    kinds = [value.type for value in start]
+    op = ir.Operation.create("scf.for", results=kinds, operands=[lower, upper, step, *start], regions=1)
+    block = op.regions[0].blocks.append(
+        ir_words.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1)
+    )
+    with ir.InsertionPoint(block):
+        ir.Operation.create("scf.yield", operands=list(body(*block.arguments)))
+    return list(op.results)
+
+
+def unrolled(lower: Any, upper: Any, start: Sequence[Any], body: Callable[..., Sequence[Any]], turns: int) -> list[Any]:
+    """Writes an `scf.for` that makes some turns at a time, and those left over, if any, at once as well.
+
+    All of them load first, and compute then, so that what they load is on its way at the same time. Left over are
+    fewer: those that are too many repeat the last one, and what they hand on does not count.
+
+    Args:
+        lower: where it begins.
+        upper: where it ends, not before.
+        start: what the first turn is handed.
+        body: takes the index and what the turn before handed on, and returns what this one does; it stores nothing.
+        turns: how many at a time, a power of two.
+    """
+    ir = bindings().ir
+    count = ir_words.operation("arith.subi", upper.type, upper, lower)
+    whole = ir_words.add(lower, ir_words.bits_of("andi", count, ir_words.constant(-turns)))
+
+    def some(at: Any, *held: Any) -> Sequence[Any]:
+        carried: Sequence[Any] = held
+        for turn in range(turns):
+            carried = body(ir_words.add(at, ir_words.constant(turn)), *carried)
+        _load_first()
+        return carried
+
+    made = strided(lower, whole, ir_words.constant(turns), start, some)
+    ir_words.keep_rolled(made[0].owner)
+    left = ir_words.compare("ult", whole, upper)
+    rest = ir.Operation.create("scf.if", results=[value.type for value in made], operands=[left], regions=2)
+    with ir.InsertionPoint(rest.regions[0].blocks.append()):
+        ir.Operation.create("scf.yield", operands=_left_over(whole, upper, made, body, turns - 1))
+    with ir.InsertionPoint(rest.regions[1].blocks.append()):
+        ir.Operation.create("scf.yield", operands=made)
+    return list(rest.results)
+
+
+def _left_over(lower: Any, upper: Any, held: Sequence[Any], body: Callable[..., Sequence[Any]], most: int) -> list[Any]:
+    """Writes turns of which the first is there, and returns what the last one hands on that is."""
+    last = ir_words.operation("arith.subi", upper.type, upper, ir_words.constant(1))
+    carried = list(body(lower, *held))
+    for turn in range(1, most):
+        at = ir_words.add(lower, ir_words.constant(turn))
+        counts = ir_words.compare("ult", at, upper)
+        handed = body(ir_words.minimum(at, last), *carried)
+        pairs = zip(handed, carried, strict=True)
+        carried = [ir_words.operation("arith.select", new.type, counts, new, old) for new, old in pairs]
+    _load_first()
+    return carried
+
+
+def _load_first() -> None:
+    """Moves what is loaded to the front of the block that is written, and before it what tells from where.
+
+    First what needs nothing that was loaded, then what needs that, and so on; the rest follows in its order. Assembly
+    for a GPU is scheduled for few registers, and would otherwise wait for each load before it makes the next.
+    """
+    ops = [one.operation for one in bindings().ir.InsertionPoint.current.block.operations]
+    made = {result: number for number, op in enumerate(ops) for result in op.results}
+    needed = [[made[operand] for operand in op.operands if operand in made] for op in ops]
+    loads = [op.name == "memref.load" for op in ops]
+    rounds: list[int] = []
+    for needs in needed:
+        rounds.append(max((rounds[number] + loads[number] for number in needs), default=0))
+    early = list(loads)
+    for number in reversed(range(len(ops))):
+        for need in needed[number]:
+            early[need] |= early[number]
+    order = sorted(range(len(ops)), key=lambda number: (not early[number], rounds[number] if early[number] else 0))
+    last = ops[-1]
+    for number in order:
+        if ops[number] != last:
+            ops[number].move_after(last)
+        last = ops[number]

@@ -1,0 +1,317 @@
+"""Sparse results with a structure of their own, in two turns: entries are counted, and then stored.
+
+No thread can append where others do. So the loops are written twice. The first time they count the entries of each
+owner, such as a row; of the counts a scan makes where the entries of each owner begin. The second time each thread
+stores from there on: coordinates, and values.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.assembly.assemble import turns_of
+from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
+from mlir_sparse.assembly.shared_structure import finish
+from mlir_sparse.gpu.sparsified_function import APART
+from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.loops import ir_words
+
+__all__ = ["OWN", "SCANS", "count_and_fill"]
+
+# What a function says of its result: how many loops have the entries of their turns one behind another.
+OWN = "own"
+# Of a function without a body: what it scans belongs to the loops of that name.
+SCANS = "scans"
+
+
+def count_and_fill(function: Any) -> None:
+    """Puts three functions in place of one with a sparse result.
+
+    The first counts the entries of each owner into its last arguments, one for each compressed level; the second, of
+    which only the arguments are there, is to scan: counts, sums of parts of them, and where the entries of each owner
+    begin. The third stores entries: its last arguments are where those of each owner begin, by levels, then positions
+    but the first, coordinates, and values.
+
+    Args:
+        function: after sparsification; erased.
+
+    Raises:
+        UnmappedError: for a result that is not made by insertions in the order of its loops.
+    """
+    ir = bindings().ir
+    name = ir.StringAttr(function.attributes["sym_name"]).value
+    for kind in (_Counts, _Entries):
+        with ir.InsertionPoint(function):
+            copy = function.clone()
+        copy.attributes["sym_name"] = ir.StringAttr.get(f"{name}_{kind.name}")
+        depth = ir.IntegerAttr(copy.attributes[OWN]).value
+        del copy.attributes[OWN]
+        copy.attributes[APART] = ir.UnitAttr.get()
+        chain = find_chain(copy)
+        assert chain is not None
+        if kind is _Counts:
+            with ir.InsertionPoint(function):
+                _scanning(name, chain)
+        _rewrite(copy, chain, kind(chain), depth)
+    function.erase()
+
+
+def _scanning(name: str, chain: Chain) -> None:
+    """Writes what scans, as a function to be mapped."""
+    ir, func = bindings().ir, bindings().module("dialects.func")
+    counts = _memref(ir_words.index_type())
+    kinds = [counts, counts, _memref(_integer(_encoding(chain).pos_width))]
+    op = func.FuncOp(f"{name}_scan", ir.FunctionType.get(kinds, []))
+    op.attributes[SCANS] = ir.StringAttr.get(name)
+    with ir.InsertionPoint(op.add_entry_block()):
+        func.ReturnOp([])
+
+
+def _memref(element: Any) -> Any:
+    ir = bindings().ir
+    return ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element)
+
+
+def _encoding(chain: Chain) -> Any:
+    ir = bindings().ir
+    return bindings().module("dialects.sparse_tensor").EncodingAttr(ir.RankedTensorType(chain.start.type).encoding)
+
+
+def _is_listed(chain: Chain) -> bool:
+    """Returns whether entries have the coordinates of all levels, as pieces of one buffer."""
+    formats = bindings().module("dialects.sparse_tensor").LevelFormat
+    return bool(_encoding(chain).lvl_formats_enum[-1] == formats.singleton)
+
+
+def _integer(width: int) -> Any:
+    return bindings().ir.IntegerType.get_signless(width) if width else ir_words.index_type()
+
+
+# -- what is done with entries -------------------------------------------------------------------------------------
+
+
+class _Part(ABC):
+    """What loops do with the entries that they come to.
+
+    Args:
+        chain: the result.
+
+    The number of entries of the last level is passed from loop to loop where the sparsifier passed the tensor; that
+    of each compressed level above it is in a cell, which LLVM keeps in a register.
+    """
+
+    name: str
+
+    def __init__(self, chain: Chain) -> None:
+        ir = bindings().ir
+        encoding = _encoding(chain)
+        self.listed = _is_listed(chain)
+        self.rank = ir.RankedTensorType(chain.start.type).rank
+        formats = bindings().module("dialects.sparse_tensor").LevelFormat
+        depth = next(at for at, one in enumerate(encoding.lvl_formats_enum) if one != formats.dense)
+        # The compressed levels; of a list there is but one count.
+        self.levels = range(self.rank - 1 if self.listed else depth, self.rank)
+        self._cells: dict[int, Any] = {}
+
+    def start(self, block: Any, chain: Chain) -> None:
+        """Adds what is written, as arguments, and writes what is to be done first."""
+        self._add_arguments(block, chain)
+        self._cells = {level: ir_words.alloca(ir_words.index_type()) for level in self.levels[:-1]}
+
+    @abstractmethod
+    def _add_arguments(self, block: Any, chain: Chain) -> None: ...
+
+    @abstractmethod
+    def _begin(self, level: int, owner: Any) -> Any: ...
+
+    @abstractmethod
+    def insert(self, count: Any, value: Any, coordinates: Sequence[Any]) -> None:
+        """Writes an entry."""
+
+    @abstractmethod
+    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None: ...
+
+    @abstractmethod
+    def end(self, owner: Any, count: Any) -> None:
+        """Writes what is known after the last entry of an owner."""
+
+    def begin(self, owner: Any) -> Any:
+        """Returns what the number of an owner's first entry is."""
+        for level, cell in self._cells.items():
+            ir_words.store(self._begin(level, owner), cell, ir_words.constant(0))
+        return self._begin(self.rank - 1, owner)
+
+    def close(self, level: int, coordinate: Any, before: Any, after: Any) -> None:
+        """Writes a coordinate of a compressed level above the last, where it has got entries."""
+
+        def append() -> None:
+            count = self._count(level, after)
+            self._node(level, count, coordinate, self._count(level + 1, after))
+            ir_words.store(ir_words.add(count, ir_words.constant(1)), self._cells[level], ir_words.constant(0))
+
+        ir_words.branch(ir_words.compare("ne", before, after), append)
+
+    def _count(self, level: int, last: Any) -> Any:
+        """Returns the number of entries of a level, given that of the last."""
+        return last if level == self.rank - 1 else ir_words.load(self._cells[level], ir_words.constant(0))
+
+
+class _Counts(_Part):
+    """Counts the entries of each owner."""
+
+    name = "count"
+
+    def _add_arguments(self, block: Any, chain: Chain) -> None:
+        kind, where = _memref(ir_words.index_type()), bindings().ir.Location.unknown()
+        self._counts = {level: block.add_argument(kind, where) for level in self.levels}
+        # Loops may leave owners out that have nothing.
+        nothing, size = ir_words.constant(0), ir_words.size_of(self._counts[self.levels[0]])
+        ir_words.loop(size, [], lambda at: self._put(at, dict.fromkeys(self.levels, nothing)))
+
+    def _put(self, owner: Any, counts: Mapping[int, Any]) -> None:
+        for level, count in counts.items():
+            ir_words.store(count, self._counts[level], owner)
+
+    def _begin(self, level: int, owner: Any) -> Any:
+        return ir_words.constant(0)
+
+    def insert(self, count: Any, value: Any, coordinates: Sequence[Any]) -> None:
+        pass
+
+    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None:
+        pass
+
+    def end(self, owner: Any, count: Any) -> None:
+        self._put(owner, {level: self._count(level, count) for level in self.levels})
+
+
+class _Entries(_Part):
+    """Stores entries, those of an owner from where they begin."""
+
+    name = "fill"
+
+    def _add_arguments(self, block: Any, chain: Chain) -> None:
+        ir = bindings().ir
+        encoding, element = _encoding(chain), ir.RankedTensorType(chain.start.type).element_type
+
+        def argument(kind: Any) -> Any:
+            return block.add_argument(_memref(kind), ir.Location.unknown())
+
+        position, coordinate = _integer(encoding.pos_width), _integer(encoding.crd_width)
+        self._begins = {level: argument(position) for level in self.levels}
+        self._positions, self._coordinates = {}, {}
+        for level in self.levels:
+            if level != self.levels[0]:
+                self._positions[level] = argument(position)
+            self._coordinates[level] = argument(coordinate)
+        self._values = argument(element)
+
+    def _begin(self, level: int, owner: Any) -> Any:
+        return ir_words.widened(ir_words.load(self._begins[level], owner))
+
+    def insert(self, count: Any, value: Any, coordinates: Sequence[Any]) -> None:
+        buffer = self._coordinates[self.rank - 1]
+        kept = coordinates if self.listed else coordinates[-1:]
+        first = ir_words.multiply(count, ir_words.constant(len(kept))) if self.listed else count
+        for shift, coordinate in enumerate(kept):
+            _store(coordinate, buffer, ir_words.add(first, ir_words.constant(shift)) if shift else first)
+        ir_words.store(value, self._values, count)
+
+    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None:
+        _store(coordinate, self._coordinates[level], count)
+        _store(children, self._positions[level + 1], ir_words.add(count, ir_words.constant(1)))
+
+    def end(self, owner: Any, count: Any) -> None:
+        pass
+
+
+def _store(value: Any, buffer: Any, at: Any) -> None:
+    ir_words.store(ir_words.cut(value, ir_words.element_of(buffer)), buffer, at)
+
+
+# -- the loops -----------------------------------------------------------------------------------------------------
+
+
+def _rewrite(function: Any, chain: Chain, part: _Part, depth: int) -> None:
+    ir = bindings().ir
+    if chain.expands or chain.compresses or not chain.inserts:
+        raise UnmappedError("expected insertions in the order of the loops")
+    block = function.regions[0].blocks[0]
+    start = chain.start.owner
+    for op in chain.sizes:
+        level = ir.IntegerAttr(op.operands[1].owner.attributes["value"]).value
+        op.results[0].replace_all_uses_with(start.operands[level])
+        op.erase()
+    with ir.InsertionPoint(start):
+        part.start(block, chain)
+        nothing = ir_words.constant(0)
+    outer, coordinates = _owner(chain, depth)
+    closes = [] if part.listed else [one for one in turns_of(chain) if one[0] in part.levels]
+    sizes = list(start.operands)[:depth]
+    chain.start.replace_all_uses_with(nothing)
+    for value in chain.values:
+        if value != chain.start:
+            value.set_type(ir_words.index_type())
+    for op in chain.inserts:
+        with ir.InsertionPoint(op):
+            value, count, *at = op.operands
+            part.insert(count, value, at)
+            after = ir_words.add(count, ir_words.constant(1))
+        op.results[0].replace_all_uses_with(after)
+        op.erase()
+    begin = _begin(outer[-1], coordinates, sizes, part)
+    for level, carrier, here in closes:
+        with ir.InsertionPoint(carrier.end):
+            before = begin if carrier.op == outer[-1].op else carrier.entry
+            part.close(level, here[-1], before, carrier.end.operands[carrier.place])
+    with ir.InsertionPoint(outer[-1].end):
+        part.end(_place(coordinates, sizes), outer[-1].end.operands[outer[-1].place])
+    for carrier in outer:
+        carrier.end.operands[carrier.place] = carrier.entry
+    finish(function, chain, [])
+    start.erase()
+
+
+def _owner(chain: Chain, depth: int) -> tuple[list[Carrier], list[Any]]:
+    """Returns the loops whose turns have entries one behind another, and the coordinates of a turn.
+
+    Raises:
+        UnmappedError: where there are several such loops, or a turn has several coordinates.
+    """
+    found = [(chain.around(op)[:depth], list(op.operands)[2 : 2 + depth]) for op in chain.inserts]
+    loops, coordinates = found[0]
+    same = all([c.op for c in other] == [c.op for c in loops] and at == coordinates for other, at in found)
+    if len(loops) != depth or not same:
+        raise UnmappedError("expected one loop with all entries of an owner, but got several")
+    return loops, coordinates
+
+
+def _begin(carrier: Carrier, coordinates: Sequence[Any], sizes: Sequence[Any], part: _Part) -> Any:
+    """Lets each turn of a loop begin with an owner's first entry; returns its number."""
+    with bindings().ir.InsertionPoint(_first_user(carrier)):
+        begin = part.begin(_place(coordinates, sizes))
+    carrier.entry.replace_all_uses_with(begin)
+    return begin
+
+
+def _place(coordinates: Sequence[Any], sizes: Sequence[Any]) -> Any:
+    """Returns the number of an owner."""
+    place = coordinates[0]
+    for coordinate, size in zip(coordinates[1:], sizes[1:], strict=True):
+        place = ir_words.add(ir_words.multiply(place, size), coordinate)
+    return place
+
+
+def _first_user(carrier: Carrier) -> Any:
+    """Returns the first operation of a loop's body that takes the result, or has one that does within."""
+    users = []
+    for use in carrier.entry.uses:
+        op = use.owner.operation
+        while op.parent.operation != carrier.op:
+            op = op.parent.operation
+        users.append(op)
+    body = [op.operation for op in carrier.end.parent.regions[-1].blocks[0].operations]
+    return next(op for op in body if op in users)

@@ -1,0 +1,1 @@
+"""From NVVM to PTX."""

@@ -1,0 +1,203 @@
+"""The sparsified function that kernels are made of: its buffers, sizes, fill and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.gpu.kernels.coordinate_search import Located, LocatedRows, read_located, read_located_rows
+from mlir_sparse.gpu.unmapped import UnmappedError
+
+__all__ = ["APART", "Alias", "Source", "constant_of", "depends", "inside", "is_loop", "read_source"]
+
+_LOOPS = ("scf.for", "scf.while")
+APART = "apart"  # says of a function that turns of its loops store to places of their own
+GUARDS = "guards"  # what a function says of arrays: argument, axis, whether indices are counted from a start
+_MARK = "Emitted from"  # what the sparsifier writes on the loops that it makes of index variables
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A view of a buffer argument: every `stride`-th element from `offset` on, as interleaved coordinates have."""
+
+    argument: int
+    offset: int = 0
+    stride: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A function over buffers, taken apart.
+
+    Args:
+        function: the `func.func`.
+        name: its symbol.
+        arguments: its arguments.
+        fill: the loops that set the result to what an accumulation starts from; None where nothing does.
+        main: the loops of the computation and the stores after them.
+        marked: whether the sparsifier made the loops; else they are of a generic that reads dense operands only.
+        outputs: the numbers of the arguments that are written.
+        guards: (axis, whether its indices are counted from a start) of each array that loops reach beyond.
+        apart: whether turns of loops are known to store to places of their own.
+        located: the arguments whose elements are looked up.
+        rows: the operands whose rows are looked up, by their first argument.
+    """
+
+    function: Any
+    name: str
+    arguments: tuple[Any, ...]
+    fill: Any | None
+    main: tuple[Any, ...]
+    marked: bool
+    outputs: tuple[int, ...]
+    guards: Mapping[int, tuple[tuple[int, bool], ...]]
+    apart: bool = False
+    located: Mapping[int, Located] = field(default_factory=dict)
+    rows: Mapping[int, LocatedRows] = field(default_factory=dict)
+
+    @property
+    def output(self) -> int:
+        """Returns the number of the argument that values are written to."""
+        return self.outputs[-1]
+
+    @property
+    def filler(self) -> Any:
+        """Returns what the fill stores."""
+        store = next(op for op in inside(self.fill) if op.name == "memref.store")
+        return store.operands[0]
+
+    def is_spine(self, op: Any) -> bool:
+        """Returns whether an operation is a loop over an index variable, and no search on the way."""
+        return is_loop(op) and (not self.marked or _MARK in op.attributes)
+
+    def alias_of(self, value: Any) -> Alias | None:
+        """Returns which buffer argument a memref is or views; None for no memref of an argument."""
+        if value in self.arguments:
+            return Alias(self.arguments.index(value))
+        op = value.owner
+        if getattr(op, "name", "") != "memref.subview":
+            return None
+        base = self.alias_of(op.operands[0])
+        if base is None:
+            return None
+        offset, stride = (_static(op, name) for name in ("static_offsets", "static_strides"))
+        return Alias(base.argument, base.offset + base.stride * offset, base.stride * stride)
+
+    def size_of(self, value: Any) -> str:
+        """Returns how the host names a bound of a loop: a number, or a size of an argument.
+
+        A bound that is the end of a level's positions is the number of its coordinates: `stored N S`, of the
+        positions in argument N, whose coordinates in the next one lie S to a piece.
+
+        Raises:
+            UnmappedError: for a bound that no argument tells.
+        """
+        number = constant_of(value)
+        if number is not None:
+            return f"fixed {number}"
+        op = value.owner
+        if op.name == "arith.index_cast" and op.operands[0].owner.name == "llvm.extractvalue":
+            op = op.operands[0].owner
+        elif op.name.startswith(("arith.index_cast", "arith.ext")):
+            return self.size_of(op.operands[0])
+        if op.name == "llvm.extractvalue":
+            field, level = bindings().ir.DenseI64ArrayAttr(op.attributes["position"])
+            if field == 0:
+                return f"size {self.arguments.index(op.operands[0])} {level}"
+        alias = self.alias_of(op.operands[0]) if op.name in ("memref.dim", "memref.load") else None
+        at = constant_of(op.operands[1]) if alias is not None and len(op.operands) == 2 else None
+        if alias is not None and at is not None and op.name == "memref.dim":
+            return f"dim {alias.argument} {at}"
+        if alias is not None and at == 1:
+            return self.stored(alias.argument)
+        raise UnmappedError(f"expected a bound that arguments tell, but got {op}")
+
+    def stored(self, positions: int) -> str:
+        """Returns how the host names the number of coordinates of a level, by the argument of its positions."""
+        uses = [use.owner.operation for use in self.arguments[positions + 1].uses]
+        widths = {_static(op, "static_strides") for op in uses if op.name == "memref.subview"}
+        return f"stored {positions} {max(widths, default=1)}"
+
+
+def read_source(function: Any) -> Source:
+    """Takes a function apart.
+
+    Raises:
+        UnmappedError: for a function that writes nothing, or to more than one buffer where it does not say how.
+    """
+    ops = [op.operation for op in function.regions[0].blocks[0].operations]
+    stored = [number for number, op in enumerate(ops) if any(inner.name == "memref.store" for inner in inside(op))]
+    if not stored:
+        raise UnmappedError("expected loops that store a result, but got none")
+    arguments = tuple(function.regions[0].blocks[0].arguments)
+    stores = (inner for op in ops for inner in inside(op) if inner.name == "memref.store")
+    # What one thread keeps to itself is no output.
+    written = {op.operands[1] for op in stores if getattr(op.operands[1].owner, "name", "") != "memref.alloca"}
+    outputs = tuple(number for number, argument in enumerate(arguments) if argument in written)
+    apart = APART in function.attributes
+    if len(outputs) != len(written) or (len(written) != 1 and not apart):
+        raise UnmappedError(f"expected stores to one buffer, but got {len(written)}")
+    fill = ops[stored[0]] if len(stored) > 1 and _is_fill(ops[stored[0]]) else None
+    first = stored[1] if fill is not None else stored[0]
+    marks = [number for number, op in enumerate(ops) if is_loop(op) and _MARK in op.attributes]
+    main = tuple(ops[min([first, *marks]) : stored[-1] + 1])
+    marked = bool(marks)
+    name = bindings().ir.StringAttr(function.attributes["sym_name"]).value
+    located, rows = read_located(function), read_located_rows(function)
+    return Source(function, name, arguments, fill, main, marked, outputs, _guards(function), apart, located, rows)
+
+
+def _guards(function: Any) -> Mapping[int, tuple[tuple[int, bool], ...]]:
+    ir = bindings().ir
+    found: dict[int, tuple[tuple[int, bool], ...]] = {}
+    if GUARDS in function.attributes:
+        for attribute in ir.ArrayAttr(function.attributes[GUARDS]):
+            number, axis, shifted = ir.DenseI64ArrayAttr(attribute)
+            found[number] = (*found.get(number, ()), (axis, bool(shifted)))
+    return found
+
+
+def _is_fill(op: Any) -> bool:
+    """Returns whether loops store one value everywhere."""
+    return all(inner.name not in ("memref.load", "scf.while", "scf.if") for inner in inside(op))
+
+
+def depends(value: Any, on: Any) -> bool:
+    """Returns whether a value is computed from another one."""
+    if value == on:
+        return True
+    op = value.owner
+    return hasattr(op, "operands") and any(depends(operand, on) for operand in op.operands)
+
+
+def inside(op: Any) -> Iterator[Any]:
+    """Yields an operation and all operations in its regions."""
+    yield op
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from inside(inner.operation)
+
+
+def is_loop(op: Any) -> bool:
+    """Returns whether an operation is a loop."""
+    return op.name in _LOOPS
+
+
+def constant_of(value: Any) -> int | None:
+    """Returns the number that a value of an integer type always is; None where that is not known."""
+    op = value.owner
+    if getattr(op, "name", "") != "arith.constant":
+        return None
+    attribute = op.attributes["value"]
+    ir = bindings().ir
+    return int(ir.IntegerAttr(attribute).value) if isinstance(attribute, ir.IntegerAttr) else None
+
+
+def _static(op: Any, name: str) -> int:
+    (value,) = bindings().ir.DenseI64ArrayAttr(op.attributes[name])
+    if value == bindings().ir.ShapedType.get_dynamic_stride_or_offset():
+        raise UnmappedError(f"expected constant {name} of a view, but got {op}")
+    return int(value)

@@ -1,0 +1,315 @@
+"""Loops of the function written into a kernel, each by its part in the mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.gpu.kernel_writer import Kernel, copied
+from mlir_sparse.gpu.kernels import combine_partials as combine
+from mlir_sparse.gpu.kernels.columns_per_thread import write_columns
+from mlir_sparse.gpu.kernels.lane_sums import write_lanes, write_rows
+from mlir_sparse.gpu.kernels.register_accumulators import HELD, write_held
+from mlir_sparse.gpu.kernels.shared_memory_tiles import STAGED, write_staged
+from mlir_sparse.gpu.kernels.store_guards import Guards
+from mlir_sparse.gpu.kernels.strided_loops import strided
+from mlir_sparse.gpu.kernels.widen_half import as_element
+from mlir_sparse.gpu.sparsified_function import constant_of, depends, inside
+from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.loops import ir_words
+
+__all__ = ["ROLES", "Emitter", "Mapping"]
+
+# What becomes of a loop: turns go to rows of threads, to threads along x, to blocks along z, to the lanes that
+# share a sum, to lanes that share nothing; or one thread makes them all, of `held` with those inside around it.
+# `entries` are loops taken as one; of `staged` ones the threads of a block make the terms together.
+_CONTRACTED = ("arith.addf", "arith.mulf", "arith.subf")
+ROLES = ("entries", "rows", "columns", "layers", "lanes", "spread", "run", HELD, STAGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """How the loops of a function are given to threads.
+
+    Args:
+        name: what tells it from other mappings of the function.
+        kernel: what the kernel is called; mappings that only differ in the shape of blocks share one.
+        roles: a role for each loop, the outermost first.
+        lanes: threads along x of a block that share a row or an entry.
+        chunk: entries that a row of threads takes one after another, where loops are taken as one.
+        tile: columns that a thread takes together, whose sums it makes in one loop.
+        adjacent: how many of those follow each other.
+        atomic: whether several threads write to one element.
+        combine: the operator of the accumulation.
+    """
+
+    name: str
+    kernel: str
+    roles: tuple[str, ...]
+    lanes: int
+    chunk: int
+    tile: int
+    adjacent: int
+    atomic: bool
+    combine: str
+
+    def role(self, depth: int) -> str:
+        """Returns the role of a loop."""
+        return self.roles[depth] if depth < len(self.roles) else "run"
+
+    @property
+    def shares(self) -> bool:
+        """Returns whether threads exchange values, so that those of a warp, or a block, must stay together."""
+        return (self.lanes > 1 and "lanes" in self.roles) or STAGED in self.roles
+
+
+class Emitter(Guards):
+    """Writes the loops of a function into a kernel.
+
+    Args:
+        kernel: the kernel.
+        mapping: what becomes of each loop.
+        fresh: whether each element of the result is computed once, from what an accumulation starts from.
+    """
+
+    def __init__(self, kernel: Kernel, mapping: Mapping, *, fresh: bool) -> None:
+        super().__init__()
+        self.kernel = kernel
+        self.mapping = mapping
+        self._fresh = fresh
+        self._values: dict[Any, Any] = {}
+        # Of the column that is written, where a thread takes several together.
+        self._own = self._values
+        # The loop over rows of the function, and the first of those that the block takes in a turn.
+        self.rows_of_block: tuple[Any, Any] = (None, None)
+
+    # -- values --------------------------------------------------------------------------------------------------
+
+    def value(self, old: Any) -> Any:
+        """Returns a value of the function as it is in the kernel."""
+        for known in (self._own, self._values):
+            if old in known:
+                return known[old]
+        op = old.owner
+        if getattr(op, "name", "") == "memref.load" and self.is_output(op.operands[0]):
+            return self.present(op)
+        return self.kernel.outer(old)
+
+    def turn_to(self, own: dict[Any, Any] | None) -> None:
+        """Says which column is written from now on, by what stands for values in it; None where there is but one."""
+        self._own = self._values if own is None else own
+
+    def bind(self, old: Any, new: Any) -> None:
+        """Says what stands for a value of the function; while several columns are written, for one of them."""
+        self._own[old] = new
+
+    def is_output(self, memref: Any) -> bool:
+        """Returns whether a memref of the function is the result."""
+        alias = self.kernel.source.alias_of(memref)
+        return alias is not None and alias.argument in self.kernel.source.outputs
+
+    def knows(self, old: Any) -> bool:
+        """Returns whether something stands for a value of the function already."""
+        return old in self._own or old in self._values
+
+    def present(self, op: Any, indices: Sequence[Any] | None = None) -> Any:
+        """Returns what the result holds before: the identity where other threads add to it, or nothing did."""
+        if self.mapping.atomic:
+            return combine.identity(self.mapping.combine, op.results[0].type)
+        if self._fresh:
+            return self.kernel.outer(self.kernel.source.filler)
+        return self.kernel.load(op, [self.value(i) for i in list(op.operands)[1:]] if indices is None else indices)
+
+    # -- operations ----------------------------------------------------------------------------------------------
+
+    def block(self, ops: Sequence[Any], depth: int) -> list[Any]:
+        """Writes operations; returns the operands of the terminator."""
+        yielded: list[Any] = []
+        with self.turns() as counted:
+            for op in ops:
+                if op.name in ("scf.yield", "scf.condition"):
+                    yielded = counted([self.value(operand) for operand in op.operands], self._before(op))
+                else:
+                    self.one(op, depth)
+        return yielded
+
+    def _before(self, op: Any) -> list[Any]:
+        """Returns what a loop carries into the turn that a terminator ends."""
+        loop = op.parent.operation if hasattr(op.parent, "operation") else op.parent
+        if loop.name != "scf.for" or not self.searches:
+            return []
+        return [self.value(argument) for argument in list(loop.regions[0].blocks[0].arguments)[1:]]
+
+    def one(self, op: Any, depth: int) -> None:
+        """Writes an operation."""
+        if self.kernel.source.is_spine(op):
+            self._loop(op, depth)
+        elif op.name in ("memref.load", "memref.store") and _is_cell(op):
+            self._copied(op)
+        elif op.name == "memref.store":
+            self.store(op)
+        elif op.name == "memref.load":
+            loaded = self.present(op) if self.is_output(op.operands[0]) else self._load(op)
+            self.bind(op.results[0], loaded)
+        elif len(op.regions):
+            self._rebuilt(op, depth)
+        else:
+            self._copied(op)
+
+    def _load(self, op: Any) -> Any:
+        loaded, found = self.kernel.looked_up(op, [self.value(index) for index in list(op.operands)[1:]])
+        if found is not None:
+            self.found(found)
+        return loaded
+
+    def _copied(self, op: Any) -> None:
+        for old, new in zip(op.results, copied(op, self.value), strict=True):
+            self.bind(old, new)
+            if op.name in _CONTRACTED:
+                # A product and a sum are one instruction, which rounds once.
+                new.owner.attributes["fastmath"] = bindings().ir.Attribute.parse("#arith.fastmath<contract>")
+
+    def _rebuilt(self, op: Any, depth: int) -> None:
+        """Writes an operation with regions again."""
+        ir = bindings().ir
+        kinds = [result.type for result in op.results]
+        operands = [self.value(operand) for operand in op.operands]
+        copy = ir.Operation.create(op.name, results=kinds, operands=operands, regions=len(op.regions))
+        for before, after in zip(op.regions, copy.regions, strict=True):
+            for block in before.blocks:
+                kinds = [argument.type for argument in block.arguments]
+                made = after.blocks.append(*kinds, arg_locs=[ir.Location.unknown()] * len(kinds))
+                for old, new in zip(block.arguments, made.arguments, strict=True):
+                    self.bind(old, new)
+                inner = [one.operation for one in block.operations]
+                with ir.InsertionPoint(made):
+                    ir.Operation.create(inner[-1].name, operands=self.block(inner, depth))
+        for old, new in zip(op.results, copy.results, strict=True):
+            self.bind(old, new)
+
+    # -- stores --------------------------------------------------------------------------------------------------
+
+    def store(self, op: Any, value: Any | None = None, indices: Sequence[Any] | None = None) -> None:
+        """Writes a store, of another value at other indices where these are given."""
+        old, memref, *at = op.operands
+        value = self.value(old) if value is None else value
+        indices = [self.value(index) for index in at] if indices is None else indices
+        at, truth = self.kernel.inside(self.kernel.source.output, indices)
+        if truth is None:
+            self.guarded(lambda: self._stored(value, memref, at))
+        else:
+            self.within(truth, lambda: self.guarded(lambda: self._stored(value, memref, at)))
+
+    def _stored(self, value: Any, memref: Any, indices: Sequence[Any]) -> None:
+        ir = bindings().ir
+        value = as_element(value, ir.MemRefType(memref.type).element_type)
+        if not self.mapping.atomic:
+            place, at = self.kernel.place(memref, indices)
+            ir.Operation.create("memref.store", operands=[value, place, *at])
+        elif isinstance(value.type, ir.ComplexType):
+            self._add_parts(value, indices)
+        else:
+            place, at = self.kernel.place(memref, indices)
+            combine.atomically(self.mapping.combine, value, place, at)
+
+    def _add_parts(self, value: Any, indices: Sequence[Any]) -> None:
+        """Adds a complex number by its parts: no memory takes it whole."""
+        if self.mapping.combine != "sum":
+            raise UnmappedError(f"expected a sum of complex numbers, but got {self.mapping.combine}")
+        ir, number = bindings().ir, self.kernel.source.output
+        element = ir.ComplexType(value.type).element_type
+        parts = self.kernel.parameter(f"parts {number}", ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element))
+        at = ir_words.constant(0)
+        for axis, index in enumerate(indices):
+            at = ir_words.add(ir_words.multiply(at, self.kernel.extent(number, axis)), index) if axis else index
+        at = ir_words.multiply(at, ir_words.constant(2))
+        for shift, part in enumerate(("re", "im")):
+            place = ir_words.add(at, ir_words.constant(shift))
+            combine.atomically("sum", ir_words.operation(f"complex.{part}", element, value), parts, [place])
+
+    # -- loops ---------------------------------------------------------------------------------------------------
+
+    def _loop(self, op: Any, depth: int) -> None:
+        role = self.mapping.role(depth)
+        if role == "run" or (role == "lanes" and self.mapping.lanes == 1):
+            self._rebuilt(op, depth + 1)
+            return
+        if role == HELD:
+            write_held(self, op, depth)
+            return
+        if op.name != "scf.for" or constant_of(op.operands[2]) != 1:
+            raise UnmappedError(f"expected a loop that counts, to be mapped to {role}, but got {op.name}")
+        self.check_apart(op, role)
+        match role:
+            case "rows":
+                results = write_rows(self, op, depth)
+            case "lanes":
+                results = write_lanes(self, op, depth)
+            case "staged":
+                results = [write_staged(self, op, *self.rows_of_block)]
+            case "columns" | "layers" | "spread":
+                results = self._apart(op, depth, role)
+            case _:
+                raise UnmappedError(f"expected a role of {', '.join(ROLES)}, but got {role}")
+        for old, new in zip(op.results, results, strict=True):
+            self.bind(old, new)
+
+    def turn(self, op: Any, index: Any, carried: Sequence[Any], depth: int) -> list[Any]:
+        """Writes a turn of a loop; returns what it hands on."""
+        block = op.regions[0].blocks[0]
+        for old, new in zip(block.arguments, [index, *carried], strict=True):
+            self.bind(old, new)
+        return self.block([one.operation for one in block.operations], depth + 1)
+
+    def check_apart(self, op: Any, role: str) -> None:
+        """Refuses to divide turns that store to one element, where nothing makes that safe."""
+        if self.mapping.atomic or role in ("lanes", STAGED) or self.kernel.source.apart:
+            return
+        for store in (inner for inner in inside(op) if inner.name == "memref.store"):
+            if not any(depends(index, _index(op)) for index in list(store.operands)[2:]):
+                raise UnmappedError(f"expected turns that store to elements of their own, for {role}")
+
+    def _apart(self, op: Any, depth: int, role: str) -> list[Any]:
+        """Writes a loop each of whose turns is one thread's, or one block's."""
+        if len(op.results):
+            raise UnmappedError(f"expected turns that hand nothing on, for {role}")
+        if self.mapping.tile > 1 and role == "columns":
+            write_columns(self, op, depth, (self.value(op.operands[0]), self.value(op.operands[1])))
+            return []
+        strided(*self.steps(op, role), (), lambda at: self.turn(op, at, (), depth))
+        return []
+
+    def steps(self, op: Any, role: str) -> tuple[Any, Any, Any]:
+        """Returns where a thread's turns of a loop begin, where the loop ends, and how far it is to the next."""
+        kernel = self.kernel
+        lower, upper = self.value(op.operands[0]), self.value(op.operands[1])
+        match role:
+            case "rows":
+                height = kernel.identity("block_dim", "y")
+                begin = ir_words.multiply(kernel.identity("block_id", "x"), height)
+                first, step = ir_words.add(begin, kernel.identity("thread_id", "y")), kernel.identity("grid_dim", "x")
+                step = ir_words.multiply(step, height)
+            case "layers":
+                first, step = kernel.identity("block_id", "z"), kernel.identity("grid_dim", "z")
+            case "spread":
+                first, step = kernel.identity("thread_id", "x"), ir_words.constant(self.mapping.lanes)
+            case "columns":
+                width = kernel.identity("block_dim", "x")
+                begin = ir_words.multiply(kernel.identity("block_id", "y"), width)
+                first, step = ir_words.add(begin, kernel.identity("thread_id", "x")), kernel.identity("grid_dim", "y")
+                step = ir_words.multiply(step, width)
+            case _:
+                return lower, upper, ir_words.constant(1)
+        return ir_words.add(lower, first), upper, step
+
+
+def _is_cell(op: Any) -> bool:
+    """Returns whether a load or a store is one of a thread's own memory, which LLVM makes registers of."""
+    memref = op.operands[0 if op.name == "memref.load" else 1]
+    return getattr(memref.owner, "name", "") == "memref.alloca"
+
+
+def _index(loop: Any) -> Any:
+    return loop.regions[0].blocks[0].arguments[0]

@@ -1,0 +1,160 @@
+"""Loops around lines whose rows they go through again and again.
+
+The sparsifier reads and writes a row of the result for each stored entry. Where the loops
+around do not move to another row, the part of the row that registers hold can stay there
+for all of them: the line is cut into tiles, and the loops run once for each tile. Every
+element still takes its summands in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse.loops.inner_loops import Line, body_of, maker, operations_in, root_of
+
+__all__ = ["Nest", "is_inside", "nests_of"]
+
+_LOOPS = frozenset(("scf.for", "scf.while"))
+_HARMLESS = frozenset(("memref.dim", "memref.subview", "memref.cast", "scf.yield", "scf.condition"))
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Loops around lines of one row.
+
+    Args:
+        root: the outermost loop.
+        lines: the lines: one, or one for each way that operands meet.
+        path: the operations around the lines, the root among them.
+        stays: whether the row is the same in all turns of the root; else what it is added to is read in each.
+    """
+
+    root: Any
+    lines: tuple[Line, ...]
+    path: tuple[Any, ...]
+    stays: bool
+
+    @property
+    def store(self) -> Any:
+        """Returns where the row is written."""
+        return self.lines[0].stores[0]
+
+
+def nests_of(lines: Sequence[Line]) -> list[Nest]:
+    """Returns the nests that lines are tiled in, no line in two of them."""
+    rows = [line for line in lines if _is_row(line)]
+    found: list[Nest] = []
+    for line in rows:
+        if any(line in nest.lines for nest in found):
+            continue
+        nest = _nest_around(line, rows)
+        if nest is not None:
+            found.append(nest)
+    return found
+
+
+def _is_row(line: Line) -> bool:
+    """Returns whether a line adds to consecutive elements that it reads where it writes them, and nowhere else."""
+    if len(line.stores) != 1 or line.loop.results or line.body[-1] != line.stores[0]:
+        return False
+    _, *address = line.stores[0].operands
+    # Elements that a line calls by other places than their own would take their summands in another order.
+    if address[-1] != body_of(line.loop).arguments[0]:
+        return False
+    written, loads = root_of(address[0]), [op for op in line.body if op.name == "memref.load"]
+    read = [root_of(op.operands[0]) for op in loads]
+    if written is None or any(root is None for root in read):
+        return False
+    same = [list(op.operands) for op, root in zip(loads, read, strict=True) if root == written]
+    return bool(same) and all(found == address for found in same)
+
+
+def _nest_around(line: Line, rows: Sequence[Line]) -> Nest | None:
+    """Returns the largest nest whose loops stay in one row; else the innermost loop around the line, if it may be."""
+    best: Nest | None = None
+    parent = line.loop.parent
+    while parent.name in _LOOPS or parent.name == "scf.if":
+        lines = tuple(other for other in rows if _is_around(parent, other.loop))
+        if not _may_repeat(parent, lines):
+            break
+        stays = _is_fixed_address(parent, lines)
+        if parent.name in _LOOPS and not any(_is_used(result) for result in parent.results):
+            if not stays:
+                return best or Nest(parent, lines, _paths(parent, lines), stays)
+            best = Nest(parent, lines, _paths(parent, lines), stays)
+        elif not stays:
+            break
+        parent = parent.parent
+    return best
+
+
+def _paths(root: Any, lines: Sequence[Line]) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for line in lines:
+        op = line.loop
+        while op != root:
+            op = op.parent
+            if op not in found:
+                found.append(op)
+    return tuple(found)
+
+
+def _may_repeat(op: Any, lines: Sequence[Line]) -> bool:
+    """Returns whether an operation around lines may run once for each tile.
+
+    Nothing in it but the lines may write, what it reads must not be what they write, and
+    all lines must be of one row between the same bounds.
+    """
+    first = lines[0]
+    if any(is_inside(value, op) for value in first.bounds):
+        return False
+    if any(line.bounds != first.bounds or line.bits != first.bits or _row(line) != _row(first) for line in lines):
+        return False
+    written = root_of(first.stores[0].operands[1])
+    loops = [line.loop for line in lines]
+    return all(_is_harmless(inner, written, loops) for inner in operations_in(op))
+
+
+def _row(line: Line) -> list[Any]:
+    """Returns the buffer of a row, and which row it is."""
+    _, buffer, *at = line.stores[0].operands
+    return [buffer, *at[:-1]]
+
+
+def _is_harmless(op: Any, written: Any, lines: Sequence[Any]) -> bool:
+    if op in lines:
+        return True
+    if op.name in ("scf.for", "scf.while", "scf.if"):
+        return all(_is_harmless(inner, written, lines) for inner in operations_in(op))
+    if op.name == "memref.load":
+        root = root_of(op.operands[0])
+        return root is not None and root != written
+    return op.name in _HARMLESS or op.name.startswith(("arith.", "math.", "affine."))
+
+
+def _is_fixed_address(op: Any, lines: Sequence[Line]) -> bool:
+    """Returns whether all turns of a loop write one row."""
+    return not any(is_inside(value, op) for value in _row(lines[0]))
+
+
+def _is_used(value: Any) -> bool:
+    return next(iter(value.uses), None) is not None
+
+
+def _is_around(op: Any, inner: Any) -> bool:
+    while inner is not None and inner.name != "func.func":
+        inner = inner.parent
+        if inner == op:
+            return True
+    return False
+
+
+def is_inside(value: Any, op: Any) -> bool:
+    """Returns whether a value is made inside an operation."""
+    owner = maker(value)
+    if owner is None:
+        block = value.owner.owner
+        return bool(block.operation == op) or _is_around(op, block.operation)
+    return _is_around(op, owner)

@@ -1,0 +1,161 @@
+"""The body of a line on vectors instead of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import Line, body_of, maker
+from mlir_sparse.loops.prefetch import prefetch_ahead
+
+__all__ = ["Lanes", "Tile", "load_vector", "mask_of", "splat_number", "store_vector", "strided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Some consecutive places of a line.
+
+    Args:
+        start: the first.
+        size: how many.
+        mask: which of them there are; None for all.
+        fuses: whether products are added without rounding in between.
+        ahead: how many entries before their turn rows are asked for; 0 for not at all.
+        rolled: whether LLVM is to leave the loops around it as they are: a turn with few vectors waits for the sums of
+            the one before, which takes longer than counting turns.
+    """
+
+    start: Any
+    size: int
+    mask: Any | None
+    fuses: bool
+    ahead: int = 0
+    rolled: bool = False
+
+    def of(self, element: Any) -> Any:
+        """Returns the type of a vector of elements."""
+        return bindings().ir.VectorType.get([self.size], element)
+
+
+def load_vector(tile: Tile, buffer: Any, at: Sequence[Any]) -> Any:
+    """Returns consecutive elements; zeros in place of those that there are not."""
+    kind = tile.of(ir_words.element_of(buffer))
+    if tile.mask is None:
+        return ir_words.operation("vector.load", kind, buffer, *at)
+    return ir_words.operation("vector.maskedload", kind, buffer, *at, tile.mask, splat_number(kind, 0))
+
+
+def store_vector(tile: Tile, value: Any, buffer: Any, at: Sequence[Any]) -> None:
+    """Stores consecutive elements, as many as there are."""
+    ir = bindings().ir
+    if tile.mask is None:
+        ir.Operation.create("vector.store", operands=[value, buffer, *at])
+    else:
+        ir.Operation.create("vector.maskedstore", operands=[buffer, *at, tile.mask, value])
+
+
+def splat_number(kind: Any, number: int) -> Any:
+    """Returns a constant vector whose elements are one number."""
+    ir = bindings().ir
+    element = ir.FloatAttr.get(ir.VectorType(kind).element_type, number)
+    return ir_words.operation("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, element))
+
+
+def mask_of(count: Any, lanes: int) -> Any:
+    """Returns the mask of the first lanes of a vector, as many as there are places."""
+    ir = bindings().ir
+    kind = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
+    return ir_words.operation("vector.create_mask", kind, count)
+
+
+def strided(
+    lower: Any, upper: Any, step: int, start: Sequence[Any], body: Callable[..., Sequence[Any] | None]
+) -> list[Any]:
+    """Writes an `scf.for`; the body takes the index and the carried values, and returns those.
+
+    Returns:
+        the carried values after the loop.
+    """
+    ir = bindings().ir
+    kinds = [value.type for value in start]
+    operands = [lower, upper, ir_words.constant(step), *start]
+    op = ir.Operation.create("scf.for", results=kinds, operands=operands, regions=1)
+    block = op.regions[0].blocks.append(
+        ir_words.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1)
+    )
+    with ir.InsertionPoint(block):
+        ir.Operation.create("scf.yield", operands=list(body(*block.arguments) or ()))
+    return list(op.results)
+
+
+class Lanes:
+    """The body of a line for the places of a tile at once, written before its loop.
+
+    What is the same for all lanes is moved out of the loop at once; what differs is
+    written when it is asked for.
+
+    Args:
+        line: the line.
+        tile: the places.
+        known: the vectors that some values are: what the line adds to.
+        place: returns the operation before which a load may stand.
+    """
+
+    def __init__(self, line: Line, tile: Tile, known: dict[Any, Any], place: Callable[[Any], Any]) -> None:
+        self.line = line
+        self.tile = tile
+        self.vectors = dict(known)
+        body_of(line.loop).arguments[0].replace_all_uses_with(tile.start)
+        for op in line.body:
+            if op.name == "memref.store" or op.results[0] in self.vectors:
+                continue
+            if op in line.streams:
+                buffer, *at = op.operands
+                with bindings().ir.InsertionPoint(place(op)):
+                    self.vectors[op.results[0]] = load_vector(tile, buffer, at)
+                    if tile.ahead:
+                        prefetch_ahead(buffer, at, tile.size, tile.ahead)
+            elif op.results[0] not in line.varying:
+                op.move_before(line.loop)
+
+    def of(self, value: Any) -> Any:
+        """Returns the vector that a value of the line is."""
+        if value not in self.vectors:
+            op = maker(value)
+            with bindings().ir.InsertionPoint(self.line.loop):
+                if value in self.line.varying:
+                    self.vectors[value] = self._computed(op)
+                else:
+                    self.vectors[value] = ir_words.operation("vector.broadcast", self.tile.of(value.type), value)
+        return self.vectors[value]
+
+    def _computed(self, op: Any) -> Any:
+        if self.tile.fuses and op.name in ("arith.addf", "arith.subf"):
+            fused = self._fused(op)
+            if fused is not None:
+                return fused
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        return ir_words.operation(op.name, self.tile.of(op.results[0].type), *map(self.of, op.operands), **attributes)
+
+    def _fused(self, op: Any) -> Any | None:
+        """Returns a sum with a product that nothing else takes, or the difference of one, rounded once."""
+        for at in (1, 0):
+            product, made = op.operands[at], maker(op.operands[at])
+            if product not in self.line.varying or made is None or made.name != "arith.mulf" or _is_shared(product):
+                continue
+            left, right = map(self.of, made.operands)
+            other = self.of(op.operands[1 - at])
+            if op.name == "arith.subf":
+                if at == 1:
+                    left = ir_words.operation("arith.negf", left.type, left)
+                else:
+                    other = ir_words.operation("arith.negf", other.type, other)
+            return ir_words.operation("vector.fma", left.type, left, right, other)
+        return None
+
+
+def _is_shared(value: Any) -> bool:
+    return len(list(value.uses)) != 1

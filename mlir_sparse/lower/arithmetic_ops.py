@@ -1,0 +1,162 @@
+"""Scalar arithmetic in MLIR: which operation an operator or function is, by kind of element type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.dtypes import DType
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.lower.mlir_types import element_type
+from mlir_sparse.notation import BinaryOp, ReduceOp
+
+__all__ = ["binary", "cast", "constant", "identity", "negate", "operation", "reduce"]
+
+_BINARY = {
+    ("i", BinaryOp.ADD): "arith.addi",
+    ("i", BinaryOp.SUB): "arith.subi",
+    ("i", BinaryOp.MUL): "arith.muli",
+    ("f", BinaryOp.ADD): "arith.addf",
+    ("f", BinaryOp.SUB): "arith.subf",
+    ("f", BinaryOp.MUL): "arith.mulf",
+    ("f", BinaryOp.DIV): "arith.divf",
+    ("b", BinaryOp.ADD): "arith.ori",
+    ("b", BinaryOp.MUL): "arith.andi",
+    ("c", BinaryOp.ADD): "complex.add",
+    ("c", BinaryOp.SUB): "complex.sub",
+    ("c", BinaryOp.MUL): "complex.mul",
+    ("c", BinaryOp.DIV): "complex.div",
+}
+_EXTREMES = {
+    ("f", ReduceOp.MAX): "arith.maximumf",
+    ("f", ReduceOp.MIN): "arith.minimumf",
+    ("i", ReduceOp.MAX): "arith.maxsi",
+    ("i", ReduceOp.MIN): "arith.minsi",
+    ("b", ReduceOp.MAX): "arith.ori",
+    ("b", ReduceOp.MIN): "arith.andi",
+}
+
+
+def operation(name: str, result: Any, *operands: Any, **attributes: Any) -> Any:
+    """Returns the result of an operation of one result, built at the insertion point."""
+    return bindings().ir.Operation.create(name, results=[result], operands=list(operands), attributes=attributes).result
+
+
+def constant(value: int | float | complex, dtype: DType) -> Any:
+    """Returns a constant of an element type."""
+    ir = bindings().ir
+    kind = element_type(dtype)
+    if dtype.kind == "c":
+        number = complex(value)
+        part = ir.ComplexType(kind).element_type
+        parts = ir.ArrayAttr.get([ir.FloatAttr.get(part, number.real), ir.FloatAttr.get(part, number.imag)])
+        return operation("complex.constant", kind, value=parts)
+    if dtype.kind == "f":
+        return operation("arith.constant", kind, value=ir.FloatAttr.get(kind, float(value.real)))
+    number = int(value != 0) if dtype.kind == "b" else _wrapped(int(value.real), dtype.bits)
+    return operation("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
+
+
+def _wrapped(value: int, bits: int) -> int:
+    """Returns an integer in the two's complement of a type: the 128 of `-(128)` is no i8, and its opposite is."""
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half
+
+
+def cast(value: Any, source: DType, target: DType) -> Any:
+    """Returns a value in a wider element type."""
+    if source == target:
+        return value
+    kind = element_type(target)
+    if target.kind == "c":
+        return _to_complex(value, source, target)
+    if target.kind == "b":
+        return _to_truth(value, source, target)
+    if source.kind == "b" and target.bits == source.bits:
+        return value
+    if source.kind in "bi" and target.kind == "i":
+        return operation("arith.extsi" if source.bits < target.bits else "arith.trunci", kind, value)
+    if source.kind in "bi":
+        return operation("arith.sitofp", kind, value)
+    if source.bits == target.bits:  # f16 and bf16 meet in f32
+        return operation("arith.truncf", kind, operation("arith.extf", element_type(DType("f32")), value))
+    return operation("arith.extf" if source.bits < target.bits else "arith.truncf", kind, value)
+
+
+def _to_truth(value: Any, source: DType, target: DType) -> Any:
+    """Returns 1 where a value is not zero, NaN included, else 0."""
+    ir = bindings().ir
+    kind, zero = element_type(target), constant(0, source)
+    bit = ir.IntegerType.get_signless(1)
+    if source.kind == "c":
+        return operation("arith.extui", kind, operation("complex.neq", bit, value, zero))
+    name, differs = ("arith.cmpf", 13) if source.kind == "f" else ("arith.cmpi", 1)  # unordered or not equal
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), differs)
+    return operation("arith.extui", kind, operation(name, bit, value, zero, predicate=predicate))
+
+
+def _to_complex(value: Any, source: DType, target: DType) -> Any:
+    part = DType("f32" if target.name == "c64" else "f64")
+    kind = element_type(target)
+    if source.kind == "c":
+        real, imaginary = (operation(name, element_type(_part(source)), value) for name in ("complex.re", "complex.im"))
+        return operation("complex.create", kind, cast(real, _part(source), part), cast(imaginary, _part(source), part))
+    return operation("complex.create", kind, cast(value, source, part), constant(0, part))
+
+
+def _part(dtype: DType) -> DType:
+    return DType("f32" if dtype.name == "c64" else "f64")
+
+
+def negate(value: Any, dtype: DType) -> Any:
+    """Returns the negative of a value."""
+    if dtype.kind == "i":
+        # Not `0 - value`: once the zero is moved out of the loops, the sparsifier runs over all of its places.
+        return operation("arith.muli", element_type(dtype), value, constant(-1, dtype))
+    return operation("complex.neg" if dtype.kind == "c" else "arith.negf", element_type(dtype), value)
+
+
+def binary(op: BinaryOp, left: Any, right: Any, dtype: DType) -> Any:
+    """Returns two values joined by an arithmetic operator."""
+    return operation(_BINARY[dtype.kind, op], element_type(dtype), left, right)
+
+
+def identity(op: ReduceOp, dtype: DType) -> int | float:
+    """Returns the number that an operator leaves everything unchanged with.
+
+    Raises:
+        UnsupportedError: for the greatest or least of complex numbers, which have no order.
+    """
+    match op:
+        case ReduceOp.SUM | ReduceOp.OR:
+            return 0
+        case ReduceOp.PRODUCT | ReduceOp.AND:
+            return 1
+        case ReduceOp.MAX | ReduceOp.MIN:
+            if dtype.kind == "b":
+                return int(op is ReduceOp.MIN)
+            if dtype.kind == "c":
+                rule = f"expected an ordered element type for {op.value}"
+                raise UnsupportedError(f"{rule}, but got {dtype}: pass moduli or real parts instead")
+            if dtype.kind == "f":
+                return float("-inf") if op is ReduceOp.MAX else float("inf")
+            return -(1 << (dtype.bits - 1)) if op is ReduceOp.MAX else (1 << (dtype.bits - 1)) - 1
+        case _:
+            raise AssertionError(f"the plan makes sums and choices of {op.value}")
+
+
+def reduce(op: ReduceOp, present: Any, value: Any, dtype: DType) -> Any:
+    """Returns the present value of an accumulation combined with a new one."""
+    match op:
+        case ReduceOp.SUM:
+            return binary(BinaryOp.ADD, present, value, dtype)
+        case ReduceOp.PRODUCT:
+            return binary(BinaryOp.MUL, present, value, dtype)
+        case ReduceOp.MAX | ReduceOp.MIN:
+            return operation(_EXTREMES[dtype.kind, op], element_type(dtype), present, value)
+        case ReduceOp.OR:
+            return operation("arith.ori", element_type(dtype), present, value)
+        case ReduceOp.AND:
+            return operation("arith.andi", element_type(dtype), present, value)
+        case _:
+            raise AssertionError(f"the plan makes sums and choices of {op.value}")

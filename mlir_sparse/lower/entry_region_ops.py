@@ -1,0 +1,224 @@
+"""Payloads over stored entries: `sparse_tensor.unary`, `binary`, `select` and `reduce` from operators.
+
+An operand with an entry everywhere, a dense array or a number, is read inside the region
+of the operator that it meets a sparse operand in, so that only sparse operands are iterated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.dtypes import DType
+from mlir_sparse.lower import arithmetic_ops, truth_ops
+from mlir_sparse.lower.mlir_types import element_type
+from mlir_sparse.lower.scalar_region import Arguments, emit_payload
+from mlir_sparse.notation import SELECT, Access, Apply, BinaryOp, Expr, Extreme, Monoid, Operator, ReduceOp
+from mlir_sparse.spec import TRUTH, depends_on, extreme_or, logic_of, result_dtype
+
+__all__ = ["emit_entries"]
+
+Region = Callable[..., Any]
+_COMMUTATIVE = frozenset(
+    f"arith.{name}"
+    for name in ("addf", "addi", "mulf", "muli", "maxsi", "minsi", "maximumf", "minimumf", "maxnumf", "minnumf")
+)
+
+
+def emit_entries(
+    body: Expr, arguments: Arguments, present: Any | None, monoid: Monoid | None, identity: Any, dtype: DType
+) -> Any:
+    """Emits a payload of operators at the insertion point.
+
+    Args:
+        body: accesses, numbers and operators on them.
+        arguments: what it reads.
+        present: the output's block argument where the payload accumulates, else None.
+        monoid: what it accumulates by.
+        identity: the monoid's identity, made outside the payload.
+        dtype: the element type of the output.
+
+    Returns:
+        the value to yield.
+    """
+    value = _Emitter(arguments).emit(body, dtype)
+    if present is None:
+        return value
+    assert monoid is not None
+
+    def combine(a: Any, b: Any) -> Any:
+        return _computed(monoid.operator, monoid.operator.overlap, [(a, dtype), (b, dtype)], dtype)
+
+    if is_addition(monoid) or not depends_on(body, arguments.sparse):
+        return combine(present, value)
+    return _operation("sparse_tensor.reduce", [present, value, identity], dtype, [((dtype, dtype), combine)])
+
+
+def is_addition(monoid: Monoid) -> bool:
+    """Returns whether a monoid is the addition that the sparsifier accumulates by itself."""
+    left, right = monoid.operator.parameters
+    return monoid.gives_zero and str(monoid.operator.overlap) == f"{left} + {right}"
+
+
+class _Emitter:
+    def __init__(self, arguments: Arguments) -> None:
+        self._arguments = arguments
+        self._types = {access.tensor: dtype for access, (_, dtype) in arguments.values.items()}
+
+    def emit(self, node: Expr, wanted: DType | None = None) -> Any:
+        """Emits a node; in an element type of its own where none is wanted."""
+        own = result_dtype(node, self._types)
+        dtype = wanted or own
+        if not depends_on(node, self._arguments.sparse):
+            return self._inline(node, dtype)
+        if isinstance(node, Access):
+            value, _ = self._arguments.values[node]
+            return value if own == dtype else _unary(value, own, dtype, lambda x: arithmetic_ops.cast(x, own, dtype))
+        assert isinstance(node, Apply)
+        if node.operator == SELECT:
+            return self._select(node, dtype)
+        if len(self._sparse(node)) == 2:
+            return self._binary(node, dtype)
+        return self._unary(node, dtype)
+
+    def _sparse(self, node: Apply) -> list[Expr]:
+        """Returns the operands that leave out entries; of a selection, what it selects from."""
+        if node.operator.name == SELECT.name:
+            return [node.arguments[0]]
+        return [argument for argument in node.arguments if depends_on(argument, self._arguments.sparse)]
+
+    def _unary(self, node: Apply, dtype: DType) -> Any:
+        """Emits operators that one sparse operand decides on, all in one region: nested ones do not lower."""
+        base: Expr = node
+        while isinstance(base, Apply) and len(self._sparse(base)) == 1 and base.operator != SELECT:
+            base = self._sparse(base)[0]
+        kind = result_dtype(base, self._types)
+        value = self.emit(base)
+
+        def compute(entry: Any) -> Any:
+            inner = self._with_entry(base, entry, kind)
+            return inner.within(node, base, (entry, kind), dtype)
+
+        return _unary(value, kind, dtype, compute)
+
+    def within(self, node: Expr, base: Expr, entry: tuple[Any, DType], dtype: DType | None = None) -> Any:
+        """Emits a node inside a region, where its one sparse operand is the entry at hand."""
+        if node is base:
+            return entry[0]
+        dtype = dtype or result_dtype(node, self._types)
+        if not isinstance(node, Apply):
+            return self._inline(node, dtype)
+        kinds = [result_dtype(argument, self._types) for argument in node.arguments]
+        values = [
+            self.within(argument, base, entry, kind) for argument, kind in zip(node.arguments, kinds, strict=True)
+        ]
+        return _computed(node.operator, node.operator.overlap, list(zip(values, kinds, strict=True)), dtype)
+
+    def _binary(self, node: Apply, dtype: DType) -> Any:
+        kinds = [result_dtype(argument, self._types) for argument in node.arguments]
+        operands = [self.emit(argument) for argument in node.arguments]
+        known = node.operator
+        first, second = known.parameters
+
+        def region(expr: Expr | None, names: Sequence[str]) -> tuple[tuple[DType, ...], Region] | None:
+            if expr is None:
+                return None
+            types = tuple(kind for kind, name in zip(kinds, known.parameters, strict=True) if name in names)
+
+            def compute(*values: Any) -> Any:
+                given = dict(zip(names, zip(values, types, strict=True), strict=True))
+                # A region of one operand does not read the other, whose value stands in for it.
+                both = [given.get(name) or given[names[0]] for name in known.parameters]
+                return _computed(known, expr, both, dtype)
+
+            return types, compute
+
+        regions = [region(known.overlap, (first, second)), region(known.left, (first,)), region(known.right, (second,))]
+        return _operation("sparse_tensor.binary", operands, dtype, regions)
+
+    def _select(self, node: Apply, dtype: DType) -> Any:
+        value, condition = node.arguments
+        found = self.emit(value, dtype)
+
+        def compute(entry: Any) -> Any:
+            inner = self._with_entry(value, entry, dtype)._arguments
+            return truth_ops.nonzero(emit_payload(condition, inner, None, ReduceOp.SUM, TRUTH), TRUTH)
+
+        return _operation("sparse_tensor.select", [found], dtype, [((dtype,), compute)])
+
+    def _with_entry(self, operand: Expr, entry: Any, dtype: DType) -> _Emitter:
+        """Returns an emitter for the inside of a region, where an operand is the entry at hand."""
+        values = dict(self._arguments.values)
+        if isinstance(operand, Access):
+            values[operand] = (entry, dtype)
+        return _Emitter(Arguments(values, ()))
+
+    def _inlined(self, node: Expr) -> tuple[Any, DType]:
+        dtype = result_dtype(node, self._types)
+        return self._inline(node, dtype), dtype
+
+    def _inline(self, node: Expr, dtype: DType) -> Any:
+        """Emits a node that reads dense arrays only, as plain arithmetic."""
+        if not isinstance(node, Apply):
+            return emit_payload(node, Arguments(self._arguments.values, ()), None, ReduceOp.SUM, dtype)
+        assert node.operator.overlap is not None
+        given = [self._inlined(argument) for argument in node.arguments]
+        return _computed(node.operator, node.operator.overlap, given, dtype)
+
+
+def _computed(known: Operator, region: Expr | None, operands: Sequence[tuple[Any, DType]], dtype: DType) -> Any:
+    """Emits a region of an operator on values."""
+    assert region is not None
+    names = [Access(name) for name in known.parameters]
+    arguments = Arguments(dict(zip(names, operands, strict=True)), ())
+    own = result_dtype(region, arguments.dtypes)
+    if own.kind == dtype.kind == "f" and own.bits == 16 and dtype.bits == 32:
+        own = dtype  # what is summed in f32 is not rounded before
+    result = emit_payload(logic_of(region, arguments.dtypes), arguments, None, ReduceOp.SUM, own)
+    result = arithmetic_ops.cast(result, own, dtype)
+    if region is not known.overlap or not isinstance(known.annihilator, Extreme) or dtype.kind != "i":
+        return result
+    for value, kind in operands:
+        if kind == TRUTH:
+            continue  # neither false nor true stands for an infinity
+        stays = arithmetic_ops.constant(extreme_or(known.annihilator, kind), kind)
+        extreme = arithmetic_ops.constant(extreme_or(known.annihilator, dtype), dtype)
+        result = truth_ops.select(truth_ops.compare(BinaryOp.EQ, value, stays, kind), extreme, result, dtype)
+    return result
+
+
+def _unary(operand: Any, kind: DType, dtype: DType, compute: Region) -> Any:
+    return _operation("sparse_tensor.unary", [operand], dtype, [((kind,), compute), None])
+
+
+def _operation(
+    name: str, operands: list[Any], dtype: DType, regions: Sequence[tuple[tuple[DType, ...], Region] | None]
+) -> Any:
+    ir = bindings().ir
+    op = ir.Operation.create(name, results=[element_type(dtype)], operands=operands, regions=len(regions))
+    for region, given in zip(op.regions, regions, strict=True):
+        if given is None:
+            continue
+        kinds, compute = given
+        types = [element_type(kind) for kind in kinds]
+        block = region.blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
+        with ir.InsertionPoint(block):
+            ir.Operation.create("sparse_tensor.yield", operands=[compute(*block.arguments)])
+        _arrays_first(block)
+    return op.result
+
+
+def _arrays_first(block: Any) -> None:
+    """Lets operations of a region name elements of arrays before values that others use too, where that is the same.
+
+    The sparsifier puts the load of an element where it looked last: behind a value that it has moved before, that is
+    ahead of the coordinates that the load needs (lit/lower/array_in_region.mlir).
+    """
+    ir = bindings().ir
+    for op in block.operations:
+        if op.operation.name not in _COMMUTATIVE:
+            continue
+        left, right = op.operands
+        if isinstance(right.owner, ir.Block) and right.owner != block and len(list(left.uses)) > 1:
+            op.operands[0], op.operands[1] = right, left

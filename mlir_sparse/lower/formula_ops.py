@@ -1,0 +1,117 @@
+"""Formulas over values of MLIR: `x * x + 1` as operations at the insertion point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.lower import arithmetic_ops, truth_ops
+from mlir_sparse.lower.mlir_types import element_type
+from mlir_sparse.notation import BinaryOp
+
+__all__ = ["Scalar", "Truth", "choose", "parts_of", "real_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A value of one bit."""
+
+    value: Any
+
+    def __and__(self, other: Truth) -> Truth:
+        return Truth(truth_ops.join(BinaryOp.AND, self.value, other.value))
+
+    def __or__(self, other: Truth) -> Truth:
+        return Truth(truth_ops.join(BinaryOp.OR, self.value, other.value))
+
+    def __xor__(self, other: Truth) -> Truth:
+        return Truth(arithmetic_ops.operation("arith.xori", self.value.type, self.value, other.value))
+
+    def __invert__(self) -> Truth:
+        return Truth(truth_ops.invert(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A value and its element type; numbers that it meets become constants of the type."""
+
+    value: Any
+    dtype: DType
+
+    def like(self, number: float) -> Scalar:
+        """Returns a constant of the same type."""
+        return Scalar(arithmetic_ops.constant(number, self.dtype), self.dtype)
+
+    def op(self, name: str, *others: Scalar | float) -> Scalar:
+        """Returns the result of an operation on values of one type."""
+        operands = [self.value, *(self._as_value(other) for other in others)]
+        return Scalar(arithmetic_ops.operation(name, element_type(self.dtype), *operands), self.dtype)
+
+    def _as_value(self, other: Scalar | float) -> Any:
+        return other.value if isinstance(other, Scalar) else arithmetic_ops.constant(other, self.dtype)
+
+    def _joined(self, op: BinaryOp, other: Scalar | float) -> Scalar:
+        return Scalar(arithmetic_ops.binary(op, self.value, self._as_value(other), self.dtype), self.dtype)
+
+    def _compared(self, op: BinaryOp, other: Scalar | float) -> Truth:
+        return Truth(truth_ops.compare(op, self.value, self._as_value(other), self.dtype))
+
+    def __add__(self, other: Scalar | float) -> Scalar:
+        return self._joined(BinaryOp.ADD, other)
+
+    def __sub__(self, other: Scalar | float) -> Scalar:
+        return self._joined(BinaryOp.SUB, other)
+
+    def __mul__(self, other: Scalar | float) -> Scalar:
+        return self._joined(BinaryOp.MUL, other)
+
+    def __truediv__(self, other: Scalar | float) -> Scalar:
+        return self._joined(BinaryOp.DIV, other)
+
+    def __neg__(self) -> Scalar:
+        return Scalar(arithmetic_ops.negate(self.value, self.dtype), self.dtype)
+
+    def __lt__(self, other: Scalar | float) -> Truth:
+        return self._compared(BinaryOp.LT, other)
+
+    def __le__(self, other: Scalar | float) -> Truth:
+        return self._compared(BinaryOp.LE, other)
+
+    def __gt__(self, other: Scalar | float) -> Truth:
+        return self._compared(BinaryOp.GT, other)
+
+    def __ge__(self, other: Scalar | float) -> Truth:
+        return self._compared(BinaryOp.GE, other)
+
+    def equals(self, other: Scalar | float) -> Truth:
+        """Returns whether two values are equal; NaN equals nothing."""
+        return self._compared(BinaryOp.EQ, other)
+
+    def differs(self, other: Scalar | float) -> Truth:
+        """Returns whether two values differ; NaN differs from all."""
+        return self._compared(BinaryOp.NE, other)
+
+
+def choose(condition: Truth, then: Scalar, otherwise: Scalar) -> Scalar:
+    """Returns one of two values of a type."""
+    return Scalar(truth_ops.select(condition.value, then.value, otherwise.value, then.dtype), then.dtype)
+
+
+def real_of(dtype: DType) -> DType:
+    """Returns the type of the parts of complex numbers; any other type as it is.
+
+    >>> real_of(DType("c64")), real_of(DType("i8"))
+    (DType(name='f32'), DType(name='i8'))
+    """
+    return {"c64": DType("f32"), "c128": DType("f64")}.get(dtype.name, dtype)
+
+
+def parts_of(z: Scalar) -> tuple[Scalar, Scalar]:
+    """Returns the real and the imaginary part of a complex value."""
+    part = real_of(z.dtype)
+    kind = element_type(part)
+    return (
+        Scalar(arithmetic_ops.operation("complex.re", kind, z.value), part),
+        Scalar(arithmetic_ops.operation("complex.im", kind, z.value), part),
+    )

@@ -1,0 +1,239 @@
+"""The functions of the notation in MLIR, with NumPy's meaning: NaN, signed zeros, integers divided by zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.lower import complex_functions
+from mlir_sparse.lower.arithmetic_ops import operation
+from mlir_sparse.lower.formula_ops import Scalar, Truth, choose
+from mlir_sparse.lower.mlir_types import element_type
+
+__all__ = ["call"]
+
+# Notation's functions that are one operation each.
+_SINGLE = {
+    "f": {
+        "abs": "math.absf",
+        "floor": "math.floor",
+        "ceil": "math.ceil",
+        "round": "math.roundeven",
+        "trunc": "math.trunc",
+        "sqrt": "math.sqrt",
+        "cbrt": "math.cbrt",
+        "exp": "math.exp",
+        "exp2": "math.exp2",
+        "expm1": "math.expm1",
+        "log": "math.log",
+        "log2": "math.log2",
+        "log10": "math.log10",
+        "log1p": "math.log1p",
+        "sin": "math.sin",
+        "cos": "math.cos",
+        "tan": "math.tan",
+        "asin": "math.asin",
+        "acos": "math.acos",
+        "atan": "math.atan",
+        "sinh": "math.sinh",
+        "cosh": "math.cosh",
+        "tanh": "math.tanh",
+        "asinh": "math.asinh",
+        "acosh": "math.acosh",
+        "atanh": "math.atanh",
+        "erf": "math.erf",
+        "max": "arith.maximumf",
+        "min": "arith.minimumf",
+        "fmax": "arith.maxnumf",
+        "fmin": "arith.minnumf",
+        "fmod": "arith.remf",
+        "pow": "math.powf",
+        "atan2": "math.atan2",
+        "copysign": "math.copysign",
+    },
+    "i": {
+        "abs": "math.absi",
+        "max": "arith.maxsi",
+        "min": "arith.minsi",
+        "fmax": "arith.maxsi",
+        "fmin": "arith.minsi",
+        "pow": "math.ipowi",
+        "bitwise_and": "arith.andi",
+        "bitwise_or": "arith.ori",
+        "bitwise_xor": "arith.xori",
+    },
+    "c": {
+        "conj": "complex.conj",
+        "sqrt": "complex.sqrt",
+        "exp": "complex.exp",
+        "expm1": "complex.expm1",
+        "log": "complex.log",
+        "log1p": "complex.log1p",
+        "sin": "complex.sin",
+        "cos": "complex.cos",
+        "tan": "complex.tan",
+        "tanh": "complex.tanh",
+        "pow": "complex.pow",
+    },
+}
+# Functions that leave integers, or real numbers, as they are.
+_UNCHANGED = {
+    "i": frozenset({"floor", "ceil", "round", "trunc", "conj", "real"}),
+    "f": frozenset({"conj", "real"}),
+    "c": frozenset[str](),
+}
+
+
+def call(function: str, arguments: list[Any], dtype: DType) -> Any:
+    """Returns a function of values of an element type that has it.
+
+    Returns:
+        a value of the same type; of the type of its parts, or of one bit, where the function's table says so.
+    """
+    kind = "i" if dtype.kind == "b" else dtype.kind  # what is left of truth values, 0 and 1, is as of integers
+    if function in _UNCHANGED[kind]:
+        return arguments[0]
+    scalars = [Scalar(argument, dtype) for argument in arguments]
+    name = _SINGLE[kind].get(function)
+    if name is not None:
+        return scalars[0].op(name, *scalars[1:]).value
+    composed = _COMPOSED.get((kind, function)) or _COMPOSED["", function]
+    return composed(*scalars).value
+
+
+def _call(function: str, *arguments: Scalar) -> Scalar:
+    return Scalar(call(function, [argument.value for argument in arguments], arguments[0].dtype), arguments[0].dtype)
+
+
+# -- real numbers -------------------------------------------------------------------------------------------------
+
+
+def _float_sign(x: Scalar) -> Scalar:
+    """Returns -1, 0 or 1 with NaN kept: the value itself where it is neither positive nor negative."""
+    return choose(x > 0, x.like(1), choose(x < 0, x.like(-1), x))
+
+
+def _hypot(x: Scalar, y: Scalar) -> Scalar:
+    """Returns the length of (x, y), scaled so that squares do not overflow; infinite where either is, NaN or not."""
+    x, y = _call("abs", x), _call("abs", y)
+    large, small = _call("fmax", x, y), _call("fmin", x, y)
+    ratio = small / large
+    length = large * _call("sqrt", ratio * ratio + 1)
+    length = choose(large.equals(0), large, length)
+    infinite = choose(large.equals(math.inf), large, length)
+    nan = x.differs(x) | y.differs(y)
+    return choose(nan & large.differs(math.inf), x + y, infinite)
+
+
+def _logaddexp(x: Scalar, y: Scalar, base: str, rest: Callable[[Scalar], Scalar]) -> Scalar:
+    """Returns the logarithm of a sum of powers, from the larger exponent and how far the other is below."""
+    large, small = _call("max", x, y), _call("min", x, y)
+    below = _call(base, small - large)
+    # Equal infinities have no difference.
+    return choose(x.equals(y), x + rest(x.like(1)), large + rest(below))
+
+
+def _log1p_2(x: Scalar) -> Scalar:
+    return _call("log1p", x) * (1 / math.log(2))
+
+
+def _heaviside(x: Scalar, at_zero: Scalar) -> Scalar:
+    return choose(x.equals(0), at_zero, choose(x < 0, x.like(0), choose(x > 0, x.like(1), x)))
+
+
+def _sinc(x: Scalar) -> Scalar:
+    scaled = choose(x.equals(0), x.like(1.0e-20 if x.dtype.bits > 16 else 1.0e-4), x) * math.pi
+    return choose(x.equals(0), x.like(1), _call("sin", scaled) / scaled)
+
+
+def _divmod(x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
+    """Returns quotient and remainder as NumPy's `npy_divmod` does: the remainder has the divisor's sign."""
+    rest = _call("fmod", x, y)
+    quotient = (x - rest) / y
+    moved = rest.differs(0) & ((y < 0) ^ (rest < 0))
+    quotient = choose(moved, quotient - 1, quotient)
+    rest = choose(rest.equals(0), _call("copysign", rest.like(0), y), choose(moved, rest + y, rest))
+    down = _call("floor", quotient)
+    whole = choose(quotient - down > 0.5, down + 1, down)
+    whole = choose(quotient.equals(0), _call("copysign", x.like(0), x / y), whole)
+    return choose(y.equals(0), x / y, whole), rest
+
+
+def _bits_of(x: Scalar) -> Scalar:
+    """Returns a real number's bits as an integer."""
+    integer = DType(f"i{x.dtype.bits}")
+    return Scalar(operation("arith.bitcast", element_type(integer), x.value), integer)
+
+
+# -- integers -----------------------------------------------------------------------------------------------------
+
+
+def _guarded(x: Scalar, y: Scalar, name: str, instead: Callable[[Scalar], Scalar]) -> Scalar:
+    """Returns a division of integers: 0 by zero, and by -1 what does not trap for the least integer."""
+    special = y.equals(0) | y.equals(-1)
+    divided = x.op(name, choose(special, y.like(1), y))
+    return choose(y.equals(0), x.like(0), choose(y.equals(-1), instead(x), divided))
+
+
+def _integer_remainder(x: Scalar, y: Scalar) -> Scalar:
+    rest = _guarded(x, y, "arith.remsi", lambda x: x.like(0))
+    return choose(rest.differs(0) & ((y < 0) ^ (rest < 0)), rest + y, rest)
+
+
+def _shifted(x: Scalar, by: Scalar, name: str, beyond: Scalar) -> Scalar:
+    """Returns a shift; by as many bits as there are, or a negative number, all bits are gone."""
+    bits = x.dtype.bits
+    fits = (by >= 0) & (by < bits)
+    return choose(fits, x.op(name, choose(fits, by, by.like(0))), beyond)
+
+
+def _integer_reciprocal(x: Scalar) -> Scalar:
+    """Returns 1/x rounded towards zero, which is x itself or 0; of 0 it is 0."""
+    return choose(x.equals(1) | x.equals(-1), x, x.like(0))
+
+
+def _angle(x: Scalar) -> Scalar:
+    """Returns the angle of a real number: 0, or pi where its sign is minus, -0.0 too."""
+    return x.like(0).op("math.atan2", x)
+
+
+_Composed = Callable[..., Scalar | Truth]
+
+_COMPOSED: dict[tuple[str, str], _Composed] = {
+    ("f", "sign"): _float_sign,
+    ("f", "hypot"): _hypot,
+    ("f", "logaddexp"): lambda x, y: _logaddexp(x, y, "exp", lambda v: _call("log1p", v)),
+    ("f", "logaddexp2"): lambda x, y: _logaddexp(x, y, "exp2", _log1p_2),
+    ("f", "heaviside"): _heaviside,
+    ("f", "sinc"): _sinc,
+    ("f", "deg2rad"): lambda x: x * (math.pi / 180),
+    ("f", "rad2deg"): lambda x: x * (180 / math.pi),
+    ("f", "floor_divide"): lambda x, y: _divmod(x, y)[0],
+    ("f", "remainder"): lambda x, y: _divmod(x, y)[1],
+    ("f", "angle"): _angle,
+    ("f", "imag"): lambda x: x.like(0),
+    ("f", "isnan"): lambda x: x.differs(x),
+    ("f", "isinf"): lambda x: _call("abs", x).equals(math.inf),
+    ("f", "isfinite"): lambda x: _call("abs", x) < math.inf,
+    ("f", "signbit"): lambda x: _bits_of(x) < 0,
+    ("i", "sign"): lambda x: choose(x > 0, x.like(1), choose(x < 0, x.like(-1), x.like(0))),
+    ("i", "floor_divide"): lambda x, y: _guarded(x, y, "arith.floordivsi", lambda x: -x),
+    ("i", "remainder"): _integer_remainder,
+    ("i", "fmod"): lambda x, y: _guarded(x, y, "arith.remsi", lambda x: x.like(0)),
+    ("i", "reciprocal"): _integer_reciprocal,
+    ("i", "invert"): lambda x: x.op("arith.xori", -1),
+    ("i", "left_shift"): lambda x, by: _shifted(x, by, "arith.shli", x.like(0)),
+    ("i", "right_shift"): lambda x, by: _shifted(x, by, "arith.shrsi", choose(x < 0, x.like(-1), x.like(0))),
+    ("i", "imag"): lambda x: x.like(0),
+    ("i", "isnan"): lambda x: x.differs(x),
+    ("i", "isinf"): lambda x: x.differs(x),
+    ("i", "isfinite"): lambda x: x.equals(x),
+    ("i", "signbit"): lambda x: x < 0,
+    ("", "relu"): lambda x: _call("max", x, x.like(0)),
+    ("", "square"): lambda x: x * x,
+    ("", "reciprocal"): lambda x: x.like(1) / x,
+    ("", "logical_xor"): lambda x, y: x.differs(0) ^ y.differs(0),
+    **{("c", name): function for name, function in complex_functions.COMPOSED.items()},
+}

@@ -1,0 +1,221 @@
+"""Program to a verified `ir.Module`: a function per loop nest, all shapes dynamic."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context, parse_module
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import CompileError
+from mlir_sparse.lower import arithmetic_ops
+from mlir_sparse.lower.entry_region_ops import emit_entries
+from mlir_sparse.lower.mlir_types import element_type, indexing_map, iterator_types, tensor_type
+from mlir_sparse.lower.scalar_region import Arguments, emit_payload
+from mlir_sparse.lower.slot_attributes import slots_of
+from mlir_sparse.notation import Access, Apply, Monoid, ReduceOp, Subscript, walk
+from mlir_sparse.plan import Generic, Meeting, Program, partition, scattered
+from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.spec import extreme_or
+
+__all__ = ["Function", "LoweredProgram", "functions_of", "identity_of", "lower"]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The function that a Generic became.
+
+    Args:
+        name: its symbol.
+        step: the Generic.
+        operands: the accesses read, one per argument; a dense output is one more argument, the last.
+    """
+
+    name: str
+    step: Generic
+    operands: tuple[Access, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredProgram:
+    """A module and what its functions are.
+
+    Args:
+        bytecode: the module for other processes.
+        functions: one for each Generic of the program, in order.
+    """
+
+    bytecode: bytes
+    functions: tuple[Function, ...]
+
+    @property
+    def text(self) -> str:
+        """Returns the module for people."""
+        with mlir_context():
+            return str(parse_module(self.bytecode))
+
+
+def lower(program: Program) -> LoweredProgram:
+    """Builds the module of a program with MLIR's bindings and verifies it.
+
+    Raises:
+        CompileError: when MLIR refuses the module.
+    """
+    functions = functions_of(program)
+    ir = bindings().ir
+    with mlir_context():
+        try:
+            module = ir.Module.create()
+            for function in functions:
+                with ir.InsertionPoint(module.body):
+                    _build(function, program)
+            module.operation.verify()
+        except (ir.MLIRError, ValueError) as error:
+            message = f"expected MLIR to accept the module, but got:\n{diagnostics_of(error)}"
+            raise CompileError(message, kernel=str(program.spec.assignment)) from error
+        buffer = io.BytesIO()
+        module.operation.write_bytecode(buffer)
+        return LoweredProgram(buffer.getvalue(), functions)
+
+
+def functions_of(program: Program) -> tuple[Function, ...]:
+    """Returns the function that each Generic of a program becomes; needs no MLIR."""
+    generics = [step for step in program.steps if isinstance(step, Generic)]
+    names = ["kernel"] if len(generics) == 1 else [f"kernel_{number}" for number in range(len(generics))]
+    return tuple(Function(name, step, _operands(step)) for name, step in zip(names, generics, strict=True))
+
+
+def _operands(step: Generic) -> tuple[Access, ...]:
+    bodies = (step.payload,) if step.start is None else (step.payload, step.start)
+    return tuple(dict.fromkeys((*(access for body in bodies for access in accesses_of(body)), *step.extents)))
+
+
+def _build(function: Function, program: Program) -> None:
+    ir, func = bindings().ir, bindings().module("dialects.func")
+    step = function.step
+    output = _output(step, program)
+    types = [tensor_type(program.type_of(access.tensor)) for access in function.operands]
+    result = tensor_type(output)
+    inputs = types if output.encoding is not None else [*types, result]
+    op = func.FuncOp(function.name, ir.FunctionType.get(inputs, [result]))
+    op.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+    if step.short:
+        op.attributes["short_rows"] = ir.UnitAttr.get()
+    if step.sampled is not None:
+        op.attributes["sampled"] = ir.UnitAttr.get()
+    if scattered(step, dict(program.types)) is not None:
+        op.attributes["scatters"] = ir.UnitAttr.get()
+    slots = slots_of(function.operands, program)
+    rows = _rows(step, program)
+    if rows is not None:
+        op.attributes["rows"] = ir.IntegerAttr.get(ir.IndexType.get(), rows)
+    if slots:
+        op.attributes["slots"] = ir.DenseI64ArrayAttr.get(slots)
+    block = op.add_entry_block()
+    with ir.InsertionPoint(block):
+        arguments = list(block.arguments)
+        values = dict(zip(function.operands, arguments, strict=False))
+        outs = _outs(function, program, arguments)
+        func.ReturnOp([_generic(step, program, values, outs)])
+
+
+def _output(step: Generic, program: Program) -> TensorType:
+    """Returns the type that loops insert into; values at the entries of an operand are such a tensor until later."""
+    kind = program.type_of(step.result)
+    return kind if step.sampled is None else replace(program.type_of(step.sampled.tensor), dtype=kind.dtype)
+
+
+def _rows(step: Generic, program: Program) -> int | None:
+    """Returns the axis of the result along which the runtime cuts calls, where no level of an operand says how far."""
+    cut = partition(step, dict(program.types))
+    if isinstance(cut, str) or not any(part.level for part in cut.stored):
+        return None
+    return step.target.subscripts.index(cut.variable)
+
+
+def _outs(function: Function, program: Program, arguments: list[Any]) -> Any:
+    """Returns the tensor that the generic writes to: empty, filled with what it starts from, or as it is."""
+    step, output = function.step, _output(function.step, program)
+    if output.encoding is not None:
+        return _empty(function, output, arguments)
+    if step.meeting is not Meeting.START:
+        return arguments[-1]
+    if step.start is not None:
+        values = dict(zip(function.operands, arguments, strict=False))
+        before = replace(
+            step, meeting=Meeting.REPLACE, loops=step.target.indices, reductions=(), payload=step.start, extents=()
+        )
+        return _generic(before, program, values, arguments[-1])
+    linalg = bindings().module("dialects.linalg")
+    return linalg.fill(_identity(step, output), outs=[arguments[-1]])
+
+
+def _identity(step: Generic, output: TensorType) -> Any:
+    """Emits the value that an accumulation starts from."""
+    return arithmetic_ops.constant(identity_of(step, output.dtype), output.dtype)
+
+
+def identity_of(step: Generic, dtype: DType) -> complex:
+    """Returns the number that an accumulation starts from.
+
+    Raises:
+        UnsupportedError: for the greatest or least of complex numbers, which have no order.
+    """
+    if isinstance(step.combine, Monoid):
+        return extreme_or(step.combine.identity, dtype)
+    return arithmetic_ops.identity(step.combine, dtype)
+
+
+def _empty(function: Function, output: TensorType, arguments: list[Any]) -> Any:
+    """Returns an empty sparse tensor whose sizes are those of the operands' axes."""
+    ir, tensor = bindings().ir, bindings().module("dialects.tensor")
+    arith = bindings().module("dialects.arith")
+    sizes = []
+    for variable, static in zip(function.step.computed.subscripts, output.shape, strict=True):
+        if static is not None:
+            continue
+        number, axis = _axis_of(function, variable)
+        position = arith.ConstantOp(ir.IndexType.get(), axis).result
+        sizes.append(tensor.DimOp(arguments[number], position).result)
+    return ir.Operation.create("tensor.empty", results=[tensor_type(output)], operands=sizes).result
+
+
+def _axis_of(function: Function, variable: Subscript) -> tuple[int, int]:
+    for number, access in enumerate(function.operands):
+        if variable in access.subscripts:
+            return number, access.subscripts.index(variable)
+    raise AssertionError("a sparse result has every variable from some operand")
+
+
+def _generic(step: Generic, program: Program, arguments: Mapping[Access, Any], outs: Any) -> Any:
+    ir, linalg = bindings().ir, bindings().module("dialects.linalg")
+    accesses = tuple(dict.fromkeys((*accesses_of(step.payload), *step.extents)))
+    operands = [arguments[access] for access in accesses]
+    about_entries = isinstance(step.combine, Monoid) or any(isinstance(node, Apply) for node in walk(step.payload))
+    # The identity of a custom reduction is read outside the loops' bodies.
+    identity = _identity(step, program.type_of(step.result)) if isinstance(step.combine, Monoid) else None
+    maps = [indexing_map(access, step.loops) for access in (*accesses, step.computed)]
+    op = linalg.GenericOp(
+        [outs.type], operands, [outs], ir.ArrayAttr.get(maps), iterator_types(step.loops, step.reductions)
+    )
+    if step.in_order:
+        op.attributes["sorted"] = ir.BoolAttr.get(True)
+    kinds = [program.type_of(access.tensor).dtype for access in accesses]
+    output = program.type_of(step.result).dtype
+    elements = [element_type(kind) for kind in (*kinds, output)]
+    block = op.regions[0].blocks.append(*elements, arg_locs=[ir.Location.unknown()] * len(elements))
+    with ir.InsertionPoint(block):
+        *values, present = block.arguments
+        sparse = {access.tensor for access in accesses if program.type_of(access.tensor).encoding is not None}
+        read = Arguments(dict(zip(accesses, zip(values, kinds, strict=True), strict=True)), sparse)
+        kept = None if step.meeting is Meeting.REPLACE else present
+        if about_entries:
+            monoid = step.combine if isinstance(step.combine, Monoid) else None
+            linalg.YieldOp([emit_entries(step.payload, read, kept, monoid, identity, output)])
+        else:
+            assert isinstance(step.combine, ReduceOp)
+            linalg.YieldOp([emit_payload(step.payload, read, kept, step.combine, output)])
+    return op.results[0]

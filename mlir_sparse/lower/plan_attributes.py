@@ -1,0 +1,212 @@
+"""What the passes to a GPU must know of the plan, as attributes of the functions."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings, mlir_context, parse_module
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding.level_functions import Children
+from mlir_sparse.lower.generic_module import Function, LoweredProgram
+from mlir_sparse.notation import AffineSubscript, IndexVar, Subscript
+from mlir_sparse.plan import Case, Frame, Located, LocatedRows, Mapped
+
+__all__ = ["Guard", "guards_of", "level_buffers", "with_mappings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """An axis of an array that loops reach beyond the edges of.
+
+    Args:
+        argument: the array's number among the arguments of the sparsified function.
+        axis: which of its axes.
+        frame: where the variable runs that is a sum of levels; None for one that runs to whole blocks.
+    """
+
+    argument: int
+    axis: int
+    frame: Frame | None
+
+
+def level_buffers(encoding: Encoding) -> tuple[tuple[int, str], ...]:
+    """Returns (level, `positions` or `coordinates`) of each buffer of a sparse tensor, in order; values follow."""
+    found: list[tuple[int, str]] = []
+    for level, kind in enumerate(encoding.level_types):
+        if kind.has_positions:
+            found.append((level, "positions"))
+        if kind.has_coordinates and level not in encoding.aos_levels[1:]:
+            found.append((level, "coordinates"))
+    return tuple(found)
+
+
+def guards_of(function: Function, types: Mapping[str, TensorType]) -> tuple[Guard, ...]:
+    """Returns the axes of arrays that the loops of a function reach beyond: those over blocks and over diagonals."""
+    blocked: set[Subscript] = set()
+    for access in function.operands:
+        encoding = types[access.tensor].encoding
+        if encoding is not None:
+            pairs = enumerate(access.subscripts)
+            blocked |= {s for dim, s in pairs if isinstance(s, IndexVar) and encoding.block_of(dim) > 1}
+    frames = {frame.subscript: frame for frame in function.step.frames}
+    found: list[Guard] = []
+    number = 0
+    for access in (*function.operands, function.step.target):
+        encoding = types[access.tensor].encoding
+        if encoding is not None:
+            number += len(level_buffers(encoding)) + 2  # values, and the sizes of levels
+            continue
+        for axis, subscript in enumerate(access.subscripts):
+            if subscript in blocked:
+                found.append(Guard(number, axis, None))
+            elif isinstance(subscript, AffineSubscript) and subscript in frames:
+                found.append(Guard(number, axis, frames[subscript]))
+        number += 1
+    return tuple(found)
+
+
+def with_mappings(
+    lowered: LoweredProgram,
+    mappings: Sequence[Mapped],
+    types: Mapping[str, TensorType],
+    located: Sequence[Located | LocatedRows] = (),
+) -> LoweredProgram:
+    """Returns a lowered program whose functions say how their loops are given to threads.
+
+    Args:
+        lowered: the program.
+        mappings: one for each of its functions, in order.
+        types: the types of all values.
+        located: the operands that are looked up.
+    """
+    ir = bindings().ir
+    with mlir_context():
+        module = parse_module(lowered.bytecode)
+        functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+        for function, known, mapped in zip(functions, lowered.functions, mappings, strict=True):
+            guards = [(g.argument, g.axis, g.frame is not None) for g in guards_of(known, types)]
+            if guards:
+                function.attributes["guards"] = ir.ArrayAttr.get(
+                    [ir.DenseI64ArrayAttr.get(list(map(int, guard))) for guard in guards]
+                )
+            searched = _searched(known, types, [step for step in located if isinstance(step, Located)])
+            if searched:
+                function.attributes["located"] = ir.ArrayAttr.get(searched)
+            rows = _searched_rows(known, types, [step for step in located if isinstance(step, LocatedRows)])
+            if rows:
+                function.attributes["located_rows"] = ir.ArrayAttr.get(rows)
+            cases = [_attribute(case, mapped.combine or "sum") for case in mapped.cases]
+            function.attributes["mappings"] = ir.ArrayAttr.get(cases)
+            if mapped.own is not None:
+                word = ir.IntegerType.get_signless(64)
+                function.attributes["own"] = ir.IntegerAttr.get(word, len(mapped.own.owners))
+        buffer = io.BytesIO()
+        module.operation.write_bytecode(buffer)
+        return LoweredProgram(buffer.getvalue(), lowered.functions)
+
+
+def _attribute(case: Case, combine: str) -> Any:
+    ir = bindings().ir
+    word = ir.IntegerType.get_signless(64)
+    return ir.DictAttr.get(
+        {
+            "adjacent": ir.IntegerAttr.get(word, case.adjacent),
+            "atomic": ir.BoolAttr.get(case.atomic),
+            "chunk": ir.IntegerAttr.get(word, case.chunk),
+            "combine": ir.StringAttr.get(combine),
+            "kernel": ir.StringAttr.get(case.kernel or case.name),
+            "lanes": ir.IntegerAttr.get(word, case.lanes),
+            "name": ir.StringAttr.get(case.name),
+            "roles": ir.ArrayAttr.get([ir.StringAttr.get(role) for role in case.roles]),
+            "tile": ir.IntegerAttr.get(word, case.tile),
+            "threads": ir.DenseI64ArrayAttr.get(list(case.threads)),
+        }
+    )
+
+
+def _searched(function: Function, types: Mapping[str, TensorType], located: Sequence[Located]) -> list[Any]:
+    """Returns what the pass must know of arguments that are looked up: where, and by which coordinates."""
+    ir = bindings().ir
+    word = ir.IntegerType.get_signless(64)
+    found, number = [], 0
+    steps = {step.result: step for step in located}
+    for access in function.operands:
+        encoding = types[access.tensor].encoding
+        if encoding is not None:
+            number += len(level_buffers(encoding)) + 2  # values, and the sizes of levels
+            continue
+        step = steps.get(access.tensor)
+        if step is not None:
+            stored = types[step.operand].encoding
+            assert stored is not None
+            levels = [ir.StringAttr.get(text) for text in _levels(stored)]
+            fields = {
+                "argument": ir.IntegerAttr.get(word, number),
+                "coordinates": ir.Attribute.parse(f"affine_map<{step.coordinates}>"),
+                "levels": ir.ArrayAttr.get(levels),
+                "tensor": ir.StringAttr.get(step.operand),
+                "values": ir.IntegerAttr.get(word, len(level_buffers(stored))),
+                "whole": ir.BoolAttr.get(step.whole),
+                "widths": ir.ArrayAttr.get([_width(stored.pos_width), _width(stored.crd_width)]),
+            }
+            found.append(ir.DictAttr.get(fields))
+        number += 1
+    return found
+
+
+def _searched_rows(function: Function, types: Mapping[str, TensorType], located: Sequence[LocatedRows]) -> list[Any]:
+    """Returns what the pass must know of arguments whose rows are looked up: the first argument, and where they are."""
+    ir = bindings().ir
+    word = ir.IntegerType.get_signless(64)
+    found, number = [], 0
+    steps = {step.result: step for step in located}
+    for access in function.operands:
+        encoding, step = types[access.tensor].encoding, steps.get(access.tensor)
+        if step is not None:
+            stored = types[step.operand].encoding
+            assert stored is not None
+            fields = {
+                "argument": ir.IntegerAttr.get(word, number),
+                "level": ir.StringAttr.get(_levels(stored)[0]),
+                "stride": ir.DenseI64ArrayAttr.get(list(step.stride)),
+                "listed": ir.BoolAttr.get(stored.level_types[1].functions.is_chained),
+                "tensor": ir.StringAttr.get(step.operand),
+                "widths": ir.ArrayAttr.get([_width(stored.pos_width), _width(stored.crd_width)]),
+            }
+            found.append(ir.DictAttr.get(fields))
+        number += 1 if encoding is None else len(level_buffers(encoding)) + 2
+    return found
+
+
+def _width(bits: int) -> Any:
+    ir = bindings().ir
+    return ir.TypeAttr.get(ir.IntegerType.get_signless(bits) if bits else ir.IndexType.get())
+
+
+def _levels(encoding: Encoding) -> list[str]:
+    """Returns how each level is searched: `dense`, or by which buffers, and where in them.
+
+    `segments P W C S O`: positions in buffer P, W of them a parent, coordinates in buffer C, each S-th from O on;
+    `chained C S O`: with the level above; `kept C N`: coordinates in buffer C, N of them a parent.
+    """
+    places = {kind: number for number, kind in enumerate(level_buffers(encoding))}
+    together = encoding.aos_levels
+    found = []
+    for level, kind in enumerate(encoding.level_types):
+        if kind.functions.is_counted:
+            found.append("dense")
+            continue
+        if kind.functions.children is Children.KEPT:
+            found.append(f"kept {places[level, 'coordinates']} {kind.n}")
+            continue
+        first = together[0] if level in together else level
+        stride, offset = (len(together), level - first) if level in together else (1, 0)
+        coordinates = f"{places[first, 'coordinates']} {stride} {offset}"
+        if kind.functions.is_chained:
+            found.append(f"chained {coordinates}")
+        else:
+            found.append(f"segments {places[level, 'positions']} {2 if kind.functions.has_room else 1} {coordinates}")
+    return found

@@ -1,0 +1,198 @@
+"""The scalar region of a `linalg.generic`, from an expression.
+
+What the sparsifier cannot see through is put into regions of `sparse_tensor.unary`
+and `sparse_tensor.binary`: for the places where operands are stored. Within these
+nothing is sparse any more, and dense operands are read as they are outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple, assert_never
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.dtypes import DType
+from mlir_sparse.lower import arithmetic_ops, function_ops, truth_ops
+from mlir_sparse.lower.mlir_types import element_type
+from mlir_sparse.notation import (
+    Access,
+    Apply,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Fold,
+    Literal,
+    Negate,
+    Reduce,
+    ReduceOp,
+    children,
+    rebuild,
+)
+from mlir_sparse.plan import Regions, is_native, regions_of
+from mlir_sparse.spec import depends_on, gives_truth, inner_dtype, operand_dtype, own_dtype, starts_anew
+
+__all__ = ["Arguments", "emit_payload"]
+
+
+class Arguments(NamedTuple):
+    """What a payload reads.
+
+    Args:
+        values: the block argument and element type of each access; of a part of the payload, the value it has.
+        sparse: the tensors that leave out zeros.
+    """
+
+    values: Mapping[Access, tuple[Any, DType]]
+    sparse: Collection[str]
+
+    @property
+    def dtypes(self) -> Mapping[str, DType]:
+        """Returns the element types by tensor."""
+        return {access.tensor: dtype for access, (_, dtype) in self.values.items()}
+
+
+def emit_payload(body: Expr, arguments: Arguments, present: Any | None, combine: ReduceOp, dtype: DType) -> Any:
+    """Emits a payload at the insertion point.
+
+    Args:
+        body: the computation, free of reductions.
+        arguments: what it reads.
+        present: the output's block argument where the payload accumulates, else None.
+        combine: the operator of the accumulation.
+        dtype: the element type of the output.
+
+    Returns:
+        the value to yield.
+    """
+    if present is None:
+        return _emit(body, arguments, dtype)
+    if isinstance(body, Negate) and combine is ReduceOp.SUM:
+        # One subtraction, in place of an addition of a negative: the form the sparsifier knows.
+        return arithmetic_ops.binary(BinaryOp.SUB, present, _emit(body.operand, arguments, dtype), dtype)
+    return arithmetic_ops.reduce(combine, present, _emit(body, arguments, dtype), dtype)
+
+
+def _emit(node: Expr, arguments: Arguments, dtype: DType) -> Any:
+    """Emits an expression as a value of an element type, in which it computes unless it has a type of its own."""
+    if depends_on(node, arguments.sparse) and not is_native(node, arguments.sparse, dtype.kind):
+        found = regions_of(node, arguments.sparse)
+        assert found is not None, f"the plan makes {node} one of at most two sparse parts"
+        return _regions(node, found, arguments, dtype)
+    if gives_truth(node):
+        return truth_ops.number(_truth(node, arguments), dtype)
+    if starts_anew(node):
+        inner = inner_dtype(node, arguments.dtypes)
+        return arithmetic_ops.cast(_called(node, arguments, inner), own_dtype(node, inner), dtype)
+    match node:
+        case Access():
+            return _access(node, arguments, dtype)
+        case Literal(value):
+            return arithmetic_ops.constant(value, dtype)
+        case Negate(operand):
+            return arithmetic_ops.negate(_emit(operand, arguments, dtype), dtype)
+        case Binary(op, left, right):
+            return arithmetic_ops.binary(op, _emit(left, arguments, dtype), _emit(right, arguments, dtype), dtype)
+        case Call("where", (condition, then, otherwise)):
+            chosen = _truth(condition, arguments)
+            return truth_ops.select(chosen, _emit(then, arguments, dtype), _emit(otherwise, arguments, dtype), dtype)
+        case Call():
+            return _called(node, arguments, dtype)
+        case Reduce() | Fold() | Apply():
+            raise AssertionError("reductions are loops of their own by now, operators regions")
+        case _:
+            assert_never(node)
+
+
+def _called(node: Expr, arguments: Arguments, dtype: DType) -> Any:
+    """Emits a function of operands computed in a type."""
+    assert isinstance(node, Call)
+    return function_ops.call(node.function, [_emit(operand, arguments, dtype) for operand in node.arguments], dtype)
+
+
+def _access(node: Access, arguments: Arguments, dtype: DType) -> Any:
+    value, source = arguments.values[node]
+    if node.tensor in arguments.sparse and dtype.kind == "c" and source != dtype:
+        # The sparsifier cannot cast to complex on the way.
+        return _region("unary", [(value, source)], dtype, lambda values: arithmetic_ops.cast(values[0], source, dtype))
+    return arithmetic_ops.cast(value, source, dtype)
+
+
+def _truth(node: Expr, arguments: Arguments) -> Any:
+    """Emits whether an expression is not zero, as a value of one bit."""
+    match node:
+        case Binary(BinaryOp.AND | BinaryOp.OR as op, left, right):
+            return truth_ops.join(op, _truth(left, arguments), _truth(right, arguments))
+        case Binary(op, left, right) if op.compares:
+            dtype = operand_dtype((left, right), arguments.dtypes)
+            return truth_ops.compare(op, _emit(left, arguments, dtype), _emit(right, arguments, dtype), dtype)
+        case Call("logical_not", (operand,)):
+            return truth_ops.invert(_truth(operand, arguments))
+        case Call() if gives_truth(node):
+            return _called(node, arguments, inner_dtype(node, arguments.dtypes))
+        case _:
+            dtype = operand_dtype((node,), arguments.dtypes)
+            return truth_ops.nonzero(_emit(node, arguments, dtype), dtype)
+
+
+# -- regions ------------------------------------------------------------------------------------------------------
+
+
+def _regions(node: Expr, found: Regions, arguments: Arguments, dtype: DType) -> Any:
+    """Emits an expression as a function of one or two sparse parts."""
+    parts = [_part(operand, node, arguments, dtype) for operand in found.operands]
+    names = [operand if isinstance(operand, Access) else Access(f"#{n}") for n, operand in enumerate(found.operands)]
+    whole = _with_parts(node, dict(zip(found.operands, names, strict=True)))
+
+    def compute(values: list[Any | None]) -> Any:
+        inner = dict(arguments.values)
+        for name, value, (_, kind) in zip(names, values, parts, strict=True):
+            inner[name] = (arithmetic_ops.constant(0, kind) if value is None else value, kind)
+        return _emit(whole, Arguments(inner, ()), dtype)
+
+    if len(parts) == 1:
+        return _region("unary", parts, dtype, compute)
+    return _region("binary", parts, dtype, compute, found.left, found.right)
+
+
+def _part(operand: Expr, node: Expr, arguments: Arguments, dtype: DType) -> tuple[Any, DType]:
+    """Emits a part of an expression, in the type in which the expression takes it."""
+    if isinstance(operand, Access):
+        return arguments.values[operand]
+    kind = inner_dtype(node, arguments.dtypes) if starts_anew(node) else dtype
+    if isinstance(node, Call) and node.function == "where" and operand == node.arguments[0]:
+        kind = operand_dtype((operand,), arguments.dtypes)
+    return _emit(operand, arguments, kind), kind
+
+
+def _with_parts(node: Expr, names: Mapping[Expr, Access]) -> Expr:
+    """Returns an expression with names in place of the parts of it that are emitted already."""
+    if node in names:
+        return names[node]
+    return rebuild(node, tuple(_with_parts(child, names) for child in children(node)))
+
+
+def _region(
+    name: str,
+    operands: list[tuple[Any, DType]],
+    dtype: DType,
+    compute: Any,
+    left: bool = False,
+    right: bool = False,
+) -> Any:
+    """Emits `sparse_tensor.unary` or `.binary`: `compute` gives the value from those of the operands, None for none."""
+    ir = bindings().ir
+    regions = 2 if name == "unary" else 3
+    values = [value for value, _ in operands]
+    op = ir.Operation.create(f"sparse_tensor.{name}", results=[element_type(dtype)], operands=values, regions=regions)
+    filled = [tuple(range(len(operands)))] + [(0,)] * left
+    if right:
+        filled.append((1,))
+    for number, present in zip((0, *([1] if left else []), *([2] if right else [])), filled, strict=True):
+        kinds = [element_type(operands[place][1]) for place in present]
+        block = op.regions[number].blocks.append(*kinds, arg_locs=[ir.Location.unknown()] * len(kinds))
+        with ir.InsertionPoint(block):
+            given = dict(zip(present, block.arguments, strict=True))
+            result = compute([given.get(place) for place in range(len(operands))])
+            ir.Operation.create("sparse_tensor.yield", operands=[result])
+    return op.result

@@ -1,0 +1,63 @@
+"""Truth values in MLIR: comparisons, logic and choices, on values of one bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.dtypes import DType
+from mlir_sparse.lower.arithmetic_ops import constant, operation
+from mlir_sparse.lower.mlir_types import element_type
+from mlir_sparse.notation import BinaryOp
+
+__all__ = ["compare", "invert", "join", "nonzero", "number", "select"]
+
+# The numbers of MLIR's predicates: ordered ones, so that NaN equals, precedes and follows nothing; it differs from all.
+_FLOAT = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "!=": 13}
+_INTEGER = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+_COMPLEX = {"==": "complex.eq", "!=": "complex.neq"}
+
+
+def _bit() -> Any:
+    return bindings().ir.IntegerType.get_signless(1)
+
+
+def compare(op: BinaryOp, left: Any, right: Any, dtype: DType) -> Any:
+    """Returns whether a comparison holds of two values of an element type; complex numbers have no order."""
+    ir = bindings().ir
+    if dtype.kind == "c":
+        return operation(_COMPLEX[op.value], _bit(), left, right)
+    name, predicates = ("arith.cmpf", _FLOAT) if dtype.kind == "f" else ("arith.cmpi", _INTEGER)
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicates[op.value])
+    return operation(name, _bit(), left, right, predicate=predicate)
+
+
+def nonzero(value: Any, dtype: DType) -> Any:
+    """Returns whether a value is not zero; NaN is not."""
+    return compare(BinaryOp.NE, value, constant(0, dtype), dtype)
+
+
+def join(op: BinaryOp, left: Any, right: Any) -> Any:
+    """Returns two truth values joined by `&` or `|`."""
+    return operation("arith.andi" if op is BinaryOp.AND else "arith.ori", _bit(), left, right)
+
+
+def invert(value: Any) -> Any:
+    """Returns a truth value negated."""
+    ir = bindings().ir
+    one = operation("arith.constant", _bit(), value=ir.IntegerAttr.get(_bit(), 1))
+    return operation("arith.xori", _bit(), value, one)
+
+
+def select(condition: Any, then: Any, otherwise: Any, dtype: DType) -> Any:
+    """Returns one of two values of an element type."""
+    return operation("arith.select", element_type(dtype), condition, then, otherwise)
+
+
+def number(value: Any, dtype: DType) -> Any:
+    """Returns a truth value as 0 or 1 of an element type."""
+    if dtype.kind in "bi":
+        return operation("arith.extui", element_type(dtype), value)
+    if dtype.kind == "f":
+        return operation("arith.uitofp", element_type(dtype), value)
+    return select(value, constant(1, dtype), constant(0, dtype), dtype)

@@ -1,0 +1,292 @@
+"""Refuses assignments that parse but have no meaning, each by a rule of its own."""
+
+from __future__ import annotations
+
+import cmath
+from collections.abc import Iterable, Iterator
+from typing import NoReturn
+
+from mlir_sparse.errors import NotationError, RankError, SparseError
+from mlir_sparse.notation.ast import (
+    Access,
+    AffineSubscript,
+    Assignment,
+    Call,
+    Expr,
+    Fold,
+    IndexVar,
+    Literal,
+    Reduce,
+    children,
+    reads,
+    walk,
+)
+from mlir_sparse.notation.numbers import INTEGER_RANGE
+from mlir_sparse.notation.scalar_functions import mistake_in_call
+from mlir_sparse.notation.stored_entries import STORED, mistake_in_stored
+from mlir_sparse.text.lexer import is_name
+from mlir_sparse.text.source_text import Span
+
+__all__ = ["MAX_HEIGHT", "check", "check_height"]
+
+# As deep as the parser nests. As sums group to the left, this also is how many `+` one without parentheses has.
+MAX_HEIGHT = 100
+
+
+def check(assignment: Assignment) -> None:
+    """Raises unless an assignment has a meaning.
+
+    What it needs: a target whose subscripts are distinct plain variables; one number
+    of subscripts for each tensor; names that are either tensors or index variables;
+    functions that exist, with as many arguments as they take; finite literals of 64
+    bits; reductions that bind each variable once, use it in their body and not
+    outside; a target that, where the right side reads it, is read at its own
+    subscripts; and no more than MAX_HEIGHT operations inside one another.
+
+    Raises:
+        RankError: for a tensor with two numbers of subscripts.
+        NotationError: for the rest.
+    """
+    check_height(assignment)
+    _check_target(assignment)
+    _check_literals(assignment)
+    _check_calls(assignment)
+    _check_reductions(assignment)
+    _check_names(assignment)
+    _check_ranks(assignment)
+    _check_aliasing(assignment)
+    _check_ranges(assignment)
+
+
+def _fail(
+    assignment: Assignment, message: str, span: Span | None, error: type[SparseError] = NotationError
+) -> NoReturn:
+    raise error(message, source=assignment.source, span=span)
+
+
+def check_height(assignment: Assignment) -> None:
+    """Raises if an expression has more operations inside one another than recursion may follow.
+
+    Raises:
+        NotationError: past MAX_HEIGHT.
+    """
+    # Level by level, as recursion is what must not be tried before this has passed.
+    level: Iterable[Expr] = (assignment.value,)
+    for _ in range(MAX_HEIGHT + 1):
+        level = tuple(child for node in level for child in children(node))
+        if not level:
+            return
+    _fail(
+        assignment,
+        f"expected at most {MAX_HEIGHT} operations inside one another, but got more; "
+        "split the assignment, or group long sums with parentheses",
+        assignment.value.span,
+    )
+
+
+def _check_target(assignment: Assignment) -> None:
+    seen: set[IndexVar] = set()
+    for subscript in assignment.target.subscripts:
+        if not isinstance(subscript, IndexVar):
+            _fail(
+                assignment,
+                f"expected plain index variables in the target, but got `{subscript}` in `{assignment.target}`; "
+                "substitute a variable for it and adapt the right side",
+                subscript.span,
+            )
+        if subscript in seen:
+            _fail(
+                assignment,
+                f"expected each index variable once in the target, but got `{subscript}` again in "
+                f"`{assignment.target}`; give each dimension a variable of its own",
+                subscript.span,
+            )
+        seen.add(subscript)
+
+
+def _check_literals(assignment: Assignment) -> None:
+    for node in walk(assignment.value):
+        match node:
+            case Literal(int(value)) if value not in INTEGER_RANGE:
+                _fail(assignment, "expected an integer of 64 bits, but got a larger one; write it as a real", node.span)
+            case Literal(value) if not isinstance(value, int) and not cmath.isfinite(value):
+                message = f"expected a finite number, but got {value!r}; pass it as a scalar tensor"
+                _fail(assignment, message, node.span)
+            case _:
+                pass
+
+
+def _check_calls(assignment: Assignment) -> None:
+    for node in walk(assignment.value):
+        if isinstance(node, Call):
+            mistake = mistake_in_call(node.function, len(node.arguments))
+            if mistake is None and node.function == STORED:
+                mistake = mistake_in_stored(node)
+            if mistake is not None:
+                _fail(assignment, mistake, node.span)
+
+
+def _check_reductions(assignment: Assignment) -> None:
+    _check_bindings(assignment, assignment.value, dict.fromkeys(assignment.target.indices, "the target has it"))
+    reductions = [node for node in walk(assignment.value) if isinstance(node, (Reduce, Fold))]
+    for node in reductions:
+        _check_body(assignment, node)
+        if isinstance(node, Reduce):
+            _check_position(assignment, node)
+    reduced = {index for node in reductions for index in node.indices}
+    for index in _free(assignment.value):
+        if index in reduced:
+            _fail(
+                assignment,
+                f"expected `{index}` only inside the reduction that binds it, but got it outside too; "
+                "rename one of the two",
+                index.span,
+            )
+
+
+def _check_bindings(assignment: Assignment, node: Expr, bound: dict[IndexVar, str]) -> None:
+    if isinstance(node, (Reduce, Fold)):
+        bound = dict(bound)
+        for index in node.indices:
+            if index in bound:
+                _fail(
+                    assignment,
+                    f"expected {_reduction_name(node)} to bind a new index variable, but got `{index}`, and "
+                    f"{bound[index]}; rename it in the reduction",
+                    index.span,
+                )
+            bound[index] = "a reduction binds it already"
+    for child in children(node):
+        _check_bindings(assignment, child, bound)
+
+
+def _check_body(assignment: Assignment, node: Reduce | Fold) -> None:
+    used = set(_free(node.body))
+    for index in node.indices:
+        if index not in used:
+            _fail(
+                assignment,
+                f"expected the body of {_reduction_name(node)} to use `{index}`, but got `{node.body}`; "
+                f"remove `{index}` from the reduction",
+                index.span,
+            )
+
+
+def _check_position(assignment: Assignment, node: Reduce) -> None:
+    if node.op.finds and len(node.indices) > 1:
+        _fail(
+            assignment,
+            f"expected one index variable in {node.op.value}, whose value is a position, but got "
+            f"{len(node.indices)}; nest two reductions, or flatten the operand",
+            node.indices[1].span,
+        )
+
+
+def _free(node: Expr) -> Iterator[IndexVar]:
+    """Yields every use of a variable that no reduction in the node binds, with its own span."""
+    match node:
+        case Access(_, subscripts):
+            for subscript in subscripts:
+                if isinstance(subscript, Access):
+                    yield from _free(subscript)
+                else:
+                    yield from _variables(subscript)
+        case Reduce(_, indices, body) | Fold(_, indices, body):
+            yield from (index for index in _free(body) if index not in indices)
+        case _:
+            for child in children(node):
+                yield from _free(child)
+
+
+def _variables(subscript: IndexVar | AffineSubscript) -> tuple[IndexVar, ...]:
+    match subscript:
+        case IndexVar():
+            return (subscript,)
+        case AffineSubscript(terms):
+            return tuple(variable for _, variable in terms)
+
+
+def _accesses(assignment: Assignment) -> Iterator[Access]:
+    yield assignment.target
+    yield from reads(assignment.value)
+    yield from assignment.exists
+
+
+def _check_names(assignment: Assignment) -> None:
+    indices = {index.name for index in assignment.indices}
+    for name in (*indices, *(access.tensor for access in _accesses(assignment))):
+        if not is_name(name):  # nodes need not come from a text; other names are the compiler's
+            _fail(assignment, f"expected a name of letters, digits and `_`, but got {name!r:.60}", None)
+    for access in _accesses(assignment):
+        name = access.tensor
+        if name not in indices:
+            continue
+        if access.subscripts or access is assignment.target:
+            message = f"expected `{name}` to name a tensor or an index variable, but got both; rename one of the two"
+        else:
+            message = (
+                f"expected a tensor or a number, but got the index variable `{name}` as a value; "
+                f"pass a vector of its values, as in `n({name})`"
+            )
+        _fail(assignment, message, access.span)
+
+
+def _check_ranks(assignment: Assignment) -> None:
+    first: dict[str, Access] = {}
+    for access in _accesses(assignment):
+        known = first.setdefault(access.tensor, access)
+        if len(known.subscripts) != len(access.subscripts):
+            _fail(
+                assignment,
+                f"expected {_subscripts(known)} on `{access.tensor}`, as in `{known}`, but got "
+                f"{_subscripts(access)} in `{access}`; give different tensors different names",
+                access.span,
+                RankError,
+            )
+
+
+def _check_ranges(assignment: Assignment) -> None:
+    seen: set[IndexVar] = set()
+    used = set(assignment.indices)
+    for clause in assignment.ranges:
+        variable = clause.variable
+        if variable in seen:
+            _fail(assignment, f"expected one range for `{variable}`, but got another: `{clause}`", clause.span)
+        if variable not in used:
+            message = f"expected a range of an index variable of the statement, but got `{clause}`"
+            _fail(assignment, message, variable.span)
+        seen.add(variable)
+        if not clause.low.symbolic and not clause.high.symbolic and clause.low.constant > clause.high.constant:
+            _fail(
+                assignment,
+                f"expected a range of `{variable}` that ends at or after its start, but got "
+                f"{clause.low.constant} to {clause.high.constant}",
+                clause.span,
+            )
+    for access in assignment.exists:
+        for index in access.indices:
+            if index not in used:
+                message = f"expected index variables of the statement in `exists {access}`, but got `{index}`"
+                _fail(assignment, message, index.span)
+
+
+def _subscripts(access: Access) -> str:
+    count = len(access.subscripts)
+    return f"{count} subscript{'' if count == 1 else 's'}"
+
+
+def _check_aliasing(assignment: Assignment) -> None:
+    target = assignment.target
+    for access in _accesses(assignment):
+        if access.tensor == target.tensor and access.subscripts != target.subscripts:
+            _fail(
+                assignment,
+                f"expected the target to be read as `{target}`, but got `{access}`, which may be overwritten "
+                "already; give the result another name",
+                access.span,
+            )
+
+
+def _reduction_name(node: Reduce | Fold) -> str:
+    """Returns how notation calls a reduction."""
+    return node.op.value if isinstance(node, Reduce) else node.monoid.name

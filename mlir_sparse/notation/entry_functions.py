@@ -1,0 +1,207 @@
+"""Assignments about stored entries: under a semiring, and inside the operands of an operator.
+
+Both are rewritten to operators and folds, so that planning knows regions and monoids alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlir_sparse.errors import NotationError
+from mlir_sparse.notation.ast import (
+    Access,
+    Apply,
+    Assignment,
+    AssignOp,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Fold,
+    Literal,
+    Negate,
+    Reduce,
+    ReduceOp,
+)
+from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, is_mask
+from mlir_sparse.notation.operator import Monoid, Operator
+from mlir_sparse.notation.scalar_functions import FUNCTIONS
+from mlir_sparse.notation.semiring import MONOIDS, MULTIPLICATIONS, Semiring, semiring
+from mlir_sparse.notation.summation import with_explicit_sums
+from mlir_sparse.notation.tracing import operator
+
+__all__ = ["entries_of", "is_about_entries", "lifted", "under"]
+
+_PLUS = MONOIDS["plus"]
+_TIMES = MULTIPLICATIONS["times"]
+_MINUS = operator(lambda a, b: a - b, name="minus", left="keep", right=lambda b: -b)
+_NEGATIVE = operator(lambda a: -a, name="negative")
+_COMBINING = {
+    ReduceOp.PRODUCT: MONOIDS["times"],
+    ReduceOp.MAX: MONOIDS["max"],
+    ReduceOp.MIN: MONOIDS["min"],
+    ReduceOp.OR: MONOIDS["or"],
+    ReduceOp.AND: MONOIDS["and"],
+}
+
+
+def is_about_entries(node: Expr) -> bool:
+    """Returns whether a node's value depends on which entries are stored, not on their values alone."""
+    return isinstance(node, (Apply, Fold))
+
+
+def under(assignment: Assignment, chosen: Semiring) -> Assignment:
+    """Returns an assignment with the sums and products of a semiring written out as operators and folds.
+
+    Args:
+        assignment: the statement.
+        chosen: what `+` and `*` mean in it.
+
+    Raises:
+        NotationError: for what a semiring has not: differences, quotients, other reductions.
+
+    >>> from mlir_sparse.notation import parse
+    >>> print(under(parse("y(i) = A(i,j) * x(j)"), semiring("min_plus")))
+    y(i) = min(j : plus(A(i,j), x(j)))
+    """
+    if chosen == semiring("plus_times"):
+        return _combined(assignment)
+    explicit = with_explicit_sums(_named_sum(assignment), chosen.laws)
+    value = _under(explicit.value, chosen, assignment)
+    if explicit.op is AssignOp.ADD or _adds(explicit.op.reduction, chosen):
+        value = Apply(chosen.add.union, (assignment.target, value))
+    elif explicit.op is AssignOp.MUL:
+        value = Apply(chosen.multiply, (assignment.target, value))
+    elif explicit.op is not AssignOp.ASSIGN:
+        _refuse(f"`{assignment.op.value}`", chosen, assignment)
+    if not (isinstance(value, Fold) and value.monoid == chosen.add):
+        value = Fold(chosen.add, (), lifted(value, chosen.add))
+    return replace(explicit, op=AssignOp.ASSIGN, value=value)
+
+
+def _adds(op: ReduceOp | None, chosen: Semiring) -> bool:
+    """Returns whether a reduction is by the addition of a semiring: `min=` under min_plus."""
+    return op is not None and op is not ReduceOp.PRODUCT and _COMBINING.get(op) == chosen.add
+
+
+def _named_sum(assignment: Assignment) -> Assignment:
+    """Returns `=` for `+=!`, which says that what is summed by the rule is summed."""
+    return replace(assignment, op=AssignOp.ASSIGN) if assignment.op is AssignOp.REDUCE_ADD else assignment
+
+
+def _under(node: Expr, chosen: Semiring, assignment: Assignment) -> Expr:
+    def inner(below: Expr) -> Expr:
+        return _under(below, chosen, assignment)
+
+    match node:
+        case Access() | Literal():
+            return node
+        case Binary(BinaryOp.ADD, left, right):
+            return Apply(chosen.add.union, (inner(left), inner(right)), node.span)
+        case Binary(BinaryOp.MUL, left, right):
+            return Apply(chosen.multiply, (inner(left), inner(right)), node.span)
+        case Reduce(op, indices, body) if op is ReduceOp.SUM or _adds(op, chosen):
+            return Fold(chosen.add, indices, lifted(inner(body), chosen.add), node.span)
+        case Call(function, (operand,)):
+            return Apply(_function(function), (inner(operand),), node.span)
+        case Negate(operand):
+            return Apply(_NEGATIVE, (inner(operand),), node.span)
+        case Apply(known, (value, condition)) if known == SELECT:
+            return replace(node, arguments=(inner(value), condition))
+        case Apply(known, (mask, body)) if known in (MASK, WITHOUT):
+            return replace(node, arguments=(mask, inner(body)))
+        case Apply(_, arguments):
+            return replace(node, arguments=tuple(map(inner, arguments)))
+        case Fold(_, _, body):
+            return replace(node, body=inner(body))
+        case Binary(op):
+            return _refuse(f"`{op.value}` in `{node}`", chosen, assignment, node)
+        case Reduce(op):
+            return _refuse(f"the reduction {op.value}", chosen, assignment, node)
+        case Call(function):
+            return _refuse(f"{function} of several operands", chosen, assignment, node)
+
+
+def _refuse(what: str, chosen: Semiring, assignment: Assignment, node: Expr | None = None) -> Expr:
+    raise NotationError(
+        f"expected sums and products under the semiring {chosen.name}, but got {what}; "
+        "pass an operator made by ms.operator for it",
+        source=assignment.source,
+        span=None if node is None else node.span,
+    )
+
+
+def lifted(node: Expr, monoid: Monoid) -> Expr:
+    """Returns what a monoid combines: truth values where it is of those."""
+    match node:
+        case Apply(_, (mask, body)) if is_mask(node):
+            return replace(node, arguments=(mask, lifted(body, monoid)))
+        case Fold(known) if known == monoid:
+            return node
+        case Apply(known) if _gives_truth(known):
+            return node
+        case _:
+            return node if monoid.lift is None else Apply(monoid.lift, (node,))
+
+
+def _gives_truth(known: Operator) -> bool:
+    regions = [region for region in (known.overlap, known.left, known.right, known.absent) if region is not None]
+    return all(isinstance(region, Binary) and region.op.gives_truth for region in regions)
+
+
+def _function(name: str) -> Operator:
+    argument = Access("a")
+    return Operator(name, ("a",), Call(name, (argument,)))
+
+
+def entries_of(node: Expr) -> Expr:
+    """Returns an expression with its arithmetic as operators on entries, where that is what it comes to.
+
+    Sums have an entry where any addend has one, products where all factors have; a
+    function that keeps zero has the entries of its operand. The rest stays as it is: it has an entry everywhere.
+
+    >>> from mlir_sparse.notation import parse
+    >>> print(entries_of(parse("y(i) = a(i) * b(i) + c(i)").value))
+    plus(times(a(i), b(i)), c(i))
+    """
+    match node:
+        case Binary(BinaryOp.ADD, left, right):
+            return _applied(_PLUS.union, node, left, right)
+        case Binary(BinaryOp.SUB, left, right):
+            return _applied(_MINUS, node, left, right)
+        case Binary(BinaryOp.MUL, left, right):
+            return _applied(_TIMES, node, left, right)
+        case Negate(operand):
+            return _applied(_NEGATIVE, node, operand)
+        case Call(function, (operand,)) if FUNCTIONS[function].zero_preserving:
+            return _applied(_function(function), node, operand)
+        case Reduce(ReduceOp.SUM, indices, body):
+            return Fold(_PLUS, indices, entries_of(body), node.span)
+        case Apply(known, (value, condition)) if known == SELECT:
+            return replace(node, arguments=(entries_of(value), condition))
+        case Apply(_, arguments):
+            return replace(node, arguments=tuple(map(entries_of, arguments)))
+        case Fold(monoid, _, body):
+            return replace(node, body=lifted(entries_of(body), monoid))
+        case _:
+            return node
+
+
+def _applied(known: Operator, node: Expr, *operands: Expr) -> Apply:
+    return Apply(known, tuple(map(entries_of, operands)), node.span)
+
+
+def _combined(assignment: Assignment) -> Assignment:
+    """Returns an assignment that reduces masked entries: where none are, the target or the identity stays."""
+    op = assignment.op.reduction
+    monoid = None if op is None else _COMBINING.get(op)
+    if monoid is None or not is_mask(assignment.value):
+        return assignment
+    value = with_explicit_sums(assignment).value
+    if isinstance(value, Reduce):
+        value = Fold(monoid, value.indices, lifted(value.body, monoid), value.span)
+    elif not assignment.op.reads_target:
+        value = Fold(monoid, (), lifted(value, monoid))
+    if assignment.op.reads_target:
+        value = Apply(monoid.union, (assignment.target, value))
+    return replace(assignment, op=AssignOp.ASSIGN, value=value)

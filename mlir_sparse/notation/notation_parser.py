@@ -1,0 +1,295 @@
+"""Index notation text to an Assignment, by recursive descent.
+
+    assignment  ::= access op expression (`if` `not`? access)? where?
+    op          ::= `=` | (`+` | `*` | `max` | `min` | `or` | `and`) (`=` | `=!`)
+    expression  ::= operand (operator operand)*      from the loosest: `|`, `&`, comparisons, `+ -`, `* /`
+    operand     ::= (`-` | `+` | `!`)* primary (`**` operand)?
+    primary     ::= number | access | call | reduction | `(` expression `)`
+    access      ::= name | name `(` subscripts? `)` | name `[` subscripts? `]`
+    call        ::= (function | operator | `select`) `(` expression (`,` expression)* `)`
+    reduction   ::= (`sum` | `prod` | `max` | `min` | `or` | `and` | `count` | `argmax` | `argmin`)
+                    `(` name (`,` name)* `:` expression `)`
+
+Comparisons are `< <= > >= == !=`, one between two operands; all other operators
+group to the left. The reductions `any` and `all` are `or` and `and`. The clause
+`where` has a grammar of its own, in `ranges`.
+
+A name before `(` is a call where it names a function, else a tensor; before
+`[` it is always a tensor. Subscripts have a grammar of their own, in
+`subscripts`; numbers are in `numbers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mlir_sparse.errors import NotationSyntaxError
+from mlir_sparse.notation.ast import (
+    Access,
+    Apply,
+    Assignment,
+    AssignOp,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Fold,
+    IndexVar,
+    Negate,
+    Reduce,
+    ReduceOp,
+)
+from mlir_sparse.notation.check_assignment import check
+from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT
+from mlir_sparse.notation.numbers import at_number, parse_complex, parse_number
+from mlir_sparse.notation.operator import Monoid, Operator
+from mlir_sparse.notation.scalar_functions import FUNCTIONS
+from mlir_sparse.notation.subscripts import parse_subscripts
+from mlir_sparse.notation.where_clause import parse_where
+from mlir_sparse.text.cursor import Cursor
+from mlir_sparse.text.lexer import Token, TokenKind
+from mlir_sparse.text.source_text import Source
+
+__all__ = ["parse", "parse_assignment"]
+
+_COMPARISON = 3
+_BINARY = {
+    "|": (BinaryOp.OR, 1),
+    "&": (BinaryOp.AND, 2),
+    **{op.value: (op, _COMPARISON) for op in BinaryOp if op.compares},
+    "+": (BinaryOp.ADD, 4),
+    "-": (BinaryOp.SUB, 4),
+    "*": (BinaryOp.MUL, 5),
+    "/": (BinaryOp.DIV, 5),
+}
+_ASSIGN = {op.value: op for op in AssignOp}
+_NAMED_ASSIGN = ("max", "min", "or", "and")
+_REDUCTIONS = {op.value: op for op in ReduceOp} | {"any": ReduceOp.OR, "all": ReduceOp.AND}
+
+
+def parse(text: str, operators: Mapping[str, Operator | Monoid] | None = None) -> Assignment:
+    """Returns the assignment that a text writes, checked to have a meaning.
+
+    Args:
+        text: one assignment; `//` starts a comment.
+        operators: operators and monoids of the user's own, by the names that the text calls them.
+
+    Raises:
+        NotationSyntaxError: where the text leaves the grammar, with the place.
+        NotationError, RankError: for an assignment without a meaning (see `check`), with the place.
+
+    >>> assignment = parse("y(i) = b(i) - A(i,j) * x(j)")
+    >>> assignment.inputs
+    ('b', 'A', 'x')
+    >>> print(assignment)
+    y(i) = b(i) - A(i,j) * x(j)
+    """
+    if not isinstance(text, str):
+        raise NotationSyntaxError(
+            f"expected text such as `y(i) = A(i,j) * x(j)`, but got {type(text).__name__} {text!r:.60}"
+        )
+    cursor = Cursor(Source(text, "notation"), NotationSyntaxError)
+    cursor.known = operators or {}
+    assignment = parse_assignment(cursor)
+    if not cursor.done:
+        cursor.fail(f"expected an operator or the end of the text, but got {cursor.token.describe()}")
+    check(assignment)
+    return assignment
+
+
+def parse_assignment(cursor: Cursor) -> Assignment:
+    """Takes one assignment, which need not have a meaning; `check` decides that.
+
+    Raises:
+        NotationSyntaxError: where the text leaves the grammar.
+    """
+    name = cursor.expect_kind(TokenKind.NAME, "a target such as `y(i)`")
+    target = _access(cursor, name)
+    op = _assign_op(cursor)
+    value = _masked(cursor, _expression(cursor))
+    ranges, exists = parse_where(cursor)
+    return Assignment(target, op, value, cursor.source, ranges, exists)
+
+
+def _masked(cursor: Cursor, value: Expr) -> Expr:
+    """Takes `if M(i,j)` or `if not M(i,j)`, where there is one."""
+    if not cursor.accept("if"):
+        return value
+    operator = WITHOUT if cursor.accept("not") else MASK
+    name = cursor.expect_kind(TokenKind.NAME, "a tensor whose entries are the mask, such as `M(i,j)`,")
+    mask = _access(cursor, name)
+    return Apply(operator, (mask, value), value.span.to(cursor.previous) if value.span else None)
+
+
+def _assign_op(cursor: Cursor) -> AssignOp:
+    token = cursor.token
+    named = token.text in _NAMED_ASSIGN
+    text = token.text + cursor.peek(1).text if named else token.text
+    if text not in _ASSIGN:
+        operators = " ".join(_ASSIGN)
+        way_out = "; write `= !` with a space to negate" if text == "=!" else ""
+        cursor.fail(f"expected one of {operators} after the target, but got {token.describe()}{way_out}")
+    cursor.take()
+    if named:
+        cursor.take()
+    return _ASSIGN[text]
+
+
+def _expression(cursor: Cursor, binding: int = 0) -> Expr:
+    """Takes operands joined by operators that bind tighter than `binding`."""
+    left = _operand(cursor)
+    while cursor.token.text in _BINARY:
+        op, precedence = _BINARY[cursor.token.text]
+        if precedence <= binding:
+            break
+        cursor.take()
+        start = left.span
+        right = _expression(cursor, precedence)
+        left = Binary(op, left, right, start.to(cursor.previous) if start else None)
+        if precedence == _COMPARISON:
+            _refuse_chain(cursor)
+    return left
+
+
+def _refuse_chain(cursor: Cursor) -> None:
+    _, precedence = _BINARY.get(cursor.token.text, (None, 0))
+    if precedence == _COMPARISON:
+        cursor.fail(
+            f"expected one comparison between two operands, but got {cursor.token.describe()} after one; "
+            "join comparisons by `&`, as in `0 < x(i) & x(i) < 1`, or put one in parentheses"
+        )
+
+
+def _operand(cursor: Cursor) -> Expr:
+    signs: list[Token] = []
+    while sign := cursor.accept("-", "+", "!"):
+        signs.append(sign)
+    # `-2` is one literal, but `-2 ** 2` is -(2 ** 2), as in Python.
+    if signs and signs[-1].text == "-" and at_number(cursor) and cursor.peek(1).text != "**":
+        node: Expr = parse_number(cursor, signs.pop())
+    else:
+        node = _power(cursor)
+    for sign in reversed(signs):
+        span = sign.span.to(cursor.previous)
+        if sign.text != "+":
+            node = Negate(node, span) if sign.text == "-" else Call("logical_not", (node,), span)
+    return node
+
+
+def _power(cursor: Cursor) -> Expr:
+    base = _primary(cursor)
+    if not cursor.accept("**"):
+        return base
+    cursor.enter()
+    exponent = _operand(cursor)
+    cursor.leave()
+    return Call("pow", (base, exponent), base.span.to(cursor.previous) if base.span else None)
+
+
+def _primary(cursor: Cursor) -> Expr:
+    if at_number(cursor):
+        return parse_number(cursor)
+    if cursor.at("("):
+        return _parenthesised(cursor)
+    name = cursor.expect_kind(TokenKind.NAME, "a tensor, a number, a function or `(`")
+    if not cursor.at("("):
+        return _access(cursor, name)
+    if name.text == "complex":
+        return parse_complex(cursor, name)
+    if name.text in cursor.known:
+        return _own(cursor, name)
+    if name.text in _REDUCTIONS and _at_reduction_indices(cursor):
+        return _reduction(cursor, name)
+    if name.text == SELECT.name:
+        return _applied(cursor, name, SELECT)
+    if name.text in FUNCTIONS:
+        return _call(cursor, name)
+    if name.text in _REDUCTIONS:
+        cursor.take()
+        rule = f"index variables and `:`, as in `{name.text}(j : A(i,j))`,"
+        cursor.fail(f"expected {rule} but got {cursor.token.describe()}")
+    return _access(cursor, name)
+
+
+def _parenthesised(cursor: Cursor) -> Expr:
+    cursor.take()
+    cursor.enter()
+    inner = _expression(cursor)
+    cursor.leave()
+    cursor.expect(")", "an operator or `)`")
+    return inner
+
+
+def _access(cursor: Cursor, name: Token) -> Access:
+    subscripts = parse_subscripts(cursor, name) if cursor.at("(", "[") else ()
+    return Access(name.text, subscripts, name.span.to(cursor.previous))
+
+
+def _call(cursor: Cursor, name: Token) -> Call:
+    return Call(name.text, _arguments(cursor), name.span.to(cursor.previous))
+
+
+def _arguments(cursor: Cursor) -> tuple[Expr, ...]:
+    """Takes the arguments of a call with their parentheses."""
+    cursor.take()
+    cursor.enter()
+    arguments: list[Expr] = []
+    if not cursor.at(")"):
+        arguments.append(_expression(cursor))
+        while cursor.accept(","):
+            arguments.append(_expression(cursor))
+    cursor.leave()
+    cursor.expect(")", "an operator, `,` or `)`")
+    return tuple(arguments)
+
+
+def _own(cursor: Cursor, name: Token) -> Expr:
+    """Takes an operator of the user's own on operands, or a reduction by a monoid."""
+    known = cursor.known[name.text]
+    assert isinstance(known, Operator | Monoid)
+    if isinstance(known, Operator):
+        return _applied(cursor, name, replace(known, name=name.text))
+    if not _at_reduction_indices(cursor):
+        return _applied(cursor, name, replace(known.union, name=name.text))
+    monoid = replace(known, operator=replace(known.operator, name=name.text))
+    indices, body = _reduced(cursor)
+    return Fold(monoid, indices, body, name.span.to(cursor.previous))
+
+
+def _applied(cursor: Cursor, name: Token, operator: Operator) -> Apply:
+    arguments = _arguments(cursor)
+    span = name.span.to(cursor.previous)
+    if len(arguments) != operator.arity:
+        cursor.fail(f"expected {operator.arity} operands of {operator}, but got {len(arguments)}", span)
+    return Apply(operator, arguments, span)
+
+
+def _at_reduction_indices(cursor: Cursor) -> bool:
+    """Returns whether `(` name (`,` name)* `:` comes next, which tells `max(j : ...)` from `max(a, b)`."""
+    ahead = 1
+    while cursor.peek(ahead).kind is TokenKind.NAME:
+        follower = cursor.peek(ahead + 1).text
+        if follower != ",":
+            return follower == ":"
+        ahead += 2
+    return False
+
+
+def _reduction(cursor: Cursor, name: Token) -> Reduce:
+    indices, body = _reduced(cursor)
+    return Reduce(_REDUCTIONS[name.text], indices, body, name.span.to(cursor.previous))
+
+
+def _reduced(cursor: Cursor) -> tuple[tuple[IndexVar, ...], Expr]:
+    """Takes the variables and the body of a reduction with their parentheses."""
+    indices: list[IndexVar] = []
+    while not cursor.accept(":"):
+        cursor.take()  # `(`, then each `,`
+        index = cursor.take()
+        indices.append(IndexVar(index.text, index.span))
+    cursor.enter()
+    body = _expression(cursor)
+    cursor.leave()
+    cursor.expect(")", "an operator or `)`")
+    return tuple(indices), body

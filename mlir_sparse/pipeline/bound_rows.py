@@ -1,0 +1,100 @@
+"""Loops over rows that run as far as the result does.
+
+Where rows stand below diagonals or slots, how many there are is also how far apart those
+lie. A piece of a call has some of the rows, and all that lies between: it is called with
+a part of the result, by which the loops over rows know where they end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import is_constant, may_share, root_of
+from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.origins import is_inside
+
+__all__ = ["ROWS", "bound_rows"]
+
+# The attribute of a function that says which axis of its result, the last argument, is cut.
+ROWS = "rows"
+
+
+def bound_rows(seen: Seen, _: Mapping[str, str]) -> bool:
+    """Ends the loops over rows of results that are cut where the result does.
+
+    Args:
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
+
+    Raises:
+        ValueError: for a function whose result is not written by rows: pieces of it would write beyond it.
+    """
+    functions = [function for function, _ in seen.functions if ROWS in function.attributes]
+    for function in functions:
+        _bound(function, bindings().ir.IntegerAttr(function.attributes[ROWS]).value)
+    return bool(functions)
+
+
+def _bound(function: Any, axis: int) -> None:
+    ir = bindings().ir
+    *_, result = function.regions[0].blocks[0].arguments
+    stores: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if op.name == "memref.store":
+            root = root_of(op.operands[1])
+            if root is None:
+                raise ValueError(f"expected to know where loops write, but got {op}")
+            if root == result:
+                stores.append(op)
+        elif op.name.startswith("vector.") and any(may_share(v, result) for v in op.operands if _is_buffer(v)):
+            raise ValueError(f"expected no vectors before rows end with the result, but got {op}")
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    loops: list[Any] = []
+    for store in stores:
+        loop = _loop_of(list(store.operands)[2 + axis])
+        if loop is None:
+            raise ValueError(f"expected rows of the result along axis {axis} in a loop of their own, but got {store}")
+        if loop not in loops:
+            loops.append(loop)
+    # Written once for all loops around: what is tiled runs between bounds that no loop changes.
+    ends: list[tuple[Any, Any, Any]] = []
+    for loop in loops:
+        upper, place = loop.operands[1], _outermost(loop)
+        known = [end for there, bound, end in ends if there == place and bound == upper]
+        if not known:
+            with ir.InsertionPoint(place):
+                size = ir_words.operation("memref.dim", ir_words.index_type(), result, ir_words.constant(axis))
+                known = [ir_words.minimum(upper, size)]
+            ends.append((place, upper, known[0]))
+        loop.operands[1] = known[0]
+
+
+def _outermost(loop: Any) -> Any:
+    """Returns the outermost loop around one at whose place it is known how far that one runs."""
+    upper = loop.operands[1]
+    place = loop
+    while place.parent.name != "func.func" and not is_inside(upper, place.parent):
+        place = place.parent
+    return place
+
+
+def _is_buffer(value: Any) -> bool:
+    return isinstance(value.type, bindings().ir.MemRefType)
+
+
+def _loop_of(value: Any) -> Any | None:
+    """Returns the loop over all rows that a value is the row of; None for any other value."""
+    ir = bindings().ir
+    if not isinstance(value.owner, ir.Block):
+        return None
+    loop = value.owner.owner.operation
+    plain = loop.name == "scf.for" and ir.BlockArgument(value).arg_number == 0
+    return loop if plain and is_constant(loop.operands[0], 0) and is_constant(loop.operands[2], 1) else None

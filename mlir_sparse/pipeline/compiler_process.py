@@ -1,0 +1,204 @@
+"""The compiler in a process of its own, so that its death is an exception here.
+
+The sparsifier is known to crash on input that looks harmless, and a
+segmentation fault in the user's process cannot be caught. One worker is kept
+warm and restarted when it dies; calls from several threads take turns. The child
+of a fork has a worker of its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable
+from typing import IO
+
+from mlir_sparse.errors import CompileError, CompilerCrash, SettingError, UnsupportedError
+from mlir_sparse.pipeline.pass_values import Pipeline
+from mlir_sparse.pipeline.process_interpreter import command, environment, interpreter
+from mlir_sparse.pipeline.process_messages import read_message, write_message
+from mlir_sparse.pipeline.reproducer import write_reproducer
+from mlir_sparse.pipeline.run_passes import Outcome, Request
+from mlir_sparse.pipeline.start_process import WRONG_PYTHON
+from mlir_sparse.process import settings
+from mlir_sparse.process.forks import Lock, no_fork
+
+__all__ = ["compile_module", "warm_up"]
+
+
+class _Worker:
+    """A process that compiles.
+
+    Pipes and log are not buffered: in the child of a fork they are closed, whatever other threads were at.
+
+    Args:
+        limits: what `_limits` says.
+    """
+
+    def __init__(self, limits: tuple[str, int]) -> None:
+        self.limits = limits
+        self.has_answered = False
+        with no_fork():  # which would leave its pipes open in the child
+            self.log: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the process
+            self.process = subprocess.Popen(
+                command(*limits),
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.log,
+                env=environment(),
+                cwd=os.sep,  # not where the user stands, whose files and libraries are none of the compiler's
+                # Ctrl-C in a terminal goes to the whole group; the worker lives on for the next call.
+                start_new_session=True,
+            )
+
+    def ask(self, request: Request, timeout: float, meanwhile: Callable[[], object] | None = None) -> Outcome | str:
+        """Returns the answer, or how the worker ended without one."""
+        timed_out = threading.Event()
+
+        def expire() -> None:
+            timed_out.set()
+            self.process.kill()
+
+        timer = threading.Timer(timeout, expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            assert self.process.stdin is not None
+            assert self.process.stdout is not None
+            write_message(self.process.stdin, request)
+            if meanwhile is not None and self.has_answered:
+                meanwhile()
+            answer = read_message(self.process.stdout)
+        except BrokenPipeError:
+            answer = None
+        finally:
+            timer.cancel()
+        if isinstance(answer, Outcome):
+            self.has_answered = True
+            return answer
+        return (
+            f"ran past {timeout:g} s ({settings.COMPILE_TIMEOUT.name} sets the limit)"
+            if timed_out.is_set()
+            else self._death()
+        )
+
+    def _death(self) -> str:
+        code = self.process.wait()
+        self.log.seek(max(0, self.log.tell() - 500))
+        said = self.log.read().decode(errors="replace").strip()
+        python, _ = self.limits
+        if code == WRONG_PYTHON:
+            raise SettingError(
+                f"expected the Python of this process to run the compiler with, but {said}: "
+                f"set {settings.PYTHON.name} to one of the same version"
+            )
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}: {said}"
+        return how if self.has_answered else f"{how} (before it answered; {python} runs it)"
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.close()
+
+    def close(self) -> None:
+        for stream in (self.process.stdin, self.process.stdout, self.log):
+            if stream is not None:
+                stream.close()
+
+
+_lock = Lock()
+_worker: _Worker | None = None
+
+
+def _limits() -> tuple[str, int]:
+    """Returns what a worker is started with: its interpreter, and how many bytes it may allocate."""
+    return interpreter(), settings.COMPILE_MEMORY.value
+
+
+def warm_up() -> None:
+    """Starts the worker ahead of the first compilation (about 0.3 s, in the background)."""
+    if _lock.locked():
+        return  # it is at work for another thread, which is no reason to wait
+    with _lock:
+        _current_worker()
+
+
+def compile_module(
+    module: bytes,
+    pipeline: Pipeline,
+    *,
+    kernel: str,
+    as_text: bool = False,
+    functions: tuple[str, ...] = (),
+    meanwhile: Callable[[], object] | None = None,
+) -> bytes:
+    """Lowers a module in the worker, also down to machine code.
+
+    Args:
+        module: bytecode of a verified module.
+        pipeline: the passes to run.
+        kernel: the assignment, for messages.
+        as_text: whether to return MLIR text instead of bytecode.
+        functions: if any, return an object file with these functions instead.
+        meanwhile: what to do while a worker is at it that has all loaded that it needs: not with a new one.
+
+    Raises:
+        UnsupportedError: when one of our passes refuses the module, and says how to do without.
+        CompileError: when a pass fails, with MLIR's diagnostics.
+        CompilerCrash: when the compiler dies, hangs or runs out of memory.
+    """
+    timeout = settings.COMPILE_TIMEOUT.value
+    with _lock:
+        worker = _current_worker()
+        try:
+            outcome = worker.ask(Request(module, str(pipeline), as_text, functions), timeout, meanwhile)
+        except BaseException:
+            _discard()  # an interrupt left half an answer in the pipe
+            raise
+        if isinstance(outcome, str):
+            _discard()
+    if isinstance(outcome, Outcome) and outcome.module is not None:
+        return outcome.module
+    if isinstance(outcome, Outcome) and outcome.refusal:
+        raise UnsupportedError(outcome.refusal)
+    reproducer = write_reproducer(module, str(pipeline), kernel, functions)
+    if isinstance(outcome, str):
+        message = f"expected MLIR to lower the kernel, but the compiler {outcome}"
+        raise CompilerCrash(message, kernel=kernel, pipeline=str(pipeline), reproducer=reproducer)
+    message = f"expected MLIR to lower the kernel, but got:\n{outcome.diagnostics}"
+    raise CompileError(message, kernel=kernel, pipeline=str(pipeline), reproducer=reproducer)
+
+
+def _current_worker() -> _Worker:
+    global _worker
+    limits = _limits()
+    if _worker is not None and (_worker.limits != limits or _worker.process.poll() is not None):
+        _discard()
+    if _worker is None:
+        _worker = _Worker(limits)
+    return _worker
+
+
+def _discard() -> None:
+    global _worker
+    worker, _worker = _worker, None
+    if worker is not None:
+        worker.stop()
+
+
+def _leave_to_parent() -> None:
+    """Lets go of the parent's worker, in the child of a fork: as long as its pipe is open here, it would not end."""
+    global _worker
+    if _worker is not None:
+        _worker.close()
+        _worker.process.returncode = 0  # it is not ours to wait for
+    _worker = None
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+atexit.register(_discard)

@@ -1,0 +1,57 @@
+"""From loops over level storage to the LLVM dialect, for the CPU."""
+
+from __future__ import annotations
+
+from mlir_sparse.pipeline.pass_values import Pass, Pipeline
+
+__all__ = ["cpu"]
+
+_VECTOR_TO_LLVM = (("force-32bit-vector-indices", True), ("reassociate-fp-reductions", False))
+
+
+def cpu() -> Pipeline:
+    """Returns the pipeline from sparsified code to the LLVM dialect."""
+    return Pipeline(
+        (
+            Pass(
+                "share-copies",
+                "what either of two operands has alone is copied by one nest, not by one for each",
+                optional=True,
+            ),
+            Pass(
+                "split-merges", "the processor foresees how operands meet, before loops lose their shape", optional=True
+            ),
+            Pass("write-blocks-out", "small blocks are no loops, their rows of the result are values", optional=True),
+            Pass(
+                "prefetch-rows",
+                "rows that entries ahead will name are asked for: no processor foresees them",
+                optional=True,
+            ),
+            Pass(
+                "prefetch-streams",
+                "entries far ahead are asked for, which processors do not foresee by themselves",
+                optional=True,
+            ),
+            Pass(
+                "write-around-caches",
+                "no line of a large result is read to be written, as entries fill it",
+                optional=True,
+            ),
+            Pass("convert-linalg-to-loops", "fills and dense generics", on_functions=True),
+            Pass("convert-vector-to-scf", "transfers of more than one dimension", on_functions=True),
+            Pass("expand-realloc", "growth of output buffers becomes alloc, copy, free", on_functions=True),
+            Pass("convert-scf-to-cf", "structured loops to branches", on_functions=True),
+            Pass("expand-strided-metadata", "subviews of level buffers to offsets"),
+            Pass("lower-affine", "affine.min of the vector loops"),
+            Pass("convert-vector-to-llvm", "before functions: masks and gathers", _VECTOR_TO_LLVM),
+            Pass("convert-complex-to-standard", "complex arithmetic to pairs", on_functions=True),
+            Pass("arith-expand", "operations without an LLVM equivalent", on_functions=True),
+            Pass("convert-math-to-funcs", "integer powers, which no library has"),
+            Pass("convert-math-to-llvm", "functions that are LLVM intrinsics", on_functions=True),
+            Pass("convert-math-to-libm", "functions that are not"),
+            Pass("convert-complex-to-libm", "complex functions"),
+            Pass("convert-vector-to-llvm", "what the expansions above made", _VECTOR_TO_LLVM),
+            Pass("convert-to-llvm", "functions, memrefs, arithmetic, control flow"),
+            Pass("reconcile-unrealized-casts", "casts that two conversions left facing each other"),
+        )
+    )

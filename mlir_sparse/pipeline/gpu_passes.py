@@ -1,0 +1,84 @@
+"""The passes from sparsified loops to kernels, to NVVM and to PTX."""
+
+from __future__ import annotations
+
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.pipeline.pass_values import Pass, Pipeline
+from mlir_sparse.pipeline.sparsifier_passes import sparsifier
+
+__all__ = ["CHIPS", "gpu", "nvvm", "ptx"]
+
+# By chip the version of PTX that brought it; drivers since then take it.
+CHIPS = {"sm_80": 70, "sm_86": 71, "sm_87": 74, "sm_89": 78, "sm_90": 80}
+_ASSEMBLY = "assemble-sparse-results"
+_SHARING = Pass("share-structure", "entries of a result are where an operand has its own; threads cannot append")
+_TIDY = (
+    Pass("canonicalize", "what the mapping made constant"),
+    Pass("cse", "coordinates are read where several loops read them"),
+    Pass("loop-invariant-code-motion", "sizes and strides are the same in all turns"),
+)
+
+
+def gpu(*, in_place: bool) -> Pipeline:
+    """Returns the passes from `linalg.generic` to kernels in the gpu dialect.
+
+    Args:
+        in_place: whether some results are sparse, and written into the structure of an operand.
+    """
+    loops = sparsifier(0, "compute" if in_place else None, tile=0, filled=True)
+    return Pipeline(tuple(_SHARING if step.name == _ASSEMBLY else step for step in loops.passes)).then(
+        Pipeline(
+            (
+                Pass(
+                    "convert-linalg-to-loops", "fills and dense generics are mapped as sparse ones", on_functions=True
+                ),
+                Pass("canonicalize", "counters of results that share a structure have no use", on_functions=True),
+                Pass("map-loops-to-gpu", "loops to blocks and threads as the plan says; upstream maps one block"),
+                *_TIDY,
+            )
+        )
+    )
+
+
+def nvvm() -> Pipeline:
+    """Returns the passes from kernels in the gpu dialect to NVVM."""
+    return Pipeline(
+        (
+            Pass("pass-gpu-addresses", "a launch hands over an address and not five numbers for each buffer"),
+            Pass("convert-complex-to-standard", "complex arithmetic to pairs", on_kernels=True),
+            Pass("memref-expand", "what memory cannot do atomically compares and swaps", on_kernels=True),
+            Pass("expand-strided-metadata", "views of arrays to addresses", on_kernels=True),
+            Pass("lower-affine", "indices of views", on_kernels=True),
+            Pass("arith-expand", "operations without an LLVM equivalent", on_kernels=True),
+            Pass("convert-scf-to-cf", "structured loops to branches", on_kernels=True),
+            Pass("convert-gpu-to-nvvm", "ids, shuffles, memory and arithmetic", on_kernels=True),
+            Pass("reconcile-unrealized-casts", "casts that two conversions left facing each other", on_kernels=True),
+        )
+    )
+
+
+def ptx(chip: str) -> Pipeline:
+    """Returns the pass from NVVM to PTX.
+
+    Args:
+        chip: the GPU's architecture, such as sm_90.
+
+    Raises:
+        UnsupportedError: for a chip that is not in CHIPS.
+    """
+    version = ptx_version(chip)
+    options = (("chip", chip), ("features", f"+ptx{version}"))
+    return Pipeline((Pass("gpu-to-ptx", "by llvmlite, for the bindings have no backend for GPUs", options),))
+
+
+def ptx_version(chip: str) -> int:
+    """Returns the version of PTX to write for a chip, ten times as large.
+
+    Raises:
+        UnsupportedError: for a chip that is not in CHIPS.
+    """
+    if chip not in CHIPS:
+        raise UnsupportedError(
+            f"expected a GPU of {', '.join(CHIPS)}, but got {chip!r}: write cuda:sm_90, or target='cpu'"
+        )
+    return CHIPS[chip]

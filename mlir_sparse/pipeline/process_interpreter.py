@@ -1,0 +1,120 @@
+"""The interpreter that the compiler's process runs in, and where that finds its modules."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+
+from mlir_sparse._mlir import bindings_name
+from mlir_sparse.errors import SettingError
+from mlir_sparse.pipeline import start_process
+from mlir_sparse.process import settings
+
+__all__ = ["command", "environment", "interpreter"]
+
+# What the compiler imports: this package, its native part, and the packages below it.
+_OWN = ("mlir_sparse", "mlir_sparse._native", "mlir_sparse._cuda")
+_OTHERS = ("numpy", "ml_dtypes", "llvmlite")
+_PYTHONS = re.compile(r"(python|pypy|graalpy)[\w.-]*$", re.IGNORECASE)
+# Of Python's own variables: where it is, and where it keeps what it has compiled. Others change how it starts.
+_KEPT = ("PYTHONHOME", "PYTHONPLATLIBDIR", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
+
+
+def interpreter() -> str:
+    """Returns the Python to run the compiler with: MLIR_SPARSE_PYTHON, or this process's own.
+
+    Raises:
+        SettingError: where this process is a program that Python is embedded in, and none lies beside its library.
+    """
+    asked = settings.PYTHON.value
+    if asked is not None:
+        return asked
+    own = sys.executable or ""
+    if _PYTHONS.match(os.path.basename(own)) and not hasattr(sys, "frozen"):
+        return own
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    found = (os.path.join(prefix, "bin", name) for prefix in (sys.exec_prefix, sys.base_exec_prefix))
+    beside = next((path for path in found if os.access(path, os.X_OK)), None)
+    if beside is None:
+        raise SettingError(
+            f"expected a Python interpreter to run the compiler with, but this process is {own or 'no such program'}, "
+            f"and there is no {name} in {os.path.join(sys.exec_prefix, 'bin')}: "
+            f"set {settings.PYTHON.name} to the path of a {name}"
+        )
+    return beside
+
+
+def command(python: str, memory: int) -> list[str]:
+    """Returns what starts the compiler's process.
+
+    Args:
+        python: the interpreter.
+        memory: how many bytes it may allocate.
+    """
+    asked = {
+        "interpreter": [sys.implementation.cache_tag, sys.maxsize],
+        "places": {name: place for name in _names() if (place := _place(name)) is not None},
+        "path": list(_folders()),
+        "memory": memory,
+    }
+    # By its path, and with -P, no folder of the user's comes first; with -s, none of a home folder's.
+    return [python, "-P", "-s", os.path.abspath(start_process.__file__), json.dumps(asked)]
+
+
+def _names() -> Iterator[str]:
+    yield from _OWN
+    yield from _OTHERS
+    yield bindings_name().partition(".")[0]
+
+
+def _place(name: str) -> tuple[str | None, list[str] | None] | None:
+    """Returns the file of a module, None of a namespace, and the folders of what is in it; None for what is not there.
+
+    Nothing is imported for it.
+    """
+    loaded = sys.modules.get(name)
+    try:
+        spec = loaded.__spec__ if loaded is not None else importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None
+    folders = spec.submodule_search_locations
+    absolute = None if folders is None else [os.path.abspath(one) for one in folders]
+    if spec.origin is not None and os.path.isfile(spec.origin):
+        return os.path.abspath(spec.origin), absolute
+    return None if absolute is None else (None, absolute)
+
+
+def _folders() -> Iterator[str]:
+    """Yields the entries of this process's path that do not depend on where the user stands, or started from."""
+    users = {_real(os.curdir)}
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    if main is not None:
+        users.add(_real(os.path.dirname(main)))
+    for entry in sys.path:
+        if isinstance(entry, str) and os.path.isabs(entry) and _real(entry) not in users:
+            yield entry
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path or os.curdir)
+    except OSError:
+        return ""  # the current folder was removed
+
+
+def environment() -> dict[str, str]:
+    """Returns the environment of the compiler's process: what is relative to the current folder made absolute."""
+    found = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") or name in _KEPT}
+    for setting in (settings.BINDINGS, settings.LIBDEVICE):
+        found.pop(setting.name, None)
+    found[settings.BINDINGS.name] = bindings_name()
+    library = settings.LIBDEVICE.value
+    if library is not None:
+        found[settings.LIBDEVICE.name] = library
+    return found

@@ -1,0 +1,143 @@
+"""Passes of this package among MLIR's: the same syntax, the same place in a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.assembly import assemble_sparse_results
+from mlir_sparse.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
+from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.pipeline.bound_rows import bound_rows
+from mlir_sparse.strategies import (
+    join_segments,
+    read_slots,
+    register_tile,
+    scatter_runs,
+    start_rows,
+    sum_rows,
+    write_blocks_out,
+)
+from mlir_sparse.strategies.nontemporal_stores import write_around_caches
+from mlir_sparse.strategies.prefetch_rows import prefetch_rows
+from mlir_sparse.strategies.prefetch_streams import prefetch_streams
+from mlir_sparse.strategies.share_equal_nests import share_copies
+from mlir_sparse.strategies.split_merges import split_merges
+
+__all__ = ["OWN_PASSES", "run_passes"]
+
+_Pass = Callable[[Seen, Mapping[str, str]], bool]
+
+
+def _anywhere(change: Callable[[Any, Mapping[str, str]], None]) -> _Pass:
+    """Returns a pass that looks through a module by itself, and changes it."""
+
+    def run(seen: Seen, options: Mapping[str, str]) -> bool:
+        change(seen.module, options)
+        return True
+
+    return run
+
+
+# What each does to a module, given its options; each returns whether it may have changed anything.
+OWN_PASSES: Mapping[str, _Pass] = {
+    "assemble-sparse-results": _anywhere(assemble_sparse_results),
+    "bound-rows": bound_rows,
+    "gpu-to-ptx": _anywhere(assemble_kernels),
+    "join-segments": join_segments,
+    "map-loops-to-gpu": _anywhere(map_loops),
+    "pass-gpu-addresses": _anywhere(pass_addresses),
+    "prefetch-rows": prefetch_rows,
+    "prefetch-streams": prefetch_streams,
+    "read-slots": read_slots,
+    "register-tile": register_tile,
+    "scatter-runs": scatter_runs,
+    "share-copies": share_copies,
+    "share-structure": _anywhere(share_structure),
+    "split-merges": split_merges,
+    "start-rows": start_rows,
+    "sum-rows": sum_rows,
+    "write-around-caches": write_around_caches,
+    "write-blocks-out": write_blocks_out,
+}
+# What a pass of MLIR's is about: in a module without such operations it would only look at all others.
+_ABOUT: Mapping[str, tuple[str, ...]] = {
+    "convert-complex-to-libm": ("complex.",),
+    "convert-complex-to-standard": ("complex.",),
+    "convert-math-to-funcs": ("math.", "complex."),  # absolute values, for one, are square roots
+    "convert-math-to-libm": ("math.", "complex."),
+    "convert-math-to-llvm": ("math.", "complex."),
+    "convert-vector-to-llvm": ("vector.",),
+    "convert-vector-to-scf": ("vector.",),
+    "expand-realloc": ("memref.realloc",),
+}
+# What passes leave something of to passes that ran before them: libraries take elements of vectors one by one.
+_EXPANDED = ("math.", "complex.")
+_ANCHOR = "builtin.module("
+_FUNCTIONS = "func.func("
+
+
+def run_passes(module: Any, pipeline: str) -> None:
+    """Runs a pipeline on a module, in place.
+
+    Args:
+        module: a Module of the current Context.
+        pipeline: passes in MLIR's syntax, those of OWN_PASSES among them.
+
+    Raises:
+        ValueError: for a pipeline that does not parse, or a module that a pass of ours does not take.
+        MLIRError: when a pass of MLIR's fails, or one of ours leaves a module that is none.
+    """
+    if not (pipeline.startswith(_ANCHOR) and pipeline.endswith(")")):
+        _run_theirs(pipeline, module)
+    else:
+        seen = Seen(module)
+        for own, passes in groupby(_items(pipeline[len(_ANCHOR) : -1]), _is_own):
+            if own:
+                _run_ours(passes, seen)
+                module.operation.verify()  # before passes of MLIR's
+            else:
+                _run_theirs(f"{_ANCHOR}{','.join(_wanted(list(passes), seen))})", module)
+                seen.forget()
+
+
+def _is_own(item: str) -> bool:
+    return item.partition("{")[0] in OWN_PASSES
+
+
+def _run_ours(passes: Iterable[str], seen: Seen) -> None:
+    for item in passes:
+        name, _, options = item.partition("{")
+        pairs = (option.partition("=") for option in options.removesuffix("}").split())
+        if OWN_PASSES[name](seen, {key: value for key, _, value in pairs}):
+            seen.forget()
+
+
+def _run_theirs(pipeline: str, module: Any) -> None:
+    stretch = bindings().module("passmanager").PassManager.parse(pipeline)
+    stretch.enable_verifier(False)  # after each pass it takes as long as most passes
+    stretch.run(module.operation)
+
+
+def _wanted(passes: Sequence[str], seen: Seen) -> Iterator[str]:
+    """Yields the passes that have something to do in a module."""
+    about = [_ABOUT.get(item.removeprefix(_FUNCTIONS).partition("{")[0].rstrip(")")) for item in passes]
+    names = seen.whole.by_name if any(about) else ()
+    for place, (item, prefixes) in enumerate(zip(passes, about, strict=True)):
+        wanted = _EXPANDED if prefixes and item in passes[:place] else prefixes
+        if wanted is None or any(name.startswith(wanted) for name in names):
+            yield item
+
+
+def _items(text: str) -> Iterator[str]:
+    """Yields what commas divide, those inside brackets apart."""
+    depth, start = 0, 0
+    for at, character in enumerate(text):
+        depth += (character in "({[") - (character in ")}]")
+        if character == "," and depth == 0:
+            yield text[start:at]
+            start = at + 1
+    if text:
+        yield text[start:]

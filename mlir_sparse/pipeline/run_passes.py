@@ -1,0 +1,87 @@
+"""Runs a pipeline on a module in this process: what the worker does, and the reproducer."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings, diagnostics_of, execution_engine, mlir_context, object_code, parse_module
+from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.pipeline.equal_functions import put_back_twins, take_out_twins
+from mlir_sparse.pipeline.registered_passes import run_passes
+
+__all__ = ["Outcome", "Request", "run_here"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to make of a module.
+
+    Args:
+        module: the module, as bytecode.
+        pipeline: the passes to run.
+        as_text: whether to answer with text.
+        functions: the functions to answer with machine code of, an object file; if none, with the module.
+    """
+
+    module: bytes
+    pipeline: str
+    as_text: bool
+    functions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a module.
+
+    Args:
+        module: the lowered module as bytecode, or as text when text was asked for; None after an error.
+        diagnostics: MLIR's words, empty on success.
+        refusal: what is said of a module that one of our passes refuses, and how to do without.
+    """
+
+    module: bytes | None
+    diagnostics: str = ""
+    refusal: str = ""
+
+
+def run_here(
+    module: bytes | str,
+    pipeline: str,
+    *,
+    as_text: bool = False,
+    functions: tuple[str, ...] = (),
+    used: list[Any] | None = None,
+) -> Outcome:
+    """Runs a pipeline; a crash of the compiler is a crash of this process.
+
+    Args:
+        module: bytecode or text.
+        pipeline: a pipeline in MLIR's syntax, which may name passes of this package.
+        as_text: whether to return text instead of bytecode.
+        functions: if any, return an object file with these functions instead.
+        used: where to leave what takes milliseconds to take apart, for whoever has an answer to send first.
+    """
+    used = [] if used is None else used
+    try:
+        with mlir_context():
+            parsed = parse_module(module)
+            used.append(parsed)
+            twins = take_out_twins(parsed) if functions else {}
+            run_passes(parsed, pipeline)
+            if functions:
+                put_back_twins(parsed, twins)
+                engine, _ = execution_engine(parsed, functions)
+                used.append(engine)
+                return Outcome(object_code(engine))
+            parsed.operation.verify()  # machine code is made of what LLVM has verified
+            if as_text:
+                return Outcome(str(parsed).encode())
+            buffer = io.BytesIO()
+            parsed.operation.write_bytecode(buffer)
+            return Outcome(buffer.getvalue())
+    except UnmappedError as error:
+        return Outcome(None, refusal=str(error))
+    except (bindings().ir.MLIRError, ValueError, RuntimeError) as error:
+        return Outcome(None, diagnostics_of(error) or "MLIR gave no reason")

@@ -1,0 +1,1 @@
+"""Which loops of a nest go to which threads of a GPU."""

@@ -1,0 +1,58 @@
+"""Loops with a sparse result of its own structure given to threads: each takes turns of those that own entries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.notation import IndexVar
+from mlir_sparse.plan.mapping.mapped_nest import THREADS, Nest
+from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
+from mlir_sparse.plan.mapping.two_phase_results import Own
+from mlir_sparse.plan.order.co_iteration import products
+from mlir_sparse.plan.words import listed
+
+__all__ = ["map_own"]
+
+# A block of two loops that own entries together.
+_ACROSS = (32, THREADS // 32)
+
+
+def map_own(nest: Nest, own: Own) -> Mapped:
+    """Gives a nest whose result is counted and then filled to threads.
+
+    Args:
+        nest: the loop nest.
+        own: how the result comes about.
+
+    Raises:
+        UnsupportedError: for operands whose loops no threads can divide, by name.
+    """
+    for access in nest.sparse:
+        encoding = nest.types[access.tensor].encoding
+        assert encoding is not None
+        if not encoding.is_permutation or not encoding.level_types[0].unique:
+            raise UnsupportedError(
+                f"expected operands stored as a tree of levels beside a sparse result, for a GPU, but got {access} "
+                f"stored as {encoding.map_text()}: convert it to CSR or CSF, ask for out='dense', or {CPU}"
+            )
+    for variable in own.owners:
+        _check_divisible(nest, variable)
+    # How far a second loop runs is known where none of its coordinates are left out.
+    second = own.owners[1:2]
+    across = bool(second) and not any(nest.walks(access, second[0]) for access in nest.sparse)
+    roles, threads = (("rows", "columns"), _ACROSS) if across else (("rows",), (1, THREADS))
+    each = ", ".join(map(str, own.owners[: len(roles)]))
+    mapped = nest.ordered(nest.step.loops, f"a thread each {each}", [Case("thread", roles, threads)])
+    return replace(mapped, own=own)
+
+
+def _check_divisible(nest: Nest, variable: IndexVar) -> None:
+    """Refuses a loop that walks several operands at once, or one where others have elements as well."""
+    walking = [access for access in nest.sparse if nest.walks(access, variable)]
+    everywhere = all(walking[0] in product for product in products(nest.step.payload, nest.types)) if walking else True
+    if len(walking) > 1 or not everywhere:
+        raise UnsupportedError(
+            f"expected a dense level for {variable} beside a sparse result, for a GPU, but got {listed(walking)}: "
+            f"convert to storage with one, such as CSR, or {CPU}"
+        )

@@ -1,0 +1,185 @@
+"""How loops are given to the threads of a GPU, as values that explain themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.notation import Access
+from mlir_sparse.plan.mapping.two_phase_results import Own
+from mlir_sparse.plan.program import Generic
+from mlir_sparse.plan.rewrite.sampled_results import with_entries_of, with_fibres_of
+
+__all__ = ["CPU", "Case", "Mapped", "Quantity", "Test", "Whole", "explain_mapping", "shared_structure"]
+
+CPU = "use target='cpu'"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number that a call knows.
+
+    Args:
+        kind: `stored` (coordinates of a level), `level` (the size of one), `longest` (the most coordinates that one
+            position above has), `extent` (of an index variable), `address` (of an array's first element) or `fixed`.
+        name: the tensor, or the variable.
+        number: the level, or the number.
+    """
+
+    kind: str
+    name: str = ""
+    number: int = 0
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "fixed":
+                return f"{self.number}"
+            case "extent":
+                return self.name
+            case "stored":
+                return f"entries({self.name}.{self.number})"
+            case "level":
+                return f"size({self.name}.{self.number})"
+            case "address":
+                return f"address({self.name})"
+            case _:
+                return f"longest({self.name}.{self.number})"
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition on the data of a call: `left <= factor * right`."""
+
+    left: Quantity
+    factor: int
+    right: Quantity = Quantity("fixed", number=1)
+
+    def __str__(self) -> str:
+        return f"{self.left} <= {self.factor}" + ("" if self.right.kind == "fixed" else f" * {self.right}")
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A condition on the data of a call without which a case is not right: a number is a multiple of another."""
+
+    number: Quantity
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number} % {self.of} = 0"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One way to give loops to threads.
+
+    Args:
+        name: what tells it from the others of its loop nest.
+        roles: of each loop, the outermost first: `entries` (several loops as one), `rows`, `columns`, `layers`,
+            `lanes`, `staged`, `spread` or `run`.
+        threads: along x and y of a block.
+        lanes: threads that share a sum.
+        chunk: entries that a row of threads takes one after another.
+        atomic: whether several threads write to one element.
+        tests: when it is taken; one without tests and needs is taken if none before it is, and those after it are never
+            by themselves.
+        tile: columns that a thread takes together.
+        kernel: what the kernel is called, where cases share one that only differ in the shape of blocks.
+        adjacent: how many of those columns follow each other, and are read and written by one access.
+        needs: what must hold besides for the case to be right.
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    threads: tuple[int, int]
+    lanes: int = 1
+    chunk: int = 1
+    atomic: bool = False
+    tests: tuple[Test, ...] = ()
+    kernel: str = ""
+    tile: int = 1
+    adjacent: int = 1
+    needs: tuple[Whole, ...] = ()
+
+    @property
+    def is_last(self) -> bool:
+        """Returns whether it is taken if none before it is."""
+        return not self.tests and not self.needs
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A loop nest for a GPU.
+
+    Args:
+        step: the nest, its loops in the order that suits threads.
+        cases: ways to map it, of which the first whose tests hold is taken.
+        combine: the operator of the accumulation, by its plain name.
+        why: why it is mapped so.
+        names: what the loops are called where they are not those over variables: over blocks, and in them.
+        own: how a sparse result that shares no operand's structure comes about; None for any other result.
+    """
+
+    step: Generic
+    cases: tuple[Case, ...]
+    combine: str
+    why: str
+    names: tuple[str, ...] = ()
+    own: Own | None = None
+
+
+def explain_mapping(mapped: Mapped) -> str:
+    """Returns how the loops of a nest are given to threads, and why, for people."""
+    step = mapped.step
+    lines = [f"{step.result} on threads: {mapped.why}"]
+    lines += [f"  {mapped.own}"] if mapped.own else []
+    for number, case in enumerate(mapped.cases):
+        x, y = case.threads
+        tests = f", if {' and '.join(map(str, (*case.tests, *case.needs)))}" if not case.is_last else ""
+        if any(before.is_last for before in mapped.cases[:number]):
+            tests = ", for comparison only"
+        lines.append(f"  {case.name}: blocks of {x} x {y} threads{tests}")
+        lines += [f"    {text}" for text in _parts(mapped.names or tuple(map(str, step.loops)), case)]
+    return "\n".join(lines)
+
+
+def _parts(loops: Sequence[str], case: Case) -> list[str]:
+    """Returns what becomes of each loop, in words."""
+    joined = [loop for loop, role in zip(loops, case.roles, strict=False) if role == "entries"]
+    found = []
+    if joined:
+        some = f"{case.chunk} after another, " if case.chunk > 1 else ""
+        found.append(f"{', '.join(joined)}: entries as one loop, {some}to rows of threads")
+    words = {
+        "rows": "to rows of threads, in steps of the grid",
+        "columns": "to threads along x and blocks along y" + _together(case),
+        "layers": "to blocks along z",
+        "lanes": f"shared by {case.lanes} lanes, which exchange their sums" if case.lanes > 1 else "one thread's",
+        "staged": f"by the threads of a block together, {case.chunk} terms each at a time, which each then sums up",
+        "spread": f"to {case.lanes} lanes" if case.lanes > 1 else "one thread's",
+        "run": "one thread's",
+        "held": "one thread's, with what it adds up in a register: inside the loops below",
+    }
+    rest = [*case.roles, *["run"] * (len(loops) - len(case.roles))]
+    found += [f"{loop}: {words[role]}" for loop, role in zip(loops, rest, strict=False) if role != "entries"]
+    if case.atomic:
+        found.append("results are added atomically, in an order that varies")
+    return found
+
+
+def _together(case: Case) -> str:
+    """Returns how many columns a thread takes, in words."""
+    beside = f", {case.adjacent} of them adjacent and by one access" if case.adjacent > 1 else ""
+    return f", {case.tile} a thread{beside}" if case.tile > 1 else ""
+
+
+def shared_structure(step: Generic, types: Mapping[str, TensorType]) -> Access | None:
+    """Returns the operand that a sparse result has the entries or the fibres of, and whose buffers it shares.
+
+    None where no operand has.
+    """
+    encoding = types[step.result].encoding
+    assert encoding is not None
+    whole = with_entries_of(step.target, step.payload, encoding, types)
+    return whole or with_fibres_of(step.target, step.payload, encoding, types)

@@ -1,0 +1,399 @@
+"""Loop order: the one that storage allows and that costs least.
+
+Every sparse operand wants its levels' index variables in the order of its
+levels (Kjolstad et al. 2017, section 4.1: the iteration graph). Where operands
+disagree the graph has a cycle, which converting an operand breaks; the cheapest
+combination of order and conversions is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice, permutations, takewhile
+
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.notation import Access, Expr, IndexVar, replace_accesses
+from mlir_sparse.plan.cost import conversion_cost, entries, steps_in, turns_of
+from mlir_sparse.plan.order.scattered_masks import scattered_in
+from mlir_sparse.plan.order.storage_choice import (
+    is_sparse,
+    level_variables,
+    natural,
+    ordered_as,
+    takes_alone,
+    takes_as_result,
+    takes_shared,
+    why_converted,
+)
+from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.plan.words import listed
+
+__all__ = ["LoopChoice", "Nest", "choose_loops"]
+
+# Seven loops have 5040 orders; beyond these the first ones tried, which follow the text, must do.
+_MOST_ORDERS = 5040
+# Against an access with stride 1 in the innermost loop; far below any difference in loop steps that matters.
+_STRIDED = 0.05
+# A result row gathered in a workspace against one appended as it comes.
+_WORKSPACE = 1.5
+# The same where a mask leaves few entries, and its row is looked up.
+_SCATTERED = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A loop nest to be ordered.
+
+    Args:
+        variables: the index variables of the result, a dimension each.
+        reductions: the other loops.
+        payload: the computation, free of reductions.
+        output: the storage asked for: None for a dense result.
+        sparse: whether the result is sparse; with `output` None the natural storage is taken.
+        anew: whether innermost reductions overwrite what the result holds, as `sparse_tensor.reduce` does.
+    """
+
+    variables: tuple[IndexVar, ...]
+    reductions: tuple[IndexVar, ...]
+    payload: Expr
+    output: Encoding | None
+    sparse: bool
+    anew: bool = False
+
+    def keeps(self, order: tuple[IndexVar, ...]) -> bool:
+        """Returns whether reductions in an order see what those before them left."""
+        below = list(takewhile(self.reductions.__contains__, reversed(order)))
+        return not (self.anew and below) or len(below) == len(self.reductions)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopChoice:
+    """A loop order and what it takes.
+
+    Args:
+        order: the loops, outermost first.
+        conversions: (access, type) of each operand to convert first.
+        storage: the storage that the loops insert into; None for a dense result.
+        in_order: whether the sparsifier must keep this order.
+        cost: estimated loop steps, conversions included.
+        reasons: why, for each conversion.
+        otherwise: what going without it would cost, for each conversion.
+        order_reason: why this order; empty where there is no other.
+    """
+
+    order: tuple[IndexVar, ...]
+    conversions: tuple[tuple[Access, TensorType], ...]
+    storage: Encoding | None
+    in_order: bool
+    cost: float
+    reasons: tuple[str, ...] = ()
+    otherwise: tuple[str, ...] = ()
+    order_reason: str = ""
+
+
+def choose_loops(
+    nest: Nest, types: Mapping[str, TensorType], asked: tuple[IndexVar, ...] | None = None
+) -> LoopChoice | None:
+    """Returns the cheapest loop order, or the one asked for; None where no order can insert into the result.
+
+    Args:
+        nest: the loops.
+        types: the types of the operands, by name.
+        asked: an order of these loops, and of others that the nest does not have.
+
+    Raises:
+        UnsupportedError: where the order asked for cannot insert into the result, or is not the plan's to choose.
+    """
+    search = _Search.of(nest, types)
+    orders = filter(nest.keeps, islice(permutations(nest.variables + nest.reductions), _MOST_ORDERS))
+    found = [choice for order in orders if (choice := _evaluate(search, order)) is not None]
+    # `min` takes the first of equals: the order of the text.
+    best = min(found, key=lambda choice: choice.cost, default=None)
+    if best is None:
+        return None
+    why = None
+    if asked is not None:
+        chosen = _as_asked(search, asked, best)
+        why, best = _asked_reason(chosen, best), chosen
+    converted = tuple(access for access, _ in best.conversions)
+    return replace(
+        best,
+        reasons=tuple(_reason(nest, access, types[access.tensor], best.order) for access in converted),
+        otherwise=tuple(_otherwise(access, best, found) for access in converted),
+        order_reason=_order_reason(best, found) if why is None else why,
+    )
+
+
+def _as_asked(search: _Search, asked: tuple[IndexVar, ...], best: LoopChoice) -> LoopChoice:
+    """Returns the choice of an order asked for."""
+    nest = search.nest
+    order = tuple(variable for variable in asked if variable in best.order)
+    if len(order) < len(best.order):
+        missing = listed(variable for variable in best.order if variable not in order)
+        raise UnsupportedError(f"expected no order for loops that the plan makes itself, but it has {missing}")
+    chosen = _evaluate(search, order)
+    told = ", ".join(map(str, order))
+    if chosen is None:
+        raise UnsupportedError(
+            f"expected a loop order that can insert into a sparse result over {listed(nest.variables)} (all of these "
+            f"but one outside {listed(nest.reductions)}), but got {told}: ask for out='dense', or for another order"
+        )
+    if not nest.keeps(order):
+        one = f"expected a loop order with all reductions over {listed(nest.reductions)} innermost, or none of them"
+        raise UnsupportedError(f"{one}, but got {told}: the innermost would overwrite what the others left")
+    if not chosen.in_order and order != best.order:
+        raise UnsupportedError(
+            f"expected the order {', '.join(map(str, best.order))} of loops over blocked storage, which the sparsifier "
+            f"schedules itself, but got {told}: convert the operand to storage without blocks, or leave the order out"
+        )
+    return chosen
+
+
+def _asked_reason(chosen: LoopChoice, best: LoopChoice) -> str:
+    if chosen.order == best.order:
+        return f"as the schedule says, and the cheapest by estimate, at {best.cost:,.0f}" if len(best.order) > 1 else ""
+    return (
+        f"as the schedule says, at {chosen.cost:,.0f} by estimate; the cheapest would be {_told(best)}, "
+        f"at {best.cost:,.0f}"
+    )
+
+
+def _otherwise(access: Access, best: LoopChoice, found: list[LoopChoice]) -> str:
+    """Returns what the cheapest choice is that leaves an operand as it is, and costs."""
+    without = [choice for choice in found if access not in dict(choice.conversions)]
+    if not without:
+        return f"no order of the loops takes {access.tensor} as it is"
+    other = min(without, key=lambda choice: choice.cost)
+    return f"loops {_told(other)} would cost {other.cost:,.0f} by estimate, against {best.cost:,.0f} with it"
+
+
+def _order_reason(best: LoopChoice, found: list[LoopChoice]) -> str:
+    """Returns how an order compares with the next."""
+    others = [choice for choice in found if choice.order != best.order]
+    if not others:
+        return "the only one that can insert into the result" if len(best.order) > 1 else ""
+    second = min(others, key=lambda choice: choice.cost)
+    if second.cost == best.cost:
+        return f"as in the text, no dearer than {_told(second)}"
+    return f"the cheapest of {len(found)} by estimate, at {best.cost:,.0f}; next {_told(second)}, at {second.cost:,.0f}"
+
+
+def _told(choice: LoopChoice) -> str:
+    order = ", ".join(map(str, choice.order))
+    names = dict.fromkeys(access.tensor for access, _ in choice.conversions)
+    return f"{order} with {listed(names)} converted" if names else order
+
+
+# Which sparse operands are converted, and in what order of their dimensions.
+_Converted = tuple[tuple[int, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What loops do once some operands are converted, whatever their order.
+
+    Args:
+        payload: the computation, on what the operands became.
+        accesses: those of the computation.
+        types: the types, those that were made among them.
+        turns: how often each loop runs for one turn of those around it.
+        conversions: what is converted, and to what.
+        cost: of the conversions.
+        kept: by how much the loops are longer than the storage suggests.
+        in_order: whether the sparsifier keeps the order it is told.
+    """
+
+    payload: Expr
+    accesses: tuple[Access, ...]
+    types: Mapping[str, TensorType]
+    turns: Mapping[IndexVar, float]
+    conversions: tuple[tuple[Access, TensorType], ...]
+    cost: float
+    kept: float
+    in_order: bool
+
+    @classmethod
+    def of(cls, nest: Nest, types: Mapping[str, TensorType], conversions: Mapping[Access, TensorType]) -> _Work:
+        payload, after = _after(nest.payload, types, conversions)
+        accesses = accesses_of(payload)
+        return cls(
+            payload,
+            accesses,
+            after,
+            turns_of(nest.variables + nest.reductions, payload, after),
+            tuple(conversions.items()),
+            sum(conversion_cost(types[access.tensor]) for access in conversions),
+            _kept(conversions, types),
+            all(_is_permutation(after[access.tensor]) for access in accesses),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """A sparse operand, and what it asks of any order.
+
+    Args:
+        access: where it stands.
+        kind: its type.
+        levels: what its levels run over, where loops can take it as it is; None where they never can.
+    """
+
+    access: Access
+    kind: TensorType
+    levels: tuple[IndexVar, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What is the same for all orders.
+
+    Args:
+        nest: the loops.
+        types: the types of the operands, by name.
+        sparse: the sparse operands.
+        seen: what orders found out for others, by what they convert.
+    """
+
+    nest: Nest
+    types: Mapping[str, TensorType]
+    sparse: tuple[_Operand, ...]
+    seen: dict[_Converted, _Work] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, nest: Nest, types: Mapping[str, TensorType]) -> _Search:
+        sparse = [access for access in accesses_of(nest.payload) if is_sparse(types[access.tensor])]
+        alone = len(sparse) == 1 and not nest.sparse
+        levels = [_levels(nest, access, types[access.tensor], alone) for access in sparse]
+        found = zip(sparse, levels, strict=True)
+        return cls(nest, types, tuple(_Operand(access, types[access.tensor], its) for access, its in found))
+
+
+def _levels(nest: Nest, access: Access, kind: TensorType, alone: bool) -> tuple[IndexVar, ...] | None:
+    assert kind.encoding is not None
+    takes = takes_shared(kind.encoding) or (alone and takes_alone(kind.encoding) and _has_room(nest, kind))
+    return level_variables(access, kind.encoding) if takes else None
+
+
+def _evaluate(search: _Search, order: tuple[IndexVar, ...]) -> LoopChoice | None:
+    """Returns an order with what it takes."""
+    nest, seen = search.nest, search.seen
+    output_cost, storage = 0.0, None
+    if nest.sparse:
+        if not _can_insert(nest, order):
+            return None
+        storage = _result_storage(nest, order)
+    converted = _converted(search, order)
+    work = seen.get(converted)
+    if work is None:
+        operands = [(search.sparse[number], dims) for number, dims in converted]
+        conversions = {operand.access: ordered_as(operand.kind, dims) for operand, dims in operands}
+        work = seen[converted] = _Work.of(nest, search.types, conversions)
+    if storage is not None and nest.output not in (None, storage):
+        # The result's entries are at most the steps of the loops over its own variables.
+        own = tuple(variable for variable in order if variable in nest.variables)
+        output_cost = steps_in(own, work.turns)
+    strided = _strided(nest, work, order)
+    cost = steps_in(order, work.turns) * work.kept * (1 + _STRIDED * strided)
+    if nest.sparse and not _injective(nest, order):
+        scattered = scattered_in(order, nest.reductions, work.payload, work.types)
+        cost *= _WORKSPACE if scattered is None else _SCATTERED
+    return LoopChoice(order, work.conversions, storage, work.in_order, cost + (output_cost + work.cost))
+
+
+def _kept(conversions: Mapping[Access, TensorType], types: Mapping[str, TensorType]) -> float:
+    """Returns by how much loops over converted operands are longer than their storage suggests.
+
+    A conversion keeps every entry: compressing what was dense makes nothing sparse.
+    """
+    ratios = (entries(types[access.tensor]) / max(1.0, entries(kind)) for access, kind in conversions.items())
+    return math.prod(max(1.0, ratio) for ratio in ratios)
+
+
+def _is_permutation(kind: TensorType) -> bool:
+    return kind.encoding is None or kind.encoding.is_permutation
+
+
+def _converted(search: _Search, order: tuple[IndexVar, ...]) -> _Converted:
+    """Returns the operands in the way of a loop order, and the order that each must take."""
+    stay = [operand.levels is not None and _follows(operand.levels, order) for operand in search.sparse]
+    return tuple((number, _dims(search.sparse[number], order)) for number, stays in enumerate(stay) if not stays)
+
+
+def _after(
+    payload: Expr, types: Mapping[str, TensorType], conversions: Mapping[Access, TensorType]
+) -> tuple[Expr, Mapping[str, TensorType]]:
+    """Returns the payload and the types as they are once the operands are converted."""
+    if not conversions:
+        return payload, types
+    names = {access: f"{access.tensor}#{number}" for number, access in enumerate(conversions)}
+    after = {names[access]: kind for access, kind in conversions.items()}
+    return replace_accesses(payload, names), {**types, **after}
+
+
+def _dims(operand: _Operand, order: tuple[IndexVar, ...]) -> tuple[int, ...]:
+    """Returns the dimensions of an operand in the order of loops."""
+    return tuple(sorted(range(operand.kind.rank), key=lambda dim: _position(operand.access, dim, order)))
+
+
+def _reason(nest: Nest, access: Access, kind: TensorType, order: tuple[IndexVar, ...]) -> str:
+    """Returns why an operand cannot stay as it is under a loop order."""
+    assert kind.encoding is not None
+    levels = level_variables(access, kind.encoding)
+    if kind.encoding.is_native and not kind.encoding.has_slices and not _follows(levels, order):
+        return f"its levels run {', '.join(map(str, levels))}, the loops {', '.join(map(str, order))}"
+    if takes_alone(kind.encoding) and not _has_room(nest, kind):
+        return "loops over blocks run beyond the last index, where an affine subscript has no room"
+    return why_converted(kind.encoding)
+
+
+def _has_room(nest: Nest, kind: TensorType) -> bool:
+    """Returns whether loops over blocks, which reach beyond the last index, stay inside the dense operands.
+
+    Those have room for it under plain subscripts only.
+    """
+    assert kind.encoding is not None
+    plain = all(isinstance(s, IndexVar) for a in accesses_of(nest.payload) for s in a.subscripts)
+    return plain or kind.encoding.is_permutation
+
+
+def _position(access: Access, dim: int, order: tuple[IndexVar, ...]) -> int:
+    subscript = access.subscripts[dim]
+    assert isinstance(subscript, IndexVar), "affine subscripts of sparse operands are made dense before"
+    return order.index(subscript)
+
+
+def _follows(levels: tuple[IndexVar, ...], order: tuple[IndexVar, ...]) -> bool:
+    positions = [order.index(variable) for variable in levels]
+    return positions == sorted(positions)
+
+
+def _can_insert(nest: Nest, order: tuple[IndexVar, ...]) -> bool:
+    """Returns whether only the result's last level is inside a reduction: more than that cannot be expanded."""
+    outer = 0
+    while outer < len(order) and order[outer] not in nest.reductions:
+        outer += 1
+    return outer >= len(nest.variables) - 1
+
+
+def _injective(nest: Nest, order: tuple[IndexVar, ...]) -> bool:
+    return not nest.reductions or set(order[: len(nest.variables)]) == set(nest.variables)
+
+
+def _result_storage(nest: Nest, order: tuple[IndexVar, ...]) -> Encoding:
+    if nest.output is not None and takes_as_result(nest.output):
+        levels = tuple(nest.variables[dim] for dim in nest.output.level_order)
+        if _follows(levels, order):
+            return nest.output
+    return natural(nest.variables, order, nest.output)
+
+
+def _strided(nest: Nest, work: _Work, order: tuple[IndexVar, ...]) -> int:
+    """Returns how many dense arrays are walked by more than one element in the innermost loop."""
+    if not order:
+        return 0
+    dense = [access.subscripts for access in work.accesses if work.types[access.tensor].encoding is None]
+    every = dense if nest.sparse else [*dense, nest.variables]
+    return sum(order[-1] in subscripts[:-1] for subscripts in every if subscripts)

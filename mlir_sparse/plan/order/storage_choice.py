@@ -1,0 +1,211 @@
+"""Which storage the sparsifier takes, of an operand and of a result, and what to use instead.
+
+Each rule is a measured fact about the sparsifier (code-generation mode); the
+tests of the plan run every one of them against the oracle.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from functools import lru_cache
+
+from mlir_sparse.affine import Dim
+from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
+from mlir_sparse.encoding.level_functions import Children
+from mlir_sparse.notation import Access, Expr, IndexVar
+from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+
+__all__ = [
+    "has_limited_room",
+    "inserts_lists",
+    "is_packed",
+    "is_sparse",
+    "level_variables",
+    "natural",
+    "natural_of",
+    "needs_level_space",
+    "ordered_as",
+    "stores_padding",
+    "takes_alone",
+    "takes_as_result",
+    "takes_shared",
+    "why_converted",
+    "why_not_inserted",
+]
+
+_COMPRESSED = LevelType(LevelFormat.COMPRESSED)
+_DENSE = LevelType(LevelFormat.DENSE)
+
+
+def is_sparse(kind: TensorType) -> bool:
+    """Returns whether a tensor leaves out zeros: some level is not dense."""
+    return kind.encoding is not None and not kind.encoding.is_dense
+
+
+def is_packed(kind: LevelType) -> bool:
+    """Returns whether each parent's coordinates are stored one after another, those of the next right behind."""
+    return kind.functions.is_segmented and not kind.functions.has_room
+
+
+def stores_padding(encoding: Encoding) -> bool:
+    """Returns whether a tensor so stored has zeros that nobody gave, so that no zero in it counts as an entry."""
+    return encoding.has_padding
+
+
+def has_limited_room(encoding: Encoding) -> bool:
+    """Returns whether a tensor so stored cannot hold every tensor, as triangles, bands and n of m cannot.
+
+    Zeros that loops leave there need no room: they are padding or nothing.
+    """
+    return any(t.interval is not None or t.functions.children is Children.KEPT for t in encoding.level_types)
+
+
+def level_variables(access: Access, encoding: Encoding) -> tuple[IndexVar, ...]:
+    """Returns the index variables of an access in the order in which the levels first name them."""
+    dims = dict.fromkeys(dim for spec in encoding.levels for dim in spec.expr.dims())
+    found = (access.subscripts[dim] for dim in dims)
+    return tuple(subscript for subscript in found if isinstance(subscript, IndexVar))
+
+
+@lru_cache(maxsize=512)
+def takes_shared(encoding: Encoding) -> bool:
+    """Returns whether a tensor so stored may meet other sparse tensors, as operand, in one loop nest.
+
+    Co-iteration walks coordinates in order and once: unordered levels, duplicates of a
+    coordinate, blocks and n:m levels cannot take part.
+    """
+    if encoding.has_slices or not encoding.is_permutation or not encoding.is_native:
+        return False
+    types = encoding.level_types
+    # n:m levels keep places without an entry, batches are tensors of their own.
+    plain = all(t.functions.children is not Children.KEPT for t in types)
+    return plain and not encoding.batch_rank and _visits_all(encoding) and all(t.ordered for t in types)
+
+
+def takes_alone(encoding: Encoding) -> bool:
+    """Returns whether a tensor so stored may be the one sparse tensor of a loop nest with a dense result."""
+    if encoding.has_slices or encoding.batch_rank or not (encoding.is_native and _visits_all(encoding)):
+        return False
+    # Blocks along some dimensions only crash the sparsifier (`rowblk_sig11.mlir`).
+    blocked = [encoding.block_of(dim) > 1 for dim in range(encoding.dim_rank)]
+    return encoding.is_permutation or all(blocked) or _keeps_of_groups(encoding)
+
+
+def _keeps_of_groups(encoding: Encoding) -> bool:
+    """Returns whether an n:m level stands right below the level of its groups; elsewhere it crashes the sparsifier."""
+    *_, above, last = encoding.levels
+    return last.type.functions.children is Children.KEPT and above.expr.dims() == last.expr.dims()
+
+
+def needs_level_space(encoding: Encoding, payload: Expr) -> bool:
+    """Returns whether the one sparse operand of a nest with a dense result is to be read over its levels."""
+    plain = all(isinstance(s, IndexVar) for a in accesses_of(payload) for s in a.subscripts)
+    part = encoding.has_slices or encoding.batch_rank > 0
+    return plain and _visits_all(encoding) and not (part or takes_alone(encoding))
+
+
+def _visits_all(encoding: Encoding) -> bool:
+    """Returns whether loops visit every entry, at its own place.
+
+    Of equal coordinates in a row the sparsifier takes the first; only singleton levels
+    below are walked for all of them, and what lies below those is addressed wrongly.
+    """
+    pairs = zip(encoding.level_types, (*encoding.level_types[1:], None), strict=True)
+    return all(_walked(level, below) for level, below in pairs)
+
+
+def _walked(level: LevelType, below: LevelType | None) -> bool:
+    if below is not None and below.functions.is_chained:
+        return True
+    return level.unique and (below is None or not level.functions.is_chained)
+
+
+def why_converted(encoding: Encoding) -> str:
+    """Returns what keeps a tensor so stored out of a loop nest that other sparse tensors take part in.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> why_converted(encoding("BSR(2, 2)"))
+    'loops over blocks join neither another sparse operand nor a sparse result'
+    """
+    types = encoding.level_types
+    if encoding.has_slices:
+        return "loops run over whole tensors, a slice is a part of its parent's buffers"
+    if encoding.batch_rank:
+        return "loops run over one tensor, a batch is as many as it has"
+    if not encoding.is_native:
+        return f"the sparsifier makes no loops of {encoding.map_text()}"
+    if not encoding.is_permutation or any(t.functions.children is Children.KEPT for t in types):
+        return "loops over blocks join neither another sparse operand nor a sparse result"
+    if not _visits_all(encoding):
+        return "of entries with equal coordinates the sparsifier takes the first"
+    return "coordinates in no order join neither another sparse operand nor a sparse result"
+
+
+def takes_as_result(encoding: Encoding) -> bool:
+    """Returns whether a loop nest can insert into a tensor so stored.
+
+    Insertion appends in the order of the levels: dense levels, then compressed ones,
+    or coordinates as an array of structures.
+    """
+    if encoding.has_slices or not (encoding.is_permutation and encoding.is_native) or encoding.explicit_val is not None:
+        return False
+    rest = tuple(itertools.dropwhile(lambda kind: kind.functions.is_counted, encoding.level_types))
+    return bool(rest) and (all(kind == _COMPRESSED for kind in rest) or _is_coo(encoding))
+
+
+def inserts_lists(encoding: Encoding) -> bool:
+    """Returns whether loops insert into a tensor so stored, and none of its levels has room for a whole extent.
+
+    What is made on the way to it is stored alike: with a position for each of 2^40 rows it would fit nowhere.
+    """
+    return takes_as_result(encoding) and not any(kind.functions.is_counted for kind in encoding.level_types)
+
+
+def why_not_inserted(encoding: Encoding) -> str:
+    """Returns why a loop nest cannot insert into a tensor so stored."""
+    what = encoding.preset or encoding.map_text()
+    return f"loops insert into dense levels above compressed ones, and into coordinates in order, not into {what}"
+
+
+def _is_coo(encoding: Encoding) -> bool:
+    types = encoding.level_types
+    return encoding.aos_levels == range(encoding.lvl_rank) and types[-1].unique and all(t.ordered for t in types)
+
+
+def natural(variables: tuple[IndexVar, ...], order: tuple[IndexVar, ...], like: Encoding | None) -> Encoding:
+    """Returns the storage that a loop order inserts into as it goes.
+
+    Args:
+        variables: the result's index variable per dimension.
+        order: the loop order.
+        like: an encoding whose widths to use.
+    """
+    dims = tuple(variables.index(variable) for variable in order if variable in variables)
+    names = tuple(variable.name for variable in variables)
+    return _plain(names, dims, like)
+
+
+def natural_of(names: tuple[str, ...]) -> Encoding:
+    """Returns plain storage with a level for each dimension, in their order."""
+    return _plain(names, tuple(range(len(names))), None)
+
+
+def ordered_as(kind: TensorType, dims: tuple[int, ...]) -> TensorType:
+    """Returns the type with plain storage whose levels hold the dimensions in the order given."""
+    assert kind.encoding is not None
+    return replace(kind, encoding=_plain(kind.encoding.dim_names, dims, kind.encoding))
+
+
+# Asked of each operand for each order of the loops, and an encoding is checked when it is made.
+@lru_cache(maxsize=512)
+def _plain(names: tuple[str, ...], dims: tuple[int, ...], like: Encoding | None) -> Encoding:
+    """Returns CSR for a matrix, CSF for the rest, with the dimensions in the order given."""
+    specs = tuple(LevelSpec(Dim(dim), _level_type(level, len(dims))) for level, dim in enumerate(dims))
+    encoding = Encoding(names, specs)
+    return encoding if like is None else encoding.with_widths(like.pos_width, like.crd_width)
+
+
+def _level_type(level: int, rank: int) -> LevelType:
+    # A dense root of a matrix costs a position a row; of a deeper tensor it may cost more than the entries.
+    return _DENSE if level == 0 and rank == 2 else _COMPRESSED

@@ -1,0 +1,267 @@
+"""The values of a program under construction: their names, their types, the steps that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding.level_space import LevelSpace
+from mlir_sparse.errors import ScheduleError
+from mlir_sparse.notation import Access, Expr, IndexVar, Literal, ReduceOp, replace_accesses, walk
+from mlir_sparse.plan.order.loop_order import LoopChoice
+from mlir_sparse.plan.order.storage_choice import is_sparse
+from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Located, LocatedRows, Meeting, Step
+from mlir_sparse.plan.rewrite.round_once import widened
+from mlir_sparse.spec import KernelSpec
+from mlir_sparse.text.name_spelling import made_name
+
+__all__ = ["Values", "scheduled"]
+
+
+class Values:
+    """Names and types of all values, and the steps so far.
+
+    Args:
+        spec: the kernel, whose inputs are the first values.
+        order: the order of loops that a schedule asks for.
+        wide: whether what is computed in f16 or bf16 is in f32, its result as well.
+    """
+
+    def __init__(self, spec: KernelSpec, order: tuple[IndexVar, ...] | None = None, wide: bool = False) -> None:
+        self.order = order
+        self._wide = wide
+        self.dtype: DType = self.computed(spec.output.dtype)
+        self.output: TensorType = spec.output if self.dtype == spec.output.dtype else _computed(spec.output, self.dtype)
+        self.steps: list[Step] = []
+        self._widths = _widths(spec)
+        self._extents = spec.static_extents
+        self._types: dict[str, TensorType] = dict(spec.inputs)
+        self._converted: dict[tuple[str, TensorType], str] = {}
+        self._made: set[str] = set()
+        # Apart from conversions: over levels in another order than dimensions, a view has the type of a conversion.
+        self._views: dict[str, str] = {}
+        self._located: dict[tuple[str, bool | None], str] = {}
+        self._ranges: dict[IndexVar, str] = {}
+        self._inside: dict[IndexVar, str] = {}
+        self._notes: dict[str, str] = {}
+        self._licences: dict[str, None] = {}
+
+    @contextmanager
+    def computing(self, dtype: DType) -> Iterator[None]:
+        """Makes values of another element type for a while: for operands that compute in a type of their own."""
+        before, self.dtype = self.dtype, self.computed(dtype)
+        try:
+            yield
+        finally:
+            self.dtype = before
+
+    def computed(self, dtype: DType) -> DType:
+        """Returns the element type that values of one are computed in."""
+        return widened(dtype) if self._wide else dtype
+
+    def dtypes(self) -> Mapping[str, DType]:
+        """Returns the element types by name."""
+        return {name: kind.dtype for name, kind in self._types.items()}
+
+    def types(self) -> tuple[tuple[str, TensorType], ...]:
+        """Returns (name, type) of every value, in the order of their making."""
+        return tuple(self._types.items())
+
+    def mapping(self) -> Mapping[str, TensorType]:
+        """Returns the types by name."""
+        return self._types
+
+    def type_of(self, name: str) -> TensorType:
+        """Returns the type of a value."""
+        return self._types[name]
+
+    def encoding_of(self, name: str) -> Encoding:
+        """Returns the storage of a value that is no array."""
+        found = self._types[name].encoding
+        assert found is not None
+        return found
+
+    def sparse_names(self) -> frozenset[str]:
+        """Returns the values that leave out zeros."""
+        return frozenset(name for name, kind in self._types.items() if is_sparse(kind))
+
+    def typed(self, encoding: Encoding | None, variables: tuple[IndexVar, ...]) -> TensorType:
+        """Returns a type in the element type of the computation, its axes as long as the variables run."""
+        return TensorType(self.dtype, tuple(self._extents.get(variable) for variable in variables), encoding)
+
+    def widened(self, encoding: Encoding) -> Encoding:
+        """Returns an encoding with the program's widths where it names none."""
+        positions, coordinates = self._widths
+        return encoding.with_widths(encoding.pos_width or positions, encoding.crd_width or coordinates)
+
+    def fresh(self, owner: str = "t", role: str = "") -> str:
+        """Returns the name of a value that the plan makes, which no user's can be and no other has.
+
+        Args:
+            owner: what it is made of or for; a temporary is for nothing that has a name.
+            role: what it is of that.
+        """
+        name = made_name(owner, role, self._made)
+        self._made.add(name)
+        return name
+
+    def variable(self, owner: str, role: str) -> IndexVar:
+        """Returns an index variable that the plan makes; see `fresh`."""
+        return IndexVar(self.fresh(owner, role))
+
+    def result(self, target: str) -> str:
+        """Returns the name of the result: that of the target, unless an operand has it, whose present value is read."""
+        return self.fresh(target, "result") if target in self._types else target
+
+    def declare(self, name: str, kind: TensorType) -> None:
+        """Adds a value."""
+        self._types[name] = kind
+
+    def note(self, name: str, text: str) -> None:
+        """Says why a temporary is there; the first word counts."""
+        self._notes.setdefault(name, text)
+
+    def licence(self, text: str) -> None:
+        """Says what is computed otherwise than it is written, in numbers that round."""
+        self._licences[text] = None
+
+    def licences(self) -> tuple[str, ...]:
+        """Returns what was said so."""
+        return tuple(self._licences)
+
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        """Returns (name, text) of what was noted."""
+        return tuple(self._notes.items())
+
+    def emit(self, step: Step) -> None:
+        """Adds a step; to a loop nest, also the extents of variables that stand in sums only."""
+        self.steps.append(self._with_extents(step) if isinstance(step, Generic) else step)
+
+    def _with_extents(self, step: Generic) -> Generic:
+        read = [node for node in walk(step.payload) if isinstance(node, Access)]
+        plain = {subscript for access in (step.target, *read) for subscript in access.subscripts}
+        missing = [variable for variable in step.loops if variable not in plain]
+        return replace(step, extents=tuple(Access(self._extent(v), (v,)) for v in missing)) if missing else step
+
+    def _extent(self, variable: IndexVar) -> str:
+        """Returns the name of a vector as long as a variable runs; made at most once."""
+        known = self._ranges.get(variable)
+        if known is None:
+            known = self._ranges[variable] = self.fresh(variable.name, "extent")
+            self.declare(known, self.typed(None, (variable,)))
+            self.emit(Extent(known, variable, f"{variable} is no subscript by itself"))
+        return known
+
+    def inside(self, variable: IndexVar) -> str:
+        """Returns the name of a vector of ones as long as a variable runs, beyond which it is zero; made at most once.
+
+        Calls give arrays zeros where loops reach beyond their edges.
+        """
+        known = self._inside.get(variable)
+        if known is None:
+            known = self._inside[variable] = self.fresh(variable.name, "inside")
+            with self.computing(DType("i8")):
+                self.declare(known, self.typed(None, (variable,)))
+            reason = "what the storage pads with beyond the edges counts as nothing"
+            target, one = Access(known, (variable,)), Literal(1)
+            self.emit(Generic(target, Meeting.REPLACE, ReduceOp.SUM, (variable,), (), one, True, reason))
+        return known
+
+    def convert(self, name: str, kind: TensorType, reason: str, otherwise: str = "") -> str:
+        """Returns the name of a value in another type; converts at most once."""
+        if kind.encoding is not None:
+            kind = replace(kind, encoding=self.widened(kind.encoding))
+        if self._types[name] == kind:
+            return name
+        known = self._converted.get((name, kind))
+        if known is not None:
+            return known
+        result = self.fresh(name, "converted")
+        self.declare(result, kind)
+        self.emit(Conversion(result, name, False, reason, otherwise=otherwise))
+        self._converted[name, kind] = result
+        return result
+
+    def view_name(self, name: str) -> str:
+        """Returns the name that a tensor's view in level space has or gets."""
+        return made_name(name, "levels")
+
+    def view(self, name: str, space: LevelSpace) -> str:
+        """Returns the name of a tensor's view in level space; made at most once."""
+        known = self._views.get(name)
+        if known is None:
+            encoding = self._types[name].encoding
+            assert encoding is not None
+            known = self._views[name] = self.view_name(name)
+            self.declare(known, self._viewed(name, space))
+            self.emit(LevelView(known, name, f"the sparsifier makes no loops of {encoding.map_text()}"))
+        return known
+
+    def _viewed(self, name: str, space: LevelSpace) -> TensorType:
+        shape = (None,) * len(space.views)
+        return replace(self._types[name], shape=shape, encoding=self.widened(space.encoding))
+
+    def located(self, step: Located) -> str:
+        """Returns the name of a tensor whose elements are looked up; made at most once."""
+        name = self._located.get((step.source, step.whole))
+        if name is None:
+            name = self._located[step.source, step.whole] = self.fresh(step.source, "located")
+            kind = self._types[step.source]
+            self.declare(name, replace(kind, encoding=None))
+            self.emit(replace(step, result=name))
+        return name
+
+    def located_rows(self, step: LocatedRows, encoding: Encoding) -> str:
+        """Returns the name of a tensor whose rows are looked up, in the storage that it then has; made at most once."""
+        name = self._located.get((step.operand, None))
+        if name is None:
+            name = self._located[step.operand, None] = self.fresh(step.operand, "rows")
+            self.declare(name, replace(self._types[step.operand], encoding=encoding))
+            self.emit(replace(step, result=name))
+        return name
+
+    def converted(self, body: Expr, choice: LoopChoice) -> Expr:
+        """Returns a payload that reads its operands in the storage that a loop order takes."""
+        told = zip(choice.conversions, choice.reasons, choice.otherwise, strict=True)
+        names = {
+            access: self.convert(access.tensor, kind, reason, otherwise) for (access, kind), reason, otherwise in told
+        }
+        return replace_accesses(body, names)
+
+    def dense(self, name: str, reason: str) -> str:
+        """Returns the name of a value as a dense array."""
+        return self.convert(name, replace(self._types[name], encoding=None), reason)
+
+
+def scheduled(spec: KernelSpec, order: tuple[str, ...] | None) -> tuple[IndexVar, ...] | None:
+    """Returns the index variables in the order that a schedule asks for."""
+    if order is None:
+        return None
+    named = {variable.name: variable for variable in spec.assignment.indices}
+    if set(order) != set(named):
+        raise ScheduleError(
+            f"expected an order of the index variables {', '.join(named)}, each once, but got {', '.join(order)}"
+        )
+    return tuple(named[name] for name in order)
+
+
+def _computed(kind: TensorType, dtype: DType) -> TensorType:
+    """Returns a type in another element type; numbers of the one that its encoding has are left to the result's."""
+    encoding = kind.encoding
+    plain = None if encoding is None else replace(encoding, explicit_val=None, implicit_val=None)
+    return TensorType(dtype, kind.shape, plain)
+
+
+def _widths(spec: KernelSpec) -> tuple[int, int]:
+    """Returns the widths of temporaries: wide enough for all sparse tensors of the kernel, at least 32 bits.
+
+    0, the machine's index, where the kernel names no widths at all.
+    """
+    kinds = [spec.output, *(kind for _, kind in spec.inputs)]
+    found = [kind.encoding for kind in kinds if kind.encoding is not None]
+    if not any(e.pos_width or e.crd_width for e in found):
+        return 0, 0
+    return max(32, *(e.pos_width for e in found)), max(32, *(e.crd_width for e in found))

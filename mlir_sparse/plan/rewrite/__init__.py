@@ -1,0 +1,1 @@
+"""Rules that bring an expression to nests that the sparsifier takes."""

@@ -1,0 +1,87 @@
+"""Sums and products of f16 and bf16: made in f32, and rounded once at the end.
+
+A sum of 1000 terms in f16 is off by hundreds of its last bits, and one in bf16 stands still at 256. So what sums is
+computed in f32 throughout, all temporaries included, as NumPy and PyTorch do; its result is rounded by a step after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Reduce, ReduceOp, walk
+from mlir_sparse.notation.semiring import MONOIDS
+from mlir_sparse.plan.program import Conversion, Generic, Meeting, Step
+
+__all__ = ["accumulates", "is_narrow", "rounded", "rounding", "widened"]
+
+_NARROW = ("f16", "bf16")
+_WIDE = DType("f32")
+# What takes one of its operands as it is does not round.
+_CHOOSING = tuple(MONOIDS[name] for name in ("min", "max", "or", "and", "any"))
+
+
+def is_narrow(dtype: DType) -> bool:
+    """Returns whether sums in an element type are made in a wider one.
+
+    >>> is_narrow(DType("bf16")), is_narrow(DType("f32"))
+    (True, False)
+    """
+    return dtype.name in _NARROW
+
+
+def widened(dtype: DType) -> DType:
+    """Returns the element type that sums of one are made in.
+
+    >>> widened(DType("f16")), widened(DType("f64"))
+    (DType(name='f32'), DType(name='f64'))
+    """
+    return _WIDE if is_narrow(dtype) else dtype
+
+
+def accumulates(value: Expr) -> bool:
+    """Returns whether an expression combines any number of terms, each step rounded: sums and products do."""
+    return any(
+        (isinstance(node, Reduce) and node.op in (ReduceOp.SUM, ReduceOp.PRODUCT))
+        or (isinstance(node, Fold) and node.monoid not in _CHOOSING)
+        for node in walk(value)
+    )
+
+
+def rounding(target: Access, wide: str, meeting: Meeting, dtype: DType) -> Generic:
+    """Returns the step that rounds the elements of an array to those of another.
+
+    Args:
+        target: the array to write to, at plain variables.
+        wide: the name of the array of the same shape to read.
+        meeting: whether elements are replaced or added to.
+        dtype: the element type of the target.
+    """
+    variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
+    reason = f"sums of {dtype} are made in f32, and rounded once"
+    return Generic(target, meeting, ReduceOp.SUM, variables, (), Access(wide, variables), True, reason)
+
+
+def rounded(steps: list[Step], target: Access, wide: str, types: dict[str, TensorType], kind: TensorType) -> None:
+    """Adds the step that rounds a result made in f32; a conversion that makes it rounds on its way.
+
+    Args:
+        steps: those that make the result, in place.
+        target: the result at its variables.
+        wide: the name of what was made in f32.
+        types: the types of the values, in place.
+        kind: the type of the result; its shape is that of what was made.
+    """
+    kind = replace(kind, shape=types[wide].shape)
+    types[target.tensor] = kind
+    last = steps[-1]
+    if kind.encoding is None:
+        steps.append(rounding(target, wide, Meeting.REPLACE, kind.dtype))
+    elif isinstance(last, Conversion) and last.result == wide:
+        del types[wide]
+        reason = f"{last.reason}; sums of {kind.dtype} are made in f32, and rounded once"
+        steps[-1] = replace(last, result=target.tensor, reason=reason)
+    else:
+        reason = f"sums of {kind.dtype} are made in f32, and rounded once"
+        steps.append(Conversion(target.tensor, wide, False, reason))

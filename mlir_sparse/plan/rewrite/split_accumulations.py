@@ -1,0 +1,389 @@
+"""Expressions to sums of terms, each one accumulation: with temporaries for what cannot be one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.notation import (
+    Access,
+    Apply,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Fold,
+    IndexVar,
+    Literal,
+    Reduce,
+    ReduceOp,
+    children,
+    free_indices,
+    operator,
+    rebuild,
+    walk,
+)
+from mlir_sparse.notation.entry_functions import is_about_entries, lifted
+from mlir_sparse.notation.semiring import MONOIDS
+from mlir_sparse.plan.cost import nest_cost
+from mlir_sparse.plan.order.loop_order import Nest, choose_loops
+from mlir_sparse.plan.order.storage_choice import takes_shared
+from mlir_sparse.plan.program_builder import Values
+from mlir_sparse.plan.rewrite.products_at_entries import entry_product, sparse_factors
+from mlir_sparse.plan.rewrite.structural_plans import folded
+from mlir_sparse.plan.rewrite.sum_of_terms import (
+    Term,
+    accesses_of,
+    addends,
+    combine,
+    has_reduction,
+    needs_distribution,
+    unites,
+)
+from mlir_sparse.spec import (
+    depends_on,
+    gives_truth,
+    inner_dtype,
+    operand_dtype,
+    promote,
+    result_dtype,
+    starts_anew,
+    vanishes,
+)
+
+__all__ = ["Splitter"]
+
+_MONOIDS = {
+    ReduceOp.MAX: MONOIDS["max"],
+    ReduceOp.MIN: MONOIDS["min"],
+    ReduceOp.PRODUCT: MONOIDS["times"],
+    ReduceOp.AND: MONOIDS["and"],
+}
+_SUMS = (BinaryOp.ADD, BinaryOp.SUB)
+_ONE = operator(lambda entry: 1, name="one", dtype="i64")
+_MADE_FIRST = "a sum is made before it is multiplied or divided, as it is written"
+
+
+class Splitter:
+    """Splits expressions of a program under construction.
+
+    Args:
+        values: the values so far.
+        materialize: computes an expression into a temporary.
+        position: computes an `argmax` or `argmin` into a temporary.
+        entries: computes an expression about stored entries, into what arithmetic can read.
+        fold: computes a fold of stored entries into an array.
+    """
+
+    def __init__(
+        self,
+        values: Values,
+        materialize: Callable[[Expr], Access],
+        position: Callable[[Reduce], Access],
+        entries: Callable[[Expr], Expr],
+        fold: Callable[[Fold], Access],
+    ) -> None:
+        self._values = values
+        self._materialize = materialize
+        self._position = position
+        self._entries = entries
+        self._fold = fold
+
+    def terms(self, node: Expr, summed: bool = False) -> tuple[Term, ...]:
+        """Returns an expression as a sum of terms, with temporaries for what cannot be one.
+
+        Args:
+            node: the expression.
+            summed: whether the terms are those of one more sum, and may be multiplied out.
+        """
+        if self._vanishes_as_a_whole(node):
+            return (Term(node),)
+        return tuple(
+            term.negated() if negative else term
+            for expr, negative in addends(node, self._is_elementwise, self._is_grouped)
+            for term in self._addend(expr, summed)
+        )
+
+    def _is_elementwise(self, node: Expr) -> bool:
+        """Returns whether an expression in numbers that round is one of arrays, and takes part in sums as it is."""
+        return self._rounds_by_itself(node) and not depends_on(node, self._values.sparse_names())
+
+    def _is_grouped(self, node: Expr) -> bool:
+        """Returns whether a part of a sum is a sum that is made first, as its parentheses say.
+
+        `a - (b - c)` need not be too large where `a - b` is.
+        """
+        return isinstance(node, Binary) and node.op in _SUMS and self._rounds_by_itself(node)
+
+    def _rounds_by_itself(self, node: Expr) -> bool:
+        return self._values.dtype.kind != "i" and not any(
+            isinstance(below, Reduce) or is_about_entries(below) for below in walk(node)
+        )
+
+    def _vanishes_as_a_whole(self, node: Expr) -> bool:
+        """Returns whether a sum has zeros to skip that its addends have not: `exp(A(i,j)) - 1`."""
+        sparse = self._values.sparse_names()
+        parts = addends(node)
+        return (
+            len(parts) > 1
+            and not has_reduction(node)
+            and vanishes(node, sparse)
+            and not all(vanishes(part, sparse) for part, _ in parts)
+        )
+
+    def _addend(self, node: Expr, summed: bool) -> tuple[Term, ...]:
+        node = folded(node)
+        if isinstance(node, Fold) and not node.monoid.gives_zero:  # in arithmetic what has no entry is a number as well
+            return (Term(self._fold(node)),)
+        if is_about_entries(node):
+            return (Term(self._entries(node)),)
+        match node:
+            case Reduce():
+                return self._reduction(node)
+            case Binary(BinaryOp.MUL | BinaryOp.DIV, left, right) if not summed and self._is_as_written(node):
+                return (Term(replace(node, left=self._apart(left), right=self._apart(right))),)
+            case Binary(BinaryOp.MUL, left, right):
+                pairs = ((a, b) for a in self._factor(left, summed) for b in self._factor(right, summed))
+                products = tuple(self._product(a, b) for a, b in pairs)
+                if len(products) > 1:
+                    self._licence(f"multiplied out, `{node}` is `{combine(products)}`")
+                return products
+            case Binary(BinaryOp.DIV, left, right):
+                divisor = self.closed(right)
+                return tuple(
+                    Term(Binary(BinaryOp.DIV, self.closed_term(term, _MADE_FIRST), divisor), negative=term.negative)
+                    for term in self._factor(left, summed)
+                )
+            case Call("where", (condition, then, otherwise)):
+                anew = self._closed_anew(condition)
+                return (Term(replace(node, arguments=(anew, self.closed(then), self.closed(otherwise)))),)
+            case Binary(BinaryOp.ADD | BinaryOp.SUB) if depends_on(node, self._values.sparse_names()):
+                return (Term(self._materialize(node)),)  # in parentheses, which say that it is made first
+            case Binary() | Call() if starts_anew(node):
+                return (Term(self._anew(node)),)
+            case Call(function, arguments):
+                return (Term(Call(function, tuple(self.closed(a) for a in arguments), node.span)),)
+            case _:
+                return (Term(node),)
+
+    def _anew(self, node: Expr) -> Expr:
+        """Returns a node with a type of its own without reductions; those in its operands have their type."""
+        operands = children(node)
+        if isinstance(node, Binary) and not node.op.compares:  # each operand of logic is true or not by itself
+            return rebuild(node, tuple(self._closed_anew(operand) for operand in operands))
+        with self._values.computing(inner_dtype(node, self._values.dtypes())):
+            return rebuild(node, tuple(self.closed(operand) for operand in operands))
+
+    def _closed_anew(self, node: Expr) -> Expr:
+        with self._values.computing(operand_dtype((node,), self._values.dtypes())):
+            return self.closed(node)
+
+    def _counting(self, node: Reduce) -> tuple[Term, ...]:
+        """Returns a reduction of whether values are zero, in a temporary unless its type is the one computed in."""
+        if node.op.finds:
+            with self._values.computing(operand_dtype((node.body,), self._values.dtypes())):
+                return (Term(self._position(node)),)
+        own = result_dtype(node, self._values.dtypes())
+        if own != self._values.dtype:
+            with self._values.computing(own):
+                return (Term(self._materialize(node)),)
+        body = self._closed_anew(node.body)
+        if not gives_truth(body):
+            body = Binary(BinaryOp.NE, body, Literal(0))
+        if node.op is ReduceOp.AND:
+            found = self._over_entries(ReduceOp.AND, node.indices, body)
+            if found is not None:
+                return found
+        return (Term(body, ReduceOp.SUM if node.op is ReduceOp.COUNT else node.op, node.indices),)
+
+    def _reduction(self, node: Reduce) -> tuple[Term, ...]:
+        """Returns a reduction as terms; a sum goes into the addends that use all its variables."""
+        if starts_anew(node):
+            return self._counting(node)
+        if node.op is ReduceOp.SUM and self._sums_in_one_loop(node.body):
+            return (Term(self._united(node.body), ReduceOp.SUM, node.indices),)
+        inner = self.terms(node.body, summed=node.op is ReduceOp.SUM)
+        merges = node.op is ReduceOp.SUM and all(
+            term.op is ReduceOp.SUM
+            and set(node.indices) <= set(free_indices(term.body))
+            and not set(node.indices) & set(term.indices)
+            for term in inner
+        )
+        if merges:
+            if len(inner) > 1:
+                self._licence(
+                    f"summed apart, `{node.body}` is one sum each of {', '.join(f'`{t.signed}`' for t in inner)}"
+                )
+            return tuple(replace(term, indices=node.indices + term.indices) for term in inner)
+        body = combine([Term(self.closed_term(term), negative=term.negative) for term in inner])
+        return self._over_entries(node.op, node.indices, body) or (Term(body, node.op, node.indices),)
+
+    def _sums_in_one_loop(self, body: Expr) -> bool:
+        """Returns whether what is summed is itself a sum that loops over sparse operands make element by element.
+
+        The sums of its terms may be too large where the sum of their differences is not.
+        """
+        sparse = self._values.sparse_names()
+        if self._values.dtype.kind == "i" or len(addends(body)) < 2 or has_reduction(body):
+            return False
+        read = [access for access in accesses_of(body) if access.tensor in sparse]
+        plain = all(isinstance(s, IndexVar) for access in read for s in access.subscripts)
+        shared = plain and all(takes_shared(self._values.encoding_of(access.tensor)) for access in read)
+        return shared and unites(body, sparse) and not any(map(is_about_entries, walk(body)))
+
+    def _united(self, body: Expr) -> Expr:
+        """Returns a sum of sparse operands as loops take it: of more than two by way of a temporary."""
+        sparse = self._values.sparse_names()
+        patterns = {
+            frozenset(access for access in accesses_of(part) if access.tensor in sparse) for part, _ in addends(body)
+        }
+        return self.closed(body) if len(patterns) <= 2 else self._materialize(body)
+
+    def _licence(self, text: str) -> None:
+        if self._values.dtype.kind != "i":
+            self._values.licence(text)
+
+    def _over_entries(self, op: ReduceOp, indices: tuple[IndexVar, ...], body: Expr) -> tuple[Term, ...] | None:
+        """Returns a reduction that must see zeros as one of stored entries, and then of a zero where some are missing.
+
+        None for one over dense operands, or over sparse ones by sums of variables, which are read densely:
+        it sees every element as it is.
+        """
+        sparse = self._values.sparse_names()
+        if op is ReduceOp.SUM or not vanishes(body, sparse) or not depends_on(body, sparse):
+            return None
+        subscripts = [s for access in accesses_of(body) if access.tensor in sparse for s in access.subscripts]
+        if not all(isinstance(subscript, IndexVar) for subscript in subscripts):
+            return None
+        if not isinstance(body, Access):
+            found = self._in_place(op, indices, body)
+            if found is not None:
+                return found
+        access = body if isinstance(body, Access) else self._materialize(body)
+        if access.tensor not in self._values.sparse_names() or not set(indices) <= set(access.indices):
+            return (Term(access, op, indices),)
+        return (self._with_zeros(op, indices, access, access),)
+
+    def _in_place(self, op: ReduceOp, indices: tuple[IndexVar, ...], body: Expr) -> tuple[Term, ...] | None:
+        """Returns a reduction of a product as loops come to its entries; None where it needs a temporary."""
+        match body:
+            case Binary(BinaryOp.NE, left, Literal(value=0)) if op is ReduceOp.AND:
+                body = left  # what is combined is whether values are zero anyway
+        product = entry_product(body, self._values.sparse_names(), self._made_wide)
+        if product is None:
+            return None
+        where = sparse_factors(product, self._values.sparse_names())
+        if set(indices).isdisjoint(free_indices(where)):
+            return None
+        return (self._with_zeros(op, indices, product, where),)
+
+    def _made_wide(self, node: Expr) -> Access:
+        """Computes a factor into a temporary of numbers, where whether they are zero is all that is asked, as well."""
+        own = operand_dtype((node,), self._values.dtypes())
+        with self._values.computing(promote(own, self._values.dtype)):
+            return self._materialize(node)
+
+    def _with_zeros(self, op: ReduceOp, indices: tuple[IndexVar, ...], entries: Expr, where: Expr) -> Term:
+        """Returns a reduction of entries, and of a zero where some are missing.
+
+        Args:
+            op: the operator.
+            indices: what is reduced.
+            entries: what has a value at each entry.
+            where: what has the same entries; it need not have all the variables.
+        """
+        found = self._fold(Fold(_MONOIDS[op], indices, lifted(entries, _MONOIDS[op])))
+        own = tuple(index for index in indices if index in free_indices(where))
+        stored = self._fold(Fold(MONOIDS["plus"], own, Apply(_ONE, (where,))))
+        missing = Binary(BinaryOp.LT, stored, self._extent(own))
+        with_zero = Call(op.value, (found, Literal(0))) if op in (ReduceOp.MAX, ReduceOp.MIN) else Literal(0)
+        return Term(Call("where", (missing, with_zero, found)))
+
+    def _extent(self, indices: tuple[IndexVar, ...]) -> Expr:
+        """Returns how many values some variables take together, counted when it runs."""
+        counts: list[Expr] = []
+        with self._values.computing(DType("i64")):
+            counts += [self._materialize(Reduce(ReduceOp.SUM, (index,), Literal(1))) for index in indices]
+        return reduce(lambda left, right: Binary(BinaryOp.MUL, left, right), counts)
+
+    def _is_as_written(self, node: Binary) -> bool:
+        """Returns whether a sum in a product or quotient is made first, and then multiplied or divided, as it says.
+
+        Multiplied out, numbers would be too large or too small where the sum is neither: `10 * (a - b)`. Integers are
+        exact either way, and the sum with a factor that leaves out entries is made for those alone.
+        """
+        sparse = self._values.sparse_names()
+        sums = [needs_distribution(factor, sparse) for factor in (node.left, node.right)]
+        if self._values.dtype.kind == "i" or not any(sums):
+            return False
+        return node.op is BinaryOp.DIV or all(sums) or not depends_on(node.right if sums[0] else node.left, sparse)
+
+    def _apart(self, node: Expr) -> Expr:
+        """Returns a factor as it is, or the sum that it is as a temporary."""
+        if not needs_distribution(node, self._values.sparse_names()):
+            return self.closed(node)
+        found = self._materialize(node)
+        self._values.note(found.tensor, _MADE_FIRST)
+        return found
+
+    def _factor(self, node: Expr, summed: bool) -> tuple[Term, ...]:
+        """Returns a factor of a product: as several terms only where it must be multiplied out."""
+        if needs_distribution(node, self._values.sparse_names()):
+            return self.terms(node, summed)
+        return (Term(self.closed(node)),)
+
+    def _product(self, left: Term, right: Term) -> Term:
+        negative = left.negative != right.negative
+        if left.indices and right.indices:
+            why = "of a product of two sums, each is taken by itself"
+            left, right = Term(self.closed_term(left, why)), Term(self.closed_term(right, why))
+        reduced, plain = (left, right) if left.indices else (right, left)
+        why = self._why_apart(reduced, plain) if reduced.indices else ""
+        if why:
+            apart = Term(self.closed_term(reduced, why))
+            left, right = (apart, plain) if reduced is left else (plain, apart)
+            reduced = Term(reduced.body)
+        body = Binary(BinaryOp.MUL, left.body, right.body)
+        if reduced.indices:
+            over = ", ".join(map(str, reduced.indices))
+            self._licence(f"multiplied out, the sum over {over} is one of `{body}`")
+        return Term(body, ReduceOp.SUM, reduced.indices, negative)
+
+    def _why_apart(self, reduced: Term, plain: Term) -> str:
+        """Returns why to sum before multiplying; "" where multiplying inside the sum is no more work."""
+        if reduced.op is not ReduceOp.SUM:
+            return "a factor goes into sums only"
+        if set(reduced.indices) & set(free_indices(plain.body)):
+            return "the factor beside the sum has an index variable of the same name"
+        types = self._values.mapping()
+        body = Binary(BinaryOp.MUL, reduced.body, plain.body)
+        together = self._cheapest(body)
+        outer = tuple(v for v in free_indices(body) if v not in reduced.indices)
+        apart = self._cheapest(reduced.body) + nest_cost(outer, plain.body, types)
+        if together <= 1.5 * apart:
+            return ""
+        return f"summed first, at {apart:,.0f} by estimate; inside the other loops it would be {together:,.0f}"
+
+    def _cheapest(self, body: Expr) -> float:
+        choice = choose_loops(Nest(free_indices(body), (), body, None, False), self._values.mapping())
+        assert choice is not None
+        return choice.cost
+
+    def closed(self, node: Expr) -> Expr:
+        """Returns an expression without reductions: those in it become temporaries."""
+        terms = self.terms(node)
+        if all(not term.indices for term in terms):
+            return combine(terms)
+        return combine([Term(self.closed_term(term), negative=term.negative) for term in terms])
+
+    def closed_term(
+        self, term: Term, why: str = "a linalg.generic takes one accumulation, and this is another"
+    ) -> Expr:
+        """Returns a term as an expression without reductions."""
+        if not term.indices:
+            return term.body
+        found = self._materialize(term.value)
+        self._values.note(found.tensor, why)
+        return found

@@ -1,0 +1,295 @@
+"""Plans for operators on stored entries, folds by a monoid, masks and selections.
+
+A dense result starts from the identity, and entries are combined into it; a sparse one has
+them inserted. A node that joins an operand with entries everywhere into what has
+results everywhere is computed everywhere first, and once more where the sparse operands have entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.notation import (
+    SELECT,
+    Access,
+    Apply,
+    Call,
+    Expr,
+    Extreme,
+    Fold,
+    IndexVar,
+    Literal,
+    Monoid,
+    Operator,
+    Reduce,
+    ReduceOp,
+    free_indices,
+)
+from mlir_sparse.notation.entry_functions import lifted
+from mlir_sparse.notation.operator import Number
+from mlir_sparse.notation.semiring import MONOIDS
+from mlir_sparse.plan.order.loop_order import LoopChoice, Nest, choose_loops
+from mlir_sparse.plan.order.storage_choice import has_limited_room, stores_padding
+from mlir_sparse.plan.program import Conversion, Generic, Meeting
+from mlir_sparse.plan.program_builder import Values
+from mlir_sparse.plan.rewrite.structural_payloads import Bodies, without
+from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.spec import extreme_or, result_dtype
+
+__all__ = ["Presence", "folded"]
+
+_LATER = MONOIDS["any"]  # of two values the later: what overwrites
+
+
+def folded(node: Expr) -> Expr:
+    """Returns a sum of entries as a fold, anything else as it is.
+
+    A fold with no entry adds its identity to a sum, as to all arithmetic: what it is zero for is no entry of the sum.
+    """
+    match node:
+        case Reduce(ReduceOp.SUM, indices, Apply() as body):
+            return Fold(MONOIDS["plus"], indices, body, node.span)
+        case Reduce(ReduceOp.SUM, indices, Fold(monoid) as body) if monoid.gives_zero:
+            return Fold(MONOIDS["plus"], indices, body, node.span)
+        case _:
+            return node
+
+
+def _with_rest(node: Expr, rest: Expr) -> Expr:
+    """Returns what a mask leaves of something else."""
+    if isinstance(node, Fold):
+        return replace(node, body=_with_rest(node.body, rest))
+    assert isinstance(node, Apply)
+    return replace(node, arguments=(node.arguments[0], rest))
+
+
+def _starts_anew(monoid: Monoid | None) -> bool:
+    """Returns whether loops reduce by `sparse_tensor.reduce`, which innermost takes nothing over from loops before."""
+    return monoid is not None and monoid != MONOIDS["plus"]
+
+
+def _chosen(body: Expr, monoid: Monoid | None, dtype: DType) -> Expr:
+    """Returns a selection for a dense result: where the condition fails, what leaves the result as it is."""
+    if not (isinstance(body, Apply) and body.operator == SELECT):
+        return body
+    identity = extreme_or(0 if monoid is None or monoid is _LATER else monoid.identity, dtype)
+    value, condition = (Access(name) for name in SELECT.parameters)
+    return replace(body, operator=replace(SELECT, overlap=Call("where", (condition, value, Literal(identity)))))
+
+
+class Presence:
+    """Emits the steps of expressions about stored entries.
+
+    Args:
+        values: the program under construction.
+        regular: computes an expression that is not about entries into a dense temporary.
+    """
+
+    def __init__(self, values: Values, regular: Callable[[Expr], Access]) -> None:
+        self._values = values
+        self._bodies = Bodies(values, regular, self.value, self._everywhere)
+
+    # -- results -------------------------------------------------------------------------------------------------
+
+    def dense(self, result: str, variables: tuple[IndexVar, ...], node: Expr) -> None:
+        """Emits the steps that leave an expression in a dense value; the identity of a fold, else 0, elsewhere."""
+        target = Access(result, variables)
+        mask, node = without(self._bodies.prepared(node))
+        if isinstance(node, Fold):
+            self._accumulated(target, node)
+        else:
+            self._loops(target, (), self._bodies.payload(node), _LATER, Meeting.START)
+        if mask is not None:
+            self._erase(target, mask, node.monoid.identity if isinstance(node, Fold) else 0)
+
+    def _accumulated(self, target: Access, node: Fold) -> None:
+        """Emits a loop nest for each term of a fold, those first that read every element."""
+        meeting = Meeting.START
+        for indices, body in sorted(self._terms(node.monoid, node), key=lambda term: self._bodies.is_partial(term[1])):
+            payload = body if without(body)[0] is None else self._holed(node.monoid, body)
+            self._loops(target, indices, self._bodies.payload(payload), node.monoid, meeting)
+            meeting = Meeting.CONTINUE
+
+    def _holed(self, monoid: Monoid, node: Expr) -> Access:
+        """Computes what a mask leaves into a dense temporary, the identity where it leaves nothing."""
+        target = Access(self._values.fresh(), free_indices(node))
+        self._declare(target, None, self._dtype(node))
+        self.dense(target.tensor, free_indices(node), Fold(monoid, (), node))
+        return target
+
+    def _erase(self, target: Access, mask: Expr, missing: Number | Extreme) -> None:
+        """Emits the loops that leave no entry where a mask has one."""
+        dtype = self._values.type_of(target.tensor).dtype
+        nothing = Operator("missing", ("m",), Literal(extreme_or(missing, dtype)), dtype=dtype.name)
+        self._loops(target, (), Apply(nothing, (self._bodies.payload(mask),)), _LATER, Meeting.CONTINUE)
+
+    def sparse(self, result: str, variables: tuple[IndexVar, ...], node: Expr, encoding: Encoding | None) -> str:
+        """Emits the steps that leave an expression in a sparse value; returns its name."""
+        node = self._bodies.prepared(node)
+        mask, left = without(node)
+        if mask is not None:
+            node = _with_rest(
+                node, self._bodies.payload(left.body if isinstance(left, Fold) and not left.indices else left)
+            )
+        fold = node if isinstance(node, Fold) else None
+        self._check_storage(node, encoding)
+        monoid, indices, body = (fold.monoid, fold.indices, fold.body) if fold else (None, (), node)
+        if mask is not None and not self._bodies.is_partial(without(node)[1]):
+            return self._by_way_of_dense(result, variables, node, encoding)
+        body = self._bodies.payload(body)
+        if indices and ((isinstance(body, Apply) and body.operator == SELECT) or self._bodies.is_ragged(body)):
+            body = self.value(body)  # what is selected while it is reduced would be inserted where nothing is
+        if not self._inserts(body, variables):
+            return self._by_way_of_dense(
+                result, variables, node if fold is None else replace(fold, body=body), encoding
+            )
+        choice = self._choice(Nest(variables, indices, body, encoding, True, _starts_anew(monoid)))
+        body = self._values.converted(body, choice)
+        assert choice.storage is not None
+        storage = self._values.widened(choice.storage)
+        direct = encoding is None or storage == encoding
+        target = Access(result if direct else self._values.fresh(result, "natural"), variables)
+        self._declare(target, storage, self._declared_dtype(result, node))
+        meeting = Meeting.START if indices else Meeting.REPLACE
+        reason = "inserts entries in the order of the loops"
+        combine = ReduceOp.SUM if monoid is None else monoid
+        nested = Generic(target, meeting, combine, choice.order, indices, body, True, reason)
+        self._values.emit(replace(nested, order_reason=choice.order_reason))
+        if direct:
+            return result
+        assert encoding is not None
+        self._declare(Access(result, variables), encoding, self._declared_dtype(result, node))
+        reason, limited = "the loops cannot insert in the order asked for", has_limited_room(encoding)
+        self._values.emit(Conversion(result, target.tensor, limited, reason))
+        return result
+
+    def value(self, node: Expr) -> Access:
+        """Computes an expression into a temporary: sparse where it is partial and loops can insert it."""
+        node = self._bodies.prepared(node)
+        variables = free_indices(node)
+        name = self._values.fresh()
+        target = Access(name, variables)
+        self._declare(target, None, self._dtype(node))  # so that temporaries of its own get other names
+        if variables and self._bodies.is_partial(node):
+            return Access(self.sparse(name, variables, node, None), variables)
+        self.dense(name, variables, node)
+        return target
+
+    def _by_way_of_dense(
+        self, result: str, variables: tuple[IndexVar, ...], node: Expr, encoding: Encoding | None
+    ) -> str:
+        dense = result if encoding is None else self._values.fresh(result, "dense")
+        dtype = self._declared_dtype(result, node)
+        self._declare(Access(dense, variables), None, dtype)
+        self.dense(dense, variables, node)
+        if encoding is None:
+            return dense
+        self._declare(Access(result, variables), encoding, dtype)
+        identity = node.monoid.identity if isinstance(node, Fold) else 0
+        self._values.emit(
+            Conversion(result, dense, True, "the expression has entries where its operands have none", identity)
+        )
+        return result
+
+    def _terms(self, monoid: Monoid, node: Expr) -> list[tuple[tuple[IndexVar, ...], Expr]]:
+        """Returns what a fold combines as terms, each with the variables that it is folded over by itself."""
+        match node:
+            case Fold(known, indices, body) if known == monoid:
+                inner = self._terms(monoid, body)
+                apart = len(inner) > 1 and all(set(indices) <= set(free_indices(part)) for _, part in inner)
+                if len(inner) == 1 or apart:
+                    return [((*indices, *more), part) for more, part in inner]
+                return [(indices, body)]
+            case Apply(operator, (left, right)) if operator == monoid.union and not self._bodies.is_partial(node):
+                return self._terms(monoid, lifted(left, monoid)) + self._terms(monoid, lifted(right, monoid))
+            case _:
+                return [((), node)]
+
+    def _everywhere(self, node: Apply, total: Expr | None) -> Access:
+        """Computes an operator that has a result everywhere: first where no sparse operand is, then where it is."""
+        operator, variables = node.operator, free_indices(node)
+        target = Access(self._values.fresh(), variables)
+        self._declare(target, None, self._dtype(node))
+        if total is None:
+            assert operator.absent is not None
+            base: Expr = operator.absent
+        else:
+            region = operator.left if node.arguments[0] is total else operator.right
+            parameter = operator.parameters[0 if node.arguments[0] is total else 1]
+            base = Apply(Operator(operator.name, (parameter,), region), (total,))
+        self._loops(target, (), base, None, Meeting.REPLACE)
+        self._loops(target, (), self._bodies.overlapping(node), _LATER, Meeting.CONTINUE)
+        return target
+
+    # -- loops ---------------------------------------------------------------------------------------------------
+
+    def _loops(
+        self, target: Access, indices: tuple[IndexVar, ...], body: Expr, monoid: Monoid | None, meeting: Meeting
+    ) -> None:
+        """Emits one loop nest into a dense value."""
+        if self._bodies.is_ragged(body):
+            body = self.value(body)  # the sparsifier inserts such entries, but accumulates none
+        body = _chosen(body, monoid, self._values.type_of(target.tensor).dtype)
+        variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
+        choice = self._choice(Nest(variables, indices, body, None, False, _starts_anew(monoid)))
+        if meeting is Meeting.CONTINUE and indices and choice.order[-1] in indices and monoid != MONOIDS["plus"]:
+            body, indices = self._apart(target, indices, body, monoid), ()
+            choice = self._choice(Nest(variables, (), body, None, False))
+        body = self._values.converted(body, choice)
+        if meeting is Meeting.START and not indices and not self._bodies.is_partial(body):
+            meeting = Meeting.REPLACE
+        reason = {
+            Meeting.REPLACE: "every entry once",
+            Meeting.START: "entries, and the identity elsewhere",
+            Meeting.CONTINUE: "overwrites where there are entries" if monoid is _LATER else "combines entries in place",
+        }[meeting]
+        combine = ReduceOp.SUM if monoid is None else monoid
+        nested = Generic(target, meeting, combine, choice.order, indices, body, True, reason)
+        self._values.emit(replace(nested, order_reason=choice.order_reason))
+
+    def _apart(self, target: Access, indices: tuple[IndexVar, ...], body: Expr, monoid: Monoid | None) -> Access:
+        """Computes a reduction apart from what it is combined with.
+
+        Where the reduction is the innermost loop, `sparse_tensor.reduce` starts it from the identity and
+        stores its result over what the array held.
+        """
+        apart = Access(self._values.fresh(), target.subscripts)
+        self._declare(apart, None, self._values.type_of(target.tensor).dtype)
+        self._loops(apart, indices, body, monoid, Meeting.START)
+        return apart
+
+    def _choice(self, nest: Nest) -> LoopChoice:
+        choice = choose_loops(nest, self._values.mapping(), self._values.order)
+        assert choice is not None, "the order of the result's variables first can always insert"
+        return choice
+
+    # -- questions -----------------------------------------------------------------------------------------------
+
+    def _inserts(self, body: Expr, variables: tuple[IndexVar, ...]) -> bool:
+        """Returns whether loops over sparse operands can insert a body: they leave out entries, and know all sizes."""
+        met = self._bodies.met(body)
+        sized = {subscript for access in accesses_of(body) for subscript in access.subscripts}
+        return self._bodies.is_partial(body) and not met.isdisjoint(variables) and sized.issuperset(variables)
+
+    def _check_storage(self, node: Expr, encoding: Encoding | None) -> None:
+        identity = node.monoid.identity if isinstance(node, Fold) else 0
+        if encoding is not None and identity != 0 and stores_padding(encoding):
+            raise UnsupportedError(
+                f"expected storage of entries one by one for a result whose missing entries are not 0, but got "
+                f"{encoding.map_text()}, which pads with zeros: ask for CSR or dense with out="
+            )
+
+    def _dtype(self, node: Expr) -> DType:
+        return self._values.computed(result_dtype(node, self._values.dtypes()))
+
+    def _declared_dtype(self, name: str, node: Expr) -> DType:
+        known = self._values.mapping().get(name)
+        return self._dtype(node) if known is None else known.dtype
+
+    def _declare(self, target: Access, encoding: Encoding | None, dtype: DType) -> None:
+        variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
+        self._values.declare(target.tensor, replace(self._values.typed(encoding, variables), dtype=dtype))

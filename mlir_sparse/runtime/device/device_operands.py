@@ -1,0 +1,123 @@
+"""What users pass as operands on a device: checked, taken from other libraries as they are, and never copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir_sparse.device import Device, DeviceArray, as_device, is_device_source
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import DTypeError, ExtentError, OperandError, RankError
+from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
+from mlir_sparse.runtime.operand_check import check_storage
+from mlir_sparse.tensor import DeviceTensor, SparseTensor, to_device
+from mlir_sparse.tensor.borders.cuda_libraries import is_device_sparse
+from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
+
+__all__ = ["as_device_argument", "as_device_output", "device_of", "device_type_of", "is_on_device", "overlaps"]
+
+
+def is_on_device(source: object) -> bool:
+    """Returns whether an operand lies on a device."""
+    return isinstance(source, DeviceTensor) or is_device_sparse(source) or is_device_source(source)
+
+
+def device_value(name: str, source: Any) -> DeviceValue:
+    """Returns an operand as an array or tensor on its device, the memory of other libraries shared.
+
+    Raises:
+        OperandError: for one in host memory, or strided.
+    """
+    if isinstance(source, DeviceTensor | DeviceArray):
+        return source
+    if is_device_sparse(source):
+        found = to_device(source, str(Device(source.device.index or 0)) if hasattr(source, "layout") else "cuda")
+        assert isinstance(found, DeviceTensor)
+        return found
+    if isinstance(source, SparseTensor) or is_sparse_source(source):
+        raise OperandError(
+            f"expected {name} on a device, but got {type(source).__name__} in host memory: "
+            f"pass {name}.to('cuda'), or ms.to_device({name})"
+        )
+    return as_device(name, source)
+
+
+def device_type_of(source: Any) -> TensorType:
+    """Returns the type that an operand on a device has, of any shape."""
+    value = device_value("it", source)
+    if isinstance(value, DeviceTensor):
+        return value.type
+    return TensorType(DType.of(value.dtype), (None,) * value.ndim)
+
+
+def as_device_argument(name: str, source: Any, kind: TensorType) -> DeviceValue:
+    """Returns an operand as a value of the type that a kernel was compiled for.
+
+    Raises:
+        OperandError: for one in host memory, or in other storage.
+        DTypeError: for another element type.
+        RankError: for another number of dimensions.
+        ExtentError: for another extent than declared.
+    """
+    value = device_value(name, source)
+    got = device_type_of(value)
+    if got.rank != kind.rank:
+        raise RankError(f"expected {name} of {kind.rank} dimensions, but got {got.rank} (shape {value.shape})")
+    if got.dtype != kind.dtype:
+        raise DTypeError(f"expected {kind.dtype} for {name}, but got {got.dtype}: compile for {got.dtype}")
+    check_storage(name, got, kind)
+    if any(static not in (None, size) for static, size in zip(kind.shape, value.shape, strict=True)):
+        raise ExtentError(f"expected {name} of shape {kind.shape}, but got {value.shape}")
+    return value
+
+
+def as_device_output(out: Any, kind: TensorType) -> DeviceArray:
+    """Checks the array that a dense result is to be written to.
+
+    Raises:
+        OperandError: for anything but a writeable array on a device.
+        DTypeError, RankError: for another element type or number of dimensions.
+    """
+    if kind.encoding is not None:
+        raise OperandError(
+            f"expected no out= for a result stored as {kind}, but got {type(out).__name__}: "
+            "sparse results are new tensors"
+        )
+    array = as_device("out", out)
+    if array.ndim != kind.rank:
+        raise RankError(f"expected out of {kind.rank} dimensions, but got {array.ndim} (shape {array.shape})")
+    if DType.of(array.dtype) != kind.dtype:
+        raise DTypeError(f"expected out of dtype {kind.dtype.numpy.name}, but got {array.dtype}")
+    if array.read_only:
+        raise OperandError("expected a writeable array for out, but got a read-only one")
+    return array
+
+
+def device_of(values: dict[str, DeviceValue]) -> Device:
+    """Returns the device of all operands.
+
+    Raises:
+        OperandError: where there are two, and where no operand tells.
+    """
+    if not values:
+        raise OperandError("expected an operand or out= that says which device, but got none: use target='cpu'")
+    places = {name: _first(value).device for name, value in values.items()}
+    (first, where), *others = places.items()
+    for name, other in others:
+        if other != where:
+            raise OperandError(
+                f"expected all operands on one device, but got {first} on {where} and {name} on {other}: "
+                f"pass {name}.to('{where}')"
+            )
+    return where
+
+
+def _first(value: DeviceValue) -> DeviceArray:
+    return value._arrays[-1] if isinstance(value, DeviceTensor) else value
+
+
+def overlaps(out: DeviceArray, value: DeviceValue) -> bool:
+    """Returns whether an output shares memory with an operand."""
+    arrays = value._arrays if isinstance(value, DeviceTensor) else (value,)
+    begin, end = out.pointer, out.pointer + out.nbytes
+    return any(begin < a.pointer + a.nbytes and a.pointer < end for a in arrays)

@@ -1,0 +1,123 @@
+"""The numbers of a call: read off shapes and structure, once for operands that were not seen before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import assert_never
+
+import numpy as np
+
+from mlir_sparse.device import DeviceArray
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.runtime.device.size_values import (
+    ALIGNED,
+    Address,
+    AxisSize,
+    Count,
+    Extent,
+    Fixed,
+    LevelSize,
+    Longest,
+    Parts,
+    Positions,
+    Product,
+    Start,
+    Stored,
+)
+from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
+from mlir_sparse.tensor import DeviceTensor
+
+__all__ = ["Counts", "buffer_order"]
+
+
+class Counts:
+    """The numbers that grids and kernels go by, of one call.
+
+    Args:
+        values: the operands by name.
+        made: the shapes of the arrays that the call makes.
+        extents: how far each index variable runs.
+        given: arrays that the caller gives for some of those to make, by name.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, DeviceValue],
+        made: Mapping[str, tuple[int, ...]],
+        extents: Mapping[str, int],
+        given: Mapping[str, DeviceArray] | None = None,
+    ) -> None:
+        self._values, self._made, self._extents, self._given = values, made, extents, given or {}
+
+    def __call__(self, count: Count) -> int:
+        """Returns a number."""
+        match count:
+            case Fixed(value):
+                return value
+            case Extent(variable):
+                return self._extents[variable]
+            case AxisSize(name, axis):
+                return self._made[name][axis] if name in self._made else self._values[name].shape[axis]
+            case Address(name):
+                return self._address(name) % ALIGNED
+            case LevelSize(name, level):
+                return self._tensor(name)._level_sizes[level]
+            case Stored(name, level):
+                return _stored(self._tensor(name), level)
+            case Positions(name, level):
+                return _buffer(self._tensor(name), level, "positions").size
+            case Start(name, dim):
+                low, _ = self._tensor(name).encoding.level_space().dim_bounds[dim]
+                return min(0, int(low.evaluate((), self._tensor(name).shape)))
+            case Longest(name, level):
+                return _longest(self._tensor(name), level)
+            case Product(factors, more):
+                return math.prod(map(self, factors)) + more
+            case Parts():
+                return count.number(self(count.pieces))
+            case _:
+                assert_never(count)
+
+    def _address(self, name: str) -> int:
+        """Returns the address of an array; 0 for one that is made, whose memory is new."""
+        value = self._given.get(name) if name in self._made else self._values[name]
+        assert value is None or isinstance(value, DeviceArray)
+        return 0 if value is None else value.pointer
+
+    def _tensor(self, name: str) -> DeviceTensor:
+        value = self._values[name]
+        assert isinstance(value, DeviceTensor)
+        return value
+
+
+def _buffer(tensor: DeviceTensor, level: int, kind: str) -> DeviceArray:
+    return tensor._arrays[buffer_order(tensor.encoding).index((level, kind))]
+
+
+def buffer_order(encoding: Encoding) -> list[tuple[int, str]]:
+    """Returns the level and kind of each buffer but the values, as `LevelStorage.buffers` has them."""
+    found: list[tuple[int, str]] = []
+    for level, kind in enumerate(encoding.level_types):
+        if kind.has_positions:
+            found.append((level, "positions"))
+        if kind.has_coordinates and level not in encoding.aos_levels[1:]:
+            found.append((level, "coordinates"))
+    return found
+
+
+def _stored(tensor: DeviceTensor, level: int) -> int:
+    together = tensor.encoding.aos_levels
+    if level in together:
+        return _buffer(tensor, together[0], "coordinates").size // len(together)
+    return _buffer(tensor, level, "coordinates").size
+
+
+def _longest(tensor: DeviceTensor, level: int) -> int:
+    """Returns the most coordinates below one position; the positions are read from the device once a tensor."""
+    key = ("longest", level)
+    found = tensor._kept.get(key)
+    if not isinstance(found, int):
+        positions = _buffer(tensor, level, "positions").to_numpy().astype(np.int64, copy=False)
+        found = tensor._kept[key] = int(np.diff(positions).max(initial=0))
+    return found

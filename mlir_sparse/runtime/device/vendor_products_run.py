@@ -1,0 +1,209 @@
+"""Products by cuSPARSE and cuSPARSELt on tensors that lie on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlir_sparse import _cuda
+from mlir_sparse.device import Device, DeviceArray, current_stream, empty
+from mlir_sparse.device.cuda_libraries_found import load_sparse, load_structured
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.errors import OperandError, UnsupportedError
+from mlir_sparse.runtime.device.library_kernels import expand, scale
+from mlir_sparse.tensor import DeviceTensor
+
+__all__ = ["DeviceValue", "Product", "run_product"]
+
+DeviceValue = DeviceArray | DeviceTensor
+
+# Of `cudaDataType` and `cusparseIndexType_t`.
+_TYPES = {"f32": 0, "f64": 1, "f16": 2, "c64": 4, "c128": 5, "bf16": 14}
+_INDICES = {4: 2, 8: 3}
+_FORMATS = {name: getattr(_cuda.Format, name) for name in ("CSR", "CSC", "COO", "BSR")}
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One call of a library.
+
+    Args:
+        kind: `spmv`, `spmm`, `structured`, `sddmm` or `spgemm`.
+        sparse: (name, format, whether it is the tensor's transpose) of the sparse operands.
+        dense: (name, whether it is the array's transpose) of the dense operands.
+        by_column: whether the product is the result's transpose.
+        dtype: the element type of all.
+        encoding: how a sparse result is stored.
+    """
+
+    kind: str
+    sparse: tuple[tuple[str, str, bool], ...]
+    dense: tuple[tuple[str, bool], ...]
+    by_column: bool
+    dtype: DType
+    encoding: Encoding | None
+
+
+def run_product(
+    product: Product, values: Mapping[str, DeviceValue], shape: tuple[int, ...], out: DeviceArray | None, where: Device
+) -> DeviceValue:
+    """Computes a product.
+
+    Args:
+        product: what to compute.
+        values: the operands, all on one device and of the product's types.
+        shape: the extents of the result.
+        out: where a dense result goes; it shares no memory with the operands.
+        where: the device.
+
+    Raises:
+        UnsupportedError: where the library has no such product.
+        DeviceError, DeviceMemoryError: when the library is not found, or fails.
+    """
+    load_sparse()
+    match product.kind:
+        case "sddmm":
+            return _sampled(product, values, where)
+        case "spgemm":
+            return _times_sparse(product, values, shape, where)
+        case _:
+            result = empty(shape, product.dtype, where) if out is None else out
+            _times_dense(product, values, result, where)
+            return result
+
+
+def _tensor(values: Mapping[str, DeviceValue], name: str) -> DeviceTensor:
+    found = values[name]
+    assert isinstance(found, DeviceTensor)
+    return found
+
+
+def _array(values: Mapping[str, DeviceValue], name: str) -> DeviceArray:
+    found = values[name]
+    assert isinstance(found, DeviceArray)
+    return found
+
+
+def _matrix(tensor: DeviceTensor, format: str, transposed: bool, numbers: DeviceArray | None = None) -> _cuda.Matrix:
+    """Returns a tensor as the library reads it, with other values where some are given."""
+    rows, columns = tensor.shape[::-1] if transposed else tensor.shape
+    arrays = tensor._arrays[-3:]  # the list of a COO has its length before its coordinates
+    first, second = arrays[0], arrays[1]
+    if numbers is None:
+        numbers = arrays[2]
+    block, entries = (1, 1), numbers.size
+    if format == "BSR":
+        block = (tensor.encoding.block_of(0), tensor.encoding.block_of(1))
+        entries //= block[0] * block[1]
+        if rows % block[0] or columns % block[1]:
+            raise UnsupportedError(
+                f"expected extents that are multiples of the block {block} for cuSPARSE, but got shape {tensor.shape}: "
+                'pass A.convert("CSR"), or use via="codegen"'
+            )
+    addresses = (first.use(), second.use(), numbers.use())
+    types = (_INDICES[first.dtype.itemsize], _INDICES[second.dtype.itemsize], _TYPES[DType.of(numbers.dtype).name])
+    return _cuda.Matrix(_FORMATS[format], (rows, columns, entries), addresses, types, block)
+
+
+def _dense(array: DeviceArray, turned: bool, *, writes: bool = False) -> _cuda.Dense:
+    rows, columns = (array.shape[0], 1) if array.ndim == 1 else array.shape[::-1] if turned else array.shape
+    return _cuda.Dense(rows, columns, array.use(writes=writes), _TYPES[DType.of(array.dtype).name], turned)
+
+
+def _zero(array: DeviceArray) -> None:
+    _cuda.fill(array.device.number, array.use(writes=True), 0, array.nbytes, current_stream())
+
+
+def _times_dense(product: Product, values: Mapping[str, DeviceValue], result: DeviceArray, where: Device) -> None:
+    (name, format, transposed), (right, turned) = product.sparse[0], product.dense[0]
+    tensor, operand = _tensor(values, name), _array(values, right)
+    if 0 in (result.size, operand.size, tensor._arrays[-1].size):
+        _zero(result)
+        return
+    stream = current_stream()
+    if product.kind == "structured":
+        _structured(tensor, operand, result, where)
+        return
+    call = _cuda.spmv if product.kind == "spmv" else _cuda.spmm
+    matrix = _matrix(tensor, format, transposed)
+    call(where.number, stream, matrix, _dense(operand, turned), _dense(result, product.by_column, writes=True))
+
+
+def _sampled(product: Product, values: Mapping[str, DeviceValue], where: Device) -> DeviceTensor:
+    (name, format, transposed), ((left, left_turned), (right, right_turned)) = product.sparse[0], product.dense
+    tensor, one, other = _tensor(values, name), _array(values, left), _array(values, right)
+    numbers = empty((tensor._arrays[-1].size,), product.dtype, where)
+    made = tensor._with_values(numbers)
+    if 0 in (numbers.size, one.size, other.size):
+        _zero(numbers)
+        return made
+    matrix = _matrix(tensor, format, transposed, numbers)
+    _cuda.sddmm(where.number, current_stream(), _dense(one, left_turned), _dense(other, right_turned), matrix)
+    # The library takes the entries of the sparse operand only, not their values.
+    scale(numbers, tensor._arrays[-1])
+    return made
+
+
+def _times_sparse(
+    product: Product, values: Mapping[str, DeviceValue], shape: tuple[int, ...], where: Device
+) -> DeviceTensor:
+    tensors = [_tensor(values, name) for name, _, _ in product.sparse]
+    positions, coordinates = tensors[0]._arrays[0].dtype, tensors[0]._arrays[1].dtype
+    lines, stream = shape[1] if product.by_column else shape[0], current_stream()
+    encoding = product.encoding
+    assert encoding is not None
+    encoding = encoding.with_widths(positions.itemsize * 8, coordinates.itemsize * 8)
+    if any((other._arrays[0].dtype, other._arrays[1].dtype) != (positions, coordinates) for other in tensors):
+        raise OperandError(
+            "expected operands of the same widths of positions and coordinates, but got others: convert one"
+        )
+    if 0 in (*shape, *(tensor._arrays[-1].size for tensor in tensors)):
+        arrays = [
+            empty((lines + 1,), positions, where),
+            empty((0,), coordinates, where),
+            empty((0,), product.dtype, where),
+        ]
+        _zero(arrays[0])
+        return DeviceTensor._made(encoding, shape, encoding.level_sizes(shape), arrays, 0)
+    matrices = [
+        _matrix(tensor, format, transposed)
+        for tensor, (_, format, transposed) in zip(tensors, product.sparse, strict=True)
+    ]
+    entries, *memories = _cuda.spgemm(where.number, stream, *matrices)
+    kinds = ((lines + 1, positions), (entries, coordinates), (entries, product.dtype.numpy))
+    made = [
+        DeviceArray(memory.pointer, (size,), np.dtype(kind), where, memory, stream)
+        for memory, (size, kind) in zip(memories, kinds, strict=True)
+    ]
+    return DeviceTensor._made(encoding, shape, encoding.level_sizes(shape), made, entries)
+
+
+def _structured(tensor: DeviceTensor, operand: DeviceArray, result: DeviceArray, where: Device) -> None:
+    load_structured()
+    rows, inner = tensor.shape
+    if rows % 16 or inner % 16 or operand.shape[1] % 8:
+        raise UnsupportedError(
+            f"expected a matrix in NV_24 of multiples of 16 and a dense one of a multiple of 8 columns for cuSPARSELt, "
+            f'but got {rows} x {inner} and {inner} x {operand.shape[1]}: pad them, or use via="codegen"'
+        )
+    compressed = _compressed(tensor, where)
+    compressed.multiply(current_stream(), _dense(operand, False), _dense(result, False, writes=True))
+
+
+def _compressed(tensor: DeviceTensor, where: Device) -> _cuda.Compressed:
+    """Returns a matrix in the library's storage; kept with the tensor while nobody else can write to its values."""
+    kept = tensor._kept.get("compressed")
+    values = tensor._arrays[-1]
+    if isinstance(kept, _cuda.Compressed) and not tensor._lent:
+        return kept
+    rows, inner = tensor.shape
+    dense = empty((rows, inner), values.dtype, where)
+    _zero(dense)
+    expand(dense, values, tensor._arrays[0])
+    made = _cuda.Compressed(where.number, current_stream(), _dense(dense, False))
+    if not tensor._lent:
+        tensor._kept["compressed"] = made
+    return made

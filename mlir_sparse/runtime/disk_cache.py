@@ -1,0 +1,232 @@
+"""Compiled kernels on disk, for the next process: found by what they are made of.
+
+An entry is a file of its own: recipe and object file behind a checksum and the whole key.
+It appears by renaming, so that readers see all of it or nothing, however many processes
+write at once; there is no lock, so that none is left behind by a process that dies.
+What was cut off, or is another user's, or was written by other sources of this package,
+is as good as absent, and nothing of it is run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from mlir_sparse import _native
+from mlir_sparse.disk import PARTIAL, write_whole
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.process import settings
+from mlir_sparse.runtime import package_sources
+from mlir_sparse.runtime.linked_program import Recipe
+from mlir_sparse.runtime.machine_code import LoadedObject, Machine
+from mlir_sparse.runtime.step_codec import read_recipe, write_recipe
+
+__all__ = ["cache_folder", "cache_state", "fetch", "sources_changed", "store"]
+
+_MAGIC = b"MLIRSPK1"
+_HEADER = struct.Struct("<8s32sIII")  # magic, checksum of all that follows it, lengths of key, recipe and code
+_CHECKED_FROM = 40
+_SUFFIX = ".kernel"
+_MOST_BYTES = 256 << 20  # of all entries
+_LARGEST = 16 << 20  # of one
+_SELDOM = 32  # how many entries a process writes between two looks at the size
+_HOUR = 3600.0
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def cache_folder() -> str | None:
+    """Returns the folder of compiled kernels, there or not; None where none are kept."""
+    return settings.user_folder() if _native.loads_objects else None
+
+
+def _is_own(about: os.stat_result) -> bool:
+    """Returns whether nobody but this user, and the superuser, can have written a file."""
+    return about.st_uid == os.geteuid() and not about.st_mode & _OTHERS_WRITE
+
+
+def _usable(folder: str | None) -> str:
+    """Returns why kernels are not kept in a folder; "" where they are."""
+    if folder is None:
+        return "off" if _native.loads_objects else "none on this machine"
+    if not package_sources.are_known():
+        return f"off: sources of the package changed while it was loaded ({folder})"
+    try:
+        about = os.stat(folder)
+    except OSError as error:
+        return "" if isinstance(error, FileNotFoundError) else f"off: {error}"
+    if not stat.S_ISDIR(about.st_mode):
+        return f"off: no folder at {folder}"
+    return "" if _is_own(about) else f"off: others own {folder}, or may write to it"
+
+
+def _path_of(folder: str, key: str) -> str:
+    return os.path.join(folder, hashlib.blake2b(key.encode(), digest_size=20).hexdigest() + _SUFFIX)
+
+
+def _complete(key: str) -> str:
+    """Returns a key with what it means here: the sources that make code of it."""
+    return f"{package_sources.stamp()}\n{key}"
+
+
+def fetch(key: str, known: Sequence[Encoding | None]) -> tuple[Recipe, LoadedObject] | None:
+    """Returns the kernel of a key, ready to be linked; None where there is none.
+
+    Args:
+        key: all that the kernel is made of but the sources of this package.
+        known: the encodings that it was stored with.
+    """
+    folder = cache_folder()
+    if folder is None or _usable(folder):
+        return None
+    key = _complete(key)
+    content = _read(_path_of(folder, key))
+    parts = None if content is None else _parts(content, key)
+    if parts is None:
+        return None
+    try:
+        recipe = read_recipe(parts[0], known)
+        return recipe, LoadedObject(parts[1], recipe.functions)
+    except (ValueError, RuntimeError, MemoryError):
+        return None
+
+
+def _read(path: str) -> bytes | None:
+    """Returns the bytes of a file of ours, and notes that it was used."""
+    try:
+        # Whatever lies there is only opened: a link leads elsewhere, and a pipe would be waited for.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or not _is_own(about) or about.st_size > _LARGEST + _HEADER.size:
+            return None
+        content = os.read(descriptor, about.st_size + 1)
+        if time.time() - about.st_mtime > _HOUR:
+            with contextlib.suppress(OSError):  # a read-only folder serves as well, in the order of writing
+                os.utime(descriptor)
+        return content
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _parts(content: bytes, key: str) -> tuple[bytes, bytes] | None:
+    """Returns the recipe and the code of an entry; None for what is none of this key, or not all of one."""
+    if len(content) < _HEADER.size:
+        return None
+    magic, checksum, *lengths = _HEADER.unpack_from(content)
+    checked = memoryview(content)[_CHECKED_FROM:]
+    if magic != _MAGIC or _HEADER.size + sum(lengths) != len(content):
+        return None
+    if hashlib.blake2b(checked, digest_size=32).digest() != checksum:
+        return None
+    ends = [_HEADER.size + sum(lengths[:count]) for count in range(4)]
+    named, recipe, code = (content[start:end] for start, end in pairwise(ends))
+    return (recipe, code) if named == key.encode() else None
+
+
+def sources_changed() -> bool:
+    """Returns whether sources of this package were edited since this process loaded them, which takes a millisecond.
+
+    To be asked once the compiler's process has loaded its own: it may run others than this one.
+    """
+    folder = cache_folder()
+    return folder is not None and package_sources.have_changed()
+
+
+def store(
+    key: str, known: Sequence[Encoding | None], recipe: Recipe, machine: Machine, *, changed: bool = False
+) -> None:
+    """Keeps a kernel for other processes, where that works.
+
+    Args:
+        key: as for `fetch`.
+        known: likewise.
+        recipe: the steps of the program.
+        machine: the code of its functions.
+        changed: whether the sources that it was made by may be others than those that the key is completed with.
+    """
+    folder = cache_folder()
+    if folder is None or not recipe.functions or changed or _usable(folder):
+        return
+    key = _complete(key)
+    named, text, code = key.encode(), write_recipe(recipe, known).encode(), machine.object_file()
+    if len(named) + len(text) + len(code) > _LARGEST or not _loads(code, recipe.functions):
+        return
+    checked = struct.pack("<III", len(named), len(text), len(code)) + named + text + code
+    checksum = hashlib.blake2b(checked, digest_size=32).digest()
+    with contextlib.suppress(OSError):  # a full disk, a folder that is read only
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if not _usable(folder):
+            write_whole(_path_of(folder, key), _MAGIC + checksum + checked, private=True)
+            _trim_seldom(folder)
+
+
+def _loads(code: bytes, functions: Sequence[str]) -> bool:
+    try:
+        LoadedObject(code, functions)
+    except (ValueError, RuntimeError, MemoryError):
+        return False
+    return True
+
+
+_written = 0
+
+
+def _trim_seldom(folder: str) -> None:
+    global _written
+    if _written % _SELDOM == 0:
+        _trim(folder)
+    _written += 1
+
+
+def _entries(folder: str) -> Iterator[tuple[float, int, str]]:
+    """Yields when each file of ours was used last, its bytes and its path."""
+    with contextlib.suppress(OSError), os.scandir(folder) as items:
+        for item in items:
+            if item.name.endswith(_SUFFIX) or item.name.startswith(PARTIAL):
+                with contextlib.suppress(OSError):  # gone since
+                    about = item.stat(follow_symlinks=False)
+                    yield about.st_mtime, about.st_size, item.path
+
+
+def _trim(folder: str) -> None:
+    """Removes what was not used for longest where there is too much, and what dead processes left unfinished."""
+    total, kept = 0, []
+    for used, size, path in _entries(folder):
+        if os.path.basename(path).startswith(PARTIAL):
+            if used < time.time() - _HOUR:
+                _remove(path)
+            continue
+        total += size
+        kept.append((used, size, path))
+    if total <= _MOST_BYTES:
+        return
+    for _, size, path in sorted(kept):
+        _remove(path)
+        total -= size
+        if total <= _MOST_BYTES * 3 // 4:
+            return
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):  # another process was first
+        os.unlink(path)
+
+
+def cache_state() -> str:
+    """Returns where compiled kernels are kept, how many and how much, or why none are, for people."""
+    folder = cache_folder()
+    reason = _usable(folder)
+    if reason or folder is None:
+        return reason
+    sizes = [size for _, size, path in _entries(folder) if path.endswith(_SUFFIX)]
+    return f"{folder}, {len(sizes)} kernels, {sum(sizes) / 1e6:.1f} MB of at most {_MOST_BYTES / 1e6:.0f}"

@@ -1,0 +1,393 @@
+"""Calls of compiled functions: their operands made ready, their results allocated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.errors import OperandError, StorageError, WidthError
+from mlir_sparse.runtime.call_arguments import operand_of, sparse_result
+from mlir_sparse.runtime.level_view_calls import Viewed
+from mlir_sparse.runtime.narrowed_values import Rounded
+from mlir_sparse.runtime.result_buffers import Buffers, assemble, compute
+from mlir_sparse.runtime.result_capacity import Entries
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.tensor.stored_fibres import of_rows
+from mlir_sparse.tensor.widths import check_width
+
+__all__ = [
+    "Call",
+    "Chained",
+    "Direct",
+    "InOrder",
+    "SampledCall",
+    "SparseCall",
+    "Value",
+    "compute_into",
+    "empty",
+    "lay_out",
+    "run_call",
+]
+
+Array = np.ndarray[Any, Any]
+Value = Array | SparseTensor
+
+# Below it no look at the memory available is worth its time.
+_SMALL = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a compiled function.
+
+    Args:
+        launcher: the function.
+        operands: the names of the values it reads.
+        axes: for each operand the index variable of each axis, None where the subscript is no plain variable.
+        frames: (variable, tensor, dim) of each variable that runs beyond the edges of a tensor in level space.
+        result: the name of the value it computes.
+        variables: the index variable of each axis of the result.
+        dtype: the result's element type.
+        encoding: the result's storage; None for a dense array.
+        continues: whether it adds to what the result holds.
+        buffers: how a sparse result is laid out; None for a dense one.
+        entries: how many a sparse result has, from the entries of the sparse operands and the extents of the index
+            variables.
+        sampled: which operand it is at whose entries the result, a vector, has its elements; None for any other result.
+    """
+
+    launcher: _native.Launcher
+    operands: tuple[str, ...]
+    axes: tuple[tuple[str | None, ...], ...]
+    frames: tuple[tuple[str, str, int], ...]
+    result: str
+    variables: tuple[str, ...]
+    dtype: DType
+    encoding: Encoding | None
+    continues: bool
+    buffers: Buffers | None
+    entries: Entries
+    sampled: int | None = None
+
+
+def run_call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
+    """Runs a call on named values; a dense result that is among them is written in place.
+
+    Raises:
+        TooLargeError: when the result does not fit in memory.
+        WidthError: for a sparse result with more entries than its positions can count, or a longer axis than its
+            coordinates can.
+    """
+    arguments = [values[name] for name in stage.operands]
+    given, extents = extents, _with_entries(stage, arguments, extents)
+    frames = _frames(stage, arguments, values, extents)
+    ready = tuple(
+        argument if isinstance(argument, SparseTensor) else _padded(argument, axes, extents, frames)
+        for argument, axes in zip(arguments, stage.axes, strict=True)
+    )
+    if stage.encoding is None:
+        present = values.get(stage.result)
+        if present is None and extents is not given:  # values of a tensor
+            present = reserved(tuple(extents[variable] for variable in stage.variables), stage.dtype)
+        return _call_dense(stage, ready, present, extents, frames)
+    made = lay_out(stage, ready, extents)
+    if made is None:
+        raise _refused(stage)
+    return made
+
+
+def _with_entries(stage: Call, arguments: Sequence[Value], extents: Mapping[str, int]) -> Mapping[str, int]:
+    """Returns the extents with those of variables that count entries or fibres: only tensors know how many."""
+    unknown = [variable for variable in stage.variables if variable not in extents]
+    if not unknown:
+        return extents
+    found = dict(extents)
+    if stage.sampled is not None:
+        sampled = arguments[stage.sampled]
+        assert isinstance(sampled, SparseTensor)
+        return found | {stage.variables[0]: _entries_at(sampled)}
+    for value, axes in zip(arguments, stage.axes, strict=True):
+        named = zip(axes, value.shape, strict=True)
+        found.update((axis, size) for axis, size in named if axis is not None and axis in unknown)
+    return found
+
+
+def _entries_at(sampled: SparseTensor) -> int:
+    """Returns how many values a result has with the entries of an operand."""
+    return len(sampled.storage.values)
+
+
+def lay_out(stage: Call, arguments: tuple[Value, ...], extents: Mapping[str, int]) -> SparseTensor | None:
+    """Returns the sparse result of a call as a new tensor; None where the operands are not the function's."""
+    layout = stage.buffers
+    assert layout is not None
+    sizes = _sizes(stage, layout, extents)
+    named = zip(stage.operands, arguments, strict=True)
+    entries = {name: value.nse for name, value in named if isinstance(value, SparseTensor)}
+    # Where nothing is summed, about as much is computed as is stored.
+    points = stage.entries.points(entries, extents) if stage.entries.reduces else 0
+    buffers = assemble(stage.launcher, layout, arguments, sizes, stage.entries.bounds(entries, extents), points)
+    if buffers is None:
+        return None
+    _check_positions(layout.encoding, len(buffers[-1]))
+    shape = tuple(extents[variable] for variable in stage.variables)
+    return sparse_result(layout.encoding, shape, sizes, buffers)
+
+
+def compute_into(
+    stage: Call, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor, results: Array
+) -> None:
+    """Computes the values of a sparse result whose structure is there.
+
+    Args:
+        stage: a call of a function that was compiled for that.
+        values: the operands by name.
+        extents: how far each index variable runs.
+        structure: a tensor of the result's type and shape.
+        results: where the values go.
+
+    Raises:
+        StorageError: when the loops find another structure; some values are written then.
+    """
+    layout = stage.buffers
+    assert layout is not None
+    buffers = [*structure.storage.buffers()[:-1], results]
+    arguments = tuple(values[name] for name in stage.operands)
+    for argument in arguments:
+        if isinstance(argument, SparseTensor):
+            operand_of(argument)  # what the launcher reads
+    found = compute(stage.launcher, layout, arguments, _sizes(stage, layout, extents), buffers)
+    if found is None:
+        raise _refused(stage)
+    if found != len(results):
+        count = "another structure" if found < 0 else f"{found} entries"
+        raise StorageError(
+            f"expected {count} for {stage.result}, but got a structure of {len(results)} entries: "
+            f"assemble it from operands of the same structure"
+        )
+
+
+def _sizes(stage: Call, layout: Buffers, extents: Mapping[str, int]) -> tuple[int, ...]:
+    shape = tuple(extents[variable] for variable in stage.variables)
+    sizes = tuple(shape[dim] for dim in layout.order)
+    _check_coordinates(layout.encoding, sizes)
+    _check_room(layout, sizes, shape)
+    return sizes
+
+
+def _check_positions(encoding: Encoding, entries: int) -> None:
+    # Compiled code cuts positions off at their width, so that only their number tells what they were.
+    width = encoding.pos_width or 64
+    if entries >= 1 << min(width, 63) or (width == 32 and entries >= 1 << 31):
+        raise WidthError(
+            f"expected at most {(1 << min(width, 31)) - 1} entries with posWidth = {width}, but got {entries} "
+            f"in the result: ask for a wider posWidth with out="
+        )
+
+
+def _check_coordinates(encoding: Encoding, level_sizes: Sequence[int]) -> None:
+    # Compiled code cuts coordinates off at their width, so that only the axis tells what they were.
+    if encoding.crd_width in (0, 64) or max(level_sizes) <= 1 << (encoding.crd_width - 1):
+        return
+    for kind, size in zip(encoding.level_types, level_sizes, strict=True):
+        if kind.has_coordinates and size:
+            check_width("crdWidth", encoding.crd_width, size - 1)
+
+
+def _check_room(buffers: Buffers, sizes: Sequence[int], shape: tuple[int, ...]) -> None:
+    """Refuses results whose positions and workspace, which are allocated whole, are more than there is."""
+    encoding = buffers.encoding
+    positions = (math.prod(sizes[: buffers.depth]) + 1) * (encoding.pos_width or 64) // 8
+    workspace = sizes[-1] * ((buffers.dtype.itemsize + 1) * buffers.gathers + 8 * buffers.scatters)
+    if positions + workspace > _SMALL:
+        check_fits(positions + workspace, f"the loops over a result of shape {shape} in {encoding.map_text()}")
+
+
+class SparseCall:
+    """A call with a sparse result as what a user calls: the short way where all operands are as they must be.
+
+    Args:
+        stage: a call, all of whose operands have plain index variables as subscripts.
+    """
+
+    def __init__(self, stage: Call) -> None:
+        self._stage = stage
+
+    def direct(self, operands: tuple[Any, ...], out: object = None) -> SparseTensor | None:
+        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        stage = self._stage
+        if out is not None or len(operands) != len(stage.operands):
+            return None
+        extents: dict[str, int] = {}
+        for operand, axes in zip(operands, stage.axes, strict=True):
+            # Arrays of other libraries have shapes too; the launcher lets none of them through.
+            shape = getattr(operand, "shape", ())
+            if not isinstance(operand, (SparseTensor, np.ndarray)) or len(shape) != len(axes):
+                return None
+            for variable, size in zip(axes, shape, strict=True):
+                if variable is None or extents.setdefault(variable, size) != size:
+                    return None
+        return lay_out(stage, operands, extents)
+
+
+class SampledCall:
+    """A call that computes values at the entries of an operand, as what a user calls.
+
+    Args:
+        stage: the call.
+        encoding: the storage of the result: that of the operand.
+    """
+
+    def __init__(self, stage: Call, encoding: Encoding) -> None:
+        self._stage = stage
+        self._encoding = encoding
+
+    def direct(self, operands: tuple[Any, ...], out: object = None) -> SparseTensor | None:
+        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        stage = self._stage
+        if stage.sampled is None or out is not None or len(operands) != len(stage.operands):
+            return None
+        sampled = operands[stage.sampled]
+        if not isinstance(sampled, SparseTensor):
+            return None
+        values = stage.launcher.direct(operands, reserved((_entries_at(sampled),), stage.dtype))
+        if values is None:
+            return None
+        return of_rows(values, sampled, self._encoding.lvl_rank, self._encoding, sampled.shape)
+
+
+class InOrder:
+    """A call whose function takes the operands in another order than users give them.
+
+    Args:
+        function: the call.
+        order: where each of its operands is among those given.
+    """
+
+    def __init__(self, function: _native.Launcher | SparseCall | SampledCall, order: Sequence[int]) -> None:
+        self._function = function
+        self._order = order
+
+    def direct(self, operands: tuple[Any, ...], out: object = None) -> Any:
+        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        if len(operands) != len(self._order):
+            return None
+        return self._function.direct(tuple(operands[number] for number in self._order), out)
+
+
+class Chained:
+    """Calls one after the other that write to one dense result, as what a user calls.
+
+    Args:
+        calls: the functions, each with where its operands are among those given.
+        count: the number of operands given, each of which some function takes.
+    """
+
+    def __init__(self, calls: Sequence[tuple[_native.Launcher, tuple[int, ...]]], count: int) -> None:
+        self._calls = calls
+        self._count = count
+
+    def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
+        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        if len(operands) != self._count:
+            return None
+        calls = [(function, tuple(operands[number] for number in order)) for function, order in self._calls]
+        # What was written to must not be an operand of a later call.
+        if out is not None and not all(function.accepts(arguments, out) for function, arguments in calls):
+            return None
+        for function, arguments in calls:
+            out = function.direct(arguments, out)
+            if out is None:
+                return None
+        return out
+
+
+Direct = _native.Launcher | SparseCall | SampledCall | InOrder | Chained | Viewed | Rounded
+
+
+def _call_dense(
+    stage: Call,
+    arguments: tuple[Value, ...],
+    present: Value | None,
+    extents: Mapping[str, int],
+    frames: Mapping[str, _Frame],
+) -> Array:
+    shape = tuple(extents[variable] for variable in stage.variables)
+    windows = [frames[variable] for variable in stage.variables]
+    assert not isinstance(present, SparseTensor)
+    result = empty(shape, stage.dtype) if present is None else present
+    if all(low == 0 and high == size for (low, high), size in zip(windows, shape, strict=True)):
+        if stage.launcher(arguments, result) is None:
+            raise _refused(stage)
+        return result
+    # The loops reach beyond the tensor's edges: they need room there.
+    inside = tuple(slice(-low, size - low) for (low, _), size in zip(windows, shape, strict=True))
+    room = empty(tuple(high - low for low, high in windows), stage.dtype)
+    room[...] = 0
+    if stage.continues:
+        room[inside] = result
+    if stage.launcher(arguments, room) is None:
+        raise _refused(stage)
+    result[...] = room[inside]
+    return result
+
+
+# From where to where a variable runs; what lies outside the tensor is padding.
+_Frame = tuple[int, int]
+
+
+def _frames(
+    stage: Call, arguments: Sequence[Value], values: Mapping[str, Value], extents: Mapping[str, int]
+) -> Mapping[str, _Frame]:
+    """Returns where the loops run: beyond the edges where an operand is stored in blocks or read in level space."""
+    frames = {variable: (0, extent) for variable, extent in extents.items()}
+    for argument, axes in zip(arguments, stage.axes, strict=True):
+        if isinstance(argument, SparseTensor):
+            for variable, size in zip(axes, operand_of(argument).shape, strict=True):
+                if variable is not None and variable in extents:
+                    frames[variable] = (0, size)
+    for variable, name, dim in stage.frames:
+        tensor_ = values[name]
+        assert isinstance(tensor_, SparseTensor)
+        low, high = tensor_.encoding.level_space().dim_bounds[dim]
+        # Empty tensors have bounds that cross; there the loops do not run.
+        frames[variable] = (
+            min(0, int(low.evaluate((), tensor_.shape))),
+            max(extents[variable], int(high.evaluate((), tensor_.shape))),
+        )
+    return frames
+
+
+def _padded(
+    array: Array, axes: tuple[str | None, ...], extents: Mapping[str, int], frames: Mapping[str, _Frame]
+) -> Array:
+    widths = [
+        (0, 0) if variable is None else (-frames[variable][0], frames[variable][1] - extents[variable])
+        for variable in axes
+    ]
+    return np.pad(array, widths) if any(map(any, widths)) else array
+
+
+def empty(shape: tuple[int, ...], dtype: DType) -> Array:
+    """Returns a dense array that is not filled yet."""
+    check_fits(math.prod(shape) * dtype.itemsize, f"a dense array of shape {shape}")
+    return np.empty(shape, dtype.numpy)
+
+
+def reserved(shape: tuple[int, ...], dtype: DType) -> Array:
+    """Returns an array that is not filled yet, for values of a tensor, in memory that tensors before it have left."""
+    check_fits(math.prod(shape) * dtype.itemsize, f"values of shape {shape}")
+    return _native.reserve(math.prod(shape), dtype.numpy).reshape(shape)
+
+
+def _refused(stage: Call) -> OperandError:
+    # The arguments were checked before; this names the stage rather than let a wrong one through.
+    return OperandError(f"expected operands {', '.join(stage.operands)} as compiled for, but got others")

@@ -1,0 +1,77 @@
+"""Calls on tensors that are read over their levels, as what users call: the short way to what is kept with a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.runtime.call_arguments import operand_of
+from mlir_sparse.tensor import SparseTensor, level_view
+
+__all__ = ["Viewed"]
+
+
+class Viewed:
+    """A call with a dense result whose function takes the levels of some operands.
+
+    Args:
+        function: the call.
+        order: where each of its operands is among those given.
+        viewed: of the operands given that are seen over their levels, how they are stored: other storage may have the
+            same levels, and mean another tensor.
+        framed: of the function's arrays whose first axis is read at sums of diagonals and rows, the operand given that
+            has the diagonals, and which of its dimensions the axis is.
+    """
+
+    def __init__(
+        self,
+        function: _native.Launcher,
+        order: Sequence[int],
+        viewed: Mapping[int, Encoding],
+        framed: Mapping[int, tuple[int, int]],
+    ) -> None:
+        self._function = function
+        self._order = order
+        self._viewed = viewed
+        self._framed = framed
+        self._lows: tuple[tuple[int, ...], list[tuple[int, int]]] = (), []
+
+    def direct(self, operands: tuple[Any, ...], out: object = None) -> Any:
+        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        if len(operands) != len(self._order):
+            return None
+        ready = list(operands)
+        for number, encoding in self._viewed.items():
+            tensor = operands[number]
+            if not isinstance(tensor, SparseTensor):
+                return None
+            if tensor.encoding is not encoding and tensor.encoding != encoding:
+                return None
+            ready[number] = level_view(tensor)
+            operand_of(ready[number])
+        arguments = tuple(ready[number] for number in self._order)
+        if not self._framed:
+            return self._function.direct(arguments, out)
+        for place, (number, dim) in self._framed.items():
+            array, shape = arguments[place], operands[number].shape
+            if not isinstance(array, np.ndarray) or not array.ndim or array.shape[0] != shape[dim] or 0 in shape:
+                return None
+        return self._function.framed(arguments, out, self._lows_of(operands))
+
+    def _lows_of(self, operands: tuple[Any, ...]) -> list[tuple[int, int]]:
+        """Returns for each framed array which of its elements loops call 0; it depends on the shapes of tensors."""
+        shapes = tuple(size for number, _ in self._framed.values() for size in operands[number].shape)
+        known, lows = self._lows
+        if known == shapes:
+            return lows
+        lows = []
+        for place, (number, dim) in self._framed.items():
+            tensor = operands[number]
+            low, _ = tensor.encoding.level_space().dim_bounds[dim]
+            lows.append((place, min(0, int(low.evaluate((), tensor.shape)))))
+        self._lows = shapes, lows
+        return lows

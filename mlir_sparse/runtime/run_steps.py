@@ -1,0 +1,347 @@
+"""Programs that run: calls of compiled functions and native conversions, over named values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.runtime.function_call import (
+    Call,
+    Chained,
+    Direct,
+    InOrder,
+    SampledCall,
+    SparseCall,
+    Value,
+    empty,
+    run_call,
+)
+from mlir_sparse.runtime.level_view_calls import Viewed
+from mlir_sparse.runtime.machine_code import Machine
+from mlir_sparse.runtime.narrowed_values import Rounded, rounded
+from mlir_sparse.tensor import SparseTensor, level_view, tensor
+from mlir_sparse.tensor.extreme_position import position
+from mlir_sparse.tensor.pick_elements import Gathered, Place, pick
+from mlir_sparse.tensor.stored_fibres import fibres_of, of_rows
+
+__all__ = [
+    "Call",
+    "Convert",
+    "Executable",
+    "Extent",
+    "Fibres",
+    "Pick",
+    "Position",
+    "Rows",
+    "Stage",
+    "View",
+    "run_stage",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """A native change of storage or element type.
+
+    Args:
+        result: the name of the value it makes.
+        operand: the name of the value it reads.
+        type: what to make of it.
+        drop_zeros: whether explicit zeros go.
+        missing: the value of a dense array's elements that are no entries.
+    """
+
+    result: str
+    operand: str
+    type: TensorType
+    drop_zeros: bool
+    missing: complex = 0
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A tensor seen over its levels; nothing is copied that the storage has."""
+
+    result: str
+    operand: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fibres:
+    """A tensor as its stored fibres; nothing is copied."""
+
+    result: str
+    operand: str
+    depth: int
+    encoding: Encoding
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Computed rows below the first levels of a tensor, which are shared.
+
+    Args:
+        result: the name of the tensor it makes.
+        operand: the rows.
+        structure: whose levels.
+        depth: how many.
+        variables: the index variable of each dimension.
+        encoding: the storage of the result.
+    """
+
+    result: str
+    operand: str
+    structure: str
+    depth: int
+    variables: tuple[str, ...]
+    encoding: Encoding
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A vector as long as an index variable runs; loops take their bounds from it, and nobody reads it."""
+
+    result: str
+    variable: str
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The elements of a tensor at places that other tensors, or sums of index variables, name.
+
+    Args:
+        result: the name of the tensor over the variables of the subscripts.
+        operand: the tensor.
+        places: a subscript for each of its dimensions.
+        encoding: the storage of the result; None for an array.
+    """
+
+    result: str
+    operand: str
+    places: tuple[Place, ...]
+    encoding: Encoding | None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The first position of the greatest or least value along the last axis."""
+
+    result: str
+    operand: str
+    greatest: bool
+
+
+Stage = Call | Convert | View | Fibres | Rows | Extent | Pick | Position
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """A compiled program.
+
+    Args:
+        stages: what to run, in order.
+        result: the name of the value to return.
+        module: the machine code that the launchers point into.
+    """
+
+    stages: tuple[Stage, ...]
+    result: str
+    module: Machine = field(repr=False)
+
+    def direct(self, parameters: Sequence[str], values: Mapping[str, Value]) -> Direct | None:
+        """Returns the function of a program of one call, of views at most, or of calls on one array; None for others.
+
+        Args:
+            parameters: the names of the operands, in the order in which they will be passed.
+            values: operands of the types that will be passed.
+        """
+        last = _rounds(self.stages[-1], self.result, parameters) if len(self.stages) > 1 else None
+        if last is not None:
+            wide, finish = last
+            first = Executable(self.stages[:-1], wide, self.module).direct(parameters, values)
+            return None if first is None else Rounded(first.direct, finish)
+        match self.stages:
+            case (Call(operands=operands) as call,) if sorted(operands) == sorted(parameters):
+                function: _native.Launcher | SparseCall | SampledCall = (
+                    call.launcher if call.encoding is None else SparseCall(call)
+                )
+            case (Call(operands=operands, sampled=int()) as call, Rows() as rows) if set(operands) == set(parameters):
+                function = SampledCall(call, rows.encoding)
+            case (Call(), Call(), *_):
+                return _chained(self.stages, self.result, parameters)
+            case (*views, Call(encoding=None, sampled=None) as call):
+                return _viewed(views, call, parameters, values)
+            case _:
+                return None
+        order = tuple(parameters.index(name) for name in operands)
+        return function if order == tuple(range(len(order))) else InOrder(function, order)
+
+    def run(self, inputs: Mapping[str, Value], extents: Mapping[str, int], out: Array | None) -> Value:
+        """Runs the program on checked inputs.
+
+        Args:
+            inputs: C-contiguous arrays and tensors of the types the program was compiled for.
+            extents: how far each index variable runs.
+            out: where a dense result goes; a contiguous array that shares no memory with the inputs.
+
+        Returns:
+            the result: `out` if given, else a new array or tensor.
+        """
+        values: dict[str, Value] = dict(inputs)
+        if out is not None:
+            values[self.result] = out
+        for stage in self.stages:
+            values[stage.result] = run_stage(stage, values, extents)
+        return values[self.result]
+
+
+def _rounds(stage: Stage, result: str, parameters: Sequence[str]) -> tuple[str, Callable[[Any, Any], Any]] | None:
+    """Returns what a stage reads, and what it makes of it, where that is all it reads and of the result's shape."""
+    match stage:
+        case Call(operands=(wide,), axes=(axes,), encoding=None, sampled=None, frames=(), continues=False):
+            if wide in (result, *parameters) or axes != stage.variables:
+                return None
+            launcher = stage.launcher
+            return wide, lambda value, out: launcher.direct((value,), out)
+        case Convert(operand=wide, type=kind) if wide not in parameters and kind.encoding is not None:
+            return wide, lambda value, out: None if out is not None else _convert(value, stage)
+        case _:
+            return None
+
+
+def _chained(stages: Sequence[Stage], result: str, parameters: Sequence[str]) -> Chained | None:
+    """Returns the calls of a program that all write to its result, an array; None for any other program."""
+    calls = [stage for stage in stages if isinstance(stage, Call)]
+    names = {name for call in calls for name in call.operands}
+    if len(calls) != len(stages) or names != set(parameters) or result in names:
+        return None
+    summed: set[str] = set()
+    for call in calls:
+        dense = call.encoding is None and call.sampled is None and not call.frames
+        walked = {variable for axes in call.axes for variable in axes if variable}
+        # Functions compare the extents of their own operands, and those of others by the result alone.
+        apart = summed.isdisjoint(walked - set(call.variables)) and walked.issuperset(call.variables)
+        if call.result != result or not dense or not apart:
+            return None
+        summed |= walked - set(call.variables)
+    return Chained([(call.launcher, tuple(map(parameters.index, call.operands))) for call in calls], len(parameters))
+
+
+def _viewed(
+    views: Sequence[Stage], call: Call, parameters: Sequence[str], values: Mapping[str, Value]
+) -> Viewed | None:
+    """Returns the call of a program that sees operands over their levels before it; None for any other program."""
+    seen = {stage.result: stage.operand for stage in views if isinstance(stage, View)}
+    names = [seen.get(name, name) for name in call.operands]
+    if len(seen) != len(views) or sorted(names) != sorted(parameters) or set(seen.values()) - set(names):
+        return None
+    found = {}
+    for operand in seen.values():
+        value = values[operand]
+        assert isinstance(value, SparseTensor)
+        found[parameters.index(operand)] = value.encoding
+    framed = _framed(call, parameters, found)
+    if framed is None:
+        return None
+    return Viewed(call.launcher, tuple(parameters.index(name) for name in names), found, framed)
+
+
+def _framed(
+    call: Call, parameters: Sequence[str], viewed: Mapping[int, Encoding]
+) -> Mapping[int, tuple[int, int]] | None:
+    """Returns the arrays that are read along diagonals, as `Viewed` takes them; None where calls need room around."""
+    if not call.frames:
+        return {}
+    ((variable, name, dim), *others) = call.frames
+    if others or variable in call.variables or name not in parameters or len(viewed) != 1:
+        return None
+    number = parameters.index(name)
+    if number not in viewed or not _lists_diagonals(viewed[number]):
+        return None
+    found = {}
+    for place, axes in enumerate(call.axes):
+        if variable in axes[1:]:
+            return None
+        if axes[:1] == (variable,):
+            found[place] = number, dim
+    return found
+
+
+def _lists_diagonals(encoding: Encoding) -> bool:
+    """Returns whether the first of two levels lists what the rows of the second are of."""
+    types = encoding.level_space().encoding.level_types
+    return len(types) == 2 and types[0].has_positions and types[0].has_coordinates and types[1].functions.is_counted
+
+
+def run_stage(stage: Stage, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
+    """Returns the value that a stage makes of those before it."""
+    match stage:
+        case Convert(operand=operand):
+            return _convert(values[operand], stage)
+        case View(operand=operand):
+            return _view(values[operand])
+        case Fibres():
+            return _fibres(values[stage.operand], stage)
+        case Rows():
+            return _rows(stage, values, extents)
+        case Extent(variable=variable, dtype=dtype):
+            return empty((extents[variable],), dtype)
+        case Pick():
+            return _pick(stage, values, extents)
+        case Position(operand=operand, greatest=greatest):
+            return position(values[operand], greatest)
+        case Call():
+            return run_call(stage, values, extents)
+        case _:
+            assert_never(stage)
+
+
+def _pick(stage: Pick, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
+    arrays: dict[str, Array] = {}
+    for place in stage.places:
+        if isinstance(place, Gathered):
+            array = values[place.tensor]
+            assert not isinstance(array, SparseTensor)
+            arrays[place.tensor] = array
+    return pick(values[stage.operand], stage.operand, stage.places, arrays, extents, stage.encoding)
+
+
+def _convert(value: Value, stage: Convert) -> Value:
+    kind = stage.type
+    if kind.encoding is None:
+        dense = value.to_numpy() if isinstance(value, SparseTensor) else value
+        return np.ascontiguousarray(dense, dtype=kind.dtype.numpy)
+    encoding, value = kind.encoding, rounded(value, kind.dtype)
+    if isinstance(value, SparseTensor):
+        return tensor(value, encoding, drop_zeros=True) if stage.drop_zeros else value.convert(encoding)
+    if stage.missing == 0:
+        return tensor(value, encoding)
+    entries = np.nonzero(value != np.asarray(stage.missing, value.dtype))
+    return tensor((np.stack(entries), value[entries]), encoding, shape=value.shape)
+
+
+def _view(value: Value) -> SparseTensor:
+    assert isinstance(value, SparseTensor)
+    return level_view(value)
+
+
+def _fibres(value: Value, stage: Fibres) -> SparseTensor:
+    assert isinstance(value, SparseTensor)
+    return fibres_of(value, stage.depth, stage.encoding)
+
+
+def _rows(stage: Rows, values: Mapping[str, Value], extents: Mapping[str, int]) -> SparseTensor:
+    rows, structure = values[stage.operand], values[stage.structure]
+    assert isinstance(structure, SparseTensor)
+    assert not isinstance(rows, SparseTensor)
+    shape = tuple(extents[variable] for variable in stage.variables)
+    return of_rows(rows, structure, stage.depth, stage.encoding, shape)

@@ -1,0 +1,154 @@
+"""Kernels ahead of time: machine code in a file, loaded without a compiler.
+
+A file is a zip archive of `kernel.json`, which says what the kernel is and what
+the code needs of a processor, and machine code: one file a specialisation, and one more
+where its result is sparse, which computes values into structures. The code is an object
+file where such are loaded natively, else a shared library, which takes a linker to make.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlir_sparse import _native
+from mlir_sparse.disk import refusing, replacing
+from mlir_sparse.errors import CompileError, FileFormatError, UnsupportedError
+from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine
+from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.text.shortened import shortened
+
+__all__ = ["SAVED", "machine_of", "read_archive", "write_archive"]
+
+SAVED = "a kernel written by Kernel.save"
+"""What is expected in a file."""
+_FORMAT = 4
+_INDEX = "kernel.json"
+# What can make a shared library of an object file, in the order tried.
+_LINKERS = (("ld", "-shared"), ("cc", "-shared"), ("gcc", "-shared"), ("clang", "-shared"), ("ld.lld", "-shared"))
+
+
+def write_archive(path: str | os.PathLike[str], index: Mapping[str, Any], machines: Sequence[Machine]) -> None:
+    """Writes kernels to a file; the file appears whole or not at all.
+
+    Args:
+        path: the file.
+        index: what `read_archive` gives back.
+        machines: the code of each specialisation.
+
+    Raises:
+        UnsupportedError: when a linker is needed and none is installed.
+        CompileError: when the linker fails.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        codes = [_code_file(machine, Path(folder), number) for number, machine in enumerate(machines)]
+        host = {
+            "format": _FORMAT,
+            "codes": [code.name for code in codes],
+            "machine": os.uname().machine,
+            "system": os.uname().sysname,
+        }
+        with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(_INDEX, json.dumps({**index, **host}, indent=1))
+            for code in codes:
+                archive.write(code, code.name)
+
+
+def _code_file(machine: Machine, folder: Path, number: int) -> Path:
+    object_file, library = folder / f"{number}.o", folder / f"{number}.so"
+    if isinstance(machine, LoadedLibrary):
+        return Path(shutil.copyfile(machine.path, library))
+    object_file.write_bytes(machine.object_file())
+    if _native.loads_objects:
+        return object_file
+    return _link(object_file, library)
+
+
+def _link(object_file: Path, library: Path) -> Path:
+    for tool, *flags in _LINKERS:
+        found = shutil.which(tool)
+        if found is None:
+            continue
+        command = [found, *flags, "-o", str(library), str(object_file)]
+        outcome = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
+        if outcome.returncode == 0:
+            return library
+        raise CompileError(f"expected {tool} to link the kernel, but got: {outcome.stderr.strip()}")
+    names = ", ".join(tool for tool, *_ in _LINKERS)
+    raise UnsupportedError(f"expected one of {names} on PATH to save a kernel, but got none: install binutils")
+
+
+def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tuple[dict[str, Any], list[bytes | str]]:
+    """Reads a file of kernels.
+
+    Args:
+        path: the file.
+        features: the instruction set extensions of this host.
+
+    Returns:
+        the index, and the code of each specialisation: an object file, or the path of a shared library.
+
+    Raises:
+        FileFormatError: for a file that is no such archive.
+        UnsupportedError: for code of another machine, which would end the process if it ran.
+    """
+    with open(path, "rb") as file:
+        content = file.read()  # errors of the system that follow are about what is in it
+    with refusing(path, SAVED), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        check_fits(sum(about.file_size for about in archive.infolist()), f"the kernel in {os.fspath(path)}")
+        index = json.loads(archive.read(_INDEX))
+        _check_host(path, index, features)
+        return index, [_code(archive, name) for name in index["codes"]]
+
+
+def _code(archive: zipfile.ZipFile, name: str) -> bytes | str:
+    if name.endswith(".o"):
+        return archive.read(name)
+    # dlopen wants files, and maps them: they must outlive this call.
+    return archive.extract(name, tempfile.mkdtemp(prefix="mlir-sparse-"))
+
+
+def machine_of(path: str | os.PathLike[str], code: bytes | str, functions: Sequence[str]) -> Machine:
+    """Loads machine code that `read_archive` returned.
+
+    Args:
+        path: the file it came from, for messages.
+        code: the code.
+        functions: the functions to look up.
+
+    Raises:
+        FileFormatError: for what is no such code.
+        UnsupportedError: where the system gives no memory for code.
+    """
+    try:
+        return LoadedObject(code, functions) if isinstance(code, bytes) else LoadedLibrary(code, functions)
+    except (ValueError, OSError, AttributeError) as error:
+        raise FileFormatError(f"expected machine code in {os.fspath(path)}, but got: {error}") from None
+    except RuntimeError as error:
+        raise UnsupportedError(f"{error} ({os.fspath(path)})") from None
+
+
+def _check_host(path: str | os.PathLike[str], index: Mapping[str, Any], features: frozenset[str]) -> None:
+    if index["format"] != _FORMAT:
+        raise FileFormatError(
+            f"expected format {_FORMAT} in {os.fspath(path)}, but got {shortened(str(index['format']))}: save it again"
+        )
+    made, here = (index["system"], index["machine"]), (os.uname().sysname, os.uname().machine)
+    if made != here:
+        raise UnsupportedError(
+            f"expected a kernel for {'/'.join(here)} in {os.fspath(path)}, "
+            f"but got one for {'/'.join(made)}: save it here"
+        )
+    missing = sorted(set(index["features"]) - features)
+    if missing:
+        raise UnsupportedError(
+            f"expected a processor with {', '.join(missing)} for {os.fspath(path)}, but got one without: save it here"
+        )

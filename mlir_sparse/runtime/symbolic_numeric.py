@@ -1,0 +1,199 @@
+"""Programs in two parts: the structure of the result once, its values as often as they are wanted.
+
+Kjolstad et al. 2017, section 5.2, tell assembling code from computing code. What a
+program assembles on its way, structures and the places that entries move to, is kept
+with the tensor that `assemble` returns, so that `compute` sorts and lays out nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.errors import StorageError
+from mlir_sparse.runtime.function_call import Call, Value, compute_into
+from mlir_sparse.runtime.narrowed_values import rounded
+from mlir_sparse.runtime.run_steps import Convert, Executable, run_stage
+from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
+
+__all__ = ["Structures", "assemble", "compute"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Structures:
+    """What a program laid out on the way to a result.
+
+    Args:
+        program: what program that was.
+        tensors: the sparse temporaries by name; `compute` writes their values.
+        places: for each conversion of a computed value, by the name of its result: which entry of the operand each
+            entry is, counted from 1, and 0 for padding.
+    """
+
+    program: str
+    tensors: dict[str, SparseTensor] = field(default_factory=dict)
+    places: dict[str, Array] = field(default_factory=dict)
+
+
+def assemble(executable: Executable, program: str, inputs: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
+    """Returns the result with its structure, and zeros for values.
+
+    Args:
+        executable: the program.
+        program: what says which program it is.
+        inputs: as for `Executable.run`.
+        extents: likewise.
+    """
+    values: dict[str, Value] = dict(inputs)
+    known = Structures(program)
+    for stage in executable.stages:
+        made = values[stage.result] = run_stage(stage, values, extents)
+        if not isinstance(made, SparseTensor) or (isinstance(stage, Convert) and stage.operand in inputs):
+            continue
+        operand = values[stage.operand] if isinstance(stage, Convert) else None
+        if isinstance(stage, Convert) and isinstance(operand, SparseTensor) and _keeps_entries(made.encoding):
+            known.places[stage.result] = _places(operand, stage, made.encoding)
+        if stage.result != executable.result:
+            known.tensors[stage.result] = made
+    result = values[executable.result]
+    if not isinstance(result, SparseTensor):
+        return np.zeros_like(result)
+    result.storage.values[...] = 0
+    result._structures = known
+    return result
+
+
+def compute(
+    executable: Executable,
+    computing: Executable,
+    program: str,
+    inputs: Mapping[str, Value],
+    extents: Mapping[str, int],
+    out: SparseTensor,
+) -> None:
+    """Computes the values of a result whose structure is there.
+
+    Args:
+        executable: the program, laying results out.
+        computing: the same, computing values into structures.
+        program: what says which program it is.
+        inputs: as for `Executable.run`.
+        extents: likewise.
+        out: a tensor of the result's type and shape, its values to be written.
+
+    Raises:
+        StorageError: when the result has another structure; the values are worth nothing then.
+    """
+    known = out._structures
+    if not isinstance(known, Structures) or known.program != program:
+        known = Structures(program)
+    values: dict[str, Value] = dict(inputs)
+    for stage, twin in zip(executable.stages, computing.stages, strict=True):
+        last = stage.result == executable.result
+        structure = out if last else known.tensors.get(stage.result)
+        if isinstance(twin, Call) and twin.encoding is not None and structure is not None:
+            _call(twin, values, extents, structure)
+            values[stage.result] = structure
+        elif isinstance(stage, Convert) and stage.result in known.places and structure is not None:
+            _move(values[stage.operand], known.places[stage.result], stage, structure)
+            values[stage.result] = structure
+        elif isinstance(stage, Convert) and last and isinstance(values[stage.operand], np.ndarray):
+            _sample(values[stage.operand], stage, out)
+            values[stage.result] = out
+        else:
+            values[stage.result] = run_stage(stage, values, extents)
+    result = values[executable.result]
+    if result is not out:
+        assert isinstance(result, SparseTensor)
+        _copy(result, out)
+
+
+def _keeps_entries(encoding: Encoding) -> bool:
+    """Returns whether a conversion to an encoding goes by the structure alone, not by the values."""
+    # Room that is filled up with coordinates of its own, as in n:m, goes to those whose values are not zero.
+    chosen = any(kind.functions.fills and kind.functions.coordinates is not None for kind in encoding.level_types)
+    return not chosen and encoding.explicit_val is None
+
+
+def _places(operand: SparseTensor, stage: Convert, encoding: Encoding) -> Array:
+    """Returns which entry of a tensor each entry of its conversion is, from 1; 0 for padding."""
+    numbered = _numbered(operand)
+    if stage.drop_zeros:
+        numbered.storage.values[_values(operand, stage) == 0] = 0
+        numbered = tensor(numbered, encoding, drop_zeros=True)
+    return numbered.convert(encoding).storage.values
+
+
+def _numbered(source: SparseTensor) -> SparseTensor:
+    """Returns a tensor of the same structure, its values 1, 2, 3 and so on in the order of storage."""
+    *structure, values = source.storage.buffers()
+    encoding = replace(source.encoding, explicit_val=None)
+    buffers = (*structure, np.arange(1, len(values) + 1, dtype=np.int64))
+    storage = LevelStorage.from_buffers(encoding, source.storage.level_sizes, buffers)
+    return SparseTensor._trusted(encoding, source.shape, storage)
+
+
+def _call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor) -> None:
+    target = structure.storage.values
+    operands = [values[name] for name in stage.operands]
+    held = [b for o in operands for b in (o.storage.buffers() if isinstance(o, SparseTensor) else (o,))]
+    # Loops that read what they write would read new values for old ones.
+    results = np.empty_like(target) if any(np.may_share_memory(target, buffer) for buffer in held) else target
+    compute_into(stage, values, extents, structure, results)
+    if results is not target:
+        target[...] = results
+
+
+def _move(operand: Value, places: Array, stage: Convert, out: SparseTensor) -> None:
+    assert isinstance(operand, SparseTensor)
+    target, source = out.storage.values, _values(operand, stage)
+    padded = np.concatenate([np.zeros(1, source.dtype), source])
+    target[...] = padded[places]
+    if stage.drop_zeros and (entries := int(np.count_nonzero(source))) != np.count_nonzero(target):
+        raise _lost(stage, int(entries))
+
+
+def _values(operand: SparseTensor, stage: Convert) -> Array:
+    """Returns the values of an operand in the element type that a conversion gives them."""
+    values = rounded(operand.storage.values, stage.type.dtype)
+    assert isinstance(values, np.ndarray)
+    return values
+
+
+def _sample(dense: Value, stage: Convert, out: SparseTensor) -> None:
+    """Takes the entries of a structure from a dense value, in which there may be no others."""
+    dense = rounded(dense, stage.type.dtype)
+    assert isinstance(dense, np.ndarray)
+    coordinates, numbers = _numbered(out).to_coo()
+    found = dense[tuple(coordinates)]
+    missing = np.asarray(stage.missing, dense.dtype)
+    entries = np.count_nonzero(dense != missing)
+    if np.count_nonzero(found != missing) != entries:
+        raise _lost(stage, int(entries))
+    out.storage.values[...] = 0
+    out.storage.values[numbers - 1] = found
+
+
+def _lost(stage: Convert, entries: int) -> StorageError:
+    return StorageError(
+        f"expected entries of {stage.result} at all {entries} places that have a value, but got a structure "
+        f"without some of them: assemble it from operands like these"
+    )
+
+
+def _copy(result: SparseTensor, out: SparseTensor) -> None:
+    """Takes the values of a result that was laid out anew, if it has the structure."""
+    *structure, values = result.storage.buffers()
+    *given, target = out.storage.buffers()
+    if not all(np.array_equal(a, b) for a, b in zip(structure, given, strict=True)) or len(values) != len(target):
+        raise StorageError(
+            f"expected out with the structure of the result, {len(values)} entries, but got another of {len(target)}: "
+            f"assemble it from operands of the same structure"
+        )
+    target[...] = values

@@ -1,0 +1,46 @@
+"""Operands of a call, by position and by name: the same for kernels of every target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlir_sparse.errors import OperandError
+from mlir_sparse.notation import Assignment
+from mlir_sparse.spec.check_types import check_names
+from mlir_sparse.text.name_spelling import by_name
+
+__all__ = ["bind", "in_order"]
+
+
+def bind(assignment: Assignment, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the operands of a call by name.
+
+    Raises:
+        OperandError: for too many operands, or one given twice.
+        UnknownTensorError: for a tensor without operand, or an operand that is none of the tensors.
+    """
+    parameters = assignment.inputs
+    if len(operands) > len(parameters):
+        raise OperandError(f"expected {len(parameters)} operands ({', '.join(parameters)}), but got {len(operands)}")
+    bound = dict(zip(parameters, operands, strict=False))
+    for name, value in by_name(named).items():
+        if name in bound:
+            raise OperandError(f"expected {name} once, but got it by position and by name")
+        bound[name] = value
+    check_names(assignment, tuple(bound), called=True)
+    return bound
+
+
+def in_order(
+    parameters: tuple[str, ...], operands: tuple[Any, ...], named: Mapping[str, Any]
+) -> tuple[Any, ...] | None:
+    """Returns the operands of a call by position; None where they are not one for each parameter.
+
+    >>> in_order(("A", "x"), (1,), {"x": 2}), in_order(("A", "x"), (1,), {"A": 2})
+    ((1, 2), None)
+    """
+    if len(operands) + len(named) != len(parameters):
+        return None
+    rest = parameters[len(operands) :]
+    return (*operands, *(named[name] for name in rest)) if all(name in named for name in rest) else None

@@ -1,0 +1,123 @@
+"""What an assignment and the types of its tensors must agree on."""
+
+from __future__ import annotations
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import ExtentError, RankError, UnknownTensorError
+from mlir_sparse.notation import Access, Assignment, IndexVar, reads
+from mlir_sparse.notation.scalar_functions import function_hint
+from mlir_sparse.spec.element_type_operations import check_element_types
+from mlir_sparse.spec.kernel_spec import KernelSpec
+
+__all__ = ["OWN_ARGUMENTS", "check_names", "check_spec", "how_to_pass", "shape_text"]
+
+# What compile and evaluate take by these names is no tensor.
+OWN_ARGUMENTS = frozenset({"out", "tensors", "semiring", "target", "via", "schedule", "threads", "deterministic"})
+
+
+def how_to_pass(name: str, called: bool) -> str:
+    """Returns how a tensor is given its data.
+
+    Args:
+        name: the tensor.
+        called: whether to a kernel, which has no `tensors=`; else to compile or evaluate.
+
+    >>> how_to_pass("x", called=False), how_to_pass("out", called=True)
+    ("pass x=... or tensors={'x': ...}", 'pass it by position, since out= is the result')
+    """
+    if called:
+        return "pass it by position, since out= is the result" if name == "out" else f"pass {name}=..., or by position"
+    if name in OWN_ARGUMENTS:
+        return f"pass tensors={{'{name}': ...}}, since {name}= is no tensor"
+    return f"pass {name}=... or tensors={{'{name}': ...}}"
+
+
+def check_names(assignment: Assignment, given: tuple[str, ...], *, called: bool = False) -> None:
+    """Raises unless the tensors given are the ones that the assignment reads.
+
+    Args:
+        assignment: what is computed.
+        given: the names.
+        called: whether they are a kernel's operands, and not what one is compiled for.
+
+    Raises:
+        UnknownTensorError: with a caret below the tensor that has no data.
+    """
+    for name in assignment.inputs:
+        if name not in given:
+            access = _access_of(assignment, name)
+            # `sine(x(i))` reads as elements of sine at the places x(i).
+            hint = f"; as a function, {function_hint(name)}" if access.gathers else ""
+            others = f"; given are {', '.join(given)}" if given else ""
+            raise UnknownTensorError(
+                f"expected data for tensor {name}, but got none{others}: {how_to_pass(name, called)}{hint}",
+                source=assignment.source,
+                span=access.span,
+            )
+    for name in given:
+        if name not in assignment.inputs:
+            raise UnknownTensorError(
+                f"expected a tensor of {assignment} ({', '.join(assignment.inputs)}), but got {name}"
+            )
+
+
+def check_spec(spec: KernelSpec) -> None:
+    """Raises unless ranks and static extents agree, and the element types have the operations.
+
+    Raises:
+        RankError: for an access with another number of subscripts than the tensor has dimensions.
+        ExtentError: for an index variable with two static extents.
+        UnsupportedError: for an operation that the element type does not have.
+    """
+    assignment = spec.assignment
+    extents: dict[IndexVar, tuple[int, Access]] = {}
+    for access in _accesses(assignment):
+        kind = spec.output if access is assignment.target else spec.type_of(access.tensor)
+        _check_rank(assignment, access, kind)
+        _check_extents(assignment, access, kind, extents)
+    check_element_types(spec.explicit, {name: kind.dtype for name, kind in spec.inputs}, spec.output.dtype)
+
+
+def _accesses(assignment: Assignment) -> list[Access]:
+    return [assignment.target, *reads(assignment.value)]
+
+
+def _access_of(assignment: Assignment, name: str) -> Access:
+    return next(access for access in reversed(_accesses(assignment)) if access.tensor == name)
+
+
+def _check_rank(assignment: Assignment, access: Access, kind: TensorType) -> None:
+    if len(access.subscripts) == kind.rank:
+        return
+    raise RankError(
+        f"expected {kind.rank} subscripts for {access.tensor} of shape {shape_text(kind.shape)}, "
+        f"but got {len(access.subscripts)} in {access}",
+        source=assignment.source,
+        span=access.span,
+    )
+
+
+def _check_extents(
+    assignment: Assignment, access: Access, kind: TensorType, extents: dict[IndexVar, tuple[int, Access]]
+) -> None:
+    for axis, (subscript, size) in enumerate(zip(access.subscripts, kind.shape, strict=True)):
+        if size is None or not isinstance(subscript, IndexVar):
+            continue
+        known, first = extents.setdefault(subscript, (size, access))
+        if known != size:
+            raise ExtentError(
+                f"expected index {subscript} to range over one extent, but got {known} from {first} "
+                f"and {size} from axis {axis} of {access}",
+                source=assignment.source,
+                span=subscript.span,
+            )
+
+
+def shape_text(shape: tuple[int | None, ...]) -> str:
+    """Returns a shape as errors show it.
+
+    >>> shape_text((3, None))
+    '(3, ?)'
+    """
+    sizes = ", ".join("?" if size is None else str(size) for size in shape)
+    return f"({sizes},)" if len(shape) == 1 else f"({sizes})"

@@ -1,0 +1,108 @@
+"""A kernel before it is planned: an assignment joined with the types of its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, reads, with_explicit_sums
+from mlir_sparse.spec.rounded_literals import as_held
+from mlir_sparse.spec.truth_arithmetic import as_logic, updates_numbers
+
+__all__ = ["KernelSpec"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    """An assignment, the type of every tensor it reads, and the type of its result.
+
+    Args:
+        assignment: the statement as the user wrote it.
+        inputs: (name, type) of each tensor read, in the order of `assignment.inputs`.
+        output: the type of the result; its storage is what the user asked for, or what the front end inferred.
+    """
+
+    assignment: Assignment
+    inputs: tuple[tuple[str, TensorType], ...]
+    output: TensorType
+
+    @property
+    def explicit(self) -> Assignment:
+        """Returns the assignment as it is computed: every reduction explicit, arithmetic of truth values as logic."""
+        dtypes = {name: kind.dtype for name, kind in self.inputs}
+        found = as_logic(with_explicit_sums(updates_numbers(self.assignment, dtypes)), dtypes)
+        value = as_held(found.value, dtypes, self.output.dtype)
+        return found if value is found.value else replace(found, value=value)
+
+    def type_of(self, tensor: str) -> TensorType:
+        """Returns the type of an input by name."""
+        return dict(self.inputs)[tensor]
+
+    def with_static_extents(self) -> KernelSpec:
+        """Returns the kernel with each extent that one type gives given in all.
+
+        MLIR does not join a static size with a dynamic one.
+        """
+        extents, types = self.static_extents, dict(self.inputs)
+        for access in self._accesses():
+            types[access.tensor] = _with_extents(access, types[access.tensor], extents)
+        output = _with_extents(self.assignment.target, self.output, extents)
+        return replace(self, inputs=tuple(types.items()), output=output)
+
+    @property
+    def static_extents(self) -> Mapping[IndexVar, int]:
+        """Returns the extent of each index variable that some type gives one."""
+        kinds = [(self.assignment.target, self.output), *((a, self.type_of(a.tensor)) for a in self._accesses())]
+        return {
+            subscript: size
+            for access, kind in kinds
+            for subscript, size in zip(access.subscripts, kind.shape, strict=True)
+            if isinstance(subscript, IndexVar) and size is not None
+        }
+
+    def _accesses(self) -> list[Access]:
+        return list(reads(self.assignment.value))
+
+    def with_output_widths(self) -> KernelSpec:
+        """Returns the kernel with the widths that the result's encoding leaves open: the operands', at least 32 bits.
+
+        They stay open where no operand has any.
+        """
+        storage = self.output.encoding
+        found = [kind.encoding for _, kind in self.inputs if kind.encoding is not None]
+        if storage is None or not any(encoding.pos_width or encoding.crd_width for encoding in found):
+            return self
+        positions = storage.pos_width or max(32, *(encoding.pos_width or 64 for encoding in found))
+        coordinates = storage.crd_width or max(32, *(encoding.crd_width or 64 for encoding in found))
+        return replace(self, output=replace(self.output, encoding=storage.with_widths(positions, coordinates)))
+
+    def with_open_blocks(self) -> KernelSpec:
+        """Returns the kernel with all extents open where blocks do not divide one, or a single one covers it.
+
+        MLIR makes constants of loops over one block, and cannot lower what is left; of any extents it can.
+        """
+        kinds = (self.output, *(kind for _, kind in self.inputs))
+        if all(_divides(kind) for kind in kinds):
+            return self
+        inputs = tuple((name, replace(kind, shape=(None,) * kind.rank)) for name, kind in self.inputs)
+        return replace(self, inputs=inputs, output=replace(self.output, shape=(None,) * self.output.rank))
+
+    def __str__(self) -> str:
+        types = ", ".join(f"{name}: {kind}" for name, kind in self.inputs)
+        return f"{self.assignment} where {types} -> {self.output}"
+
+
+def _with_extents(access: Access, kind: TensorType, extents: Mapping[IndexVar, int]) -> TensorType:
+    def known(subscript: Subscript, size: int | None) -> int | None:
+        return extents.get(subscript) if size is None and isinstance(subscript, IndexVar) else size
+
+    return replace(kind, shape=tuple(map(known, access.subscripts, kind.shape)))
+
+
+def _divides(kind: TensorType) -> bool:
+    if kind.encoding is None:
+        return True
+    blocks = (kind.encoding.block_of(dim) for dim in range(kind.rank))
+    pairs = zip(kind.shape, blocks, strict=True)
+    return all(size is None or block == 1 or (size > block and size % block == 0) for size, block in pairs)

@@ -1,0 +1,76 @@
+"""Dense results that are many times as large as their operands: the warning, and the storage to ask for instead."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from functools import lru_cache
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import DenseResultWarning
+from mlir_sparse.notation import Access, Apply, Assignment, Fold, walk, with_explicit_sums
+from mlir_sparse.spec.result_storage import tailed
+from mlir_sparse.spec.zeros import vanishes
+
+__all__ = ["storage_instead", "warn_of_dense"]
+
+# So many times the bytes of the operands may a dense result have before users hear of it.
+_MOST_TIMES = 64
+# Bytes that nobody minds, whatever the operands have.
+_SMALL = 1 << 16
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+@lru_cache(maxsize=256)  # asked at each evaluation
+def storage_instead(assignment: Assignment, inputs: tuple[tuple[str, TensorType], ...]) -> str:
+    """Returns sparse storage for a result that is inferred to be dense; empty where no zeros could be left out.
+
+    Args:
+        assignment: the statement.
+        inputs: (name, type) of each tensor it reads.
+
+    >>> from mlir_sparse.notation import parse
+    >>> csr, dense = TensorType.parse("f64[?,?] CSR"), TensorType.parse("f64[?,?]")
+    >>> storage_instead(parse("C(i,r) = A(i,j) * B(j,r)"), (("A", csr), ("B", dense)))
+    '(i, r) -> (i : compressed, r : dense)'
+    >>> storage_instead(parse("C(i,r) = A(i,r) + B(i,r)"), (("A", csr), ("B", dense)))
+    ''
+    """
+    value, types = with_explicit_sums(assignment).value, dict(inputs)
+    if assignment.op.reads_target or isinstance(value, Apply | Fold):
+        return ""
+    read = [node for node in walk(value) if isinstance(node, Access)]
+    kinds = ((access, types[access.tensor].encoding) for access in read)
+    sparse = [access for access, encoding in kinds if encoding is not None and not encoding.is_dense]
+    met = {index for access in sparse for index in access.indices}
+    above = tuple(index for index in assignment.target.indices if index in met)
+    if not above or not vanishes(value, {access.tensor for access in sparse}):
+        return ""
+    return tailed(assignment.target, above).map_text()
+
+
+def warn_of_dense(size: int, operands: int, assignment: Assignment, instead: str) -> None:
+    """Warns of a dense result that is far larger than its operands, and not small by itself.
+
+    Args:
+        size: the bytes of the result.
+        operands: those of the operands.
+        assignment: the statement.
+        instead: the storage to ask for.
+    """
+    if size <= max(_SMALL, _MOST_TIMES * operands):
+        return
+    text = (
+        f"the dense result of {assignment} has {size:,} bytes, {size // max(operands, 1):,} times its operands: "
+        f'ask for sparse storage with out="{instead}", or for out="dense" to keep it'
+    )
+    warnings.warn(text, DenseResultWarning, stacklevel=_levels_up())
+
+
+def _levels_up() -> int:
+    """Returns how many calls above `warn_of_dense` the first one outside of this package is."""
+    frame, levels = sys._getframe(1), 1
+    while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
+        frame, levels = frame.f_back, levels + 1
+    return levels

@@ -1,0 +1,165 @@
+"""The type of a result when the user did not ask for one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from mlir_sparse.affine import Dim
+from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType, encoding
+from mlir_sparse.notation import (
+    Access,
+    Apply,
+    Assignment,
+    AssignOp,
+    Binary,
+    BinaryOp,
+    Expr,
+    Fold,
+    IndexVar,
+    Reduce,
+    Subscript,
+    reads,
+    walk,
+    with_explicit_sums,
+)
+from mlir_sparse.spec.computed_type import result_dtype
+from mlir_sparse.spec.rounded_literals import as_held
+from mlir_sparse.spec.truth_arithmetic import logic_of
+from mlir_sparse.spec.zeros import missing, vanishes
+
+__all__ = ["infer_output"]
+
+
+def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> TensorType:
+    """Returns the element type and storage that a result gets by itself.
+
+    The rule looks at the text and the types alone, never at data:
+
+    1. A matrix or higher tensor is sparse where each of its indices runs over sparse
+       storage and the value is zero wherever nothing is stored; a vector is sparse
+       where that holds and nothing is reduced. It is then stored as an operand with
+       the same subscripts, or as CSR or CSF; a format that pads what it stores only where
+       the result has no entry beside that operand's, or all operands have it.
+    2. Where only some of its indices do, and at least two of them run over levels of one operand that
+       store coordinates, its levels of those are compressed, as that operand's are in order, and the others dense:
+       TTM of CSF has dense rows below the stored ones. Under semirings and for operators it is dense.
+    3. All else is dense: SpMM of CSR, MTTKRP, whatever has values where nothing is stored.
+
+    Args:
+        assignment: the statement.
+        types: the type of each tensor it reads.
+
+    >>> from mlir_sparse.notation import parse
+    >>> csr, dense = TensorType.parse("f64[?,?] CSR"), TensorType.parse("f64[?,?]")
+    >>> print(infer_output(parse("C(i,j) = A(i,k) * B(k,j)"), {"A": csr, "B": csr}))
+    f64[?,?] CSR
+    >>> print(infer_output(parse("C(i,j) = A(i,k) * B(k,j)"), {"A": csr, "B": dense}))
+    f64[?,?]
+    >>> csf = TensorType.parse("f64[?,?,?] CSF")
+    >>> print(infer_output(parse("C(i,j,r) = T(i,j,k) * B(k,r)"), {"T": csf, "B": dense}))
+    f64[?,?,?] (i, j, r) -> (i : compressed, j : compressed, r : dense)
+    """
+    dtypes = {name: kind.dtype for name, kind in types.items()}
+    explicit = value = logic_of(with_explicit_sums(assignment).value, dtypes)
+    if assignment.op.reads_target:  # the present value meets the new one in their common type
+        truth = assignment.op in (AssignOp.OR, AssignOp.AND)
+        value = Binary(BinaryOp.OR if truth else BinaryOp.ADD, assignment.target, value)
+    dtype = result_dtype(value, dtypes)
+    shape = tuple(_static_size(assignment, subscript, types) for subscript in assignment.target.subscripts)
+    return TensorType(dtype, shape, _storage(assignment, as_held(explicit, dtypes, dtype), types))
+
+
+def _static_size(assignment: Assignment, subscript: Subscript, types: Mapping[str, TensorType]) -> int | None:
+    for node in reads(assignment.value):
+        if subscript in node.subscripts:
+            size = types[node.tensor].shape[node.subscripts.index(subscript)]
+            if size is not None:
+                return size
+    return None
+
+
+def _storage(assignment: Assignment, value: Expr, types: Mapping[str, TensorType]) -> Encoding | None:
+    """Returns the storage of a result; `value` has its sums written out."""
+    if assignment.op.reads_target:
+        return types[assignment.target.tensor].encoding
+    sparse = [node for node in walk(value) if isinstance(node, Access) and _is_sparse(types[node.tensor])]
+    target = assignment.target.subscripts
+    reduces = any(isinstance(node, Reduce | Fold) and node.indices for node in walk(value))
+    met = {index for access in sparse for index in access.indices}
+    names = {access.tensor for access in sparse}
+    # What a fold leaves out may be its identity, which need not be 0.
+    if not (missing(value, names) if isinstance(value, Apply | Fold) else vanishes(value, names)):
+        return None
+    if not met.issuperset(assignment.target.indices):
+        return None if isinstance(value, Apply | Fold) else _with_dense_tail(assignment.target, sparse, types)
+    if not target or (reduces and len(target) == 1):
+        return None
+    apart = isinstance(value, Fold) and not value.monoid.gives_zero
+    for access in sparse:
+        kept = types[access.tensor].encoding
+        if access.subscripts != target or kept is None or not kept.holds_all or kept.has_slices:
+            continue
+        if apart and kept.has_padding:
+            continue
+        if not _pads(kept) or _is_within(value, access) or all(types[a.tensor].encoding == kept for a in sparse):
+            # Neither its widths nor the one value that its entries have are the result's.
+            return replace(kept.with_widths(0, 0), explicit_val=None, implicit_val=None)
+    return _default(len(target))
+
+
+def _with_dense_tail(target: Access, sparse: Sequence[Access], types: Mapping[str, TensorType]) -> Encoding | None:
+    """Returns storage of rows that are dense along what no sparse operand has, for those that one operand stores."""
+    for access in sparse:
+        listed = [index for index in _listed(access, types[access.tensor]) if index in target.indices]
+        if len(listed) > 1:
+            met = {index for other in sparse for index in other.indices}
+            above = tuple(dict.fromkeys((*listed, *(index for index in target.indices if index in met))))
+            return tailed(target, above)
+    return None
+
+
+def tailed(target: Access, above: Sequence[IndexVar]) -> Encoding:
+    """Returns storage with a compressed level for each of some indices of a result, and dense ones below.
+
+    >>> from mlir_sparse.notation import parse
+    >>> target = parse("C(i,r) = A(i,k) * B(k,r)").target
+    >>> tailed(target, target.indices[:1]).map_text()
+    '(i, r) -> (i : compressed, r : dense)'
+    """
+    order = (*above, *(index for index in target.indices if index not in above))
+    kinds = {index: LevelType(LevelFormat.COMPRESSED if index in above else LevelFormat.DENSE) for index in order}
+    levels = tuple(LevelSpec(Dim(target.indices.index(index)), kinds[index]) for index in order)
+    return Encoding(tuple(index.name for index in target.indices), levels)
+
+
+def _listed(access: Access, kind: TensorType) -> list[IndexVar]:
+    """Returns the index variables whose coordinates an operand stores, in the order of its levels."""
+    assert kind.encoding is not None
+    found = dict.fromkeys(
+        subscript
+        for spec in kind.encoding.levels
+        if spec.type.has_coordinates
+        for dim in spec.expr.dims()
+        if isinstance(subscript := access.subscripts[dim], IndexVar)
+    )
+    return list(found)
+
+
+def _pads(encoding: Encoding) -> bool:
+    """Returns whether entries in other places can cost more than what they hold: blocks, diagonals, slots, tables."""
+    return encoding.has_padding or not encoding.is_native
+
+
+def _is_within(value: Expr, access: Access) -> bool:
+    """Returns whether a value is zero wherever an operand, so subscripted, has no entry."""
+    others = (node for node in walk(value) if isinstance(node, Access) and node.tensor == access.tensor)
+    return vanishes(value, {access.tensor}) and all(node.subscripts == access.subscripts for node in others)
+
+
+def _is_sparse(kind: TensorType) -> bool:
+    return kind.encoding is not None and not kind.encoding.is_dense
+
+
+def _default(rank: int) -> Encoding:
+    return encoding({1: "SparseVector", 2: "CSR"}.get(rank, "CSF"), rank=rank)

@@ -1,0 +1,104 @@
+"""Numbers of the text as the element type that they are computed in has them.
+
+`1e-50` is zero in f32, and `1e-8` in f16, as in NumPy. Whether an expression is zero where nothing is stored is asked
+of the text, so that there it has to be the number that kernels compute with: every zero of f32 is `>= 1e-50`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import copysign
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.notation import (
+    Apply,
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Fold,
+    Literal,
+    Reduce,
+    ReduceOp,
+    children,
+    is_mask,
+    rebuild,
+    walk,
+)
+from mlir_sparse.spec.computed_type import inner_dtype, operand_dtype, result_dtype, starts_anew
+
+__all__ = ["as_held"]
+
+# Half of the least number above zero: that and all below round to zero. Of f64 what reads the text does that.
+_ROUNDED_AWAY = {"f16": 2.0**-25, "bf16": 2.0**-134, "f32": 2.0**-150, "c64": 2.0**-150}
+_NARROW = ("f16", "bf16")
+
+
+def as_held(value: Expr, dtypes: Mapping[str, DType], dtype: DType) -> Expr:
+    """Returns an expression with zeros for numbers that are zero in the element type that they are computed in.
+
+    Args:
+        value: the right side of an assignment, every reduction explicit.
+        dtypes: the element type of every tensor in it.
+        dtype: the element type of the result.
+
+    >>> from mlir_sparse.notation import parse
+    >>> f32, value = DType("f32"), parse("y(i) = 1e-50 * x(i) + (z(i) > 1e-50)").value
+    >>> print(as_held(value, {"x": f32, "z": DType("f64")}, f32))
+    0.0 * x(i) + (z(i) > 1e-50)
+    """
+    if not any(isinstance(node, Literal) and isinstance(node.value, float | complex) for node in walk(value)):
+        return value
+    # Sums and products of f16 and bf16 are made in f32, all around them included.
+    sums = any(isinstance(node, Reduce | Fold) for node in walk(value))
+    return _held(value, dtypes, DType("f32") if sums and dtype.name in _NARROW else dtype)
+
+
+def _held(node: Expr, dtypes: Mapping[str, DType], dtype: DType | None) -> Expr:
+    """Returns a node as its element type has it; None where it may be a wider one."""
+    if isinstance(node, Literal):
+        return node if dtype is None else _rounded(node, dtype)
+    below = children(node)
+    kinds = _kinds(node, below, dtypes, dtype)
+    operands = tuple(_held(child, dtypes, kind) for child, kind in zip(below, kinds, strict=True))
+    return node if all(new is old for new, old in zip(operands, below, strict=True)) else rebuild(node, operands)
+
+
+def _kinds(
+    node: Expr, below: tuple[Expr, ...], dtypes: Mapping[str, DType], dtype: DType | None
+) -> Sequence[DType | None]:
+    """Returns the element type that each operand of a node is computed in."""
+    match node:
+        case Apply() if is_mask(node):
+            return None, dtype
+        case Apply() | Fold():
+            own = [result_dtype(child, dtypes) for child in below]
+            return [None if kind.name in _NARROW else kind for kind in own]
+        case (
+            Binary(BinaryOp.AND | BinaryOp.OR)
+            | Call("logical_not")
+            | Reduce(ReduceOp.OR | ReduceOp.AND | ReduceOp.COUNT)
+        ):
+            return [operand_dtype((child,), dtypes) for child in below]
+        case Call("where", (condition, _, _)):
+            return operand_dtype((condition,), dtypes), dtype, dtype
+        case _ if starts_anew(node):
+            return [inner_dtype(node, dtypes)] * len(below)
+        case _:
+            return [dtype] * len(below)
+
+
+def _rounded(node: Literal, dtype: DType) -> Literal:
+    least = _ROUNDED_AWAY.get(dtype.name)
+    if least is None or isinstance(node.value, int):
+        return node
+    if isinstance(node.value, float):
+        held: float | complex = _part(node.value, least)
+    else:
+        held = complex(_part(node.value.real, least), _part(node.value.imag, least))
+    return node if held == node.value else replace(node, value=held)
+
+
+def _part(value: float, least: float) -> float:
+    return copysign(0.0, value) if abs(value) <= least else value

@@ -1,0 +1,111 @@
+"""Where the variables of every statement of a comprehension run, and what shapes follow."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from mlir_sparse.errors import ExtentError
+from mlir_sparse.notation import Access, Assignment, IndexVar, accesses_of_statement
+from mlir_sparse.spec.variable_ranges import Ranges, find_ranges, infer_ranges
+
+__all__ = ["Placed", "place"]
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A statement and where it runs.
+
+    Args:
+        statement: the statement, without names of sizes.
+        ranges: where each variable runs.
+        shape: the shape of the tensor assigned to.
+        is_part: whether only a part of that tensor is assigned, so that the rest stays what it is.
+    """
+
+    statement: Assignment
+    ranges: Ranges
+    shape: Shape
+    is_part: bool
+
+
+def place(
+    statements: Sequence[Assignment], known: Mapping[str, Shape], present: Collection[str], *, strict: bool
+) -> tuple[Placed, ...]:
+    """Returns where each statement runs.
+
+    A tensor takes its shape from the first statement that assigns it and whose reads
+    give every variable a range; others may follow it (`C(i) = 0` before `C(i) += A(i,k)`).
+
+    Args:
+        statements: in order, without names of sizes.
+        known: the shapes of the parameters, and of outputs whose sizes are declared or that are given.
+        present: the tensors that have values before the first statement.
+        strict: see `infer_ranges`.
+
+    Raises:
+        ExtentError: where a variable has no range, leaves a tensor, or leaves a part of a new tensor without values.
+    """
+    shapes = dict(known)
+    found: dict[int, Ranges] = {}
+    while len(found) < len(statements):
+        before = len(found)
+        for at, statement in enumerate(statements):
+            if at in found or not all(access.tensor in shapes for access in _read_elsewhere(statement)):
+                continue
+            ranges = find_ranges(statement, shapes, shapes.get(statement.target.tensor), strict=strict)
+            if ranges is not None:
+                found[at] = ranges
+                shapes.setdefault(statement.target.tensor, _shape(statement, ranges))
+        if len(found) == before:
+            first = next(s for at, s in enumerate(statements) if at not in found)
+            infer_ranges(first, shapes, shapes.get(first.target.tensor), strict=strict)
+            raise AssertionError("what finds no range is refused")
+    assigned = set(present)
+    placed: list[Placed] = []
+    for at, statement in enumerate(statements):
+        name = statement.target.tensor
+        placed.append(_placed(statement, found[at], shapes[name], name in assigned))
+        assigned.add(name)
+    return tuple(placed)
+
+
+def _read_elsewhere(statement: Assignment) -> list[Access]:
+    """Returns what a statement reads other than the tensor that it assigns, which may take its shape from it."""
+    return [access for access in accesses_of_statement(statement) if access.tensor != statement.target.tensor]
+
+
+def _shape(statement: Assignment, ranges: Ranges) -> Shape:
+    return tuple(ranges[variable][1] for variable in _variables(statement))
+
+
+def _variables(statement: Assignment) -> tuple[IndexVar, ...]:
+    return tuple(subscript for subscript in statement.target.subscripts if isinstance(subscript, IndexVar))
+
+
+def _placed(statement: Assignment, ranges: Ranges, shape: Shape, has_values: bool) -> Placed:
+    partial = [
+        (axis, variable)
+        for axis, (variable, size) in enumerate(zip(_variables(statement), shape, strict=True))
+        if ranges[variable] != (0, size)
+    ]
+    named = {clause.variable for clause in statement.ranges}
+    for axis, variable in partial:
+        if has_values and variable in named:
+            continue
+        low, high = ranges[variable]
+        name = statement.target.tensor
+        rest = (
+            f"say so by `where {variable} in {low}:{high}` to leave the rest as it is"
+            if has_values
+            else "the rest of it has no values yet; assign all of it first"
+        )
+        raise ExtentError(
+            f"expected index {variable} to run over all of axis {axis} of {name}, 0 to {shape[axis] - 1}, "
+            f"but got {low} to {high - 1}: {rest}",
+            source=statement.source,
+            span=variable.span,
+        )
+    return Placed(statement, ranges, shape, bool(partial))

@@ -1,0 +1,193 @@
+"""Sums over lines: several at once in the lanes of vectors, added up at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of, maker
+from mlir_sparse.loops.vector_bodies import Lanes, Tile, mask_of, splat_number, strided
+from mlir_sparse.loops.vector_options import Target
+
+__all__ = ["Sum", "add_up", "is_sum", "slice_of"]
+
+# Vectors that summands are added to by turns: a sum is free for the next one after as many cycles.
+_ACCUMULATORS = 4
+# What a dense extent is read from; a loop over stored entries runs between positions, and is short as a rule.
+_EXTENTS = frozenset(("memref.dim", "arith.index_cast", "arith.constant"))
+
+
+def add_up(line: Line, target: Target) -> bool:
+    """Rewrites a loop that adds up elements of dense rows.
+
+    Args:
+        line: a line that has results.
+        target: the vectors there are.
+
+    Returns:
+        whether the line is such a loop; any other is left as it is.
+    """
+    at = _place_of_sum(line)
+    if at is None or not is_sum(line, target):
+        return False
+    Sum(line, target, at).run()
+    return True
+
+
+def is_sum(line: Line, target: Target) -> bool:
+    """Returns whether a line adds up elements of dense rows, and has as many as a vector."""
+    lanes = target.lanes_of(line.bits)
+    return lanes > 1 and _place_of_sum(line) is not None and _is_dense(line, lanes)
+
+
+def _is_dense(line: Line, lanes: int) -> bool:
+    lower, upper = line.bounds
+    made = maker(upper)
+    if line.stores or not line.streams or not is_constant(lower, 0) or made is None or made.name not in _EXTENTS:
+        return False
+    return made.name != "arith.constant" or bool(bindings().ir.IntegerAttr(made.attributes["value"]).value >= lanes)
+
+
+def _place_of_sum(line: Line) -> int | None:
+    """Returns which result is the sum, where all others only say whether there was a turn."""
+    arguments, ends = _carried(line)
+    sums = []
+    for at, (argument, end) in enumerate(zip(arguments, ends, strict=True)):
+        if end not in line.varying:
+            if any(op.results[0] == end for op in line.body if op.results) or list(argument.uses):
+                return None
+            continue
+        op = maker(end)
+        if op is None or op.name != "arith.addf" or len(list(argument.uses)) != 1 or len(list(end.uses)) != 1:
+            return None
+        if argument not in op.operands:
+            return None
+        sums.append(at)
+    return sums[0] if len(sums) == 1 else None
+
+
+def _carried(line: Line) -> tuple[list[Any], list[Any]]:
+    """Returns what is carried through a loop, before and after its body."""
+    block = body_of(line.loop)
+    *_, last = block.operations
+    return list(block.arguments)[1:], list(last.operation.operands)
+
+
+class Sum:
+    """Writes vector loops before a loop that adds up, and the loop for what is left where vectors have no masks."""
+
+    def __init__(self, line: Line, target: Target, at: int) -> None:
+        self.line = line
+        self.target = target
+        self.place = at
+        self.lanes = target.lanes_of(line.bits)
+
+    def run(self) -> None:
+        """Puts them in place of the loop."""
+        loop = self.line.loop
+        around = loop.parent
+        while around.name == "scf.for":
+            # LLVM writes these once for each answer to whether a row has whole vectors, and a rest: that is enough.
+            ir_words.keep_rolled(around, scalar=True)
+            around = around.parent
+        at, upper = self.line.bounds
+        first = list(loop.operands)[3 + self.place]
+        wide = self.lanes * _ACCUMULATORS
+        with bindings().ir.InsertionPoint(loop):
+            ends = [self.end(at, upper, size) for size in (wide, self.lanes)]
+            held = self._loop(at, ends[0], wide, self.zeros(wide, first.type))
+            held = self._loop(ends[0], ends[1], self.lanes, self._folded(held))
+            if self.target.masks:
+                held = self._masked(ends[1], upper, held)
+            total = ir_words.operation("arith.addf", first.type, first, _added(held))
+            values = self._after(total)
+            if not self.target.masks:
+                loop.operands[0] = ends[1]
+                for place, value in enumerate(values):
+                    loop.operands[3 + place] = value
+                return
+            for result, value in zip(loop.results, values, strict=True):
+                result.replace_all_uses_with(value)
+            loop.erase()
+
+    def end(self, lower: Any, upper: Any, size: int) -> Any:
+        """Returns where the last whole vector ends."""
+        left = ir_words.operation("arith.subi", upper.type, upper, lower)
+        rest = ir_words.operation("arith.remui", upper.type, left, ir_words.constant(size))
+        return ir_words.operation("arith.subi", upper.type, upper, rest)
+
+    def _loop(self, lower: Any, upper: Any, size: int, held: Any) -> Any:
+        def body(start: Any, so_far: Any) -> list[Any]:
+            # A sum has its registers for little else: rows are asked for at each of its turns.
+            ahead = self.target.entries_ahead if self.target.ahead(2 * size, self.line.bits) else 0
+            return [self.turn(Tile(start, size, None, self.target.fuses, ahead), so_far)]
+
+        total = strided(lower, upper, size, [held], body)[0]
+        if size == self.lanes:
+            ir_words.keep_rolled(total.owner)  # fewer turns than there are accumulators
+        return total
+
+    def _masked(self, at: Any, upper: Any, held: Any) -> Any:
+        left = ir_words.operation("arith.subi", upper.type, upper, at)
+
+        def some() -> list[Any]:
+            mask = mask_of(left, self.lanes)
+            made = self.turn(Tile(at, self.lanes, mask, self.target.fuses), held)
+            # Zeros in place of what there is not, times what is not finite, are no zeros.
+            return [ir_words.operation("arith.select", held.type, mask, made, held)]
+
+        return ir_words.branch(ir_words.compare("ult", at, upper), some, lambda: [held], [held.type])[0]
+
+    def turn(self, tile: Tile, held: Any) -> Any:
+        """Writes one turn of the loop for the places of a tile; returns the sums after it."""
+        copy = self.line.loop.clone(bindings().ir.InsertionPoint.current)
+        line = line_of(copy)
+        assert line is not None
+        arguments, ends = _carried(line)
+        made = Lanes(line, tile, {arguments[self.place]: held}, lambda _: copy).of(ends[self.place])
+        copy.erase()
+        return made
+
+    def zeros(self, size: int, element: Any) -> Any:
+        """Returns a vector of zeros."""
+        return splat_number(bindings().ir.VectorType.get([size], element), 0)
+
+    def _folded(self, held: Any) -> Any:
+        """Returns the sums of a few vectors as one vector."""
+        ir = bindings().ir
+        kind = ir.VectorType.get([self.lanes], ir.VectorType(held.type).element_type)
+        count = ir.VectorType(held.type).shape[0] // self.lanes
+        parts = [slice_of(held, kind, part * self.lanes, self.lanes) for part in range(count)]
+        while len(parts) > 1:
+            parts = [ir_words.operation("arith.addf", kind, *parts[at : at + 2]) for at in range(0, len(parts), 2)]
+        return parts[0]
+
+    def _after(self, total: Any) -> list[Any]:
+        """Returns the sum, and for all other results what they are once there was a turn."""
+        inits, (_, ends) = list(self.line.loop.operands)[3:], _carried(self.line)
+        ran = ir_words.compare("ult", *self.line.bounds)
+        return [
+            total if at == self.place else ir_words.operation("arith.select", init.type, ran, end, init)
+            for at, (init, end) in enumerate(zip(inits, ends, strict=True))
+        ]
+
+
+def slice_of(vector: Any, kind: Any, offset: int, size: int) -> Any:
+    """Returns consecutive elements of a vector."""
+    ir = bindings().ir
+    word = ir.IntegerType.get_signless(64)
+    offsets, sizes, strides = (ir.ArrayAttr.get([ir.IntegerAttr.get(word, n)]) for n in (offset, size, 1))
+    return ir_words.operation(
+        "vector.extract_strided_slice", kind, vector, offsets=offsets, sizes=sizes, strides=strides
+    )
+
+
+def _added(vector: Any) -> Any:
+    """Returns the sum of the elements of a vector, in the order that is fastest."""
+    ir = bindings().ir
+    attributes = {
+        "kind": ir.Attribute.parse("#vector.kind<add>"),
+        "fastmath": ir.Attribute.parse("#arith.fastmath<reassoc>"),
+    }
+    return ir_words.operation("vector.reduction", ir.VectorType(vector.type).element_type, vector, **attributes)

@@ -1,0 +1,213 @@
+"""Rows that a loop meets again and again, looked up instead of merged.
+
+Where an operand is masked by a row that stays the same in the loops around, as in
+`C(i,j) = M(i,j) * A(i,k) * B(k,j)` with loops i, k, j, the sparsifier goes through the
+row of the mask anew for every row of B. Here the row is scattered into an array over its
+coordinates first, so that each entry of B finds its partner, or that there is none, by
+one look (the dense workspace of Kjolstad et al. 2019, section 4, put to a mask).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.origins import conjuncts, is_comparison, is_inside, loaded_from, maker, merges
+
+__all__ = ["scatter_rows"]
+
+_HOISTED = frozenset({"memref.load", "arith.extui", "arith.index_cast", "arith.addi", "arith.constant"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """An operand of a merging loop.
+
+    Args:
+        at: which of the loop's values its position is.
+        begin: the first position.
+        end: the position after the last.
+        coordinate: the coordinate at the position, as the body reads it.
+        load: the operation that reads it.
+    """
+
+    at: int
+    begin: Any
+    end: Any
+    coordinate: Any
+    load: Any
+
+
+def scatter_rows(function: Any, places: Any) -> None:
+    """Rewrites each loop that intersects two operands of which one stays the same in the loops around.
+
+    Args:
+        function: a sparsified function.
+        places: a memref over the coordinates, all 0: where a scattered row has an entry, its position plus 1.
+    """
+    for loop in merges(function):
+        met = _intersection(loop)
+        if met is None:
+            continue
+        segments, choice = met
+        for row, walked in (segments, segments[::-1]):
+            around = _outermost(loop, row)
+            if around is not None:
+                _scatter(around, row, places)
+                _look_up(loop, choice, row, walked, places)
+                break
+
+
+def _intersection(loop: Any) -> tuple[tuple[_Segment, _Segment], Any] | None:
+    """Returns the operands of a loop that does something where two of them meet, and nothing elsewhere."""
+    *_, condition = loop.regions[0].blocks[0].operations
+    holds, *passed = condition.operation.operands
+    before, after = (list(region.blocks[0].arguments) for region in loop.regions)
+    choices = [op.operation for op in loop.regions[1].blocks[0].operations if op.operation.name == "scf.if"]
+    if passed != before or len(choices) != 1 or not list(choices[0].regions[1].blocks):
+        return None
+    met = [term for term in conjuncts(choices[0].operands[0]) if is_comparison(term, "eq")]
+    found = []
+    for term in conjuncts(holds):
+        at = before.index(term.operands[0]) if is_comparison(term, "ult") and term.operands[0] in before else None
+        if at is None:
+            return None
+        for equal in met:
+            load = loaded_from(equal.operands[0])
+            if load is not None and load.operands[1] == after[at] and not list(loop.results[at].uses):
+                found.append(_Segment(at, loop.operands[at], term.operands[1], equal.operands[0], load))
+    if len(found) != 2 or len(met) != 2 or not _is_idle(choices[0], loop):
+        return None
+    return (found[0], found[1]), choices[0]
+
+
+def _is_idle(choice: Any, loop: Any) -> bool:
+    """Returns whether the second branch hands on what the loop was given, and the loop what the branches do."""
+    (idle,) = [op.operation for op in choice.regions[1].blocks[0].operations][-1:]
+    *_, end = loop.regions[1].blocks[0].operations
+    arguments, operands = list(loop.regions[1].blocks[0].arguments), list(end.operation.operands)
+    kept = all(
+        result in operands and arguments[operands.index(result)] == value
+        for result, value in zip(choice.results, idle.operands, strict=True)
+    )
+    return kept and len(list(choice.regions[1].blocks[0].operations)) == 1
+
+
+def _outermost(loop: Any, row: _Segment) -> Any | None:
+    """Returns the outermost loop around in which a row stays the same, and no result is inserted into."""
+    found, around = None, loop.parent
+    while around.name in ("scf.for", "scf.while"):
+        if _inserts(around) or not (_is_fixed(row.begin, around) and _is_fixed(row.end, around)):
+            break
+        found, around = around, around.parent
+    return found
+
+
+def _inserts(loop: Any) -> bool:
+    """Returns whether a loop hands out rows or entries: their coordinates would have to be those of the row."""
+    ir = bindings().ir
+    found = False
+
+    def visit(op: Any) -> Any:
+        nonlocal found
+        found = found or op.name in ("tensor.insert", "sparse_tensor.expand", "sparse_tensor.compress")
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    loop.walk(visit)
+    return found
+
+
+def _is_fixed(value: Any, around: Any) -> bool:
+    if not is_inside(value, around):
+        return True
+    op = maker(value)
+    return op is not None and op.name in _HOISTED and all(_is_fixed(operand, around) for operand in op.operands)
+
+
+def _hoisted(value: Any, around: Any) -> Any:
+    """Returns a value made inside a loop as one that is made before it."""
+    if not is_inside(value, around):
+        return value
+    op = maker(value)
+    assert op is not None
+    operands = [_hoisted(operand, around) for operand in op.operands]
+    copy = op.clone()
+    for at, operand in enumerate(operands):
+        copy.operands[at] = operand
+    return copy.results[0]
+
+
+def _scatter(around: Any, row: _Segment, places: Any) -> None:
+    """Writes the loops that scatter a row before a loop, and take it back after."""
+    ir = bindings().ir
+    one = ir_words.constant
+    with ir.InsertionPoint(around):
+        begin, end = _hoisted(row.begin, around), _hoisted(row.end, around)
+        coordinates = _hoisted(row.load.operands[0], around)
+
+        def put(at: Any) -> None:
+            ir_words.store(ir_words.add(at, one(1)), places, ir_words.widened(ir_words.load(coordinates, at)))
+
+        def take(at: Any) -> None:
+            ir_words.store(one(0), places, ir_words.widened(ir_words.load(coordinates, at)))
+
+        ir_words.loop(end, [], put, begin)
+        first, step = one(0), one(1)
+        cleared = ir.Operation.create("scf.for", results=[], operands=[begin, end, step], regions=1)
+        block = cleared.regions[0].blocks.append(ir_words.index_type(), arg_locs=[ir.Location.unknown()])
+        with ir.InsertionPoint(block):
+            take(block.arguments[0])
+            ir.Operation.create("scf.yield")
+    first.owner.erase()
+    cleared.move_after(around)
+
+
+def _look_up(loop: Any, choice: Any, row: _Segment, walked: _Segment, places: Any) -> None:
+    """Puts a loop over one operand in place of one that merges it with a scattered row."""
+    ir = bindings().ir
+    body = loop.regions[1].blocks[0]
+    arguments = list(body.arguments)
+    *_, end = body.operations
+    kept = [at for at in range(len(arguments)) if at not in (row.at, walked.at)]
+    kinds = [arguments[at].type for at in kept]
+    with ir.InsertionPoint(loop):
+        operands = [walked.begin, walked.end, ir_words.constant(1), *(loop.operands[at] for at in kept)]
+        new = ir.Operation.create("scf.for", results=kinds, operands=operands, regions=1)
+    block = new.regions[0].blocks.append(
+        ir_words.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1)
+    )
+    with ir.InsertionPoint(block):
+        yielded = ir.Operation.create("scf.yield", operands=[end.operation.operands[at] for at in kept])
+    moved = [op.operation for op in body.operations][:-1]
+    for op in moved:
+        op.move_before(yielded)
+    for at, value in zip([walked.at, *kept], block.arguments, strict=True):
+        arguments[at].replace_all_uses_with(value)
+    with ir.InsertionPoint(choice):
+        place = ir_words.load(places, walked.coordinate)
+        choice.operands[0] = ir_words.compare("ne", place, ir_words.constant(0))
+        position = ir_words.add(place, ir_words.constant(-1))
+    for value in (row.coordinate, *_least(moved, row, walked)):
+        value.replace_all_uses_with(walked.coordinate)
+    arguments[row.at].replace_all_uses_with(position)
+    for at, result in zip(kept, new.results, strict=True):
+        loop.results[at].replace_all_uses_with(result)
+    loop.erase()
+    _erase_unused(moved)
+
+
+def _least(moved: list[Any], row: _Segment, walked: _Segment) -> list[Any]:
+    """Returns the lesser of the two coordinates, which are one where the operands meet."""
+    both = [row.coordinate, walked.coordinate]
+    return [
+        op.results[0] for op in moved if op.name == "arith.select" and all(o in both for o in list(op.operands)[1:])
+    ]
+
+
+def _erase_unused(ops: list[Any]) -> None:
+    for op in reversed(ops):
+        pure = op.name.startswith("arith.") or op.name == "memref.load"
+        if pure and not any(list(result.uses) for result in op.results):
+            op.erase()

@@ -1,0 +1,94 @@
+"""Entries of large results that are written past the caches.
+
+A line of memory is read before a part of it is written, in case the rest stays. Entries of a result fill each line from
+one end to the other, and where the result is larger than the caches close to the processor, nobody finds it there
+later: stores that are not temporal do without the reading. Sums of matrices with such results take 0.65 to 0.75 of the
+time (5-point grid, finite elements, uniform columns); where branches that nothing foresees take the time, within a few
+hundredths the same (power law, circuit). What is small stays in the caches for whoever reads it next: a choice at each
+store would cost as much as is won, so the nest is written twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import maker, operations_within
+from mlir_sparse.loops.operation_index import Seen
+
+__all__ = ["write_around_caches"]
+
+# Results with room for more entries are large: some megabytes. Pieces that are copied later have no more room.
+_FEW = 1 << 19
+# A nest is written twice; in one of this size it is not its stores that take the time.
+_MOST_OPERATIONS = 160
+_MARK = "appends"
+
+
+def write_around_caches(seen: Seen, _: Mapping[str, str]) -> bool:
+    """Writes nests that merge operands of a matrix once more, for results that are large.
+
+    Args:
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
+    """
+    changed = False
+    for _function, inside in seen.functions if seen.whole.named("scf.while") else ():
+        appending = {op: room for op in inside.named("memref.store") if (room := _room_of(op)) is not None}
+        rooms, nests = set(appending.values()), {_nest_of(op) for op in appending}
+        # Results with several lists of coordinates were no faster: lines of too many arrays are written at a time.
+        if len(rooms) == 1 and len(nests) == 1:
+            changed |= _divide(nests.pop(), rooms.pop(), list(appending))
+    return changed
+
+
+def _room_of(op: Any) -> Any | None:
+    """Returns how many entries there is room for, of a store in a loop that writes one behind the others; else None."""
+    if op.name != "memref.store" or len(op.operands) != 3 or op.parent.name == "func.func":
+        return None
+    least = maker(op.operands[2])
+    if least is None or least.name != "arith.minui":
+        return None
+    room = maker(least.operands[1])
+    held = room is not None and room.name == "memref.load" and room.parent.name == "func.func"
+    return least.operands[1] if held else None
+
+
+def _nest_of(op: Any) -> Any:
+    while op.parent.name != "func.func":
+        op = op.parent
+    return op
+
+
+def _divide(nest: Any, room: Any, appending: list[Any]) -> bool:
+    """Writes a nest for large results and for others, if operands are merged in it; returns whether it did."""
+    ir = bindings().ir
+    operations = operations_within(nest)
+    if len(operations) > _MOST_OPERATIONS or not any(op.name == "scf.while" for op in operations):
+        return False
+    for op in appending:
+        op.attributes[_MARK] = ir.UnitAttr.get()
+    with ir.InsertionPoint(nest):
+        large = ir_words.compare("ugt", room, ir_words.constant(_FEW))
+        kinds = [result.type for result in nest.results]
+        results = ir_words.branch(large, lambda: _copy(nest, large=True), lambda: _copy(nest, large=False), kinds)
+    for old, new in zip(nest.results, results, strict=True):
+        old.replace_all_uses_with(new)
+    nest.erase()
+    return True
+
+
+def _copy(nest: Any, *, large: bool) -> list[Any]:
+    """Copies a nest to the insertion point; returns its results."""
+    ir = bindings().ir
+    copied = nest.clone(ir.InsertionPoint.current).operation
+    for op in operations_within(copied):
+        if _MARK in op.attributes:
+            del op.attributes[_MARK]
+            if large:
+                op.attributes["nontemporal"] = ir.BoolAttr.get(True)
+    return list(copied.results)

@@ -1,0 +1,97 @@
+"""Loops over stored rows that ask for the rows that entries ahead will name.
+
+In `C(i,j) = A(i,k) * B(k,j)` each entry of A names a row of B, and the rows of consecutive entries lie anywhere. A
+processor waits for the positions of the row, then for its coordinates and values; asked for a few entries ahead, they
+are there when their turn comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import body_of, operations_within
+from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.prefetch import coordinate_load, later_coordinate, prefetch, stored_load
+
+__all__ = ["is_row_of_entry", "prefetch_rows"]
+
+# Entries ahead whose rows are asked for; their positions twice as many. Measured on products of matrices with rows of
+# 1 to 8 entries, in ms, with none, 4, 8 and 16 entries: 75, 58, 60, 60 (uniform columns, 6.4 M products), and 352, 212,
+# 208, 209 (power law, 9.6 M products).
+_AHEAD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A loop over the row that an entry names.
+
+    Args:
+        loop: the `scf.for`.
+        entries: the one over entries right around it.
+        positions: the load of where the row begins.
+        coordinate: the load of the entry's coordinate.
+    """
+
+    loop: Any
+    entries: Any
+    positions: Any
+    coordinate: Any
+
+
+def prefetch_rows(seen: Seen, _: Mapping[str, str]) -> bool:
+    """Lets loops over entries ask for the rows that later entries name.
+
+    Args:
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
+    """
+    changed = False
+    for loop in seen.whole.named("scf.for"):
+        row = _row_of(loop)
+        if row is None:
+            continue
+        streams = _streams_of(row)
+        with bindings().ir.InsertionPoint(row.coordinate):
+            _ask(row, streams)
+        changed = True
+    return changed
+
+
+def is_row_of_entry(loop: Any) -> bool:
+    """Returns whether an `scf.for` goes through a row that an entry of another operand names."""
+    return _row_of(loop) is not None
+
+
+def _row_of(loop: Any) -> _Row | None:
+    if loop.parent.name != "scf.for":
+        return None
+    positions = stored_load(loop.operands[0])
+    if positions is None or len(positions.operands) != 2:
+        return None
+    coordinate = coordinate_load(positions.operands[1])
+    if coordinate is None or coordinate.operands[1] != body_of(loop.parent).arguments[0]:
+        return None
+    return _Row(loop, loop.parent, positions, coordinate)
+
+
+def _streams_of(row: _Row) -> list[Any]:
+    """Returns the buffers that are read at the loop's index."""
+    place = body_of(row.loop).arguments[0]
+    loads = [op for op in operations_within(row.loop) if op.name == "memref.load"]
+    return list(dict.fromkeys(op.operands[0] for op in loads if list(op.operands)[1:] == [place]))
+
+
+def _ask(row: _Row, streams: list[Any]) -> None:
+    starts = row.positions.operands[0]
+    prefetch(starts, [later_coordinate(row.coordinate, 2 * _AHEAD)])
+    # What lies beyond the last entry, or between rows that have room left, need not be coordinates.
+    last = ir_words.operation("arith.subi", ir_words.index_type(), ir_words.size_of(starts), ir_words.constant(1))
+    begin = ir_words.widened(ir_words.load(starts, ir_words.minimum(later_coordinate(row.coordinate, _AHEAD), last)))
+    for buffer in streams:
+        prefetch(buffer, [begin])

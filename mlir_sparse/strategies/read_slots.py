@@ -1,0 +1,156 @@
+"""Slots that hold one coordinate or none: read as such, instead of as lists with a begin and an end each.
+
+The sparsifier has no level of one coordinate a parent below a dense one, as ELL, hash
+tables and the like store. In its stead it is given lists, whose positions are made for it:
+the n-th list begins at n, and has an entry unless the coordinate there is negative. To
+read these costs as much as the values. Here the coordinate says itself whether it is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, maker, operations_in, root_of
+from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.origins import loaded_from
+
+__all__ = ["SLOTS", "read_slots"]
+
+# The attribute of a function that says which of its arguments are such positions; their coordinates come next.
+SLOTS = "slots"
+_PURE = ("arith.", "math.", "complex.")
+_MEMORY = frozenset(("memref.load", "memref.store", "scf.yield"))
+_AT_LEAST = 5  # what `arith.cmpi` calls the comparison of integers with signs
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """A loop over the one entry that there may be.
+
+    Args:
+        loop: the `scf.for`.
+        parent: which list it is of.
+        positions: the made positions.
+        coordinates: the loads of the coordinate in its body.
+    """
+
+    loop: Any
+    parent: Any
+    positions: Any
+    coordinates: tuple[Any, ...]
+
+
+def read_slots(seen: Seen, _: Mapping[str, str]) -> bool:
+    """Replaces loops over slots by branches, where no other loops are in them.
+
+    Args:
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
+    """
+    if not any(SLOTS in function.attributes for function, _ in seen.functions):
+        return False
+    found = [slot for loop in seen.whole.named("scf.for") if (slot := _slot_of(loop)) is not None]
+    for slot in found:
+        _read(slot)
+    return bool(found)
+
+
+def _slot_of(loop: Any) -> _Slot | None:
+    """Returns a loop over a slot as that; None for any other."""
+    lower, upper, step, *_ = loop.operands
+    begin, end = loaded_from(lower), loaded_from(upper)
+    if begin is None or end is None or not is_constant(step, 1):
+        return None
+    (positions, at), (others, after) = begin.operands, end.operands
+    parent = _doubled(at)
+    following = maker(after)
+    if parent is None or following is None or following.name != "arith.addi" or positions != others:
+        return None
+    if following.operands[0] != at or not is_constant(following.operands[1], 1):
+        return None
+    list_ = _coordinates_of(positions)
+    place, body = body_of(loop).arguments[0], operations_in(loop)
+    loads = [op for op in body if op.name == "memref.load" and list(op.operands)[1:] == [place]]
+    if list_ is None:
+        return None
+    roots = [root_of(op.operands[0]) for op in loads]
+    coordinates = tuple(op for op, root in zip(loads, roots, strict=True) if root is not None and root == list_)
+    if not coordinates or not all(op.name in _MEMORY or op.name.startswith(_PURE) for op in body):
+        return None
+    return _Slot(loop, parent, positions, coordinates)
+
+
+def _doubled(value: Any) -> Any | None:
+    op = maker(value)
+    return op.operands[0] if op is not None and op.name == "arith.muli" and is_constant(op.operands[1], 2) else None
+
+
+def _coordinates_of(positions: Any) -> Any | None:
+    """Returns the argument that follows made positions; None for a buffer that is something else."""
+    ir, root = bindings().ir, root_of(positions)
+    if root is None or maker(root) is not None:
+        return None
+    function = root.owner.owner.operation
+    if SLOTS not in function.attributes:
+        return None
+    number = ir.BlockArgument(root).arg_number
+    made = list(ir.DenseI64ArrayAttr(function.attributes[SLOTS]))
+    return root.owner.arguments[number + 1] if number in made else None
+
+
+def _read(slot: _Slot) -> None:
+    """Puts a branch in place of a loop."""
+    ir = bindings().ir
+    loop, (place, *carried) = slot.loop, list(body_of(slot.loop).arguments)
+    starts, kinds = list(loop.operands)[3:], [result.type for result in loop.results]
+    first = _first_position(slot)
+    with ir.InsertionPoint(loop):
+        at = ir_words.add(slot.parent, first)
+        coordinate = ir_words.load(slot.coordinates[0].operands[0], at)
+        zero, truth = ir_words.integer(0, coordinate.type), ir.IntegerType.get_signless(1)
+        predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _AT_LEAST)
+        is_one = ir_words.operation("arith.cmpi", truth, coordinate, zero, predicate=predicate)
+        known: dict[Any, Any] = {place: at, **dict(zip(carried, starts, strict=True))}
+        known.update((load.results[0], coordinate) for load in slot.coordinates)
+        ends = ir_words.branch(is_one, lambda: _taken(slot, known), (lambda: starts) if starts else None, kinds)
+        for result, value in zip(loop.results, ends, strict=True):
+            result.replace_all_uses_with(value)
+    bounds = [maker(value) for value in list(loop.operands)[:2]]
+    loop.erase()
+    for op in bounds:
+        while op is not None and op.name != "arith.muli" and not list(op.results[0].uses):
+            above = maker(op.operands[0] if op.name != "memref.load" else op.operands[1])
+            op.erase()
+            op = above
+
+
+def _taken(slot: _Slot, known: dict[Any, Any]) -> list[Any]:
+    """Writes the body of a loop for one position; returns what it hands on."""
+    *body, last = operations_in(slot.loop)
+    for op in body:
+        if op in slot.coordinates:
+            continue
+        copy_of(op, known)
+    return [known.get(value, value) for value in last.operands]
+
+
+def _first_position(slot: _Slot) -> Any:
+    """Writes, before all loops, where the first list begins: a piece of a call has the lists from there on."""
+    outermost = slot.loop
+    while outermost.parent.name != "func.func":
+        outermost = outermost.parent
+    with bindings().ir.InsertionPoint(outermost):
+        zero = ir_words.constant(0)
+        length = ir_words.operation("memref.dim", ir_words.index_type(), slot.positions, zero)
+        return ir_words.branch(
+            ir_words.compare("ugt", length, zero),
+            lambda: [ir_words.widened(ir_words.load(slot.positions, zero))],
+            lambda: [zero],
+            [ir_words.index_type()],
+        )[0]

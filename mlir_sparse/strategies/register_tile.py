@@ -1,0 +1,206 @@
+"""The pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.carry_values import LINE, PATH, carry
+from mlir_sparse.loops.inner_loops import Line, is_constant, line_of, maker, operations_in, root_of
+from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.outer_loops import Nest, is_inside, nests_of
+from mlir_sparse.loops.vector_bodies import Lanes, Tile, load_vector, mask_of, store_vector, strided
+from mlir_sparse.loops.vector_options import Target
+from mlir_sparse.strategies.inner_sums import add_up
+from mlir_sparse.strategies.rows_from_initial import Constant, constant_before, constant_before_rows
+from mlir_sparse.strategies.several_entries import add_up_several
+
+__all__ = ["register_tile"]
+
+
+def register_tile(seen: Seen, options: Mapping[str, str]) -> bool:
+    """Tiles the dense innermost loops of sparsified functions, so that registers hold rows across sparse loops.
+
+    Args:
+        seen: a module after bufferization; rewritten in place.
+        options: `bits`, `lanes`, `tile`, `masks`, `fma`: see Target.
+
+    Returns:
+        whether it may have changed anything.
+    """
+    target = Target.of(options)
+    lines = [line for loop in seen.whole.innermost if (line := line_of(loop)) is not None]
+    for nest in nests_of(lines):
+        _Tiler(nest, target).run()
+    for line in lines:
+        if line.loop.results:
+            add_up_several(line, target)
+            add_up(line, target)
+    return bool(lines)
+
+
+class _Tiler:
+    """Writes a nest once for each size of tiles."""
+
+    def __init__(self, nest: Nest, target: Target) -> None:
+        self.nest = nest
+        self.target = target
+        self.written = root_of(nest.store.operands[1])
+        self.start = self._constant()
+        self.rows = list(nest.store.operands)[2:-1]
+
+    def _constant(self) -> Constant | None:
+        """Returns what the rows are filled with before, where tiles go through all of them once."""
+        _, buffer, *at = self.nest.store.operands
+        if not self.nest.stays or buffer != self.written or not is_constant(self.nest.lines[0].bounds[0], 0):
+            return None
+        if len(at) == 1:
+            return constant_before(self.nest.root, buffer)
+        return constant_before_rows(self.nest.root, buffer, at[0]) if len(at) == 2 else None
+
+    def run(self) -> None:
+        """Puts the tiled nest in place of the nest."""
+        ir = bindings().ir
+        mark = ir.UnitAttr.get()
+        for op in self.nest.path:
+            op.attributes[PATH] = mark
+        for line in self.nest.lines:
+            line.loop.attributes[LINE] = mark
+        first = self.nest.lines[0]
+        at, upper = first.bounds
+        with ir.InsertionPoint(self.nest.root):
+            before = 0
+            for size in self.target.sizes(first.bits, self._held(first), len(first.streams) - 1):
+                at = self._full(at, upper, size, before)
+                before = size
+            self._rest(at, upper, before)
+            if self.start is not None:
+                self.start.store(upper, row=self.rows)
+        if self.start is not None:
+            if self.rows:
+                self.start.store_rows_after(self.nest.root.parent)
+            self.start.erase()
+        self.nest.root.erase()
+
+    def _held(self, line: Line) -> int:
+        """Returns how many rows registers hold at once across the innermost loop around a line."""
+        scope = self.nest.root.parent
+        return 1 + len([load for load in line.streams if self._place(load, line, scope) != line.loop])
+
+    def _full(self, at: Any, upper: Any, size: int, before: int) -> Any:
+        """Writes tiles of one size, as many as there is room for; returns where they end.
+
+        Args:
+            at: where they begin.
+            upper: where the row ends.
+            size: theirs.
+            before: the size of those before; 0 for none.
+        """
+        left = ir_words.operation("arith.subi", at.type, upper, at)
+        end = ir_words.operation(
+            "arith.subi", at.type, upper, ir_words.operation("arith.remui", at.type, left, ir_words.constant(size))
+        )
+        ahead = self.target.ahead(size, self.nest.lines[0].bits)
+
+        def tile(start: Any) -> None:
+            self._tile(Tile(start, size, None, self.target.fuses, ahead, rolled=before > 0))
+
+        if size < before <= 2 * size:
+            ir_words.branch(ir_words.compare("ult", at, end), lambda: tile(at))
+        else:
+            strided(at, end, size, (), tile)
+        return end
+
+    def _rest(self, at: Any, upper: Any, least: int) -> None:
+        """Writes what is less than the least tile: tiles with masks, or the loops as they were."""
+        if least == 1:
+            return
+        if not self.target.masks:
+            ir_words.branch(ir_words.compare("ult", at, upper), lambda: self._scalar(at, upper))
+            return
+        size = self.target.masked(self.nest.lines[0].bits, least)
+        if size < least:
+            strided(at, upper, size, (), lambda start: self._masked(start, upper, size))
+        else:
+            ir_words.branch(ir_words.compare("ult", at, upper), lambda: self._masked(at, upper, size))
+
+    def _masked(self, at: Any, upper: Any, size: int) -> None:
+        mask = mask_of(ir_words.operation("arith.subi", at.type, upper, at), size)
+        self._tile(Tile(at, size, mask, self.target.fuses, rolled=True))
+
+    def _scalar(self, at: Any, upper: Any) -> None:
+        if self.start is not None:
+            self.start.store(at, upper, self.rows)
+        root = self.nest.root.clone(bindings().ir.InsertionPoint.current)
+        for op in [root, *_marked(root)]:
+            if LINE in op.attributes:
+                op.operands[0] = at
+            for mark in (LINE, PATH):
+                if mark in op.attributes:
+                    del op.attributes[mark]
+
+    def _tile(self, tile: Tile) -> None:
+        """Writes the nest for the places of a tile."""
+        root = self.nest.root.clone(bindings().ir.InsertionPoint.current)
+        for op in (root, *_marked(root)) if tile.rolled else ():
+            if op.name in ("scf.for", "scf.while") and PATH in op.attributes:
+                ir_words.keep_rolled(op)
+        scope = root.parent
+        _, buffer, *at = self.nest.store.operands
+        at = [*at[:-1], tile.start]
+        if not self.nest.stays:
+            for op in [found for found in _marked(root) if LINE in found.attributes]:
+                self._line(op, tile, None, scope)
+                op.erase()
+            return
+        with bindings().ir.InsertionPoint(root):
+            held = load_vector(tile, buffer, at) if self.start is None else self._started(tile)
+        held = carry(root, held, lambda op, held: self._line(op, tile, held, scope))
+        store_vector(tile, held, buffer, at)
+
+    def _started(self, tile: Tile) -> Any:
+        assert self.start is not None
+        value = self.start.value()
+        return ir_words.operation("vector.broadcast", tile.of(value.type), value)
+
+    def _line(self, op: Any, tile: Tile, held: Any | None, scope: Any) -> Any:
+        """Writes a line before its loop; returns the row that it makes of one held, or stores it where none is."""
+        line = line_of(op)
+        assert line is not None
+        value, buffer, *at = line.stores[0].operands
+        sums = [load.results[0] for load in line.streams if root_of(load.operands[0]) == self.written]
+        known = {} if held is None else dict.fromkeys(sums, held)
+        made = Lanes(line, tile, known, lambda load: self._place(load, line, scope)).of(value)
+        if held is None:
+            with bindings().ir.InsertionPoint(op):
+                store_vector(tile, made, buffer, [*at[:-1], tile.start])
+        return made
+
+    def _place(self, load: Any, line: Line, scope: Any) -> Any:
+        """Returns the operation before which a load may stand: the outermost loop that its address does not change in.
+
+        An address is in bounds wherever all that it is made of is an index of a loop, or a stored coordinate.
+        """
+        place, operands = line.loop, list(load.operands)
+        if root_of(operands[0]) == self.written or not all(map(_is_index, operands[1:])):
+            return place
+        while place.parent != scope and place.parent.name == "scf.for":
+            if any(is_inside(value, place.parent) for value in operands):
+                break
+            place = place.parent
+        return place
+
+
+def _is_index(value: Any) -> bool:
+    op = maker(value)
+    return op is None or op.name in ("memref.load", "arith.constant", "arith.index_cast", "arith.index_castui")
+
+
+def _marked(op: Any) -> Iterator[Any]:
+    """Yields the marked operations inside one, a copy of a nest."""
+    for inner in operations_in(op):
+        if LINE in inner.attributes or PATH in inner.attributes:
+            yield inner
+            yield from _marked(inner)

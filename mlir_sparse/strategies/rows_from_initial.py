@@ -1,0 +1,269 @@
+"""Rows that start from what the result would be filled with, in the loop that adds to them.
+
+An accumulation finds its result filled: by the identity, or by addends that are dense. Where
+one loop goes through the elements in order, reads each once, before what adds to it, and
+stores it once, the element's first value can be made there: the result is written once and
+never read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, root_of
+from mlir_sparse.loops.operation_index import Seen
+
+__all__ = ["Constant", "constant_before", "constant_before_rows", "start_rows"]
+
+_PURE = ("arith.", "math.", "complex.")
+# Besides arithmetic: what changes no memory, and what does so only by the operations in it.
+_HARMLESS = frozenset(
+    ("memref.load", "memref.dim", "memref.subview", "memref.cast", "llvm.extractvalue", "scf.yield", "scf.condition")
+)
+_LOOKS = frozenset(("memref.dim", "func.return"))  # that need no value, or come last
+_NESTS = frozenset(("scf.for", "scf.while", "scf.if"))
+
+
+def start_rows(seen: Seen, options: Mapping[str, str]) -> bool:
+    """Moves what fills a vector into the loop that goes through it.
+
+    Args:
+        seen: a module after bufferization; rewritten in place.
+        options: none.
+
+    Returns:
+        whether it changed anything.
+    """
+    changed = False
+    for op in [op for op in seen.whole.named("linalg.generic") if op.parent.name == "func.func"]:
+        fill = _fill_of(op)
+        found = None if fill is None else _find_row(fill)
+        if fill is not None and found is not None:
+            _start(fill, found)
+            changed = True
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class _Fill:
+    """An elementwise `linalg.generic` that gives all elements of an array a value.
+
+    Args:
+        op: the operation.
+        result: the array: an argument of the function, or an allocation.
+        along: of each input, whether it is an array as well, read where the result is written; else it is one element.
+    """
+
+    op: Any
+    result: Any
+    along: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Where a loop reads and writes the elements of a vector, at its index.
+
+    Args:
+        loop: the `scf.for`, from 0 in steps of 1.
+        load: the only load of the vector in it; None where there is none.
+    """
+
+    loop: Any
+    load: Any | None
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """What all elements of an array are given before a loop.
+
+    Args:
+        fill: the operation that does so.
+    """
+
+    fill: _Fill
+
+    def value(self) -> Any:
+        """Writes the value; returns it."""
+        return _value_at(self.fill, None)
+
+    def store(self, lower: Any, upper: Any | None = None, row: Sequence[Any] = ()) -> None:
+        """Writes a loop that gives it to the elements from one on, up to another or to the end.
+
+        Args:
+            lower: the first.
+            upper: the one behind the last; None for the end.
+            row: the subscripts before theirs.
+        """
+        upper = self._size(len(row)) if upper is None else upper
+        ir_words.loop(upper, (), lambda place: self._give([*row, place]), lower)
+
+    def store_rows_after(self, loop: Any) -> None:
+        """Writes loops that give it to the rows of a matrix that a loop does not reach, behind that."""
+        with bindings().ir.InsertionPoint(_following(loop)):
+            upper = loop.operands[1]
+            ir_words.loop(self._size(0), (), lambda row: self.store(ir_words.constant(0), row=[row]), upper)
+
+    def _size(self, dimension: int) -> Any:
+        return ir_words.operation("memref.dim", ir_words.index_type(), self.fill.result, ir_words.constant(dimension))
+
+    def _give(self, at: list[Any]) -> None:
+        bindings().ir.Operation.create("memref.store", operands=[self.value(), self.fill.result, *at])
+
+    def erase(self) -> None:
+        """Takes it out of the function."""
+        self.fill.op.erase()
+
+
+def constant_before(root: Any, buffer: Any) -> Constant | None:
+    """Returns the constant that a buffer is filled with before a loop, if nothing reads or writes it in between."""
+    if root.parent.name != "func.func":
+        return None
+    operations = operations_in(root.parent)
+    for op in reversed(operations[: operations.index(root)]):
+        if op.name == "linalg.generic" and op.operands[len(op.operands) - 1] == buffer:
+            fill = _fill_of(op)
+            arrays = [value for value in list(op.operands)[:-1] if isinstance(value.type, bindings().ir.MemRefType)]
+            return None if fill is None or arrays or any(fill.along) else Constant(fill)
+        if op.name != "memref.dim" and (buffer in list(op.operands) or _uses_in(buffer, op) or not _is_harmless(op)):
+            return None
+    return None
+
+
+def constant_before_rows(root: Any, buffer: Any, row: Any) -> Constant | None:
+    """Returns the constant that a matrix is filled with, if nothing but a nest reads or writes it after that.
+
+    Args:
+        root: the nest, which must be right inside a loop that goes through the rows in order.
+        buffer: the matrix.
+        row: the number of the nest's row, which must be that loop's index.
+    """
+    loop = root.parent
+    if loop.name != "scf.for" or loop.results or list(body_of(loop).arguments) != [row]:
+        return None
+    lower, _, step = loop.operands
+    if not (is_constant(lower, 0) and is_constant(step, 1)):
+        return None
+    constant = constant_before(loop, buffer)
+    if constant is None:
+        return None
+    inside = _uses_in(buffer, root)
+    others = [op for use in buffer.uses if (op := use.owner.operation) not in inside]
+    return constant if all(op == constant.fill.op or op.name in _LOOKS for op in others) else None
+
+
+def _following(op: Any) -> Any:
+    """Returns the operation behind one."""
+    operations = operations_in(op.parent)
+    return operations[operations.index(op) + 1]
+
+
+def _fill_of(op: Any) -> _Fill | None:
+    """Returns an operation as a fill; None where it is none."""
+    ir = bindings().ir
+    *inputs, result = op.operands
+    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    along = ir.AffineMap.get_identity(ir.MemRefType(result.type).rank)
+    if len(op.regions) != 1 or op.results or maps[-1] != along or root_of(result) != result:
+        return None
+    block = op.regions[0].blocks[0]
+    if list(block.arguments[len(inputs)].uses):
+        return None
+    if any(used != along and list(used.results) for used in maps[:-1]):
+        return None
+    if not all(inner.name.startswith(_PURE) or inner.name == "linalg.yield" for inner in operations_in(op)):
+        return None
+    vectors = tuple(used == along for used in maps[:-1])
+    arrays = [value for value in inputs if isinstance(value.type, ir.MemRefType)]
+    if any(root_of(value) is None or root_of(value) == result for value in arrays):
+        return None
+    return _Fill(op, result, vectors)
+
+
+def _find_row(fill: _Fill) -> _Row | None:
+    """Returns the loop after a fill that stores each element once, read before if at all; None where there is none."""
+    later = operations_in(fill.op.parent)
+    for op in later[later.index(fill.op) + 1 :]:
+        if op.name == "scf.for" and _uses_in(fill.result, op):
+            return _row_of(fill, op)
+        if fill.result in list(op.operands) or not _is_harmless(op):
+            return None
+    return None
+
+
+def _row_of(fill: _Fill, loop: Any) -> _Row | None:
+    lower, _, step = list(loop.operands)[:3]
+    if loop.results or not (is_constant(lower, 0) and is_constant(step, 1)):
+        return None
+    uses = _uses_in(fill.result, loop)
+    # Where the sparsifier knows what a reduction starts from, it reads nothing.
+    if [op.name for op in uses] not in (["memref.load", "memref.store"], ["memref.store"]):
+        return None
+    *loads, store = uses
+    place = [body_of(loop).arguments[0]]
+    if any(op.parent != loop for op in uses) or any(_address(op) != place for op in uses):
+        return None
+    if store.operands[0] == fill.result or not all(op == store or _is_harmless(op) for op in operations_in(loop)):
+        return None
+    return _Row(loop, loads[0] if loads else None)
+
+
+def _address(op: Any) -> list[Any]:
+    return list(op.operands)[2 if op.name == "memref.store" else 1 :]
+
+
+def _uses_in(value: Any, loop: Any) -> list[Any]:
+    """Returns the operations inside a loop that take a value, in their order."""
+    found: list[Any] = []
+    for op in operations_in(loop):
+        if value in list(op.operands):
+            found.append(op)
+        found += _uses_in(value, op)
+    return found
+
+
+def _is_harmless(op: Any) -> bool:
+    """Returns whether an operation writes to no memory."""
+    if op.name in _NESTS:
+        return all(_is_harmless(inner) for inner in operations_in(op))
+    return op.name in _HARMLESS or op.name.startswith(_PURE)
+
+
+def _start(fill: _Fill, row: _Row) -> None:
+    """Makes the first value of an element where it was loaded, and of those behind the loop after it."""
+    ir = bindings().ir
+    (at,) = list(body_of(row.loop).arguments)
+    if row.load is not None:
+        with ir.InsertionPoint(row.load):
+            row.load.results[0].replace_all_uses_with(_value_at(fill, at))
+        row.load.erase()
+    upper = row.loop.operands[1]
+    with ir.InsertionPoint(_following(row.loop)):
+        size = ir_words.operation("memref.dim", ir_words.index_type(), fill.result, ir_words.constant(0))
+        # The loop is as long as a level of an operand. The runtime sees to it that the result is so too; here it shows.
+        ir_words.loop(size, (), lambda place: ir_words.store(_value_at(fill, place), fill.result, place), upper)
+    fill.op.erase()
+
+
+def _value_at(fill: _Fill, place: Any | None) -> Any:
+    """Writes what a fill gives an element; returns it."""
+    *inputs, _ = fill.op.operands
+    block = fill.op.regions[0].blocks[0]
+    known = {
+        argument: _element(value, [place] if along else [])
+        for argument, value, along in zip(list(block.arguments), inputs, fill.along, strict=False)
+    }
+    *body, last = operations_in(fill.op)
+    for op in body:
+        copy_of(op, known)
+    (value,) = last.operands
+    return known.get(value, value)
+
+
+def _element(value: Any, at: list[Any]) -> Any:
+    if not isinstance(value.type, bindings().ir.MemRefType):
+        return value
+    return ir_words.operation("memref.load", ir_words.element_of(value), value, *at)

@@ -1,0 +1,228 @@
+"""Nests of loops that differ only in what they read: one that is told which.
+
+Where two operands of many levels meet, each level has loops for what the one has alone, and
+the same for the other: within the merge, and once more behind it. With three levels code is
+there eight times that copies entries. Nests that are the same but for buffers and bounds
+become one, which selects those before; two behind each other become two turns of a loop.
+Innermost loops stay as they are: a selection takes as long as some of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count, repeat
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.operation_index import Seen
+
+__all__ = ["share_copies"]
+
+# Selected values are held in registers beside those that they are selected from.
+_MOST_DIFFERENCES = 12
+
+_LOOPS = ("scf.for", "scf.while")
+_NESTS = frozenset(("scf.if", *_LOOPS))
+
+
+@dataclass(slots=True)
+class _Match:
+    """How two regions compare.
+
+    Args:
+        inner: what is inside the left one, by what is in its place inside the right one.
+        uses: operands of the left one that are others in the right one: operation, number, the one, the other.
+    """
+
+    inner: dict[Any, Any] = field(default_factory=dict)
+    uses: list[tuple[Any, int, Any, Any]] = field(default_factory=list)
+
+    def blocks(self, left: Any, right: Any) -> bool:
+        """Returns whether blocks are the same but for values from outside."""
+        if not self._same_values(left.arguments, right.arguments):
+            return False
+        ours, theirs = ([op.operation for op in block.operations] for block in (left, right))
+        return len(ours) == len(theirs) and all(map(self._operations, ours, theirs))
+
+    def _same_values(self, left: Sequence[Any], right: Sequence[Any]) -> bool:
+        if [value.type for value in left] != [value.type for value in right]:
+            return False
+        self.inner.update(zip(right, left, strict=True))
+        return True
+
+    def _operations(self, left: Any, right: Any) -> bool:
+        if left.name != right.name or not _same_attributes(left, right):
+            return False
+        ours, theirs = list(left.operands), list(right.operands)
+        if len(ours) != len(theirs) or not all(map(self._operand, repeat(left), count(), ours, theirs)):
+            return False
+        pairs = [([*one.blocks], [*other.blocks]) for one, other in zip(left.regions, right.regions, strict=True)]
+        if not all(len(one) == len(other) and all(map(self.blocks, one, other)) for one, other in pairs):
+            return False
+        return self._same_values(list(left.results), list(right.results))
+
+    def _operand(self, op: Any, number: int, left: Any, right: Any) -> bool:
+        if right in self.inner:
+            return bool(self.inner[right] == left)
+        if left == right:
+            return True
+        self.uses.append((op, number, left, right))
+        return bool(left.type == right.type)
+
+    def differences(self, *others: tuple[Any, Any]) -> list[tuple[Any, Any]] | None:
+        """Returns the values to select between, each pair once; None where a selection cannot make them one."""
+        found = dict.fromkeys(((left, right) for _, _, left, right in self.uses), None)
+        found.update(dict.fromkeys(pair for pair in others if pair[0] != pair[1]))
+        inside = set(self.inner.values())
+        few = len(found) <= _MOST_DIFFERENCES and not any(left in inside for left, _ in found)
+        return list(found) if few else None
+
+    def select(self, condition: Any, differences: Sequence[tuple[Any, Any]]) -> dict[tuple[Any, Any], Any]:
+        """Writes selections, and lets the left region use those; returns them."""
+        chosen = {pair: ir_words.operation("arith.select", pair[0].type, condition, *pair) for pair in differences}
+        for op, number, left, right in self.uses:
+            op.operands[number] = chosen[left, right]
+        return chosen
+
+
+def share_copies(seen: Seen, _: Mapping[str, str]) -> bool:
+    """Writes nests once that are the same but for what they read.
+
+    Args:
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
+    """
+    bodies = [op.regions[0].blocks for op, inside in seen.functions if any(map(inside.named, _LOOPS))]
+    changed = [_share_in(blocks[0]) for blocks in bodies]
+    return any(changed)
+
+
+def _share_in(block: Any) -> bool:
+    """Goes through a block from the outside in: what became one need not be looked through twice."""
+    before: Any | None = None
+    changed = False
+    for op in [found.operation for found in block.operations]:
+        if op.name not in _NESTS:  # most are
+            before = None
+            continue
+        made = _shared(before, op)
+        changed |= made is not op
+        before = made
+        for region in made.regions:
+            for inner in region.blocks:
+                changed |= _share_in(inner)
+    return changed
+
+
+def _shared(before: Any | None, nest: Any) -> Any:
+    """Returns the nest that stands for one, and perhaps for the one before it."""
+    made = None
+    if nest.name == "scf.if":
+        made = _one_branch(nest)
+    elif nest.name == "scf.for" and before is not None and before.name == "scf.for":
+        made = _two_turns(before, nest)
+    return made or nest
+
+
+def _one_branch(op: Any) -> Any | None:
+    """Makes one branch of `if` and `else if`, where they have the same loops."""
+    then, others = (list(region.blocks) for region in op.regions)
+    inner = _alone(others[0]) if others else None
+    if inner is None or not _has_loop(then[0]):
+        return None
+    match = _Match()
+    if not match.blocks(then[0], inner.regions[0].blocks[0]):
+        return None
+    differences = match.differences()
+    if differences is None:
+        return None
+    ir = bindings().ir
+    with ir.InsertionPoint(op):
+        first, second = op.operands[0], inner.operands[0]
+        match.select(first, differences)
+        kinds = [result.type for result in op.results]
+        either = ir_words.bits_of("ori", first, second)
+        made = ir.Operation.create("scf.if", results=kinds, operands=[either], regions=2)
+    then[0].append_to(made.regions[0])
+    for block in list(inner.regions[1].blocks):
+        block.append_to(made.regions[1])
+    _replace(op, made)
+    return made
+
+
+def _alone(block: Any) -> Any | None:
+    """Returns the `scf.if` that a block consists of, with its results handed on; None for any other block."""
+    operations = [op.operation for op in block.operations]
+    if len(operations) != 2 or operations[0].name != "scf.if":
+        return None
+    inner, end = operations
+    return inner if list(end.operands) == list(inner.results) else None
+
+
+def _two_turns(first: Any, second: Any) -> Any | None:
+    """Makes turns of a loop of two loops behind each other, where those have the same loops inside."""
+    (body,), (other,) = (list(op.regions[0].blocks) for op in (first, second))
+    (*bounds,) = zip(list(first.operands)[:3], list(second.operands)[:3], strict=True)
+    if list(second.operands)[3:] != list(first.results) or not _has_loop(body):
+        return None
+    if any(use.owner.operation != second for result in first.results for use in result.uses):
+        return None
+    match = _Match()
+    if not match.blocks(body, other):
+        return None
+    differences = match.differences(*bounds)
+    made_before = set(first.results)
+    if differences is None or any(right in made_before for _, right in differences):
+        return None
+    ir = bindings().ir
+    with ir.InsertionPoint(first):
+        made = _turns(list(first.operands)[3:])
+    turn, *carried = made.regions[0].blocks[0].arguments
+    with ir.InsertionPoint(made.regions[0].blocks[0]):
+        chosen = match.select(ir_words.compare("eq", turn, ir_words.constant(0)), differences)
+        kinds = [value.type for value in carried]
+        limits = [chosen.get(pair, pair[0]) for pair in bounds]
+        inner = ir.Operation.create("scf.for", results=kinds, operands=[*limits, *carried], regions=1)
+        ir.Operation.create("scf.yield", operands=list(inner.results))
+    for name in first.attributes:
+        inner.attributes[name] = first.attributes[name]
+    body.append_to(inner.regions[0])
+    _replace(second, made)
+    first.erase()
+    return made
+
+
+def _turns(start: Sequence[Any]) -> Any:
+    """Writes an `scf.for` of two turns, which are not to be written out, without what it does in them."""
+    ir = bindings().ir
+    kinds = [value.type for value in start]
+    operands = [*map(ir_words.constant, (0, 2, 1)), *start]
+    made = ir.Operation.create("scf.for", results=kinds, operands=operands, regions=1)
+    made.regions[0].blocks.append(ir_words.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1))
+    ir_words.keep_rolled(made)
+    return made
+
+
+def _has_loop(block: Any) -> bool:
+    return any(op.operation.name in _LOOPS for op in block.operations) or any(
+        _has_loop(inner)
+        for op in block.operations
+        if op.operation.name == "scf.if"
+        for region in op.operation.regions
+        for inner in region.blocks
+    )
+
+
+def _same_attributes(left: Any, right: Any) -> bool:
+    ours, theirs = left.attributes, right.attributes
+    return len(ours) == len(theirs) and all(name in theirs and ours[name] == theirs[name] for name in ours)
+
+
+def _replace(op: Any, made: Any) -> None:
+    for old, new in zip(op.results, made.results, strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()

@@ -1,0 +1,228 @@
+"""Small blocks written out, their rows of the result held as values across the blocks of a row.
+
+Blocks of two to four rows are too small for the lanes of vectors, and loops of as many
+turns cost more than what they do. Here each becomes its products, and a row of blocks reads and
+writes its part of the result once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sparse._mlir import bindings
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import (
+    body_of,
+    copy_of,
+    is_constant,
+    maker,
+    operations_in,
+    operations_within,
+    root_of,
+)
+from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.outer_loops import is_inside
+from mlir_sparse.loops.prefetch import is_loaded, prefetch
+
+__all__ = ["write_blocks_out"]
+
+_MOST_ROWS = 4
+_MOST_ENTRIES = 16
+_AHEAD = 6144  # bytes of entries asked for before they are needed
+_LINE = 64  # bytes that caches hold together
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """A loop over the blocks of a row.
+
+    Args:
+        loop: the `scf.for` over positions.
+        head: what its body does before the block.
+        rows: the `scf.for` over the rows of a block.
+        load: what reads an element of the result.
+        sum: the `scf.for` over the entries of such a row.
+        store: what writes the element.
+        size: how many rows a block has, and how many entries a row.
+    """
+
+    loop: Any
+    head: tuple[Any, ...]
+    rows: Any
+    load: Any
+    sum: Any
+    store: Any
+    size: tuple[int, int]
+
+
+def write_blocks_out(seen: Seen, _: Mapping[str, str]) -> bool:
+    """Writes small blocks out, in loops over positions that add to a dense result.
+
+    Args:
+        seen: a module after bufferization; rewritten in place.
+
+    Returns:
+        whether it changed anything.
+    """
+    changed = False
+    for loop in [op for op in seen.whole.named("scf.for") if _is_over_positions(op)]:
+        blocks = _blocks_of(loop)
+        if blocks is not None:
+            _write(blocks)
+            changed = True
+    return changed
+
+
+def _is_over_positions(loop: Any) -> bool:
+    return not loop.results and is_loaded(loop.operands[0]) and is_constant(loop.operands[2], 1)
+
+
+def _blocks_of(loop: Any) -> _Blocks | None:
+    """Returns a loop as one over small blocks; None where it is none."""
+    *head, rows = operations_in(loop)[:-1] or [loop]
+    if rows.name != "scf.for" or not all(map(_is_simple, head)):
+        return None
+    count, inside = _turns(rows), operations_in(rows)
+    loads = [op for op in inside if op.name == "memref.load"]
+    sums = [op for op in inside if op.name == "scf.for"]
+    stores = [op for op in inside if op.name == "memref.store"]
+    if not count or rows.results or not (len(loads) == len(sums) == len(stores) == 1) or inside[-2] != stores[0]:
+        return None
+    load, total, store = loads[0], sums[0], stores[0]
+    entries = _turns(total)
+    if not entries or count > _MOST_ROWS or count * entries > _MOST_ENTRIES or len(total.results) != 1:
+        return None
+    same = list(store.operands) == [total.results[0], *load.operands] and total.operands[3] == load.results[0]
+    if not same or len(list(load.results[0].uses)) != 1 or len(list(total.results[0].uses)) != 1:
+        return None
+    others = [op for op in inside if op not in (load, total, store)][:-1]
+    if not all(map(_is_simple, (*others, *operations_in(total)[:-1]))) or not _is_apart(loop, load, others):
+        return None
+    return _Blocks(loop, tuple(head), rows, load, total, store, (count, entries))
+
+
+def _turns(loop: Any) -> int:
+    """Returns how many turns a loop from 0 has; 0 where that is not known."""
+    if loop.name != "scf.for" or not is_constant(loop.operands[0], 0) or not is_constant(loop.operands[2], 1):
+        return 0
+    made = maker(loop.operands[1])
+    if made is None or made.name != "arith.constant":
+        return 0
+    return int(bindings().ir.IntegerAttr(made.attributes["value"]).value)
+
+
+def _is_simple(op: Any) -> bool:
+    """Returns whether an operation does nothing but read or compute, once."""
+    return op.name == "memref.load" or (op.name.startswith(("arith.", "math.", "complex.")) and not len(op.regions))
+
+
+def _is_apart(loop: Any, load: Any, others: list[Any]) -> bool:
+    """Returns whether elements of the result are the same for all blocks of a row, and read for nothing else."""
+    written, *at = load.operands
+    root = root_of(written)
+    if root is None or is_inside(written, loop):
+        return False
+    read = [op for op in operations_within(loop) if op.name == "memref.load" and op != load]
+    roots = [root_of(op.operands[0]) for op in read]
+    if any(other is None or other == root for other in roots):
+        return False
+    # The places are made in the block, of its row and of what the loop does not change.
+    return all(_is_of_row(value, loop, others) for value in at)
+
+
+def _is_of_row(value: Any, loop: Any, others: list[Any]) -> bool:
+    if not is_inside(value, loop):
+        return True
+    op = maker(value)
+    if op is None:
+        return bool(value.owner.owner.operation.name == "scf.for" and value.owner.owner.operation != loop)
+    return op in others and op.name != "memref.load" and all(_is_of_row(used, loop, others) for used in op.operands)
+
+
+def _write(blocks: _Blocks) -> None:
+    """Writes the loop over blocks anew, with an element of the result carried for each of their rows."""
+    ir = bindings().ir
+    loop, (count, _) = blocks.loop, blocks.size
+    lower, upper, _ = loop.operands
+    place, row = body_of(loop).arguments[0], body_of(blocks.rows).arguments[0]
+    buffer = blocks.load.operands[0]
+
+    def places(number: int) -> list[Any]:
+        """Writes where the element of a row is."""
+        known = {row: ir_words.constant(number)}
+        for op in _made_for(blocks, list(blocks.load.operands)[1:]):
+            copy_of(op, known)
+        return [known.get(value, value) for value in list(blocks.load.operands)[1:]]
+
+    def block(here: Any, *reached: Any) -> list[Any]:
+        _ask_ahead(blocks, here)
+        known = {place: here}
+        for op in blocks.head:
+            copy_of(op, known)
+        return [_row(blocks, dict(known), number, value) for number, value in enumerate(reached)]
+
+    with ir.InsertionPoint(loop):
+        where = [places(number) for number in range(count)]
+        start = [ir_words.operation("memref.load", ir_words.element_of(buffer), buffer, *at) for at in where]
+        ends = ir_words.loop(upper, start, block, lower)
+        for value, at in zip(ends, where, strict=True):
+            ir.Operation.create("memref.store", operands=[value, buffer, *at])
+    loop.erase()
+
+
+def _ask_ahead(blocks: _Blocks, here: Any) -> None:
+    """Asks for the entries of a block further on."""
+    place, row = body_of(blocks.loop).arguments[0], body_of(blocks.rows).arguments[0]
+    column, (rows, entries) = body_of(blocks.sum).arguments[0], blocks.size
+    for load in [op for op in operations_in(blocks.sum) if op.name == "memref.load"]:
+        buffer, *at = load.operands
+        made = _made_for(blocks, at)
+        if len(at) != 1 or not any(place in op.operands for op in made) or any(op.name == "memref.load" for op in made):
+            continue
+        element = ir_words.element_of(buffer)
+        size = rows * entries * _bytes_of(element)
+        known = {
+            place: ir_words.add(here, ir_words.constant(_AHEAD // size)),
+            row: ir_words.constant(0),
+            column: ir_words.constant(0),
+        }
+        for op in made:
+            copy_of(op, known)
+        for line in range(0, size, _LINE):
+            prefetch(buffer, [ir_words.add(known[at[0]], ir_words.constant(line // _bytes_of(element)))])
+
+
+def _bytes_of(element: Any) -> int:
+    ir = bindings().ir
+    if isinstance(element, ir.ComplexType):
+        return 2 * _bytes_of(ir.ComplexType(element).element_type)
+    return int(element.width) // 8
+
+
+def _made_for(blocks: _Blocks, values: list[Any]) -> list[Any]:
+    """Returns the operations in a block that places are made by, in order."""
+    needed, found = list(values), []
+    every = [*blocks.head, *operations_in(blocks.rows), *operations_in(blocks.sum)]
+    for op in reversed(every):
+        if any(result in needed for result in op.results):
+            needed += list(op.operands)
+            found.append(op)
+    return found[::-1]
+
+
+def _row(blocks: _Blocks, known: dict[Any, Any], number: int, value: Any) -> Any:
+    """Writes what a row of a block adds to a value; returns the sum."""
+    known[body_of(blocks.rows).arguments[0]] = ir_words.constant(number)
+    for op in operations_in(blocks.rows)[:-1]:
+        if op not in (blocks.load, blocks.sum, blocks.store):
+            copy_of(op, known)
+    column, held = body_of(blocks.sum).arguments
+    *body, last = operations_in(blocks.sum)
+    for entry in range(blocks.size[1]):
+        known |= {column: ir_words.constant(entry), held: value}
+        for op in body:
+            copy_of(op, known)
+        value = known.get(last.operands[0], last.operands[0])
+    return value

@@ -1,0 +1,181 @@
+"""The methods of arrays on sparse tensors: reductions, shapes, parts."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlir_sparse.tensor.python_operators import Operators, perform
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.sparse_tensor import SparseTensor
+
+__all__ = ["ArrayMethods"]
+
+
+def _into(out: Any, found: Any) -> Any:
+    return found if out is None else perform("written", found, out)
+
+
+class ArrayMethods(Operators):
+    """NumPy's methods, with NumPy's meaning: what is not stored counts as zero.
+
+    Reductions to a number or a vector are dense, to a matrix or more sparse where
+    nothing stored gives zero. None of them forms a dense array of the tensor.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> tuple[int, ...]:
+            """Returns the extent of each dimension."""
+
+    @property
+    def size(self) -> int:
+        """Returns the number of elements, stored or not."""
+        return prod(self.shape)
+
+    @property
+    def T(self) -> SparseTensor:  # noqa: N802 - NumPy's name
+        """Returns the tensor with its axes reversed, over the same buffers: the transpose of CSR is CSC.
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> tensor([[0.0, 2.0], [3.0, 0.0]]).T
+        <SparseTensor f64[2,2] (d0, d1) -> (d1 : dense, d0 : compressed), 2 entries, 36 B>
+        """
+        return self.transpose()
+
+    @property
+    def mT(self) -> SparseTensor:  # noqa: N802 - NumPy's name
+        """Returns the tensor with its last two axes exchanged, over the same buffers."""
+        return self.swapaxes(-1, -2)
+
+    @property
+    def real(self) -> SparseTensor:
+        """Returns the real parts; the tensor itself where it is real."""
+        return perform("real", self)  # type: ignore[no-any-return]
+
+    @property
+    def imag(self) -> SparseTensor:
+        """Returns the imaginary parts."""
+        return perform("imag", self)  # type: ignore[no-any-return]
+
+    def conj(self) -> SparseTensor:
+        """Returns the complex conjugates."""
+        return perform("elementwise", np.conjugate, (self,))  # type: ignore[no-any-return]
+
+    conjugate = conj
+
+    def transpose(self, *axes: Any) -> SparseTensor:
+        """Returns the tensor with its axes permuted, over the same buffers.
+
+        Args:
+            axes: for each place the axis that goes there, as one tuple or several numbers; reversed when absent.
+        """
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return perform("transpose", self, order)  # type: ignore[no-any-return]
+
+    def swapaxes(self, axis1: int, axis2: int) -> SparseTensor:
+        """Returns the tensor with two axes exchanged, over the same buffers."""
+        return perform("swapaxes", self, axis1, axis2)  # type: ignore[no-any-return]
+
+    def reshape(self, *shape: Any, order: str = "C") -> SparseTensor:
+        """Returns the same elements, in row-major order, in another shape; one extent may be -1."""
+        wanted = shape[0] if len(shape) == 1 else shape
+        return perform("reshape", self, wanted, order)  # type: ignore[no-any-return]
+
+    def ravel(self, order: str = "C") -> SparseTensor:
+        """Returns all elements as a vector."""
+        return self.reshape(-1, order=order)
+
+    flatten = ravel
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Returns the tensor without axes of one element."""
+        return perform("squeeze", self, axis)
+
+    def copy(self) -> SparseTensor:
+        """Returns a tensor with values of its own; positions and coordinates, which never change, are shared."""
+        return perform("copy", self)  # type: ignore[no-any-return]
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns the sum over axes, of 64 bits for integers.
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> A = tensor([[0.0, 2.0], [3.0, 4.0]])
+        >>> A.sum(), A.sum(axis=0), A.max(axis=1), A.argmax(), A.mean()
+        (np.float64(9.0), array([3., 6.]), array([2., 4.]), np.int64(3), np.float64(2.25))
+        """
+        return _into(out, perform("reduce", np.add, self, axis, dtype=dtype, keepdims=keepdims))
+
+    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns the product over axes: zero wherever something is not stored."""
+        return _into(out, perform("reduce", np.multiply, self, axis, dtype=dtype, keepdims=keepdims))
+
+    def max(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns the largest element over axes; NaN if there is one."""
+        return _into(out, perform("reduce", np.maximum, self, axis, keepdims=keepdims))
+
+    def min(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns the smallest element over axes; NaN if there is one."""
+        return _into(out, perform("reduce", np.minimum, self, axis, keepdims=keepdims))
+
+    def any(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns whether some element over axes differs from zero."""
+        return _into(out, perform("reduce", np.logical_or, self, axis, keepdims=keepdims))
+
+    def all(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns whether all elements over axes differ from zero."""
+        return _into(out, perform("reduce", np.logical_and, self, axis, keepdims=keepdims))
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns the average over axes, in f64 for integers."""
+        return _into(out, perform("mean", self, axis, dtype=dtype, keepdims=keepdims))
+
+    def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+        """Returns the variance over axes."""
+        return perform("variance", self, axis, ddof=ddof, keepdims=keepdims)
+
+    def std(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+        """Returns the standard deviation over axes."""
+        return np.sqrt(self.var(axis, ddof, keepdims))
+
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Any:
+        """Returns where the largest element first stands: along an axis, or as row-major number."""
+        return perform("position", True, self, axis, keepdims=keepdims)
+
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Any:
+        """Returns where the smallest element first stands: along an axis, or as row-major number."""
+        return perform("position", False, self, axis, keepdims=keepdims)
+
+    def count_nonzero(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Returns how many elements over axes differ from zero; stored zeros do not."""
+        return perform("count_nonzero", self, axis, keepdims=keepdims)
+
+    def nonzero(self) -> tuple[np.ndarray[Any, Any], ...]:
+        """Returns the coordinates of all elements that differ from zero, in row-major order."""
+        return perform("nonzero", self)  # type: ignore[no-any-return]
+
+    def dot(self, other: Any) -> Any:
+        """Returns NumPy's `dot`: `@` for vectors and matrices, scaling by numbers."""
+        return perform("dot", self, other)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> SparseTensor:
+        """Returns the elements on a diagonal of two axes, which becomes the last axis."""
+        return perform("diagonal", self, offset, axis1, axis2)  # type: ignore[no-any-return]
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """Returns the sum of a diagonal of two axes."""
+        return self.diagonal(offset, axis1, axis2).sum(axis=-1)
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """Returns the elements, those outside two bounds replaced by the nearer one."""
+        return perform("clip", self, min, max)
+
+    def round(self, decimals: int = 0) -> SparseTensor:
+        """Returns the elements rounded to a number of decimals, halves to even."""
+        return perform("round", self, decimals)  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""Tensors of other libraries: a neighbour to a module."""

@@ -1,0 +1,181 @@
+"""Which objects are dense arrays of numbers, decided by what their types offer and never by what they iterate over.
+
+A graph, a mapping or a table of text has a length and items too: NumPy would make an array of
+its names, one item at a time. So an object is an array where it is one of NumPy's, where its type
+offers an array protocol or a buffer, or where it is a list or tuple of numbers all the way down.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.errors import OperandError
+from mlir_sparse.tensor.borders.foreign_arrays import as_host, is_sparse_source, is_torch
+from mlir_sparse.tensor.level_storage import Array
+
+__all__ = ["array_of", "is_array_source"]
+
+_NUMBERS = (bool, int, float, complex, np.generic)
+_PLAIN_NUMBERS = {bool, int, float, complex}
+_BYTES = (str, bytes, bytearray)
+_PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__dlpack__")
+# The properties that count stored entries, in SciPy's words, the dialect's and GraphBLAS's.
+_COUNTS_OF_ENTRIES = ("nnz", "nse", "nvals")
+# As deep as an array of NumPy's can be.
+_DEEPEST = 64
+# What leads from the objects of a package to what is taken here; `x` is the object.
+_WAYS_OUT = {
+    "mlir_sparse.tensor.device_tensor": "x.to('cpu')",
+    "mlir_sparse.tensor.sparse_tensor": "it on its own, or several through numpy.stack",
+    "networkx": "networkx.to_scipy_sparse_array(x)",
+    "igraph": "x.get_adjacency_sparse()",
+    "sparse": "x.to_scipy_sparse(), or (x.coords, x.data) with shape=x.shape of a COO",
+    "jax": "(x.indices.T, x.data) with shape=x.shape of a BCOO",
+    "graphblas": "graphblas.io.to_scipy_sparse(x)",
+    "tensorflow": "(x.indices.numpy().T, x.values.numpy()) with shape=x.shape",
+    "numpy.ma": "x.filled(0)",
+}
+
+
+def array_of(source: object, expected: str) -> Array:
+    """Returns an array of numbers, the source's own memory where it offers that.
+
+    Args:
+        source: an array of NumPy's or one that speaks an array protocol, a buffer, a number, or
+            nested lists and tuples of these.
+        expected: what was expected, for the message.
+
+    Raises:
+        OperandError: for anything else, at once, with what to pass instead; for data on a device.
+
+    >>> array_of([[1, 2], (3, 4)], "an array").tolist()
+    [[1, 2], [3, 4]]
+    >>> array_of({1: 2.0}, "an array")
+    Traceback (most recent call last):
+    ...
+    mlir_sparse.errors.OperandError: expected an array, but got dict: pass a pair (coordinates, values)
+    """
+    if type(source) is np.ndarray:
+        array: Array = source
+    else:
+        refused = _refused(source)
+        if refused is not None:
+            raise OperandError(f"expected {expected}, but got {refused}")
+        array = _converted(as_host(source), expected)
+    if array.dtype.kind == "O":
+        raise OperandError(f"expected {expected}, but got {type(source).__name__} of Python objects: pass numbers")
+    return array
+
+
+def _converted(source: object, expected: str) -> Array:
+    try:
+        return np.asarray(source)
+    except Exception as error:  # other libraries' own, and NumPy's for lists of different lengths
+        text = " ".join(str(error).split())[:200]
+        raise OperandError(f"expected {expected}, but got {type(source).__name__}: {text}") from None
+
+
+def is_array_source(source: object) -> bool:
+    """Returns whether `array_of` takes an object, unless what it holds turns out to be no numbers.
+
+    >>> is_array_source(np.eye(2)), is_array_source(range(3)), is_array_source("ab"), is_array_source({1: 2})
+    (True, True, False, False)
+    """
+    return _refused(source) is None
+
+
+def _refused(source: object) -> str | None:
+    """Returns what an object is and what to pass instead of it; None where it is an array of numbers."""
+    if isinstance(source, list | tuple):
+        return _odd_element(source)
+    return None if _is_array(source) else _named(source)
+
+
+def _odd_element(source: list[Any] | tuple[Any, ...]) -> str | None:
+    """Returns what is no number in nested lists, one level of nesting after the other; None where all are."""
+    level: Any = source
+    for _ in range(_DEEPEST):
+        kinds = set(map(type, level))
+        if kinds <= _PLAIN_NUMBERS:
+            return None
+        sequences = {kind for kind in kinds if issubclass(kind, list | tuple)}
+        others = kinds - sequences - _PLAIN_NUMBERS
+        odd = next((item for item in level if type(item) in others and not _is_array(item)), None) if others else None
+        if odd is not None or type(None) in others:
+            return f"{type(source).__name__} that holds {_named(odd)}"
+        # Each list once: a list that holds itself twice would double at each level.
+        nested = {id(item): item for item in level if type(item) in sequences}
+        level = list(chain.from_iterable(nested.values()))
+    return f"{type(source).__name__} nested deeper than {_DEEPEST}"
+
+
+def _is_array(source: object) -> bool:
+    kind = type(source)
+    if issubclass(kind, _NUMBERS) or is_torch(source) or kind is range:
+        return True
+    if isinstance(source, np.ndarray):
+        # A subclass that gives NumPy's functions another meaning, as units do, is more than its numbers.
+        return not _is_masked(source) and type(source).__array_ufunc__ is np.ndarray.__array_ufunc__
+    if isinstance(source, type | str | bytes | bytearray) or _is_sparse(source) or _is_measured(source):
+        return False
+    return any(_offers(source, name) for name in _PROTOCOLS) or _has_buffer(source)
+
+
+def _is_masked(source: object) -> bool:
+    module = sys.modules.get("numpy.ma")
+    return module is not None and isinstance(source, module.MaskedArray)
+
+
+def _is_measured(source: object) -> bool:
+    """Returns whether an object has a unit, by which NumPy's functions go: its bare numbers are another quantity."""
+    kind = type(source)
+    return hasattr(kind, "__array_ufunc__") and any(hasattr(kind, name) for name in ("unit", "units"))
+
+
+def _is_sparse(source: object) -> bool:
+    """Returns whether an object stores some of its elements only: as an array it would be made dense in silence."""
+    return is_sparse_source(source) or any(hasattr(type(source), name) for name in _COUNTS_OF_ENTRIES)
+
+
+def _offers(source: object, name: str) -> bool:
+    """Returns whether a protocol is part of a type, or was set on the object; `__getattr__` answers for any name."""
+    return inspect.getattr_static(source, name, None) is not None
+
+
+def _has_buffer(source: Any) -> bool:
+    try:
+        memoryview(source)
+    except (TypeError, ValueError, BufferError):
+        return False
+    return True
+
+
+def _is_on_device(source: Any) -> bool:
+    return str(getattr(source, "device", "cpu")) != "cpu"
+
+
+def _named(source: Any) -> str:
+    """Returns what an object is, and what to pass instead of it."""
+    kind = type(source)
+    name = kind.__name__
+    for ancestor in kind.__mro__:
+        module = ancestor.__module__ or ""
+        for package, way_out in _WAYS_OUT.items():
+            if module == package or module.startswith(f"{package}."):
+                where = f"on {source.device}" if _is_on_device(source) else f"of {module.partition('.')[0]}"
+                return f"{name} {where}: pass {way_out}"
+    if isinstance(source, np.ndarray) or _is_measured(source):
+        return f"{name}, which means more than its numbers: pass numpy.asarray(x) for these alone"
+    if is_sparse_source(source) or _is_sparse(source):
+        return f"{name}, a sparse array: pass it on its own, or a pair (coordinates, values)"
+    if isinstance(source, Mapping):
+        return f"{name}: pass a pair (coordinates, values)"
+    if hasattr(kind, "__iter__") and not isinstance(source, _BYTES):
+        return f"{name}: pass an array or a list of its numbers"
+    return name

@@ -1,0 +1,117 @@
+"""Data of other libraries as arrays of this process's memory, shared where that is possible.
+
+None of these libraries is imported here: whoever passes their objects has done so.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlir_sparse.errors import OperandError
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.level_storage import Array
+
+__all__ = ["as_host", "is_semi_structured", "is_sparse_source", "is_torch", "is_torch_sparse"]
+
+# Of `DLDeviceType`: the CPU, and memory of a GPU's driver that the CPU reads as its own.
+_HOST_DEVICES = (1, 3, 11, 13)
+
+
+def as_host(source: object) -> object:
+    """Returns what NumPy or SciPy can read: dense arrays as NumPy's, CuPy's sparse ones as SciPy's; all else as it is.
+
+    Memory is shared through PyTorch's own views and DLPack. Sparse matrices of
+    CuPy and semi-structured tensors of PyTorch, which live on a GPU, are copied.
+
+    Raises:
+        OperandError: for dense data on a device, or that gradients are recorded for.
+    """
+    if isinstance(source, np.ndarray | np.generic):
+        return source
+    if is_torch(source):
+        return source if is_torch_sparse(source) else _dense_torch(source)
+    if _is_cupy_sparse(source):
+        return source.get()  # type: ignore[attr-defined]  # its way to SciPy
+    # Of the type: an object with a unit, say, may answer for its bare numbers under any name.
+    if hasattr(type(source), "__dlpack__") and hasattr(type(source), "__dlpack_device__"):
+        return _from_dlpack(source)
+    return source
+
+
+def is_torch(source: object) -> bool:
+    """Returns whether an object is a tensor of PyTorch, without importing it."""
+    module = sys.modules.get("torch")
+    return module is not None and isinstance(source, module.Tensor)
+
+
+def is_torch_sparse(source: object) -> bool:
+    """Returns whether an object is a tensor of one of PyTorch's sparse layouts."""
+    return is_torch(source) and str(source.layout) != "torch.strided"  # type: ignore[attr-defined]
+
+
+def is_sparse_source(source: object) -> bool:
+    """Returns whether an object is a sparse array of a library that `tensor` takes them from."""
+    scipy = sys.modules.get("scipy.sparse")
+    is_scipy = scipy is not None and bool(scipy.issparse(source))
+    return is_scipy or is_torch_sparse(source) or is_semi_structured(source) or _is_cupy_sparse(source)
+
+
+def is_semi_structured(source: object) -> bool:
+    """Returns whether an object is one of PyTorch's tensors with 2 of every 4 entries, which say they are strided."""
+    if not is_torch(source):
+        return False
+    packed = getattr(sys.modules["torch"].sparse, "SparseSemiStructuredTensor", None)
+    return packed is not None and isinstance(source, packed)
+
+
+def _is_cupy_sparse(source: object) -> bool:
+    return type(source).__module__.startswith("cupyx.scipy.sparse") and hasattr(source, "get")
+
+
+def _dense_torch(source: Any) -> Array:
+    if is_semi_structured(source):
+        # How its metadata is packed depends on the kernel library, and is no interface.
+        source = source.to_dense().cpu()
+    if source.requires_grad:
+        raise OperandError("expected a tensor without gradients, but got one that requires grad: pass x.detach()")
+    if source.device.type != "cpu":
+        raise OperandError(f"expected a tensor in host memory, but got one on {source.device}: pass x.cpu()")
+    return torch_array(source)
+
+
+def torch_array(source: Any) -> Array:
+    """Returns a strided tensor in host memory as an array that shares it.
+
+    Raises:
+        OperandError: for an element type that NumPy does not have.
+    """
+    import torch
+
+    plain = source.resolve_conj().resolve_neg()
+    if plain.dtype == torch.bfloat16:
+        import ml_dtypes
+
+        bits: Array = plain.view(torch.int16).numpy()
+        return bits.view(ml_dtypes.bfloat16)
+    try:
+        array: Array = plain.numpy()
+    except TypeError as error:
+        raise OperandError(f"expected an element type that NumPy has, but got {source.dtype}: {error}") from None
+    return array
+
+
+def _from_dlpack(source: Any) -> object:
+    device, number = source.__dlpack_device__()
+    if int(device) not in _HOST_DEVICES:
+        raise OperandError(
+            f"expected an array in host memory, but got {type(source).__name__} on DLPack device "
+            f"({int(device)}, {number}): copy it to the host first"
+        )
+    try:
+        return np.from_dlpack(source)
+    except (BufferError, RuntimeError, TypeError):
+        return source  # an element type that DLPack or NumPy has no word for: the array protocol may have

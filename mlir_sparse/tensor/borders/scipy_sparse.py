@@ -1,0 +1,182 @@
+"""SciPy's sparse arrays and matrices, in and out; SciPy itself is imported only when there is work for it."""
+
+from __future__ import annotations
+
+import sys
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
+from mlir_sparse.errors import CoordinatesError, DTypeError
+from mlir_sparse.tensor.convert.convert import convert_storage, same_formats
+from mlir_sparse.tensor.convert.coordinates_of import expand_dims
+from mlir_sparse.tensor.convert.diagonals import dia_to_scipy, is_diagonals, storage_of_dia
+from mlir_sparse.tensor.convert.pack import pack
+from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.stored_padding import is_given
+from mlir_sparse.tensor.validate import storage_of_levels
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.sparse_tensor import SparseTensor
+
+__all__ = ["default_encoding", "is_scipy", "storage_of_scipy", "to_scipy"]
+
+
+def is_scipy(source: object) -> bool:
+    """Returns whether an object is a SciPy sparse array or matrix, without importing SciPy."""
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and bool(module.issparse(source))
+
+
+def default_encoding(source: Any) -> Encoding:
+    """Returns the encoding that stores what a SciPy array stores, or CSR where there is none.
+
+    csr, csc, coo, bsr and dia have their own; lil and dok become CSR.
+    """
+    rank = len(source.shape)
+    if rank != 2:
+        return as_encoding("SparseVector" if rank == 1 else "COO", rank=rank)
+    match source.format:
+        case "csc":
+            return as_encoding("CSC")
+        case "coo":
+            return as_encoding("COO", rank=2)
+        case "dia":
+            return as_encoding("DIA")
+        case "bsr" if min(source.blocksize) > 1:
+            return as_encoding("BSR", block=source.blocksize)
+        case _:
+            return as_encoding("CSR")
+
+
+def storage_of_scipy(source: Any, encoding: Encoding, dtype: object) -> LevelStorage:
+    """Returns the storage of a SciPy array, sharing memory where its format is the encoding's.
+
+    Arrays with unsorted indices or duplicates are copied, sorted and summed; the source stays as it is.
+    """
+    source = _in_native_order(source)
+    if source.format == "dia" and is_diagonals(encoding):
+        diagonals = storage_of_dia(source, encoding, dtype)
+        if diagonals is not None:
+            return diagonals
+    native = default_encoding(source)
+    if source.format not in ("csr", "csc", "bsr") or len(source.shape) != 2 or _thin_blocks(source):
+        return _storage_of_coo(source, encoding, dtype)
+    direct = encoding if same_formats(native, encoding) else native
+    try:
+        storage = _storage_of_rows(source, direct, dtype)
+    except CoordinatesError:
+        if source.format == "bsr":
+            return _storage_of_coo(source, encoding, dtype)
+        # Out of order or repeated; if it is worse than that, this raises again.
+        storage = _storage_of_rows(source, _without_promises(native), dtype)
+    if direct is encoding and storage.encoding.level_types == encoding.level_types:
+        return storage
+    return convert_storage(storage, tuple(source.shape), encoding)
+
+
+def _in_native_order(source: Any) -> Any:
+    """Returns an array whose values SciPy itself converts, which it does in the machine's byte order alone."""
+    values = getattr(source, "data", None)
+    if not isinstance(values, np.ndarray) or values.dtype.isnative or values.dtype.kind == "O":
+        return source
+    native = copy(source)
+    native.data = values.astype(values.dtype.newbyteorder("="))
+    return native
+
+
+def _thin_blocks(source: Any) -> bool:
+    return bool(source.format == "bsr" and min(source.blocksize) == 1)
+
+
+def _storage_of_rows(source: Any, encoding: Encoding, dtype: object) -> LevelStorage:
+    indptr, indices, data = source.indptr, source.indices, source.data
+    used = int(indptr[-1])  # SciPy allows room to spare
+    if 0 <= used < len(indices):
+        indices, data = indices[:used], data[:used]
+    none = [None] * (encoding.lvl_rank - 2)
+    storage, _, _ = storage_of_levels(
+        encoding, source.shape, [None, indptr, *none], [None, indices, *none], data, dtype
+    )
+    return storage
+
+
+def _without_promises(encoding: Encoding) -> Encoding:
+    outer, inner = encoding.levels
+    loose = (LevelProperty.NONUNIQUE, LevelProperty.NONORDERED)
+    return replace(encoding, levels=(outer, replace(inner, type=replace(inner.type, properties=loose))))
+
+
+def _storage_of_coo(source: Any, encoding: Encoding, dtype: object) -> LevelStorage:
+    coo = source if source.format == "coo" else source.tocoo()
+    dims = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
+    values = coo.data
+    if source.format == "bsr":  # zeros within blocks are padding
+        stored = np.flatnonzero(is_given(values))
+        dims, values = [dim[stored] for dim in dims], values[stored]
+    width = max(dim.dtype.itemsize for dim in dims) * 8
+    return pack(encoding, source.shape, dims, values, dtype=dtype, source=(width, width))
+
+
+def to_scipy(tensor: SparseTensor) -> Any:
+    """Returns a tensor as a SciPy array (see `SparseTensor.to_scipy`)."""
+    import scipy.sparse
+
+    if tensor.type.dtype.name in ("f16", "bf16"):
+        raise DTypeError(
+            f"expected an element type that SciPy has, but got {tensor.type.dtype}: convert with astype('f32')"
+        )
+    if is_diagonals(tensor.encoding):
+        return dia_to_scipy(tensor, scipy.sparse)
+    kind = _scipy_format(tensor)
+    if kind is None:
+        dims, values = expand_dims(tensor.storage, tensor.shape)
+        dims = [dim if dim.flags.owndata else dim.copy() for dim in dims]
+        values = values.copy() if values is tensor.storage.values else values
+        return scipy.sparse.coo_array((values, tuple(dims)), shape=tensor.shape)
+    return _rows_to_scipy(tensor, scipy.sparse, kind)
+
+
+def _scipy_format(tensor: SparseTensor) -> str | None:
+    encoding = tensor.encoding
+    formats = tuple(kind.format for kind in encoding.level_types)
+    if encoding.dim_rank != 2 or formats[:2] != (LevelFormat.DENSE, LevelFormat.COMPRESSED):
+        return None
+    if encoding.is_permutation:
+        return "csr" if encoding.level_order == (0, 1) else "csc"
+    block = (encoding.block_of(0), encoding.block_of(1))
+    if min(block) == 1 or not same_formats(replace(encoding), as_encoding("BSR", block=block)):
+        return None
+    whole = all(extent % size == 0 for extent, size in zip(tensor.shape, block, strict=True))
+    return "bsr" if whole else None
+
+
+def _rows_to_scipy(tensor: SparseTensor, sparse: Any, kind: str) -> Any:
+    storage = tensor.storage
+    indptr, indices = _index_pair(storage.positions[1], storage.coordinates[1])
+    values = storage.values
+    if kind == "bsr":
+        block = (tensor.encoding.block_of(0), tensor.encoding.block_of(1))
+        result = sparse.bsr_array(tensor.shape, blocksize=block, dtype=values.dtype)
+        values = values.reshape(-1, *block)
+    else:
+        result = getattr(sparse, f"{kind}_array")(tensor.shape, dtype=values.dtype)
+    # Set one by one: SciPy's constructors would copy 64-bit indices that fit in 32.
+    result.indptr, result.indices, result.data = indptr, indices, values
+    if tensor.encoding.is_ordered and all(level.unique for level in tensor.encoding.level_types):
+        result.has_canonical_format = True
+    return result
+
+
+def _index_pair(positions: Array | None, coordinates: Array | None) -> tuple[Array, Array]:
+    """Returns positions and coordinates of one dtype, int32 or int64, as SciPy wants them."""
+    assert positions is not None
+    assert coordinates is not None
+    wide = max(positions.dtype.itemsize, coordinates.dtype.itemsize) == 8
+    dtype = np.int64 if wide else np.int32
+    return positions.astype(dtype, copy=False), coordinates.astype(dtype, copy=False)

@@ -1,0 +1,253 @@
+"""PyTorch's sparse tensors, in and out; PyTorch itself is imported only when there is work for it.
+
+| layout | encoding | memory |
+|---|---|---|
+| `sparse_coo` | SoA-COO, with dense levels below for hybrid tensors | shared when coalesced |
+| `sparse_csr`, `sparse_csc` | CSR, CSC, likewise | shared |
+| `sparse_bsr`, `sparse_bsc` | BSR, BSC | shared |
+| batches of these four | the same below batch levels, as BatchedCSR | copied |
+| semi-structured | NV_24 | copied |
+| `strided` | as any dense array | shared |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.errors import MissingPackageError, OperandError, UnsupportedError
+from mlir_sparse.tensor.batch_levels import batch_depth
+from mlir_sparse.tensor.borders.foreign_arrays import torch_array
+from mlir_sparse.tensor.convert.convert import convert_storage, same_formats
+from mlir_sparse.tensor.convert.coordinates_of import expand_dims
+from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.validate import storage_of_levels
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.sparse_tensor import SparseTensor
+
+__all__ = ["default_torch_encoding", "storage_of_torch", "to_torch"]
+
+_ROWS = {"torch.sparse_csr": "CSR", "torch.sparse_bsr": "BSR"}
+_COLUMNS = {"torch.sparse_csc": "CSC", "torch.sparse_bsc": "BSC"}
+
+
+def default_torch_encoding(source: Any, *, anywhere: bool = False) -> Encoding:
+    """Returns the encoding that stores what a sparse tensor stores.
+
+    Args:
+        source: the tensor.
+        anywhere: whether it may lie on a device.
+
+    Raises:
+        UnsupportedError: for dense dimensions in blocks and batches, and layouts that are not documented.
+        OperandError: for a tensor on a device, or that gradients are recorded for.
+    """
+    _check_usable(source, anywhere)
+    layout = str(source.layout)
+    if layout == "torch.sparse_coo":
+        return _coo_encoding(source.sparse_dim(), source.dense_dim())
+    name = (_ROWS | _COLUMNS).get(layout)
+    if name is None:
+        raise UnsupportedError(f"expected a sparse layout of PyTorch, but got {layout}: pass x.to_sparse_coo()")
+    batches = source.ndim - source.dense_dim() - 2
+    if batches:
+        return _batched(source, name, batches)
+    if name in ("BSR", "BSC"):
+        _check_no_dense(source)
+        return as_encoding(name, block=tuple(source.values().shape[1:3]))
+    if not source.dense_dim():
+        return as_encoding(name)
+    outer, inner = ("d0", "d1") if name == "CSR" else ("d1", "d0")
+    return _with_dense([f"{outer} : dense", f"{inner} : compressed"], source.dense_dim())
+
+
+def _batched(source: Any, name: str, batches: int) -> Encoding:
+    """Returns batch levels above a matrix format: PyTorch lays them out alike, with as many entries in each."""
+    if source.dense_dim():
+        raise UnsupportedError(
+            f"expected numbers in batches of matrices, but got {source.dense_dim()} dense dimensions in "
+            f"{source.layout}: pass x.to_dense()"
+        )
+    block = tuple(source.values().shape[-2:]) if name in ("BSR", "BSC") else None
+    matrix = as_encoding(name) if block is None else as_encoding(name, block=block)
+    dims = [f"d{d}" for d in range(batches + 2)]
+    own = [level.to_text(dims[batches:]) for level in matrix.levels]
+    lead = [f"{dim} : batch" for dim in dims[:batches]]
+    return as_encoding(f"({', '.join(dims)}) -> ({', '.join([*lead, *own])})")
+
+
+def _check_no_dense(source: Any) -> None:
+    if source.dense_dim():
+        raise UnsupportedError(f"expected blocks of numbers, but got {source.dense_dim()} dense dimensions in them")
+
+
+def _check_usable(source: Any, anywhere: bool) -> None:
+    if source.requires_grad:
+        raise OperandError("expected a tensor without gradients, but got one that requires grad: pass x.detach()")
+    if source.device.type != "cpu" and not anywhere:
+        raise OperandError(f"expected a tensor in host memory, but got one on {source.device}: pass x.cpu()")
+
+
+def _coo_encoding(sparse: int, dense: int) -> Encoding:
+    if sparse == 0:
+        raise UnsupportedError(
+            "expected a sparse dimension or more, but got a sparse_coo tensor without: pass x.to_dense()"
+        )
+    if not dense:
+        return as_encoding("SparseVector" if sparse == 1 else "SoA-COO", rank=sparse)
+    levels = ["d0 : compressed(nonunique)" if sparse > 1 else "d0 : compressed"]
+    levels += [f"d{d} : singleton(nonunique, soa)" for d in range(1, sparse - 1)]
+    levels += [f"d{sparse - 1} : singleton(soa)"] if sparse > 1 else []
+    return _with_dense(levels, dense)
+
+
+def _with_dense(levels: list[str], dense: int) -> Encoding:
+    rank = len(levels) + dense
+    dims = ", ".join(f"d{d}" for d in range(rank))
+    below = [f"d{d} : dense" for d in range(len(levels), rank)]
+    return as_encoding(f"({dims}) -> ({', '.join([*levels, *below])})")
+
+
+def storage_of_torch(source: Any, encoding: Encoding, dtype: object) -> LevelStorage:
+    """Returns the storage of a sparse tensor, sharing memory where its layout is the encoding's.
+
+    Raises:
+        StorageError: for a tensor that breaks PyTorch's invariants (columns out of order, for one).
+    """
+    native = default_torch_encoding(source)
+    direct = encoding if same_formats(native, encoding) else native
+    positions, coordinates, values = _parts(source)
+    lead = [None] * batch_depth(direct)
+    none = [None] * (direct.lvl_rank - len(positions) - len(lead))
+    shape = tuple(source.shape)
+    storage, _, _ = storage_of_levels(
+        direct, shape, [*lead, *positions, *none], [*lead, *coordinates, *none], values, dtype
+    )
+    if direct is encoding and storage.encoding.level_types == encoding.level_types:
+        return storage
+    return convert_storage(storage, shape, encoding)
+
+
+def _parts(source: Any) -> tuple[list[Array | None], list[Array | None], Array]:
+    """Returns positions and coordinates of the sparse levels, and the values."""
+    layout = str(source.layout)
+    if layout == "torch.sparse_coo":
+        source = source if source.is_coalesced() else source.coalesce()
+        columns = list(torch_array(source._indices()))
+        positions = [np.array([0, columns[0].size]), *[None] * (len(columns) - 1)]
+        return positions, list(columns), torch_array(source._values())
+    if layout in _ROWS:
+        position, coordinate = source.crow_indices(), source.col_indices()
+    else:
+        position, coordinate = source.ccol_indices(), source.row_indices()
+    return [None, torch_array(position)], [None, torch_array(coordinate)], torch_array(source.values())
+
+
+def to_torch(tensor: SparseTensor) -> Any:
+    """Returns a tensor as PyTorch's (see `SparseTensor.to_torch`)."""
+    torch = _import_torch()
+    encoding = tensor.encoding
+    if encoding.is_dense and encoding.is_permutation:
+        values = _to_strided(torch, tensor.storage.values).reshape(tensor.storage.level_sizes)
+        return values.permute([encoding.level_order.index(dim) for dim in range(encoding.dim_rank)])
+    name = _row_format(tensor)
+    return _coo_to_torch(torch, tensor) if name is None else _rows_to_torch(torch, tensor, name)
+
+
+def _import_torch() -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingPackageError(f"expected PyTorch to be installed, but got {error}: pip install torch") from None
+    return torch
+
+
+def _row_format(tensor: SparseTensor) -> str | None:
+    encoding = tensor.encoding
+    ordered = encoding.is_ordered and all(kind.unique for kind in encoding.level_types)
+    if encoding.dim_rank != 2 or not ordered:
+        return None
+    block = (encoding.block_of(0), encoding.block_of(1))
+    if encoding.is_permutation:
+        names = {name: as_encoding(name) for name in ("CSR", "CSC")}
+    elif all(extent % size == 0 for extent, size in zip(tensor.shape, block, strict=True)):
+        names = {name: as_encoding(name, block=block) for name in ("BSR", "BSC")}
+    else:
+        return None
+    return next((name for name, kind in names.items() if same_formats(encoding, kind)), None)
+
+
+def _rows_to_torch(torch: Any, tensor: SparseTensor, name: str) -> Any:
+    storage = tensor.storage
+    position, coordinate = storage.positions[1], storage.coordinates[1]
+    assert position is not None
+    assert coordinate is not None
+    dtype = np.int64 if max(position.itemsize, coordinate.itemsize) == 8 else np.int32
+    values = _to_strided(torch, storage.values)
+    if name in ("BSR", "BSC"):
+        values = values.reshape(-1, tensor.encoding.block_of(0), tensor.encoding.block_of(1))
+    make = getattr(torch, f"sparse_{name.lower()}_tensor")
+    indices = [_to_strided(torch, array.astype(dtype, copy=False)) for array in (position, coordinate)]
+    return make(*indices, values, tensor.shape, check_invariants=False)
+
+
+def _coo_to_torch(torch: Any, tensor: SparseTensor) -> Any:
+    dims, values = _entries(tensor)
+    indices, stored = _to_strided(torch, _stacked(dims)), _to_strided(torch, values)
+    made = torch.sparse_coo_tensor(
+        indices, stored, tensor.shape, is_coalesced=_is_coalesced(tensor.encoding), check_invariants=False
+    )
+    return made.coalesce()
+
+
+def _entries(tensor: SparseTensor) -> tuple[list[Array], Array]:
+    """Returns coordinates by dimension, and values: those stored, where they are stored just so."""
+    own = _coo_encoding(tensor.ndim, 0)
+    columns = [column for column in tensor.storage.coordinates if column is not None]
+    if same_formats(tensor.encoding, own) and all(column.dtype == np.int64 for column in columns):
+        return columns, tensor.storage.values
+    return expand_dims(tensor.storage, tensor.shape)
+
+
+def _is_coalesced(encoding: Encoding) -> bool:
+    """Returns whether entries come row by row, each coordinate once."""
+    plain = encoding.is_permutation and encoding.level_order == tuple(range(encoding.dim_rank))
+    return plain and encoding.is_ordered and encoding.level_types[-1].unique
+
+
+def _stacked(dims: list[Array]) -> Array:
+    """Returns an array of shape (rank, entries), shared where the arrays lie one after another."""
+    first = dims[0]
+    step, address = first.nbytes, first.ctypes.data
+    together = all(
+        dim.dtype == np.int64
+        and dim.flags.c_contiguous
+        and dim.ctypes.data == address + at * step
+        and _owner(dim) is _owner(first)
+        for at, dim in enumerate(dims)
+    )
+    if together and first.size:
+        strides = (step, first.itemsize)
+        return np.lib.stride_tricks.as_strided(first, (len(dims), first.size), strides, writeable=False)
+    return np.stack(dims).astype(np.int64, copy=False)
+
+
+def _owner(array: Array) -> object:
+    owner: object = array
+    while isinstance(owner, np.ndarray) and owner.base is not None:
+        owner = owner.base
+    return owner
+
+
+def _to_strided(torch: Any, array: Array) -> Any:
+    """Returns an array as a strided tensor of the same memory; PyTorch has no word for read-only."""
+    if array.dtype.name == "bfloat16":
+        return _to_strided(torch, array.view(np.int16)).view(torch.bfloat16)
+    try:
+        return torch.from_dlpack(array)
+    except BufferError:  # NumPy before 2.1 does not hand out read-only memory
+        return torch.from_numpy(array.copy())

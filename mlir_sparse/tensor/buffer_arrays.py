@@ -1,0 +1,144 @@
+"""Arrays at the border: any integers, any strides, any byte order in; what native code reads out.
+
+Nothing here writes to what it was given. A copy is made only where the layout
+differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.errors import DTypeError, RankError, WidthError
+from mlir_sparse.tensor.borders.dense_arrays import array_of
+from mlir_sparse.tensor.level_storage import Array
+from mlir_sparse.tensor.widths import width_dtype, width_limit
+
+__all__ = ["at_least_32_bits", "cast_values", "index_array", "index_columns", "stored_integers", "value_array"]
+
+
+def index_array(given: object, what: str) -> Array:
+    """Returns one axis of integers, in native byte order, of whatever width it came in.
+
+    Args:
+        given: an array or sequence of integers.
+        what: its name in messages.
+
+    Raises:
+        DTypeError: for anything but integers.
+        RankError: for more or less than one axis.
+    """
+    array = array_of(given, f"{what} of integers")
+    if array.size == 0 and array.dtype.kind == "f" and not isinstance(given, np.ndarray):
+        array = array.astype(np.int64)  # [] is an array of floats to NumPy
+    if array.dtype.kind not in "iu":
+        raise DTypeError(f"expected {what} of integers, but got {array.dtype}: convert with astype('int64')")
+    if array.ndim != 1:
+        raise RankError(f"expected {what} of one axis, but got shape {array.shape}")
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array
+
+
+def index_columns(given: Sequence[object], what: str) -> list[Array]:
+    """Returns coordinate arrays contiguous, aligned and of one dtype, int32 or int64, as native packing reads them."""
+    arrays = [index_array(column, f"{what}[{d}]") for d, column in enumerate(given)]
+    narrow = all(a.dtype.itemsize < 4 or a.dtype == np.int32 for a in arrays)
+    dtype = np.dtype(np.int32 if narrow else np.int64)
+    for d, array in enumerate(arrays):
+        if array.dtype == np.uint64 and array.size and int(array.max()) > width_limit(64):
+            raise WidthError(f"expected {what}[{d}] of at most 2^63 - 1, but got {int(array.max())}")
+    return [np.require(array, dtype, ["C", "A"]) for array in arrays]
+
+
+def stored_integers(given: object, width: int, key: str, what: str) -> Array:
+    """Returns positions or coordinates as they are stored, sharing memory where width and layout agree.
+
+    Args:
+        given: an array or sequence of integers, signed or unsigned.
+        width: bits to store each in.
+        key: `posWidth` or `crdWidth`.
+        what: their name in messages.
+
+    Raises:
+        WidthError: when some number does not fit.
+    """
+    array = index_array(given, what)
+    target = width_dtype(width)
+    if array.dtype == target:
+        return _aligned(array)
+    fits = array.dtype.itemsize < target.itemsize and (array.dtype.kind == "i" or target.itemsize > 2)
+    if array.size and not fits:
+        # Signed and unsigned arrays of one width have the same bits as long as no number crosses the middle.
+        low, high = int(array.min()), int(array.max())
+        if (low < 0 and target.kind == "u") or not -1 <= max(low, -1) <= high <= width_limit(width):
+            rule = f"expected {what} from 0 to {width_limit(width)} for {key} = {width}"
+            raise WidthError(f"{rule}, but got {low if low < 0 else high}")
+    if array.dtype.itemsize == target.itemsize:
+        return _aligned(array.view(target))
+    return _aligned(array.astype(target))
+
+
+def at_least_32_bits(array: Array) -> Array:
+    """Returns positions or coordinates, signed or unsigned, at the nearest width that native conversions read."""
+    return array if array.itemsize >= 4 else array.astype(np.int32)
+
+
+def _aligned(array: Array) -> Array:
+    if array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return np.array(array, order="C")
+
+
+def value_array(given: object, dtype: object = None) -> tuple[Array, DType]:
+    """Returns values contiguous and in native byte order, with their element type.
+
+    Args:
+        given: an array or sequence of numbers.
+        dtype: the element type asked for; that of the values when None.
+
+    Raises:
+        DTypeError: for a type that sparse tensors cannot hold.
+    """
+    array = array_of(given, "values that are numbers")
+    if dtype is None and array.dtype.kind == "i" and isinstance(given, int | list | tuple | range):
+        array = array.astype(np.int64)  # numbers of Python
+    if dtype is not None:
+        array = cast_values(array, DType.of(dtype))  # type: ignore[arg-type]  # DType.of refuses what it does not know
+    kind = DType.of(array.dtype)
+    if array.dtype != kind.numpy:
+        array = array.astype(kind.numpy)  # other byte order
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        array = np.array(array, order="C")
+    return _zeros_and_ones(array), kind
+
+
+def _zeros_and_ones(array: Array) -> Array:
+    """Returns truth values as bytes of 0 and 1, which views of other integers need not be; anything else as it is."""
+    if array.dtype != np.bool_ or array.view(np.uint8).max(initial=0) <= 1:
+        return array
+    found: Array = array.view(np.uint8) != 0
+    return found
+
+
+def cast_values(array: Array, dtype: DType) -> Array:
+    """Returns the values as another element type, the same array where it is that already.
+
+    As truth values they are whether they differ from zero; NaN does.
+
+    Raises:
+        DTypeError: for complex values as real ones, and for what is no number.
+    """
+    target = dtype.numpy
+    if array.dtype == target:
+        return array
+    numeric = array.dtype.kind in "biufc" or array.dtype.name == "bfloat16"
+    if not numeric:
+        raise DTypeError(f"expected numbers to store as {dtype}, but got {array.dtype}")
+    if array.dtype.kind == "c" and dtype.kind not in "bc":
+        raise DTypeError(f"expected real values for {dtype}, but got {array.dtype}: take .real or abs() first")
+    result: np.ndarray[Any, Any] = array.astype(target)
+    return result

@@ -1,0 +1,143 @@
+"""From level storage back to coordinates: one for each level and stored value, then one for each dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.encoding.buffer_layout import level_tuples
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.tensor.batch_and_slice_parts import is_plain, to_plain
+from mlir_sparse.tensor.batch_levels import batch_depth
+from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.stored_padding import is_given
+from mlir_sparse.tensor.walk_storage import dims_of, marks_empty, walk
+
+__all__ = ["count_entries", "expand_dims", "expand_levels"]
+
+
+def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
+    """Returns the level coordinates of all stored values, and the values, in storage order.
+
+    Arrays that are stored just so are returned themselves, not copied.
+    """
+    if not is_plain(storage.encoding):
+        storage = to_plain(storage)
+    encoding = storage.encoding
+    what = f"the coordinates of {storage.values.size} values"
+    check_fits(8 * storage.values.size * encoding.lvl_rank, what)
+    levels = level_tuples(encoding, storage.level_sizes)
+    flat = _flat_coordinates(storage)
+    columns, places = _native.expand(levels, storage.positions, flat)
+    if places is not None:
+        return columns, storage.values[places]
+    reached = columns[0].size  # a gap at the end of a loose level is left out here
+    return columns, storage.values if reached == storage.values.size else storage.values[:reached]
+
+
+def _flat_coordinates(storage: LevelStorage) -> list[Array | None]:
+    """Returns coordinates by level with an array of structs whole at its first level."""
+    given = iter(storage.buffers())
+    flat: list[Array | None] = []
+    previous: Array | None = None
+    for level, kind in enumerate(storage.encoding.level_types):
+        if kind.has_positions:
+            next(given)
+        if not kind.has_coordinates:
+            flat.append(None)
+            continue
+        strided = level > 0 and kind.functions.is_chained and not kind.soa
+        previous = previous if strided else next(given)
+        flat.append(previous)
+    return flat
+
+
+def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Array], Array]:
+    """Returns the coordinates of the stored values in each dimension, and the values.
+
+    Where the innermost level is dense or structured, zeros are left out: such
+    storage cannot tell padding from zeros that somebody gave, but for -0.0. Elsewhere
+    every stored zero is kept.
+
+    Args:
+        storage: the tensor's buffers.
+        shape: its extents.
+    """
+    encoding = storage.encoding
+    if not encoding.is_native:
+        return _expand_foreign(storage, shape)
+    if batch_depth(encoding):
+        return expand_dims(to_plain(storage), shape)
+    columns, values = expand_levels(storage)
+    if encoding.is_permutation:
+        order = encoding.level_order
+        dims = [columns[order.index(dim)] for dim in range(encoding.dim_rank)]
+    else:
+        dims = _evaluate_inverse(encoding, columns, shape)
+    if storage.view:
+        dims, values = _inside_slice(storage.view, dims, values)
+    if encoding.has_padding:
+        stored = np.flatnonzero(is_given(values))
+        if stored.size < values.size:
+            return [dim[stored] for dim in dims], values[stored]
+    return dims, values
+
+
+def _inside_slice(view: Sequence[tuple[int, int, int]], dims: list[Array], values: Array) -> tuple[list[Array], Array]:
+    """Returns the parent's entries that lie in a slice, at their coordinates there."""
+    for dim, (offset, size, stride) in enumerate(view):
+        if offset == 0 and stride == 1 and (dims[dim].size == 0 or int(dims[dim].max()) < size):
+            continue
+        steps, beside = np.divmod(dims[dim].astype(np.int64) - offset, stride)
+        inside = (beside == 0) & (steps >= 0) & (steps < size)
+        narrow = steps.astype(dims[dim].dtype)
+        dims = [(narrow if at == dim else column)[inside] for at, column in enumerate(dims)]
+        values = values[inside]
+    return dims, values
+
+
+def _expand_foreign(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Array], Array]:
+    encoding, values = storage.encoding, storage.values
+    check_fits(8 * values.size * encoding.lvl_rank, f"the coordinates of {values.size} values")
+    places = walk(storage, shape)
+    stored = is_given(values) if encoding.has_padding else places.live
+    columns = places.columns
+    if stored is not None and not stored.all():
+        if places.live is not None:
+            stored = stored & places.live
+        columns, values = tuple(column[stored] for column in columns), values[stored]
+    dims = dims_of(encoding, columns, values.size)
+    inside = np.ones(values.size, bool)
+    for dim, extent in zip(dims, shape, strict=True):
+        inside &= (dim >= 0) & (dim < extent)
+    if inside.all():
+        return dims, values
+    return [dim[inside] for dim in dims], values[inside]
+
+
+def _evaluate_inverse(encoding: Encoding, columns: list[Array], shape: tuple[int, ...]) -> list[Array]:
+    if max(shape, default=0) > np.iinfo(np.int32).max:  # products of narrow block coordinates would wrap
+        columns = [column.astype(np.int64) for column in columns]
+    return [np.ascontiguousarray(dim) for dim in encoding.lvl_to_dim.evaluate(columns)]
+
+
+def count_entries(storage: LevelStorage) -> int:
+    """Returns the number of stored entries: all values, but for those in gaps of loose levels and in empty slots."""
+    if not storage.encoding.is_native:
+        innermost = storage.encoding.lvl_rank - 1
+        coordinates = storage.coordinates[innermost]
+        if coordinates is not None and marks_empty(storage.encoding, innermost):
+            return int(np.count_nonzero(coordinates >= 0))
+        return int(storage.values.size)
+    if batch_depth(storage.encoding):
+        return count_entries(to_plain(storage))
+    if storage.view:
+        columns, values = expand_levels(storage)
+        dims = [columns[storage.encoding.level_order.index(dim)] for dim in range(storage.encoding.dim_rank)]
+        return int(_inside_slice(storage.view, dims, values)[1].size)
+    if any(kind.functions.has_room for kind in storage.encoding.level_types):
+        return int(expand_levels(storage)[1].size)
+    return int(storage.values.size)

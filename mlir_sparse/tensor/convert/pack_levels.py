@@ -1,0 +1,200 @@
+"""From coordinates and values to storage of an encoding that the dialect has no word for.
+
+Native packing sorts the entries by their level coordinates and adds those that
+coincide; the levels are then built by `LevelBuilder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.encoding.level_maps import said_by, slots_of
+from mlir_sparse.errors import StorageError, WidthError
+from mlir_sparse.tensor.allocation import available_bytes
+from mlir_sparse.tensor.build_storage import LevelBuilder, is_sorted
+from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.walk_storage import dims_of, marks_empty
+from mlir_sparse.tensor.widths import check_width, resolve_widths, width_dtype
+
+__all__ = ["is_signed", "narrowed_coordinates", "narrowed_positions", "pack_levels", "with_resolved_widths"]
+
+
+def pack_levels(
+    encoding: Encoding,
+    shape: tuple[int, ...],
+    dims: Sequence[Array],
+    values: Array,
+    dtype: DType,
+    source: tuple[int | None, int | None],
+) -> LevelStorage:
+    """Returns the storage of entries; duplicates are summed.
+
+    Args:
+        encoding: the format to build.
+        shape: the extent of each dimension.
+        dims: for each dimension the coordinates of all entries, inside the shape.
+        values: the values, as they are stored.
+        dtype: their element type.
+        source: the widths that positions and coordinates came with.
+
+    Raises:
+        StorageError: for entries that the format has no room for.
+        TooLargeError: for storage that would not fit in memory.
+        WidthError: for named widths too small for the data.
+    """
+    kept = said_by(encoding.levels)
+    given = {lvl: np.asarray(encoding.levels[lvl].expr.evaluate(dims), np.int64) for lvl in kept}
+    columns, summed = _sorted(encoding, shape, given, values, dtype)
+    resolved = _number_slots(encoding, columns, summed.size)
+    builder = LevelBuilder(resolved, shape, [columns[lvl] for lvl in range(encoding.lvl_rank)], summed)
+    stored = builder.build()
+    return _stored(resolved, shape, builder, stored, source)
+
+
+def _sorted(
+    encoding: Encoding, shape: tuple[int, ...], columns: dict[int, Array], values: Array, dtype: DType
+) -> tuple[dict[int, Array], Array]:
+    """Returns the entries in the order of their levels, those that coincide added up."""
+    sizes, shifted, lows = [], [], []
+    known = encoding.with_slots(2).level_bounds(shape)
+    for lvl, column in columns.items():
+        low, high = known[lvl]
+        outside = (column < low) | (column >= high)
+        if outside.any():
+            got = column[int(np.argmax(outside))]
+            raise StorageError(
+                f"expected coordinates from {low} to {high - 1} at level {lvl} of {encoding.map_text()}, but got "
+                f"{got}: drop it, or choose a format that has room"
+            )
+        lows.append(low)
+        sizes.append(max(0, high - low))
+        shifted.append(np.ascontiguousarray(column - low))
+    # Structure of arrays: what native code calls a compressed level and singletons below it.
+    last = len(sizes) - 1
+    levels = [(3 if at else 1, at == last, True, True, size, 0) for at, size in enumerate(sizes)]
+    _, coordinates, packed = _native.pack(levels, shifted, values, dtype.name, 64, 64, False, available_bytes())
+    found = {}
+    for lvl, low, stored in zip(columns, lows, coordinates, strict=True):
+        assert stored is not None
+        found[lvl] = stored + low if low else stored
+    for lvl in range(encoding.lvl_rank):
+        found.setdefault(lvl, np.zeros(0, np.int64))
+    return found, packed
+
+
+def _number_slots(encoding: Encoding, columns: dict[int, Array], entries: int) -> Encoding:
+    """Gives each entry its slot: the n-th with the same coordinate is in slot n. Returns the encoding with a width."""
+    resolved = encoding
+    for lvl, level in enumerate(encoding.levels):
+        slots = slots_of(level)
+        if level.type.functions.is_computed:
+            columns[lvl] = np.zeros(entries, np.int64)  # it is stored nowhere
+        if slots is None:
+            continue
+        by_level = [columns[at] if columns[at].size else np.zeros(entries, np.int64) for at in range(encoding.lvl_rank)]
+        counted = dims_of(encoding, by_level, entries)[slots.dim]
+        keys = [counted, *by_level[lvl + 1 :]]
+        order = np.arange(entries) if is_sorted(keys) else np.lexsort(keys[::-1])
+        ordered = counted[order]
+        begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if entries else ordered
+        lengths = np.diff(np.append(begins, entries))
+        most = int(lengths.max(initial=0))
+        if slots.width is not None and most > slots.width:
+            at = ordered[begins[int(np.argmax(lengths))]]
+            raise StorageError(
+                f"expected at most {slots.width} entries with the same {encoding.dim_names[slots.dim]} in "
+                f"{encoding.map_text()}, but got {most} with {encoding.dim_names[slots.dim]} = {at}: give a width of "
+                f"{most}, or none"
+            )
+        numbers = np.empty(entries, np.int64)
+        numbers[order] = np.arange(entries) - np.repeat(begins, lengths)
+        columns[lvl] = numbers
+        if slots.width is None:
+            resolved = resolved.with_slots(max(1, most))
+    return resolved
+
+
+def _stored(
+    encoding: Encoding,
+    shape: tuple[int, ...],
+    builder: LevelBuilder,
+    values: Array,
+    source: tuple[int | None, int | None],
+) -> LevelStorage:
+    largest = max((int(p[-1]) for p in builder.positions if p is not None and p.size), default=0)
+    largest = max(largest, _made_positions(encoding, builder.coordinates))
+    resolved = with_resolved_widths(encoding, shape, largest, source)
+    return LevelStorage(
+        resolved,
+        resolved.level_sizes(shape),
+        tuple(None if p is None else narrowed_positions(resolved, p) for p in builder.positions),
+        tuple(
+            None if c is None else narrowed_coordinates(resolved, shape, lvl, c)
+            for lvl, c in enumerate(builder.coordinates)
+        ),
+        values,
+    )
+
+
+def _made_positions(encoding: Encoding, coordinates: Sequence[Array | None]) -> int:
+    """Returns the largest position that a plain view of the levels will need besides those stored."""
+    sizes = (c.size for lvl, c in enumerate(coordinates) if c is not None and marks_empty(encoding, lvl))
+    return max(sizes, default=0)
+
+
+def with_resolved_widths(
+    encoding: Encoding, shape: Sequence[int], largest_position: int, source: tuple[int | None, int | None]
+) -> Encoding:
+    """Returns the encoding with both widths concrete; the sizes of levels decide on coordinates, as natively."""
+    sizes = encoding.level_sizes(shape)
+    stored = [size for size, kind in zip(sizes, encoding.level_types, strict=True) if kind.has_coordinates]
+    return resolve_widths(
+        encoding,
+        largest_position=largest_position,
+        largest_coordinate=0 if encoding.crd_width else max(stored, default=0) - 1,
+        source=source,
+    )
+
+
+def narrowed_positions(encoding: Encoding, positions: Array) -> Array:
+    """Returns positions in the width of the encoding.
+
+    Raises:
+        WidthError: for a width too small.
+    """
+    check_width("posWidth", encoding.pos_width, int(positions.max(initial=0)))
+    return positions.astype(width_dtype(encoding.pos_width))
+
+
+def is_signed(encoding: Encoding, shape: Sequence[int], level: int) -> bool:
+    """Returns whether a level stores numbers below 0: -1 where it is empty, or coordinates such as those of j - i."""
+    return marks_empty(encoding, level) or encoding.level_bounds(shape)[level][0] < 0
+
+
+def narrowed_coordinates(encoding: Encoding, shape: Sequence[int], level: int, coordinates: Array) -> Array:
+    """Returns the coordinates of a level in the width of the encoding, signed where some can be below 0.
+
+    Raises:
+        WidthError: for a width too small.
+    """
+    width = encoding.crd_width
+    low = encoding.level_bounds(shape)[level][0]
+    smallest, largest = int(coordinates.min(initial=0)), int(coordinates.max(initial=0))
+    # A view over levels counts from 0 on.
+    check_width("crdWidth", width, largest - min(0, low))
+    dtype = width_dtype(width)
+    if is_signed(encoding, shape, level):
+        dtype = np.dtype(f"i{width // 8}")
+        limits = np.iinfo(dtype)
+        if smallest < limits.min or largest > limits.max:
+            got = smallest if smallest < limits.min else largest
+            raise WidthError(
+                f"expected coordinates from {limits.min} to {limits.max} for crdWidth = {width} at level {level}, some "
+                f"of which can be below 0, but got {got}: use a wider crdWidth"
+            )
+    return coordinates.astype(dtype)

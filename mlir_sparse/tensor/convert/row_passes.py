@@ -1,0 +1,124 @@
+"""Conversions of matrices by rows, or by columns, in one native pass, without coordinates for every entry between."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.encoding.buffer_layout import aos_regions
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.encoding.level_format import LevelFormat
+from mlir_sparse.errors import TooLargeError
+from mlir_sparse.tensor.allocation import available_bytes, check_fits, in_units
+from mlir_sparse.tensor.convert.through_rows import blocks_of
+from mlir_sparse.tensor.level_storage import LevelStorage
+from mlir_sparse.tensor.widths import resolve_widths, width_dtype, width_limit
+
+__all__ = ["convert_rows"]
+
+
+def convert_rows(storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding) -> LevelStorage | None:
+    """Returns a CSR matrix as COO or BSR, a CSC matrix as COO by columns, and COO as either; None for everything else.
+
+    Entries must be in order, none stored twice, and the widths, 32 or 64 bits, stay what they are.
+
+    Args:
+        storage: what to convert.
+        shape: the extents of the dimensions.
+        encoding: the format wanted.
+    """
+    given = storage.encoding
+    if _is_list(given) and _is_rows(encoding) and encoding.explicit_val is None:
+        return _rows_of_list(storage, shape, encoding)
+    if not _is_rows(given) or min(given.pos_width, given.crd_width) < 32 or encoding.explicit_val is not None:
+        return None
+    if _lists_entries(given, encoding):
+        return _list_entries(storage, encoding)
+    block = blocks_of(encoding) if given.level_order == (0, 1) else None
+    return _block(storage, shape, encoding, block) if block is not None else None
+
+
+def _is_rows(encoding: Encoding) -> bool:
+    formats = tuple(kind.format for kind in encoding.level_types)
+    plain = encoding.is_permutation and formats == (LevelFormat.DENSE, LevelFormat.COMPRESSED)
+    return plain and encoding.level_types[1].unique and encoding.level_types[1].ordered
+
+
+def _lists_entries(given: Encoding, encoding: Encoding) -> bool:
+    return _is_list(encoding, in_order=False) and encoding.level_order == given.level_order
+
+
+def _is_list(encoding: Encoding, *, in_order: bool = True) -> bool:
+    """Returns whether an encoding is COO; in order: none stored twice, and each row's coordinates ascend."""
+    formats = tuple(kind.format for kind in encoding.level_types)
+    if formats != (LevelFormat.COMPRESSED, LevelFormat.SINGLETON) or not encoding.is_permutation:
+        return False
+    first, last = encoding.level_types
+    return not first.unique and (not in_order or (first.ordered and last.ordered and last.unique))
+
+
+def _rows_of_list(storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding) -> LevelStorage | None:
+    given = storage.encoding
+    sizes = encoding.level_sizes(shape)
+    resolved = _same_widths(storage, encoding, max(sizes) - 1)
+    if resolved is None or given.crd_width < 32 or storage.values.size > width_limit(given.crd_width):
+        return None
+    if max(sizes) > 8 * storage.values.size + 65536:  # mostly empty rows: packing says what they take
+        return None
+    listed, crd = storage.coordinates
+    assert listed is not None
+    assert crd is not None
+    copied = given.level_order == encoding.level_order
+    pos, columns, values = _native.rows_of_list(storage.level_sizes[0], listed, crd, storage.values, copied)
+    if not copied:
+        pos, columns, values = _native.transpose(sizes[0], pos, crd, storage.values)
+    pos = pos.astype(width_dtype(resolved.pos_width), copy=False)
+    return LevelStorage.from_buffers(resolved, sizes, (pos, columns, values))
+
+
+def _list_entries(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None:
+    resolved = _same_widths(storage, encoding, max(storage.level_sizes) - 1)
+    if resolved is None:
+        return None
+    pos, crd, values = storage.buffers()
+    check_fits(2 * crd.nbytes + values.nbytes, f"{encoding.map_text()} of {values.size} entries")
+    together = bool(aos_regions(resolved))
+    listed, copied = _native.list_rows(pos, crd, values, not together)
+    ends = np.array([0, values.size], pos.dtype)
+    buffers = (ends, listed, copied) if together else (ends, listed, crd, copied)
+    return LevelStorage.from_buffers(resolved, storage.level_sizes, buffers)
+
+
+def _block(
+    storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding, block: tuple[int, int]
+) -> LevelStorage | None:
+    sizes = encoding.level_sizes(shape)
+    resolved = _same_widths(storage, encoding, sizes[1] - 1)
+    if resolved is None:
+        return None
+    pos, crd, values = storage.buffers()
+    what = f"{encoding.map_text()} of shape {shape}"
+    check_fits((sizes[0] + 1) * pos.itemsize, what)
+    try:
+        buffers = _native.block_rows(*block, available_bytes(), pos, crd, values)
+    except _native.LevelFault as fault:
+        _, _, _, expected, got = fault.args
+        raise TooLargeError(
+            f"expected {what} to fit in the {in_units(expected)} of memory available, but got {in_units(got)}: "
+            "choose smaller blocks"
+        ) from None
+    return LevelStorage.from_buffers(resolved, sizes, buffers)
+
+
+def _same_widths(storage: LevelStorage, encoding: Encoding, largest: int) -> Encoding | None:
+    given = storage.encoding
+    widths = (given.pos_width, given.crd_width)
+    if largest > width_limit(given.crd_width):
+        return None
+    resolved = resolve_widths(
+        encoding,
+        largest_position=0 if encoding.pos_width else storage.values.size,
+        largest_coordinate=0 if encoding.crd_width else max(largest, 0),
+        source=widths,
+    )
+    return resolved if (resolved.pos_width, resolved.crd_width) == widths else None

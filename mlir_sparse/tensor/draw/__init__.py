@@ -1,0 +1,1 @@
+"""Pictures of tensors: how they are stored, and where their entries are."""

@@ -1,0 +1,1 @@
+"""Tensors in files: a format to a module."""

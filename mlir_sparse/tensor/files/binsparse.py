@@ -1,0 +1,214 @@
+"""Binsparse files in HDF5, through the package `binsparse` (https://graphblas.org/binsparse-specification).
+
+A file names its levels, as an encoding does: `dense`, and `sparse` of one
+dimension (a compressed level) or more (a COO region). What is stored in such
+levels is written and read as it is; other formats are written as COO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.disk import refusing
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.errors import FileFormatError, MissingPackageError, StorageError, UnsupportedError
+from mlir_sparse.tensor.borders.dense_arrays import array_of
+from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
+from mlir_sparse.tensor.create import from_entries, tensor
+from mlir_sparse.tensor.level_storage import Array
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+from mlir_sparse.text.shortened import shortened
+
+__all__ = ["is_binsparse", "read_binsparse", "write_binsparse"]
+
+_SUFFIXES = (".bsp", ".bsp.h5", ".bsp.hdf5")
+
+
+def is_binsparse(name: str) -> bool:
+    """Returns whether a file's name says that it is Binsparse.
+
+    >>> is_binsparse("A.bsp.h5"), is_binsparse("A.h5")
+    (True, False)
+    """
+    return name.lower().endswith(_SUFFIXES)
+
+
+def _packages(name: str) -> tuple[Any, Any]:
+    try:
+        import binsparse
+        import h5py
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{name}: expected the package binsparse for this file, but got {error}: "
+            "pip install 'mlir-sparse[binsparse]', or use a .mtx, .ttx or .tns file"
+        ) from None
+    return binsparse, h5py
+
+
+def read_binsparse(
+    name: str, encoding: str | Encoding | None, dtype: object, parameters: dict[str, Any]
+) -> SparseTensor | Array:
+    """Returns the tensor of a file, in the file's own levels unless an encoding is asked for.
+
+    Raises:
+        FileFormatError: for a file that is not Binsparse, or breaks its own description.
+        UnsupportedError: for a value other than 0 where nothing is stored.
+        MissingPackageError: without the package binsparse.
+    """
+    binsparse, h5py = _packages(name)
+    with open(name, "rb"):  # a file that is not there is not a file that is broken
+        pass
+    with refusing(name, "a Binsparse file in HDF5"):
+        found = _parsed(binsparse, h5py, name)
+        if found.fill and np.any(found.fill_value):
+            got = shortened(str(found.fill_value))
+            raise UnsupportedError(f"{name}: expected 0 where nothing is stored, but got fill value {got}")
+        return _tensor_of(name, found, _Parts.of(found), encoding, dtype, parameters)
+
+
+def _parsed(binsparse: Any, h5py: Any, name: str) -> Any:
+    try:
+        with h5py.File(name, "r") as file:
+            return binsparse.BinsparseTensor.parse(binsparse.HDF5BinsparseContainer(file), alias=False)
+    except (binsparse.BinsparseParseError, KeyError, OSError, TypeError, ValueError) as error:
+        got = shortened(str(error))
+        raise FileFormatError(f"{name}: expected a Binsparse file in HDF5, but got {got}") from error
+
+
+@dataclass(slots=True)
+class _Parts:
+    """A file's levels as those of an encoding."""
+
+    kinds: list[str] = field(default_factory=list)
+    positions: list[Array | None] = field(default_factory=list)
+    coordinates: list[Array | None] = field(default_factory=list)
+    values: Array = field(default_factory=lambda: np.empty(0))
+
+    @staticmethod
+    def of(found: Any) -> _Parts:
+        parts, level = _Parts(), found.level
+        while not hasattr(level, "values"):
+            indices = getattr(level, "indices", ())
+            if indices:
+                parts._sparse(indices, level.pointers_to_next)
+            else:
+                parts._add("dense", None, None, level.rank)
+            level = level.level
+        parts.values = np.asarray(level.values)
+        return parts
+
+    def _sparse(self, indices: tuple[Any, ...], pointers: Any) -> None:
+        last = len(indices) - 1
+        for at, column in enumerate(indices):
+            kind = "singleton" if at else "compressed"
+            position = None if at else _root(column) if pointers is None else np.asarray(pointers)
+            self._add(kind if at == last else f"{kind}(nonunique)", position, np.asarray(column))
+
+    def _add(self, kind: str, position: Array | None, coordinate: Array | None, count: int = 1) -> None:
+        self.kinds += [kind] * count
+        self.positions += [position] * count
+        self.coordinates += [coordinate] * count
+
+    def encoding(self, order: tuple[int, ...]) -> Encoding:
+        dims = ", ".join(f"d{d}" for d in range(len(order)))
+        levels = ", ".join(f"d{d} : {kind}" for d, kind in zip(order, self.kinds, strict=True))
+        return as_encoding(f"({dims}) -> ({levels})")
+
+
+def _root(column: Array) -> Array:
+    """Returns the positions of an outermost level, which files leave out, as wide as its coordinates."""
+    return np.array([0, column.size], np.int64 if column.itemsize == 8 else np.int32)
+
+
+def _tensor_of(
+    name: str, found: Any, parts: _Parts, encoding: str | Encoding | None, dtype: Any, parameters: dict[str, Any]
+) -> SparseTensor | Array:
+    order = found.transpose or tuple(range(len(found.shape)))
+    own = parts.encoding(order)
+    values = parts.values
+    if len(found.level.indices if hasattr(found.level, "indices") else ()) == len(order) > 1:
+        # COO in one piece may come in any order.
+        dims = [np.asarray(found.level.indices[order.index(d)]) for d in range(len(order))]
+        wanted = own if encoding is None and "block" not in parameters else encoding
+        return from_entries(dims, values, found.shape, wanted, dtype=dtype, parameters=parameters)
+    try:
+        made = SparseTensor.from_levels(own, found.shape, parts.positions, parts.coordinates, values, dtype=dtype)
+    except StorageError as error:
+        raise FileFormatError(f"{name}: {error.message}") from error
+    if encoding is None and not parameters:
+        return made.to_numpy() if own.is_dense else made
+    return tensor(made, encoding, **parameters)
+
+
+def write_binsparse(name: str, target: str, source: object, comment: str) -> None:
+    """Writes a tensor, an array or a number.
+
+    Args:
+        name: the file as the user calls it.
+        target: where to write it.
+        source: what `write` takes.
+        comment: an attribute of the file, if not empty.
+    """
+    binsparse, h5py = _packages(name)
+    made = _writable(source)
+    order = made.encoding.level_order
+    transpose = None if order == tuple(range(made.ndim)) else order
+    level = _levels(binsparse, made)
+    custom = binsparse.CustomTensor(made.shape, made.storage.values.size, level=level, transpose=transpose)
+    with h5py.File(target, "w") as file:
+        custom.serialize(binsparse.HDF5BinsparseContainer(file), alias=True)
+        if comment:
+            file.attrs["comment"] = comment
+
+
+def _writable(source: object) -> SparseTensor:
+    """Returns a tensor in levels that the format has, with values of a type that it has."""
+    if is_sparse_source(source):
+        source = tensor(source)
+    if not isinstance(source, SparseTensor):
+        source = tensor(np.atleast_1d(array_of(source, "a tensor or an array to write")), "dense")
+    if source.type.dtype.name in ("f16", "bf16"):
+        source = source.astype("f32")
+    return source if _is_written_as_it_is(source.encoding) else source.convert("COO")
+
+
+def _is_written_as_it_is(encoding: Encoding) -> bool:
+    if (
+        encoding.has_slices
+        or not encoding.is_permutation
+        or not encoding.is_ordered
+        or encoding.foreign_reason is not None
+    ):
+        return False
+    kinds = encoding.level_types
+    levels = [kind.functions for kind in kinds]
+    if not all(f.is_counted or f.is_chained or (f.is_segmented and not f.has_room) for f in levels):
+        return False
+    # Coordinates repeat only above a singleton: elsewhere an entry would be stored twice.
+    below = [*(f.is_chained for f in levels[1:]), False]
+    return all(kind.unique or is_chained for kind, is_chained in zip(kinds, below, strict=True))
+
+
+def _levels(binsparse: Any, made: SparseTensor) -> Any:
+    """Returns the file's levels, made from the innermost outwards."""
+    storage = made.storage
+    level: Any = binsparse.ElementLevel(storage.values)
+    for start, stop in reversed(list(_segments(made.encoding))):
+        if storage.coordinates[start] is None:
+            level = binsparse.DenseLevel(1, level)
+            continue
+        indices = tuple(np.ascontiguousarray(storage.coordinates[at]) for at in range(start, stop))
+        pointers = storage.positions[start] if start else None
+        level = binsparse.SparseLevel(stop - start, level, indices, pointers)
+    return level
+
+
+def _segments(encoding: Encoding) -> Iterator[tuple[int, int]]:
+    """Yields where the file's levels begin and end: a singleton belongs to the level above it."""
+    starts = [at for at, kind in enumerate(encoding.level_types) if not kind.functions.is_chained]
+    yield from zip(starts, [*starts[1:], encoding.lvl_rank], strict=True)

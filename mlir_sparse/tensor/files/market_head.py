@@ -1,0 +1,102 @@
+"""The head of a Matrix Market file: five words, comments, and the sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir_sparse.tensor.files.text_rows import as_sizes
+from mlir_sparse.tensor.files.text_stream import TextStream, shown
+
+__all__ = ["Head", "read_head"]
+
+# Field to the kind of its values.
+_FIELDS = {
+    "real": "real",
+    "double": "real",
+    "integer": "integer",
+    "unsigned-integer": "integer",
+    "complex": "complex",
+    "pattern": "pattern",
+}
+_SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
+_WORDS = (("matrix", "vector", "tensor"), ("coordinate", "array"), tuple(_FIELDS), _SYMMETRIES)
+_RANKS = {"matrix": 2, "vector": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a Matrix Market file."""
+
+    object: str
+    layout: str
+    field: str
+    symmetry: str
+    sizes: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the extents; in coordinate files the number of entries comes after them."""
+        return self.sizes if self.layout == "array" else self.sizes[:-1]
+
+    @property
+    def entries(self) -> int:
+        """Returns the number of entries that a coordinate file announces."""
+        return self.sizes[-1]
+
+    @property
+    def value(self) -> str:
+        """Returns what an entry has: `real`, `integer`, `complex` or `pattern`."""
+        return _FIELDS[self.field]
+
+
+def read_head(stream: TextStream, first: bytes) -> Head:
+    """Returns the head of a file, checked.
+
+    Args:
+        stream: what follows the first line.
+        first: that line.
+
+    Raises:
+        FileFormatError: for words that Matrix Market does not have, sizes of the wrong number or
+            kind, and symmetries of what is not square.
+    """
+    number = stream.lines
+    words = _check_words(stream, number, first)
+    while (line := stream.line()) is not None:
+        if line.strip() and not line.lstrip().startswith(b"%"):
+            return _with_sizes(stream, words, line)
+    raise stream.error(number, "expected a line of extents after it, but got the end of the file")
+
+
+def _check_words(stream: TextStream, number: int, line: bytes) -> tuple[str, str, str, str]:
+    words = line.decode("latin-1").lower().split()[1:]
+    for place, known in enumerate(_WORDS):
+        got = words[place] if place < len(words) else ""
+        if got not in known:
+            raise stream.error(number, f"expected {' or '.join(known)} in the head, but got {shown(got)}")
+    if len(words) > len(_WORDS):
+        raise stream.error(number, f"expected four words after the first, but got {shown(line)}")
+    kind, layout, field, symmetry = words
+    if layout == "array" and field == "pattern":
+        raise stream.error(number, "expected values in an array, but got the field 'pattern'")
+    if kind != "matrix" and symmetry != "general":
+        raise stream.error(number, f"expected general for a {kind}, but got {symmetry!r}")
+    return (kind, layout, field, symmetry)
+
+
+def _with_sizes(stream: TextStream, words: tuple[str, str, str, str], line: bytes) -> Head:
+    number, texts = stream.lines, line.split()
+    if not all(text.isdigit() for text in texts):
+        raise stream.error(number, f"expected extents, but got {shown(line)}")
+    sizes = as_sizes(texts)
+    if sizes is None:
+        raise stream.error(number, f"expected extents below 2^63, but got {shown(max(texts, key=len))[1:-1]}")
+    head = Head(*words, sizes=sizes)
+    rank = _RANKS.get(head.object)
+    wanted = f"{rank or 'one or more'} extents" + (" and the number of entries" if head.layout == "coordinate" else "")
+    if len(head.shape) < 1 or len(head.shape) != (rank or len(head.shape)):
+        raise stream.error(number, f"expected {wanted}, but got {shown(line)}")
+    if head.symmetry != "general" and head.shape[0] != head.shape[1]:
+        size = " x ".join(map(str, head.shape))
+        raise stream.error(number, f"expected a square matrix for {head.symmetry}, but got {size}")
+    return head

@@ -1,0 +1,133 @@
+"""Matrix Market files (Boisvert et al. 1996), and TACO's `.ttx`, which are the same of tensors.
+
+Where files differ from the format, this is what `scipy.io.mmread` does: entries of symmetric files
+may stand on either side of the diagonal and count on both, and those on it as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import IO
+
+import numpy as np
+
+from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.tensor.files.market_head import Head
+from mlir_sparse.tensor.files.text_rows import Entries, Rows, read_rows, write_rows
+from mlir_sparse.tensor.files.text_stream import TextStream
+from mlir_sparse.tensor.level_storage import Array
+
+__all__ = ["read_market", "write_matrix", "write_tensor"]
+
+# The value on the other side of the diagonal.
+_OPPOSITE: Mapping[str, Callable[[Array], Array]] = {
+    "symmetric": lambda values: values,
+    "skew-symmetric": lambda values: -values,
+    "hermitian": np.conj,
+}
+
+
+def read_market(stream: TextStream, head: Head) -> Entries:
+    """Returns what follows the head.
+
+    Raises:
+        FileFormatError: for lines that do not hold what the head says.
+        TooLargeError: for what would not fit in memory.
+    """
+    return _read_array(stream, head) if head.layout == "array" else _read_entries(stream, head)
+
+
+def _read_entries(stream: TextStream, head: Head) -> Entries:
+    rows = Rows(head.shape, head.value, "%", announced=head.entries, narrow=head.object == "matrix")
+    dims, values = read_rows(stream, rows)
+    _check_opposites(stream, head, values)
+    return _mirrored(Entries(head.shape, dims, values), head.symmetry)
+
+
+def _check_opposites(stream: TextStream, head: Head, values: Array) -> None:
+    """Refuses the one integer whose opposite is none."""
+    if head.symmetry == "skew-symmetric" and head.value == "integer" and values.min(initial=0) == -(2**63):
+        raise stream.error(None, "expected integers above -2^63, for skew-symmetry, but got it")
+
+
+def _mirrored(half: Entries, symmetry: str) -> Entries:
+    """Returns the entries with those on the other side of the diagonal."""
+    if symmetry == "general":
+        return half
+    rows, columns = half.dims
+    off = np.flatnonzero(rows != columns)
+    values = np.concatenate([half.values, _OPPOSITE[symmetry](half.values[off])])
+    dims = (np.concatenate([rows, columns[off]]), np.concatenate([columns, rows[off]]))
+    return Entries(half.shape, dims, values)
+
+
+def _read_array(stream: TextStream, head: Head) -> Entries:
+    """Returns a dense array: one value a line, the first dimension running fastest.
+
+    Of symmetric matrices the file has the lower half, without the diagonal if it is skew.
+    """
+    count = _values_of_array(head)
+    _, values = read_rows(stream, Rows((), head.value, "%", announced=count))
+    _check_opposites(stream, head, values)
+    _check_dense(stream, head.shape, values.itemsize)
+    if head.symmetry == "general":
+        dense = np.ascontiguousarray(values.reshape(head.shape, order="F"))
+    else:
+        dense = _square(values, head.shape[0], head.symmetry)
+    return Entries(head.shape, (), np.empty(0), dense=dense)
+
+
+def _check_dense(stream: TextStream, shape: tuple[int, ...], itemsize: int) -> None:
+    """Refuses an array that would not fit in memory, or that NumPy does not have: its strides count empty axes too."""
+    strided = math.prod(extent or 1 for extent in shape) * itemsize
+    needed = 2 * math.prod(shape) * itemsize  # with the values from which it is made
+    check_fits(strided if strided >= 2**63 else needed, f"{stream.name} as a dense array")
+
+
+def _values_of_array(head: Head) -> int:
+    if head.symmetry == "general":
+        return math.prod(head.shape)
+    size = head.shape[0]
+    return size * (size - 1 if head.symmetry == "skew-symmetric" else size + 1) // 2
+
+
+def _square(values: Array, size: int, symmetry: str) -> Array:
+    """Returns the square array of which the values are the lower half, column by column."""
+    dense = np.zeros((size, size), values.dtype)
+    skipped = int(symmetry == "skew-symmetric")
+    start = 0
+    for column in range(size - skipped):
+        part = values[start : start + size - column - skipped]
+        dense[column, column + skipped :] = _OPPOSITE[symmetry](part)
+        dense[column + skipped :, column] = part
+        start += part.size
+    return dense
+
+
+def write_matrix(file: IO[bytes], entries: Entries, comment: str) -> None:
+    """Writes a matrix as coordinates or, if it is dense, as an array; a vector becomes one column."""
+    _write(file, "matrix", entries if len(entries.shape) == 2 else _as_column(entries), comment)
+
+
+def write_tensor(file: IO[bytes], entries: Entries, comment: str) -> None:
+    """Writes a tensor of any rank as coordinates or, if it is dense, as an array."""
+    _write(file, "tensor", entries, comment)
+
+
+def _as_column(entries: Entries) -> Entries:
+    shape = (*entries.shape, 1)
+    if entries.dense is not None:
+        return Entries(shape, (), entries.values, dense=entries.dense.reshape(shape))
+    (rows,) = entries.dims
+    return Entries(shape, (rows, np.zeros_like(rows)), entries.values)
+
+
+def _write(file: IO[bytes], what: str, entries: Entries, comment: str) -> None:
+    values = entries.values if entries.dense is None else entries.dense.reshape(-1, order="F")
+    field = {"i": "integer", "f": "real", "c": "complex"}[values.dtype.kind]
+    layout = "coordinate" if entries.dense is None else "array"
+    sizes = entries.shape if entries.dense is not None else (*entries.shape, values.size)
+    lines = [f"%%MatrixMarket {what} {layout} {field} general\n", *(f"%{line}\n" for line in comment.splitlines())]
+    file.write("".join([*lines, "%\n", f"{' '.join(map(str, sizes))}\n"]).encode())
+    write_rows(file, entries.dims, values)

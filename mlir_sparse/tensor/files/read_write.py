@@ -1,0 +1,189 @@
+"""Tensors in files: `read` and `write`.
+
+| name ends in | format | holds |
+|---|---|---|
+| `.mtx` | Matrix Market (Boisvert et al. 1996) | matrices, coordinate or array, every field and symmetry |
+| `.ttx` | Matrix Market with `tensor` for `matrix`, as TACO writes it | tensors of any rank |
+| `.tns` | FROSTT, plain or extended as MLIR's `sparse_tensor.new` reads it | sparse tensors of any rank, real |
+| `.bsp.h5`, `.bsp` | Binsparse in HDF5, through the package `binsparse` | dense, compressed and COO levels as stored |
+
+Those of text may end in `.gz` as well. Reading goes by what a file begins with, so that
+a Matrix Market file is one whatever its name; the Tensor Toolbox's `sptensor`
+text, which GenTen reads too, is known by its first line. All coordinates in
+files count from 1 (see `read` for the exception).
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mlir_sparse.disk import replacing
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
+from mlir_sparse.tensor.borders.dense_arrays import array_of
+from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
+from mlir_sparse.tensor.create import from_entries, tensor
+from mlir_sparse.tensor.files.binsparse import is_binsparse, read_binsparse, write_binsparse
+from mlir_sparse.tensor.files.frostt import read_frostt, read_sptensor, write_frostt
+from mlir_sparse.tensor.files.market_head import read_head
+from mlir_sparse.tensor.files.matrix_market import read_market, write_matrix, write_tensor
+from mlir_sparse.tensor.files.text_rows import Entries
+from mlir_sparse.tensor.files.text_stream import TextStream, opened, shown
+from mlir_sparse.tensor.level_storage import Array
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+from mlir_sparse.text.given_arguments import path_of
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+__all__ = ["read", "write"]
+
+
+def read(
+    path: str | os.PathLike[str],
+    encoding: str | Encoding | None = None,
+    *,
+    dtype: DTypeLike | DType | None = None,
+    shape: Sequence[int] | None = None,
+    index_base: int | None = None,
+    **parameters: Any,
+) -> SparseTensor | Array:
+    """Returns the tensor that a file holds.
+
+    Args:
+        path: a file in one of the formats of this module, compressed or not.
+        encoding: anything that `encoding` takes. By default coordinates become SparseVector,
+            CSR or COO by their rank, arrays stay dense NumPy arrays, and Binsparse keeps its own levels.
+        dtype: the element type; by default f64, i64 or c128, as the file's field says.
+        shape: the extents, for `.tns` files, which do not say them; by default the largest coordinates.
+        index_base: 0 for a `.tns` or `sptensor` file that counts from 0. By default `.tns` counts
+            from 1; `sptensor` text counts from 1 if an extent occurs as a coordinate, else from 0.
+        parameters: parameters of a preset, as for `encoding`.
+
+    Raises:
+        MissingPackageError: for a Binsparse file without the package binsparse.
+        FileFormatError: for a file that is truncated, empty or not what it says, with the line where there is one.
+        TooLargeError: for entries that take more than half of the memory available.
+        OSError: for a file that cannot be opened.
+    """
+    name = path_of(path)
+    if is_binsparse(name):
+        return read_binsparse(name, encoding, dtype, parameters)
+    entries = _read_entries(name, shape, index_base)
+    if entries.dense is not None and encoding is None:
+        return entries.dense if dtype is None else entries.dense.astype(DType.of(dtype).numpy)
+    return _to_tensor(entries, encoding, dtype, parameters)
+
+
+def _to_tensor(
+    entries: Entries, encoding: str | Encoding | None, dtype: object, parameters: dict[str, Any]
+) -> SparseTensor:
+    if entries.dense is not None:
+        return tensor(entries.dense, encoding, dtype=dtype, **parameters)  # type: ignore[arg-type]  # DType.of judges it
+    rank = len(entries.shape)
+    default = "SparseVector" if rank == 1 else "CSR" if rank == 2 else "COO"
+    chosen = default if encoding is None and "block" not in parameters else encoding
+    return from_entries(entries.dims, entries.values, entries.shape, chosen, dtype=dtype, parameters=parameters)
+
+
+def _read_entries(name: str, shape: Sequence[int] | None, index_base: int | None) -> Entries:
+    with opened(name) as stream:
+        first = _first_line(stream)
+        if first.startswith(b"%%MatrixMarket"):
+            stream.line()
+            return read_market(stream, read_head(stream, first))
+        if first.split()[:1] == [b"sptensor"]:
+            return read_sptensor(stream, index_base)
+        if _stem(name).endswith(".tns"):
+            return read_frostt(stream, shape, 1 if index_base is None else index_base)
+        rule = "a line that begins with %%MatrixMarket or sptensor, or a name that ends in .tns or .tns.gz"
+        raise FileFormatError(f"{name}: expected {rule}, but got {shown(first)}")
+
+
+def _first_line(stream: TextStream) -> bytes:
+    """Returns the first line that is not blank, and leaves it in the stream."""
+    while (line := stream.peek()) is not None:
+        if line.strip():
+            return line
+        stream.line()
+    raise stream.error(None, "expected a tensor, but got an empty file")
+
+
+def _stem(name: str) -> str:
+    return name.lower().removesuffix(".gz")
+
+
+def write(path: str | os.PathLike[str], source: object, *, comment: str = "") -> None:
+    """Writes a tensor to a file, whole or not at all: it takes its name only when it is complete.
+
+    Args:
+        path: the name says the format, and whether it is compressed (see this module).
+        source: a SparseTensor, another library's sparse array, or a dense array or number. Dense sources are written as
+            arrays in `.mtx` and `.ttx`, and as their nonzeros in `.tns`; a vector is one column in
+            `.mtx`, a number a vector of one in `.ttx`.
+        comment: lines for the head of the file.
+
+    Raises:
+        UnsupportedError: for a name or tensor that no format here is for.
+        OSError: when the file cannot be written; what was there before stays.
+    """
+    name = path_of(path)
+    if source is None or isinstance(source, str | bytes):
+        raise OperandError(f"expected a tensor to write to {name}, but got {source!r}")
+    if is_binsparse(name):
+        with replacing(name) as file:
+            write_binsparse(name, file.name, source, comment)
+        return
+    entries = _entries_of(source)
+    put = _writer(name, entries)
+    with replacing(name) as file:
+        if name.lower().endswith(".gz"):
+            with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
+                put(cast(IO[bytes], packed), entries, comment)
+        else:
+            put(file, entries, comment)
+
+
+def _entries_of(source: object) -> Entries:
+    """Returns coordinates and values, or the dense array, with the element type files can have."""
+    if isinstance(source, SparseTensor) or is_sparse_source(source):
+        given = tensor(source)
+        coordinates, values = given.to_coo()
+        return Entries(given.shape, tuple(coordinates), _widened(values))
+    array = tensor(np.atleast_1d(array_of(source, "a tensor or an array to write")), "dense").to_numpy()
+    return Entries(array.shape, (), np.empty(0), dense=_widened(array))
+
+
+def _widened(values: Array) -> Array:
+    match DType.of(values.dtype):
+        case DType("f16") | DType("bf16"):
+            return values.astype(np.float32)
+        case DType("bool") | DType("i8") | DType("i16") | DType("i32"):
+            return values.astype(np.int64)
+        case _:
+            return values
+
+
+def _writer(name: str, entries: Entries) -> Callable[[IO[bytes], Entries, str], None]:
+    rank = len(entries.shape)
+    match Path(_stem(name)).suffix:
+        case ".mtx" if rank <= 2:
+            return write_matrix
+        case ".mtx":
+            raise UnsupportedError(f"expected a matrix for {name}, but got a tensor of rank {rank}: write a .ttx file")
+        case ".ttx":
+            return write_matrix if rank == 2 else write_tensor
+        case ".tns" if np.iscomplexobj(entries.values if entries.dense is None else entries.dense):
+            raise UnsupportedError(f"expected real values for {name}, but got complex ones: write a .ttx file")
+        case ".tns":
+            return write_frostt
+        case _:
+            known = ".mtx, .ttx, .tns or those with .gz, or .bsp.h5"
+            raise UnsupportedError(f"expected a name that ends in {known}, but got {name}")

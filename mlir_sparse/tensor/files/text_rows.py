@@ -1,0 +1,211 @@
+"""Rows of text: coordinates and a value a line, read natively and strictly, and written.
+
+| word | is |
+|---|---|
+| coordinate | digits, with a sign or without, that are in range |
+| integer | digits, with a sign or without, from -2^63 to 2^63 - 1 |
+| number | decimal digits with at most one point and one exponent, which `e` or Fortran's `d` begins; or `inf`, `infinity`, `nan`; any case, with a sign or without |
+
+A number is rounded once to the nearest double; beyond their range it is infinite or 0, as in Python.
+Nothing else may stand on a line but blanks, carriage returns and form feeds among them, and a comment at its end.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.errors import FileFormatError, SparseError, TooLargeError
+from mlir_sparse.tensor.allocation import available_bytes, in_units
+from mlir_sparse.tensor.files.text_stream import TextStream, shown
+from mlir_sparse.tensor.level_storage import Array
+
+__all__ = ["MOST", "Entries", "Rows", "as_sizes", "read_rows", "write_rows"]
+
+MOST = 2**63 - 1
+"""The largest extent, and the largest number of entries."""
+_WRITTEN = 1 << 17  # rows of which the text is made at once
+_VALUE_BYTES = {"pattern": 0, "integer": 8, "real": 8, "complex": 16}
+_VALUE_WORDS = {"pattern": 0, "integer": 1, "real": 1, "complex": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """What a file holds: coordinates from 0 and values, or a dense array."""
+
+    shape: tuple[int, ...]
+    dims: tuple[Array, ...]
+    values: Array
+    dense: Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What stands on each of the lines to come.
+
+    Args:
+        extents: one a coordinate; `MOST` where the file does not say.
+        value: `real`, `integer`, `complex` (two numbers) or `pattern` (none: ones are returned).
+        comment: the character that starts a comment, which lasts to the end of its line.
+        base: what coordinates count from.
+        announced: how many lines there are to be, where the file says.
+        narrow: whether coordinates are returned in 32 bits where extents allow.
+    """
+
+    extents: tuple[int, ...]
+    value: str
+    comment: str
+    base: int = 1
+    announced: int | None = None
+    narrow: bool = False
+
+    @property
+    def is_narrow(self) -> bool:
+        """Returns whether coordinates take 32 bits."""
+        return self.narrow and max(self.extents, default=0) < 2**31
+
+    @property
+    def nbytes(self) -> int:
+        """Returns the bytes of a row in memory."""
+        return len(self.extents) * (4 if self.is_narrow else 8) + _VALUE_BYTES[self.value]
+
+    @property
+    def words(self) -> int:
+        """Returns the number of words on a line."""
+        return len(self.extents) + _VALUE_WORDS[self.value]
+
+
+def as_sizes(words: Sequence[bytes]) -> tuple[int, ...] | None:
+    """Returns words as numbers from 0 to 2^63 - 1; None where one is something else.
+
+    >>> as_sizes([b"3", b"17"]), as_sizes([b"-1"]), as_sizes([b"9" * 5000])
+    ((3, 17), None, None)
+    """
+    if not all(word.isdigit() and len(word.lstrip(b"0")) < 20 for word in words):
+        return None
+    sizes = tuple(int(word.lstrip(b"0") or b"0") for word in words)
+    return sizes if max(sizes, default=0) <= MOST else None
+
+
+def read_rows(stream: TextStream, rows: Rows) -> tuple[tuple[Array, ...], Array]:
+    """Returns coordinates from 0, one array a dimension, and the values, of all lines that are left.
+
+    At most half of the memory available is taken: tensors are made of what is returned.
+
+    Raises:
+        FileFormatError: for a line that is anything else, and for another number of them than announced.
+        TooLargeError: for more of them than fit in memory, before they are read where the number is announced.
+    """
+    limit = available_bytes() // 2
+    _check_announced(stream, rows, limit)
+    with _faults(stream, rows, limit):
+        reader = _native.TextRows(
+            extents=rows.extents,
+            value=rows.value,
+            comment=rows.comment,
+            base=rows.base,
+            narrow=rows.is_narrow,
+            lines=stream.lines,
+            expected=_expected(stream, rows),
+            most=MOST if rows.announced is None else rows.announced,
+            memory_limit=limit,
+        )
+        stream.blocks(reader.feed)
+    if rows.announced is not None and reader.rows < rows.announced:
+        raise _wrong_count(stream, rows.announced, str(reader.rows), "truncated")
+    coordinates, values = reader.take()
+    if rows.value == "pattern":
+        values = np.ones(reader.rows)
+    return tuple(coordinates), values
+
+
+def _expected(stream: TextStream, rows: Rows) -> int:
+    """Returns how many rows to have addresses for: with some to spare, as lines without one take a place for a while.
+
+    Memory is taken only by those that come.
+    """
+    if rows.announced is not None:
+        return rows.announced + rows.announced // 16 + 64
+    return (stream.most_bytes or 0) // (8 * rows.words) + 64
+
+
+def _check_announced(stream: TextStream, rows: Rows, limit: int) -> None:
+    if rows.announced is None:
+        return
+    # A word takes a character and a blank, or the end of its line, which the last may lack.
+    if stream.most_bytes is not None and rows.announced * 2 * rows.words > stream.most_bytes + 1:
+        raise _wrong_count(stream, rows.announced, "too few bytes for them", "truncated")
+    if rows.announced * rows.nbytes > limit:
+        raise _too_large(stream, rows.announced * rows.nbytes, limit, f"{rows.announced} entries")
+
+
+def _wrong_count(stream: TextStream, announced: int, got: str, state: str) -> FileFormatError:
+    return stream.error(None, f"expected {announced} entries, as its head says, but got {got}: the file is {state}")
+
+
+def _too_large(stream: TextStream, nbytes: int, limit: int, what: str) -> TooLargeError:
+    return TooLargeError(
+        f"{stream.name}: expected entries that fit in {in_units(limit)}, half of the memory available, but got {what}, "
+        f"{in_units(nbytes)}: read it where there is more, or in parts"
+    )
+
+
+@contextmanager
+def _faults(stream: TextStream, rows: Rows, limit: int) -> Iterator[None]:
+    try:
+        yield
+    except _native.RowFault as raised:
+        kind, line, place, word, text = raised.args
+        raise _row_error(stream, rows, limit, kind, line, place, word, text) from None
+
+
+def _row_error(
+    stream: TextStream, rows: Rows, limit: int, kind: str, line: int, place: int, word: bytes, text: bytes
+) -> SparseError:
+    """Returns the error for what native code found: a kind of fault, the line, the word's place on it, and both."""
+    where = "" if word.strip() == text.strip() else f" in {shown(text)}"
+    match kind:
+        case "memory":
+            return _too_large(stream, place * rows.nbytes, limit, f"{place} entries and more")
+        case "count":
+            announced = rows.announced
+            rule = f"expected {announced} entries, as its head says, but got another"
+            return stream.error(line, f"{rule}: {shown(text)}: the file is longer than it says")
+        case "words":
+            count = len(text.decode("latin-1").partition(rows.comment)[0].split())
+            noun = "word" if count == 1 else "words"
+            return stream.error(
+                line, f"expected {_line_rule(rows)} on each line, but got {count} {noun}: {shown(text)}"
+            )
+        case "range":
+            extent = rows.extents[place]
+            upper = "" if extent == MOST else f" to {extent - 1 + rows.base}"
+            rule = f"a coordinate from {rows.base}{upper} in dimension {place}"
+            from_zero = word in (b"0", b"+0", b"-0") and rows.base == 1
+            hint = ": give index_base=0 for a file that counts from 0" if from_zero and rows.comment == "#" else ""
+            return stream.error(line, f"expected {rule}, but got {shown(word)[1:-1]}{where}{hint}")
+        case "large":
+            return stream.error(line, f"expected an integer from -2^63 to 2^63 - 1, but got {shown(word)}{where}")
+        case _:
+            noun = "an integer" if kind == "integer" else "a number"
+            return stream.error(line, f"expected {noun}, but got {shown(word)}{where}")
+
+
+def _line_rule(rows: Rows) -> str:
+    count, values = len(rows.extents), _VALUE_WORDS[rows.value]
+    told = f"{values or 'no'} value{'' if values == 1 else 's'}"
+    if rows.value == "complex":
+        told = "2 numbers, which make a value"
+    return f"{count} coordinate{'' if count == 1 else 's'} and {told}" if count else told
+
+
+def write_rows(file: IO[bytes], dims: Sequence[Array], values: Array) -> None:
+    """Writes lines of coordinates from 1 and values, with the fewest digits that read back to the same number."""
+    columns = [values.real, values.imag] if values.dtype.kind == "c" else [values]
+    for start in range(0, values.size, _WRITTEN):
+        file.write(_native.text_of_rows(dims, columns, start, min(values.size, start + _WRITTEN)))

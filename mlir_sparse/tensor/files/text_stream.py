@@ -1,0 +1,143 @@
+"""Text files from first to last byte, once: a line at a time for the head, block by block for the entries.
+
+Never more than a block of the text is in memory, however much a file decompresses to; a
+line longer than a block is refused. A newline ends a line; a carriage return before it is a blank.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from mlir_sparse.errors import FileFormatError
+from mlir_sparse.text.shortened import shortened
+
+__all__ = ["TextStream", "opened", "shown"]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_BLOCK = 1 << 22
+_MOST_INFLATED = 1032  # bytes of text that a byte of deflate can stand for
+
+
+def shown(text: bytes | str) -> str:
+    """Returns text of a file as messages repeat it: quoted, and cut where it is long.
+
+    >>> shown(b"1 2 x"), len(shown("7" * 5000))
+    ("'1 2 x'", 303)
+    """
+    decoded = text.decode("latin-1") if isinstance(text, bytes) else text
+    return shortened(repr(decoded[:400].strip()))
+
+
+class _Readable(Protocol):
+    """A file as `open` and gzip return it."""
+
+    def readinto(self, buffer: memoryview, /) -> int: ...
+
+
+class TextStream:
+    """A file being read.
+
+    Args:
+        name: as the user gave it.
+        file: its bytes, decompressed.
+        most_bytes: how many there can be, where that is known.
+    """
+
+    def __init__(self, name: str, file: _Readable, most_bytes: int | None) -> None:
+        self.name, self.most_bytes = name, most_bytes
+        self.lines = 0  # that have been read
+        self._file = file
+        self._buffer = bytearray(_BLOCK)
+        self._begin = self._end = 0
+        self._ended = False
+
+    def peek(self) -> bytes | None:
+        """Returns the next line without its end, and does not take it; None behind the last."""
+        while (end := self._buffer.find(b"\n", self._begin, self._end)) < 0:
+            if self._ended:
+                return None
+            self._fill()
+        return bytes(memoryview(self._buffer)[self._begin : end])
+
+    def line(self) -> bytes | None:
+        """Takes the next line, and returns it without its end; None behind the last."""
+        text = self.peek()
+        if text is not None:
+            self._begin += len(text) + 1
+            self.lines += 1
+        return text
+
+    def ahead(self) -> Iterator[bytes]:
+        """Yields lines to come, as far as a block reaches, and takes none of them."""
+        if not self._ended and self._end - self._begin < _BLOCK:
+            self._fill()
+        begin = self._begin
+        while (end := self._buffer.find(b"\n", begin, self._end)) >= 0:
+            yield bytes(memoryview(self._buffer)[begin:end])
+            begin = end + 1
+
+    def blocks(self, feed: Callable[[memoryview], tuple[int, int]]) -> None:
+        """Hands over all that is left, block by block.
+
+        Args:
+            feed: takes whole lines; returns how many bytes they have, and how many lines the file had so far.
+        """
+        while True:
+            with memoryview(self._buffer) as whole, whole[self._begin : self._end] as block:
+                taken, self.lines = feed(block)
+            self._begin += taken
+            if self._ended:
+                return
+            self._fill()
+
+    def error(self, line: int | None, message: str) -> FileFormatError:
+        """Returns the error for a mistake on a line, counted from 1."""
+        place = f"{self.name}:{line}" if line is not None else self.name
+        return FileFormatError(f"{place}: {message}")
+
+    def _fill(self) -> None:
+        """Reads on until the block is full or the file ends, behind what has not been taken, which moves to the front.
+
+        What the file ends with is a whole line.
+        """
+        left = self._end - self._begin
+        self._buffer[:left] = self._buffer[self._begin : self._end]
+        self._begin, self._end = 0, left
+        if left >= _BLOCK:
+            raise self.error(self.lines + 1, f"expected lines shorter than {_BLOCK} bytes, but got a longer one")
+        with memoryview(self._buffer) as whole:
+            while self._end < _BLOCK and not self._ended:
+                with whole[self._end :] as free:
+                    count = self._file.readinto(free)
+                self._end += count
+                self._ended = not count
+        if self._ended and self._end and self._buffer[self._end - 1] != ord("\n"):
+            self._buffer[self._end : self._end + 1] = b"\n"
+            self._end += 1
+
+
+@contextmanager
+def opened(name: str) -> Iterator[TextStream]:
+    """Opens a file of text, compressed by gzip or not, whatever its name says.
+
+    Raises:
+        FileFormatError: for gzip data that is cut off or damaged.
+        OSError: for a file that cannot be read.
+    """
+    with open(name, "rb") as file:
+        about = os.fstat(file.fileno())
+        size = about.st_size if stat.S_ISREG(about.st_mode) else None
+        if file.peek(2)[:2] != _GZIP_MAGIC:
+            yield TextStream(name, file, size)
+            return
+        try:
+            with gzip.GzipFile(fileobj=file) as text:
+                yield TextStream(name, text, None if size is None else size * _MOST_INFLATED)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise FileFormatError(f"{name}: expected a whole gzip file, but got {error}: fetch it again") from error

@@ -1,0 +1,212 @@
+"""The buffers of one tensor, level by level, laid out as compiled code takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from mlir_sparse.encoding.buffer_layout import aos_regions
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.errors import StorageError
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.draw.draw import PictureFormat
+
+__all__ = ["Array", "LevelStorage"]
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelStorage:
+    """Positions, coordinates and values of a tensor; nothing is checked here (see `from_levels`).
+
+    Args:
+        encoding: with concrete widths.
+        level_sizes: the size of each level.
+        positions: an array for each level, or None where the level has none.
+        coordinates: likewise. The levels of an array-of-structs COO region are
+            strided views of one flat array; arrays that are not, are interleaved.
+        values: the stored values, explicit zeros and padding included.
+        view: offset, size and stride in each dimension, where the encoding has slices: all the
+            rest then is the parent's.
+    """
+
+    encoding: Encoding
+    level_sizes: tuple[int, ...]
+    positions: tuple[Array | None, ...]
+    coordinates: tuple[Array | None, ...]
+    values: Array
+    view: tuple[tuple[int, int, int], ...] = field(default=(), kw_only=True)
+    _buffers: tuple[Array, ...] = field(default=(), repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self._buffers:
+            return
+        flat = list(self.coordinates)
+        for region in aos_regions(self.encoding):
+            flat[region.start] = _interleave([c for lvl in region if (c := self.coordinates[lvl]) is not None])
+            for level in region[1:]:
+                flat[level] = None
+        pairs = zip(self.positions, flat, strict=True)
+        buffers = (*(b for pair in pairs for b in pair if b is not None), self.values)
+        rebuilt = LevelStorage.from_buffers(self.encoding, self.level_sizes, buffers)
+        for name in ("positions", "coordinates", "values", "_buffers"):
+            object.__setattr__(self, name, getattr(rebuilt, name))
+
+    def buffers(self) -> tuple[Array, ...]:
+        """Returns the arrays in the order of compiled code's arguments.
+
+        For each level its positions, then its coordinates, where it has them;
+        the levels of an array-of-structs COO region have one coordinate array
+        together, at the first of them; values come last. All are contiguous and
+        begin at an address that their items may be read from.
+        """
+        return self._buffers
+
+    @staticmethod
+    def from_buffers(encoding: Encoding, level_sizes: Sequence[int], buffers: Sequence[Array]) -> LevelStorage:
+        """Returns the storage that has these `buffers()`; nothing is checked.
+
+        A buffer that came at an odd address, as out of a pickle or off a wire, is copied here, once
+        and for all: compiled code reads whole items. So is one that is not contiguous.
+
+        Args:
+            encoding: with concrete widths.
+            level_sizes: the size of each level.
+            buffers: as `buffers` returns them.
+
+        Raises:
+            StorageError: for another number of buffers than the encoding has.
+        """
+        rank = encoding.lvl_rank
+        positions: list[Array | None] = [None] * rank
+        coordinates: list[Array | None] = [None] * rank
+        taken = _Taker(encoding, buffers)
+        for level, (has_positions, region) in enumerate(_stored(encoding)):
+            if has_positions:
+                positions[level] = taken.next()
+            if not region:
+                continue
+            flat = taken.next()
+            for lvl in region:
+                coordinates[lvl] = flat[..., lvl - level :: len(region)] if len(region) > 1 else flat
+        values = taken.last()
+        sizes = tuple(level_sizes)
+        return LevelStorage(encoding, sizes, tuple(positions), tuple(coordinates), values, _buffers=taken.frozen())
+
+    def with_values(self, values: Array) -> LevelStorage:
+        """Returns the same structure with other values, as many."""
+        settled = _settled(values)
+        return replace(self, values=settled, _buffers=(*self._buffers[:-1], settled))
+
+    def draw(self, format: PictureFormat = "text", *, columns: int = 24) -> str:
+        """Returns a picture of the level tree: each level's positions and coordinates, and the values.
+
+        A coordinate stands above what is stored under it, a position above the
+        first coordinate it leads to. `(coordinates)` in brackets are counted, not
+        stored; `_` is room between parents, or behind a batch, that nothing uses, `...`
+        what the picture has no room for (after Chou et al. 2018, figure 4). Batches
+        have a tree each. The documentation has every preset drawn.
+
+        Args:
+            format: `text`, or `svg` for a self-contained SVG document.
+            columns: how many values, and parents without any, to draw of each tree.
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> print(tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [3.0, 0.0, 4.0]]).storage.draw())
+        (i, j) -> (i : dense, j : compressed), levels of 3 x 3
+        level 0, i : dense       (coordinates)  0  1  2
+                                                │     ├──┐
+        level 1, j : compressed  positions      0  1  1     3
+                                 coordinates    1     0  2
+                                                │     │  │
+        values                                  2     3  4
+        """
+        from mlir_sparse.tensor.draw.draw import draw_storage  # it reads storage
+
+        return draw_storage(self, format, columns)
+
+    @property
+    def nbytes(self) -> int:
+        """Returns the bytes of all buffers."""
+        return sum(buffer.nbytes for buffer in self._buffers)
+
+
+# Asked for each result of a call, however small.
+@lru_cache(maxsize=256)
+def _stored(encoding: Encoding) -> tuple[tuple[bool, range], ...]:
+    """Returns of each level whether it has positions, and of which levels its array of coordinates is."""
+    regions = {region.start: region for region in aos_regions(encoding)}
+    inside = {level for region in regions.values() for level in region[1:]}
+    return tuple(
+        (
+            kind.has_positions,
+            regions.get(level, range(level, level + 1)) if kind.has_coordinates and level not in inside else range(0),
+        )
+        for level, kind in enumerate(encoding.level_types)
+    )
+
+
+class _Taker:
+    """Hands out buffers in order, read-only but for the values."""
+
+    def __init__(self, encoding: Encoding, buffers: Sequence[Array]) -> None:
+        self._encoding = encoding
+        self._given = len(buffers)
+        settled = [_settled(buffer) for buffer in buffers]
+        self._buffers = (*(_frozen(b) for b in settled[:-1]), *settled[-1:])
+        self._at = 0
+
+    def next(self) -> Array:
+        if self._at >= self._given:
+            raise self._error(f"only {self._given}")
+        self._at += 1
+        return self._buffers[self._at - 1]
+
+    def last(self) -> Array:
+        if self._at != self._given - 1:
+            raise self._error(str(self._given))
+        return self.next()
+
+    def frozen(self) -> tuple[Array, ...]:
+        return self._buffers
+
+    def _error(self, got: str) -> StorageError:
+        return StorageError(
+            f"expected positions and coordinates of each level, then values, of {self._encoding.map_text()}, "
+            f"but got {got} buffers"
+        )
+
+
+def _settled(array: Array) -> Array:
+    """Returns the array, or a copy of it that is contiguous and begins where its items may be read from."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
+
+
+def _frozen(array: Array) -> Array:
+    """Returns the array, or a view of it that cannot be written to: structure never changes."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _interleave(columns: Sequence[Array]) -> Array:
+    """Returns one array that holds the columns interleaved, without a copy when they already are."""
+    first, step = columns[0], columns[0].itemsize
+    stride = step * len(columns)
+    address = first.ctypes.data
+    together = all(
+        c.ctypes.data == address + i * step and c.dtype == first.dtype and c.strides == (stride,)
+        for i, c in enumerate(columns)
+    )
+    if together and first.size > 0:
+        return np.lib.stride_tricks.as_strided(first, (first.size * len(columns),), (step,), writeable=False)
+    return np.stack(columns, axis=-1).reshape(*first.shape[:-1], first.shape[-1] * len(columns))

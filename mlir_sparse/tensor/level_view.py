@@ -1,0 +1,124 @@
+"""A tensor seen over its levels: the plain tensor that its buffers are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlir_sparse.encoding.level_space import Buffer, LevelSpace, LevelView
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+from mlir_sparse.tensor.walk_storage import ROOT, Places, below
+from mlir_sparse.tensor.widths import check_width, width_dtype
+
+__all__ = ["level_view"]
+
+
+def level_view(tensor: SparseTensor) -> SparseTensor:
+    """Returns a tensor of rank lvl_rank with the same values, a dimension for each level.
+
+    Arrays are shared, but for coordinates that do not start at 0, of which there are
+    shifted copies, and for buffers that the storage leaves out; see `level_space`.
+    It is made once a tensor and kept with it.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> level_view(tensor([[1.0, 2.0], [0.0, 3.0]], "BSR(2, 2)")).shape
+    (1, 1, 2, 2)
+    """
+    if not is_plain(tensor.encoding):
+        raise UnsupportedError(f"expected storage of a whole tensor, but got {tensor.encoding.to_text()}")
+    if tensor._view is None:
+        tensor._view = _made_view(tensor)
+    return tensor._view
+
+
+def _made_view(tensor: SparseTensor) -> SparseTensor:
+    space, storage = tensor.encoding.level_space(), tensor.storage
+    offsets = space.offsets(tensor.shape)
+    plain = space.encoding.with_widths(tensor.encoding.pos_width, tensor.encoding.crd_width)
+    walked = _walked(space, storage, tensor.shape)
+    shape = space.shape(tensor.shape, _widths(space, storage, walked))
+    positions: list[Array | None] = []
+    coordinates: list[Array | None] = []
+    for view, offset in zip(space.views, offsets, strict=True):
+        crd = _coordinates(view, storage.coordinates[view.source], walked, offset, plain.crd_width)
+        made = view.positions is Buffer.MADE
+        pos = _made_positions(view, storage, walked, plain.pos_width) if made else storage.positions[view.source]
+        positions.append(None if view.positions is Buffer.NONE else _fitted(pos, plain.pos_width, "posWidth"))
+        coordinates.append(crd)
+    levels = LevelStorage(plain, shape, tuple(positions), tuple(coordinates), storage.values)
+    return SparseTensor._trusted(plain, shape, levels)
+
+
+def _walked(space: LevelSpace, storage: LevelStorage, shape: Sequence[int]) -> list[Places]:
+    """Returns the positions of all levels down to the last that buffers are made for."""
+    sources = [
+        view.source
+        for view in space.views
+        if view.coordinates is Buffer.MADE
+        or view.size is None
+        or (view.positions is Buffer.MADE and storage.coordinates[view.source] is None)
+    ]
+    found: list[Places] = []
+    places = ROOT
+    for lvl in range(max(sources, default=-1) + 1):
+        places = below(storage.encoding, shape, places, lvl, storage.positions[lvl], storage.coordinates[lvl])
+        found.append(places)
+    return found
+
+
+def _widths(space: LevelSpace, storage: LevelStorage, walked: Sequence[Places]) -> list[int]:
+    """Returns the widths of the hash tables, which only their coordinates say."""
+    found = []
+    for view in space.views:
+        if view.size is None:
+            above = walked[view.source - 1].count if view.source else 1
+            coordinates = storage.coordinates[view.source]
+            found.append(0 if coordinates is None else coordinates.size // max(1, above))
+    return found
+
+
+def _made_positions(view: LevelView, storage: LevelStorage, walked: Sequence[Places], width: int) -> Array:
+    coordinates = storage.coordinates[view.source]
+    if coordinates is not None:
+        return _ranges(coordinates, width)
+    places = walked[view.source]
+    assert places.parents is not None
+    above = walked[view.source - 1].count if view.source else 1
+    return np.concatenate([[0], np.cumsum(np.bincount(places.parents, minlength=above))])
+
+
+def _ranges(coordinates: Array, width: int) -> Array:
+    """Returns where the one place for each coordinate begins and ends; there is nothing below those that are -1."""
+    count, there = coordinates.size, coordinates >= 0
+    check_width("posWidth", width, count - 1 + int(there[-1]) if count else 0)
+    ranges = np.empty((count, 2), width_dtype(width))
+    ranges[:, 0] = np.arange(count)
+    np.add(ranges[:, 0], there, out=ranges[:, 1])
+    return ranges.reshape(-1)
+
+
+def _coordinates(
+    view: LevelView, stored: Array | None, walked: Sequence[Places], offset: int, width: int
+) -> Array | None:
+    match view.coordinates:
+        case Buffer.NONE:
+            return None
+        case Buffer.MADE:
+            return _fitted(walked[view.source].columns[-1] + offset, width, "crdWidth")
+        case Buffer.STORED | Buffer.SHIFTED:
+            assert stored is not None
+            if width < 32 and (offset or stored.dtype.kind == "i"):  # as signed numbers first
+                return (stored.astype(np.int64) + offset).astype(width_dtype(width))
+            return stored if view.coordinates is Buffer.STORED else np.add(stored, offset, dtype=stored.dtype)
+
+
+def _fitted(numbers: Array | None, width: int, key: str) -> Array | None:
+    """Returns integers in the width of compiled code."""
+    if numbers is None or numbers.dtype == width_dtype(width):
+        return numbers
+    check_width(key, width, int(numbers.max(initial=0)))
+    return numbers.astype(width_dtype(width))

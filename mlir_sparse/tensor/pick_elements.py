@@ -1,0 +1,196 @@
+"""Elements of tensors at places that other tensors name, and the diagonals and strides of sparse ones.
+
+`X(I(i,j), k)` is a new array or tensor over i, j and k, in which sparse storage stays sparse:
+an entry of X goes to every place whose subscripts meet it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.errors import CoordinatesError
+from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.tensor.create import tensor
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+
+__all__ = ["Gathered", "Place", "Sum", "pick"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A subscript that is a sum of index variables.
+
+    Args:
+        terms: (coefficient, variable) pairs.
+        constant: the rest.
+    """
+
+    terms: tuple[tuple[int, str], ...]
+    constant: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A subscript that another tensor holds: `I(i,j)`.
+
+    Args:
+        tensor: the name of the tensor, a dense array of integers.
+        variables: its index variables, a dimension each.
+    """
+
+    tensor: str
+    variables: tuple[str, ...]
+
+
+Place = Sum | Gathered
+
+
+def pick(
+    value: Array | SparseTensor,
+    name: str,
+    places: Sequence[Place],
+    arrays: Mapping[str, Array],
+    extents: Mapping[str, int],
+    encoding: Encoding | None,
+) -> Array | SparseTensor:
+    """Returns a tensor over the variables of its subscripts, in the order in which these name them.
+
+    Args:
+        value: the tensor; sums of a sparse one have one variable at most.
+        name: what errors call it.
+        places: a subscript a dimension.
+        arrays: the tensors of the gathered subscripts.
+        extents: how far each variable runs.
+        encoding: the storage of the result; None for an array: of an array, or of no variables.
+
+    Raises:
+        CoordinatesError: for a gathered subscript out of range, with its place and value.
+
+    >>> pick(np.array([5.0, 6.0, 7.0]), "x", [Gathered("I", ("i",))], {"I": np.array([2, 0])}, {"i": 2}, None)
+    array([7., 5.])
+    """
+    for axis, place in enumerate(places):
+        if isinstance(place, Gathered):
+            _check_range(name, axis, value.shape[axis], place, arrays[place.tensor])
+    variables = tuple(dict.fromkeys(v for place in places for v in _variables(place)))
+    if isinstance(value, SparseTensor):
+        return _of_entries(value, places, arrays, {v: extents[v] for v in variables}, encoding)
+    axes = {variable: axis for axis, variable in enumerate(variables)}
+    at = tuple(_coordinates(place, arrays, extents, axes) for place in places)
+    shape = tuple(extents[variable] for variable in variables)
+    check_fits(math.prod(shape) * value.itemsize, f"elements of {name} gathered over a shape of {shape}")
+    return np.array(np.broadcast_to(value[at], shape), order="C")
+
+
+def _variables(place: Place) -> tuple[str, ...]:
+    return place.variables if isinstance(place, Gathered) else tuple(variable for _, variable in place.terms)
+
+
+def _check_range(name: str, axis: int, size: int, place: Gathered, array: Array) -> None:
+    wrong = (array < 0) | (array >= size)
+    if not wrong.any():
+        return
+    where = np.unravel_index(int(np.argmax(wrong)), array.shape)
+    at = ", ".join(str(int(c)) for c in where)
+    raise CoordinatesError(
+        f"expected {place.tensor} to hold positions of {name}, 0 to {size - 1} (axis {axis}), "
+        f"but got {array[where]} at ({at})"
+    )
+
+
+def _coordinates(
+    place: Place, arrays: Mapping[str, Array], extents: Mapping[str, int], axes: Mapping[str, int]
+) -> Array:
+    """Returns the values of a subscript, laid out with an axis for each variable."""
+    if isinstance(place, Gathered):
+        order = np.argsort([axes[variable] for variable in place.variables], kind="stable")
+        shape = [1] * len(axes)
+        for variable in place.variables:
+            shape[axes[variable]] = extents[variable]
+        return arrays[place.tensor].transpose(order).reshape(shape).astype(np.intp)
+    total = np.full([1] * len(axes), place.constant, np.intp)
+    for coefficient, variable in place.terms:
+        shape = [1] * len(axes)
+        shape[axes[variable]] = extents[variable]
+        total = total + coefficient * np.arange(extents[variable]).reshape(shape)
+    return total
+
+
+def _of_entries(
+    value: SparseTensor,
+    places: Sequence[Place],
+    arrays: Mapping[str, Array],
+    extents: Mapping[str, int],
+    encoding: Encoding | None,
+) -> Array | SparseTensor:
+    """Returns the entries of a sparse tensor at the places that its subscripts meet; as an array without variables."""
+    coordinates, values = value.to_coo()
+    gathered = tuple(dict.fromkeys(v for p in places if isinstance(p, Gathered) for v in p.variables))
+    columns: dict[str, Array] = {}
+    keep = np.ones(len(values), bool)
+    joined: list[int] = []  # the axes whose places the variables of gathered subscripts say
+    for axis, place in enumerate(places):
+        if isinstance(place, Gathered) or set(_variables(place)) & set(gathered):
+            joined.append(axis)
+        else:
+            _solve(place, coordinates[axis].astype(np.int64), extents, columns, keep)
+    columns = {variable: column[keep] for variable, column in columns.items()}
+    coordinates, values = coordinates[:, keep], values[keep]
+    if joined:
+        grid = {variable: axis for axis, variable in enumerate(gathered)}
+        shape = tuple(extents[variable] for variable in gathered)
+        wanted = [np.broadcast_to(_coordinates(places[a], arrays, extents, grid), shape).ravel() for a in joined]
+        rows, points = _join([coordinates[axis] for axis in joined], wanted, [value.shape[axis] for axis in joined])
+        check_fits(len(rows) * 8 * (len(extents) + 1), "the entries gathered")
+        columns = {variable: column[rows] for variable, column in columns.items()}
+        columns |= dict(zip(gathered, np.unravel_index(points, shape), strict=True))
+        values = values[rows]
+    if encoding is None:
+        return np.asarray(values.sum(dtype=values.dtype))
+    pair = tuple(columns[variable] for variable in extents), values
+    return tensor(pair, encoding, shape=tuple(extents.values()))
+
+
+def _solve(place: Sum, column: Array, extents: Mapping[str, int], columns: dict[str, Array], keep: Array) -> None:
+    """Finds the variable of a sum for each entry's coordinate; drops the entries that no value of it gives."""
+    if not place.terms:
+        keep &= column == place.constant
+        return
+    ((coefficient, variable),) = place.terms
+    found, rest = np.divmod(column - place.constant, coefficient)
+    keep &= (rest == 0) & (found >= 0) & (found < extents[variable])
+    known = columns.setdefault(variable, found)
+    if known is not found:
+        keep &= known == found
+
+
+def _join(have: Sequence[Array], want: Sequence[Array], sizes: Sequence[int]) -> tuple[Array, Array]:
+    """Pairs the entries with the points that ask for them; returns the numbers of both, by point."""
+    entries, points = _keys(have, want, sizes)
+    order = np.argsort(entries, kind="stable")
+    first = np.searchsorted(entries[order], points, "left")
+    counts = np.searchsorted(entries[order], points, "right") - first
+    at = np.repeat(np.arange(len(points)), counts)
+    within = np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return order[np.repeat(first, counts) + within], at
+
+
+def _keys(have: Sequence[Array], want: Sequence[Array], sizes: Sequence[int]) -> tuple[Array, Array]:
+    """Numbers coordinates along several axes, alike in both; densely where the numbers would outgrow 64 bits."""
+    number = np.zeros(len(have[0]) + len(want[0]), np.int64)
+    total = 1
+    for left, right, size in zip(have, want, sizes, strict=True):
+        if total * size >= 1 << 63:
+            number = np.unique(number, return_inverse=True)[1].reshape(-1)
+            total = len(number)
+        number = number * size + np.concatenate([left, right]).astype(np.int64)
+        total *= size
+    return number[: len(have[0])], number[len(have[0]) :]

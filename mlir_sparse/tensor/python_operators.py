@@ -1,0 +1,318 @@
+"""Python's operators and NumPy's protocols on sparse tensors.
+
+What they do is computed by kernels, which are made of this package's data and not
+below it: `mlir_sparse.arrays` installs it when the package is imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from mlir_sparse.errors import OperandError, RankError, SparseError, UnsupportedError
+from mlir_sparse.tensor.borders.dense_arrays import is_array_source
+from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.sparse_tensor import SparseTensor
+
+__all__ = ["Operators", "install", "perform"]
+
+_installed: dict[str, Callable[..., Any]] = {}
+
+
+def install(operations: Mapping[str, Callable[..., Any]]) -> None:
+    """Takes the functions that operators and methods are, by name."""
+    _installed.update(operations)
+
+
+def perform(name: str, *arguments: Any, **options: Any) -> Any:
+    """Returns what an installed function returns.
+
+    Raises:
+        OperandError: for arguments that it does not understand, in the words of what stumbled over them.
+    """
+    try:
+        return _installed[name](*arguments, **options)
+    except SparseError:
+        raise
+    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
+        what = f"np.{arguments[0].__name__}" if hasattr(arguments[0], "__name__") else name
+        text = " ".join(str(error).split())[:300]
+        raise OperandError(f"expected arguments that {what} takes, but got others: {text}") from error
+
+
+# The method by which the right operand computes what the left one does not.
+_REFLECTED = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__",
+    np.divmod: "__rdivmod__",
+    np.power: "__rpow__",
+    np.matmul: "__rmatmul__",
+    np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__",
+    np.bitwise_xor: "__rxor__",
+    np.less: "__gt__",
+    np.less_equal: "__ge__",
+    np.greater: "__lt__",
+    np.greater_equal: "__le__",
+    np.equal: "__eq__",
+    np.not_equal: "__ne__",
+}
+
+
+def _elementwise(ufunc: np.ufunc, *operands: Any) -> Any:
+    if any(_refuses(operand) for operand in operands):
+        return NotImplemented
+    if len(operands) == 2 and isinstance(operands[0], Operators):
+        found = _by_the_other(ufunc, *operands)
+        if found is not NotImplemented:
+            return found
+    return perform("elementwise", ufunc, operands)
+
+
+def _product(left: Any, right: Any) -> Any:
+    if _refuses(left) or _refuses(right):
+        return NotImplemented
+    if not is_array_source(right) and isinstance(left, Operators):
+        found = _by_the_other(np.matmul, left, right)
+        if found is not NotImplemented:
+            return found
+    return perform("matmul", left, right)
+
+
+def _refuses(operand: Any) -> bool:
+    """Returns whether an operand keeps NumPy's functions off: it computes all of its operators itself (NEP 13)."""
+    return getattr(type(operand), "__array_ufunc__", _refuses) is None
+
+
+def _by_the_other(ufunc: np.ufunc, tensor: Operators, other: Any) -> Any:
+    """Returns what the right operand's own method gives; NotImplemented where this package computes.
+
+    Asked are objects that are no arrays to this package, and arrays whose functions mean something of
+    their own, as those with names or units do: what they make of a tensor is their business.
+    """
+    kind = type(other)
+    if kind is np.ndarray or isinstance(other, Operators | float | int | complex) or kind.__module__ == "builtins":
+        return NotImplemented
+    if is_sparse_source(other) or (is_array_source(other) and not _has_own_functions(other)):
+        return NotImplemented
+    name = _REFLECTED[ufunc]
+    method = getattr(kind, name, None)
+    return NotImplemented if method in (None, getattr(object, name, None)) else method(other, tensor)
+
+
+def _has_own_functions(operand: Any) -> bool:
+    """Returns whether NumPy's functions mean something of an operand's own, which a tensor can be a part of.
+
+    pandas' tables are taken by position: they align by labels, which a tensor does not have.
+    """
+    kind = type(operand)
+    own = getattr(kind, "__array_ufunc__", np.ndarray.__array_ufunc__)
+    known = own is np.ndarray.__array_ufunc__ or own is Operators.__array_ufunc__
+    return not known and kind.__module__.partition(".")[0] != "pandas"
+
+
+def _ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+    for operand in inputs:
+        if type(operand) is not np.ndarray and not isinstance(operand, Operators) and _has_own_functions(operand):
+            found = operand.__array_ufunc__(ufunc, method, *inputs, **options)
+            if found is not NotImplemented:
+                return found
+    return perform("ufunc", ufunc, method, *inputs, **options)
+
+
+class Operators:
+    """The operators of arrays, with NumPy's meaning; results are new.
+
+    `+ - * / // % **`, `@`, comparisons, `& | ^ ~`, `abs` and indexing take tensors,
+    arrays, other libraries' sparse arrays and numbers. The README has a table of which
+    results are sparse. Comparisons give tensors of bool, or a dense array of it.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> A = tensor([[0.0, 2.0], [3.0, 0.0]])
+    >>> (A * 2 - A.T).to_numpy().tolist()
+    [[0.0, 1.0], [4.0, 0.0]]
+    >>> A @ np.array([1.0, 10.0]), A[1, 0], (A > 2).to_coo()[0].tolist()
+    (array([20.,  3.]), np.float64(3.0), [[1], [0]])
+    """
+
+    __slots__ = ()
+
+    # Above SciPy's sparse arrays, so that theirs leave operators to these.
+    __array_priority__ = 100.0
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        return _ufunc(ufunc, method, *inputs, **options)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
+        return perform("function", function, arguments, options)
+
+    def __add__(self, other: Any) -> Any:
+        return _elementwise(np.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _elementwise(np.add, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _elementwise(np.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _elementwise(np.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _elementwise(np.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _elementwise(np.multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _elementwise(np.true_divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _elementwise(np.true_divide, other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _elementwise(np.floor_divide, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _elementwise(np.floor_divide, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return _elementwise(np.remainder, self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _elementwise(np.remainder, other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return _elementwise(np.divmod, self, other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return _elementwise(np.divmod, other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        # As NumPy has it, which gives i8 for the square of truth values, and i64 for other powers.
+        squares = type(other) is int and other == 2
+        return _elementwise(np.square, self) if squares else _elementwise(np.power, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _elementwise(np.power, other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return _product(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _product(other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return _elementwise(np.bitwise_and, self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return _elementwise(np.bitwise_and, other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return _elementwise(np.bitwise_or, self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return _elementwise(np.bitwise_or, other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return _elementwise(np.bitwise_xor, self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return _elementwise(np.bitwise_xor, other, self)
+
+    def __lt__(self, other: Any) -> Any:
+        return _elementwise(np.less, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _elementwise(np.less_equal, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _elementwise(np.greater, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _elementwise(np.greater_equal, self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return NotImplemented if _is_no_array(other) else _elementwise(np.equal, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return NotImplemented if _is_no_array(other) else _elementwise(np.not_equal, self, other)
+
+    # As NumPy's arrays: what compares element by element is no key.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __neg__(self) -> SparseTensor:
+        return _elementwise(np.negative, self)  # type: ignore[no-any-return]
+
+    def __pos__(self) -> SparseTensor:
+        return _elementwise(np.positive, self)  # type: ignore[no-any-return]
+
+    def __abs__(self) -> SparseTensor:
+        return _elementwise(np.absolute, self)  # type: ignore[no-any-return]
+
+    def __invert__(self) -> Any:
+        return _elementwise(np.invert, self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return perform("item", self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise UnsupportedError(
+            "expected a tensor to be read, but got an assignment to its elements: its structure never changes. "
+            "write A.storage.values[...] for new values of stored entries, or use np.where(mask, value, A)"
+        )
+
+    def __len__(self) -> int:
+        return _shape(self)[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[number] for number in range(len(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(np.any(self == value))
+
+    def __bool__(self) -> bool:
+        if math.prod(_shape(self)) != 1:
+            raise OperandError(
+                f"expected one element to be true or false, but got shape {_shape(self)}: use A.any() or A.all()"
+            )
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def item(self) -> Any:
+        """Returns the only element as a number of Python's.
+
+        Raises:
+            RankError: for another number of elements than one.
+        """
+        if math.prod(_shape(self)) != 1:
+            raise RankError(f"expected a tensor of one element, but got shape {_shape(self)}")
+        return perform("reduce", np.add, self).item()
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    shape: tuple[int, ...] = tensor.shape
+    return shape
+
+
+def _is_no_array(value: object) -> bool:
+    return value is None or value is NotImplemented or isinstance(value, str | bytes | type)

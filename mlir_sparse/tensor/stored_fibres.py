@@ -1,0 +1,71 @@
+"""Tensors as their stored fibres, of which nothing is copied; and tensors with the first levels of another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+
+__all__ = ["fibres_of", "of_rows"]
+
+
+def fibres_of(tensor: SparseTensor, depth: int, encoding: Encoding) -> SparseTensor:
+    """Returns the tensor whose first dimension counts the stored fibres of another.
+
+    Args:
+        tensor: stored in plain dense and compressed levels.
+        depth: how many of its levels are above the fibres, the last of them compressed, as is the next.
+        encoding: the storage of the result: a dense level, then those below.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> from mlir_sparse.tensor import tensor
+    >>> A = tensor([[[1.0, 2.0], [0.0, 0.0]], [[0.0, 0.0], [3.0, 0.0]]], "CSF")
+    >>> fibres_of(A, 2, encoding("CSR").with_widths(32, 32)).to_numpy().tolist()
+    [[1.0, 2.0], [3.0, 0.0]]
+    """
+    storage, places = tensor.storage, _places(tensor, depth)
+    starts = storage.positions[depth]
+    assert starts is not None
+    positions = (None, starts[: places + 1], *storage.positions[depth + 1 :])
+    coordinates = (None, *storage.coordinates[depth:])
+    sizes = (places, *storage.level_sizes[depth:])
+    # Dimensions of the view are its levels, in their order.
+    return SparseTensor._trusted(encoding, sizes, LevelStorage(encoding, sizes, positions, coordinates, storage.values))
+
+
+def of_rows(rows: Array, tensor: SparseTensor, depth: int, encoding: Encoding, shape: tuple[int, ...]) -> SparseTensor:
+    """Returns a tensor with copies of the first levels of another, and a row of dense levels below each place in them.
+
+    Args:
+        rows: a row for each place, contiguous; a value where all levels are taken.
+        tensor: whose levels they are.
+        depth: how many.
+        encoding: the storage of the result: these levels, then dense ones.
+        shape: its shape.
+    """
+    storage = tensor.storage
+    sizes = (*storage.level_sizes[:depth], *rows.shape[1:])
+    if depth == len(storage.level_sizes):
+        structure = storage.buffers()[:-1]
+    else:
+        pairs = zip(storage.positions[:depth], storage.coordinates[:depth], strict=True)
+        structure = tuple(buffer for pair in pairs for buffer in pair if buffer is not None)
+    # Whoever owns the operand's arrays may change them.
+    buffers = (*map(_copied, structure), rows.reshape(-1))
+    return SparseTensor._trusted(encoding, shape, LevelStorage.from_buffers(encoding, sizes, buffers))
+
+
+def _copied(buffer: Array) -> Array:
+    copy = _native.reserve(len(buffer), buffer.dtype)
+    np.copyto(copy, buffer)
+    return copy
+
+
+def _places(tensor: SparseTensor, depth: int) -> int:
+    """Returns how many places the last level above the fibres has."""
+    coordinates = tensor.storage.coordinates[depth - 1]
+    assert coordinates is not None
+    return len(coordinates)

@@ -1,0 +1,208 @@
+"""What `mlir-sparse run` does: one kernel, its time, its check and its result."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mlir_sparse as ms
+from mlir_sparse import device
+from mlir_sparse.errors import OperandError, UnknownTensorError
+from mlir_sparse.notation import Assignment, IndexVar
+from mlir_sparse.spec.extents import infer_extents
+from mlir_sparse.spec.rounded_literals import as_held
+from mlir_sparse.tensor.allocation import in_units
+from mlir_sparse.testing import Comparison, compare
+from mlir_sparse.tools.report import Report, summary
+from mlir_sparse.tools.request import Request
+from mlir_sparse.tools.run_operands import Sources, Tensor, as_operand, load
+
+__all__ = ["Job", "execute"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A kernel to run, and what to do with it.
+
+    Args:
+        request: the assignment and its tensors' types.
+        sources: the tensors' values.
+        outputs: files to write, by tensor.
+        target: what to compile for.
+        via: how on a GPU: by kernels of our own, or by NVIDIA's libraries.
+        schedule: how, as text; chosen when None.
+        repeats: how many calls to time, or None.
+        verify: whether to check the result.
+    """
+
+    request: Request
+    sources: Sources
+    outputs: Mapping[str, Path]
+    target: str = "cpu"
+    via: str = "auto"
+    schedule: str | None = None
+    repeats: int | None = None
+    verify: bool = False
+
+
+def execute(job: Job, report: Report) -> bool:
+    """Runs a job and reports it; returns False where `verify` found a difference.
+
+    Nothing is written where the check fails.
+    """
+    request = job.request
+    _check_outputs(job)
+    tensors = load(request, job.sources, report)
+    operands = _placed(tensors, job.target, report)
+    with report.step("compiling and running"):
+        start = time.perf_counter()
+        kernel = ms.compile(
+            request.assignment,
+            tensors=operands,
+            out=request.output,
+            target=job.target,
+            via=job.via,
+            schedule=job.schedule,
+        )
+        returned = _brought(kernel(*operands.values()))
+        seconds = time.perf_counter() - start
+    for name, tensor in tensors.items():
+        source = job.sources.files.get(name)
+        report.line(name, summary(tensor) + (f", from {source}" if source else ""))
+    results = dict(zip(request.targets, returned if isinstance(returned, tuple) else (returned,), strict=True))
+    for name, result in results.items():
+        report.line("result" if name in tensors else name, summary(result))
+    report.line("compile", f"{seconds * 1e3:.1f} ms, with the first call")
+    if job.repeats is not None:
+        _time(_call(kernel, operands, results), [*tensors.values(), *results.values()], job.repeats, report)
+    passed = not job.verify or _verify(kernel, tensors, results, report)
+    if passed:
+        _write(job, results, report)
+    return passed
+
+
+def _placed(tensors: Mapping[str, Tensor], target: str, report: Report) -> Mapping[str, Any]:
+    """Returns the tensors where the kernel runs: for a GPU copies on it, made once, which is reported."""
+    if not target.startswith("cuda"):
+        return tensors
+    with report.step("copying to the device"):
+        there = {name: ms.to_device(tensor) for name, tensor in tensors.items()}
+    report.line("copied", f"{in_units(sum(one.nbytes for one in there.values()))} to cuda:0")
+    return there
+
+
+def _brought(returned: Any) -> Any:
+    """Returns a result in host memory."""
+    return returned.to("cpu") if isinstance(returned, ms.DeviceTensor | ms.DeviceArray) else returned
+
+
+def _check_outputs(job: Job) -> None:
+    """Refuses files that could not be written, before anything is computed."""
+    for name, path in job.outputs.items():
+        if name not in job.request.targets:
+            targets = " or ".join(f"'{target}'" for target in job.request.targets)
+            raise UnknownTensorError(f"expected -o to name the target {targets}, but got '{name}'")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        _check_overwrites_nothing(job, name, path)
+
+
+def _check_overwrites_nothing(job: Job, name: str, path: Path) -> None:
+    """Refuses to write over what is read, and over another result."""
+    options = [("-i", one, other) for one, other in job.sources.files.items()]
+    options += [("-o", one, other) for one, other in job.outputs.items() if one != name]
+    for option, one, other in options:
+        if _is_same_file(path, other):
+            got = f"the file of {option} {one}={other}"
+            raise OperandError(f"expected -o {name}={path} to name a file of its own, but got {got}: write to another")
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.is_file() and one.samefile(other)  # devices and pipes take what comes
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _call(kernel: Any, operands: Mapping[str, Any], results: Mapping[str, Tensor]) -> Callable[[], object]:
+    arguments = tuple(operands.values())
+    if any(isinstance(one, ms.DeviceTensor | ms.DeviceArray) for one in arguments):
+        return lambda: _waited_for(kernel, arguments)
+    (name, result), *others = results.items()
+    # In place where that changes no operand: what is timed is then the kernel, not the allocator.
+    if not others and isinstance(result, np.ndarray) and name not in operands:
+        return lambda: kernel(*arguments, out=result)
+    return lambda: kernel(*arguments)
+
+
+def _waited_for(kernel: Any, operands: tuple[Any, ...]) -> None:
+    kernel(*operands)
+    device.synchronize()  # calls return before their results are there
+
+
+def _time(call: Callable[[], object], touched: list[Tensor], repeats: int, report: Report) -> None:
+    timing = report.timed(call, repeats)
+    moved = sum(tensor.nbytes for tensor in touched)
+    rate = moved / timing.median / 1e9
+    report.line(
+        "call",
+        f"{timing.least * 1e3:.4g} ms min, {timing.median * 1e3:.4g} ms median of {repeats} ({rate:.3g} GB/s)",
+    )
+
+
+def _verify(kernel: Any, tensors: Mapping[str, Tensor], results: Mapping[str, Tensor], report: Report) -> bool:
+    if not isinstance(kernel, ms.ComprehensionKernel):
+        (result,) = results.values()
+        shapes = {name: tuple(np.shape(t) if isinstance(t, np.ndarray) else t.shape) for name, t in tensors.items()}
+        extents = infer_extents(kernel.spec.assignment, shapes, tuple(result.shape))
+        return _agrees(kernel.spec.assignment, tensors, extents, result, "verify", report)
+    # What a statement gave is what the next ones read, so that each is checked by itself.
+    verdicts = [
+        _agrees(ran.statement, ran.operands, ran.extents, ran.result, f"check {number}", report)
+        for number, ran in enumerate(kernel.trace(*tensors.values()), 1)
+    ]
+    return all(verdicts)
+
+
+def _agrees(
+    assignment: Assignment,
+    tensors: Mapping[str, Tensor],
+    extents: Mapping[IndexVar, int],
+    result: Tensor,
+    label: str,
+    report: Report,
+) -> bool:
+    operands = {name: as_operand(tensor) for name, tensor in tensors.items()}
+    # NumPy reckons in wide types here, where `1e-50` is not the zero that it is in f32.
+    dtypes = {name: ms.DType.of(tensor.dtype) for name, tensor in tensors.items()}
+    value = as_held(assignment.value, dtypes, ms.DType.of(result.dtype))
+    with report.step("checking against NumPy"):
+        verdict = compare(
+            replace(assignment, value=value), operands, {v.name: e for v, e in extents.items()}, as_operand(result)
+        )
+    report.line(label, _told(verdict))
+    return verdict.passed
+
+
+def _told(verdict: Comparison) -> str:
+    noun = "value" if verdict.entries == 1 else "values"
+    told = f"{'passed' if verdict.passed else 'FAILED'}: {verdict.entries:,} {noun} against NumPy"
+    if verdict.error == 0:
+        return f"{told}, all equal"
+    if math.isinf(verdict.error):
+        return f"{told}, at least one is wrong"
+    return f"{told}, {verdict.error:.2g} of the rounding to expect, {verdict.allowed:.2g} allowed"
+
+
+def _write(job: Job, results: Mapping[str, Tensor], report: Report) -> None:
+    for name, path in job.outputs.items():
+        with report.step(f"writing {path}"):
+            ms.write(path, results[name])
+        report.line("wrote", str(path))

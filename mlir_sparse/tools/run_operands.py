@@ -1,0 +1,186 @@
+"""The tensors of a run: files first, then generated ones, whose extents follow through the index variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mlir_sparse as ms
+from mlir_sparse.dtypes import DType
+from mlir_sparse.errors import ExtentError, UnknownTensorError
+from mlir_sparse.notation import Access, Comprehension, IndexVar, Subscript
+from mlir_sparse.testing import Operand
+from mlir_sparse.tools.generate import Generator
+from mlir_sparse.tools.report import Report
+from mlir_sparse.tools.request import Request
+
+__all__ = ["Sources", "Tensor", "as_operand", "load"]
+
+Tensor = Any
+"""A SparseTensor, or an array where the storage is dense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where tensors come from.
+
+    Args:
+        files: paths by tensor.
+        generators: makers by tensor.
+    """
+
+    files: Mapping[str, Path]
+    generators: Mapping[str, Generator]
+
+    def require_all(self, names: tuple[str, ...]) -> None:
+        """Refuses a tensor that has no source, or two.
+
+        Raises:
+            UnknownTensorError: naming the tensor and the options.
+        """
+        for name in names:
+            given = (name in self.files) + (name in self.generators)
+            if given != 1:
+                got = "both" if given else "neither"
+                raise UnknownTensorError(f"expected -i {name}=FILE or -g {name}=random, but got {got}")
+
+
+def load(request: Request, sources: Sources, report: Report) -> dict[str, Tensor]:
+    """Reads and makes every tensor that the assignment reads, stored as asked.
+
+    Raises:
+        UnknownTensorError: for a tensor without a source.
+        ExtentError: where a generated tensor's extents follow from nothing.
+    """
+    names = request.assignment.inputs
+    sources.require_all(names)
+    tensors: dict[str, Tensor] = {}
+    for name in names:
+        if name in sources.files:
+            with report.step(f"reading {sources.files[name]}"):
+                tensors[name] = _read(name, request, sources.files[name])
+    for name in names:
+        if name in sources.generators:
+            with report.step(f"making {name}"):
+                tensors[name] = _make(name, request, sources.generators[name], tensors)
+    return {name: tensors[name] for name in names}
+
+
+def as_operand(tensor: Tensor) -> Operand:
+    """Takes a tensor apart for the reference."""
+    if isinstance(tensor, ms.SparseTensor):
+        coordinates, values = tensor.to_coo()
+        return Operand(values, tensor.shape, tuple(np.asarray(column, np.int64) for column in coordinates))
+    array = np.asarray(tensor)
+    return Operand(array, array.shape)
+
+
+def _read(name: str, request: Request, path: Path) -> Tensor:
+    given = request.shapes.get(name, (None,))
+    shape = None if None in given else tuple(extent for extent in given if extent is not None)
+    # Without -f as `ms.read` stores it; what is computed into has the storage of the result, dense.
+    asked = name in request.encodings or name in request.targets
+    encoding = request.encoding(name) if asked else None
+    tensor = ms.read(path, encoding, shape=shape)
+    _check_shape(name, request, tuple(tensor.shape))
+    # Files of integers and patterns are f64 like everything else, unless -t says otherwise; complex numbers stay.
+    dtype = request.dtype(name, "c128" if np.dtype(tensor.dtype).kind == "c" else "f64")
+    if isinstance(tensor, ms.SparseTensor) and asked and encoding is None:
+        tensor = tensor.to_numpy()
+    return tensor if DType.of(tensor.dtype) == dtype else tensor.astype(dtype.numpy)
+
+
+def _check_shape(name: str, request: Request, shape: tuple[int, ...]) -> None:
+    given = request.shapes.get(name, (None,) * len(shape))
+    if len(given) != len(shape):
+        return  # the kernel says so, with the notation
+    if any(want is not None and want != got for want, got in zip(given, shape, strict=True)):
+        wanted = "x".join("?" if extent is None else str(extent) for extent in given)
+        raise ExtentError(f"expected '{name}' to be {wanted}, as -s says, but got {'x'.join(map(str, shape))}")
+
+
+def _make(name: str, request: Request, generator: Generator, tensors: Mapping[str, Tensor]) -> Tensor:
+    shape = _shape(name, request, tensors)
+    kind = request.type_of(name)
+    if kind.encoding is None:
+        return generator.dense(shape, kind.dtype.numpy)
+    return ms.tensor(generator.sparse(shape, kind.dtype.numpy), kind.encoding, shape=shape)
+
+
+def _shape(name: str, request: Request, tensors: Mapping[str, Tensor]) -> tuple[int, ...]:
+    if isinstance(request.assignment, Comprehension):
+        return _declared_shape(name, request, request.assignment, tensors)
+    extents = _known_extents(request, tensors)
+    access = next(access for access in request.accesses if access.tensor == name)
+    given = request.shapes.get(name, (None,) * len(access.subscripts))
+    return tuple(
+        _extent(name, subscript, extents) if extent is None else extent
+        for subscript, extent in zip(access.subscripts, given, strict=True)
+    )
+
+
+def _declared_shape(
+    name: str, request: Request, comprehension: Comprehension, tensors: Mapping[str, Tensor]
+) -> tuple[int, ...]:
+    """Returns the shape of a tensor of a comprehension, by the sizes that its type names."""
+    known: dict[str, int] = {}
+    declared = {one.name: one for one in (*comprehension.outputs, *comprehension.parameters)}
+    for other, one in declared.items():
+        shape = tensors[other].shape if other in tensors else request.shapes.get(other, ())
+        for size, extent in zip(one.sizes or (), shape, strict=False):  # a wrong rank is the kernel's to refuse
+            if isinstance(size, str) and extent is not None:
+                known.setdefault(size, extent)
+    given = request.shapes.get(name, (None,) * request.ranks[name])
+    sizes = declared[name].sizes or given
+    found = [
+        extent if extent is not None else size if isinstance(size, int) else known.get(str(size))
+        for size, extent in zip(sizes, given, strict=True)
+    ]
+    if None in found:
+        missing = ", ".join(dict.fromkeys(str(s) for s, extent in zip(sizes, found, strict=True) if extent is None))
+        wanted = f"the sizes {missing}" if declared[name].sizes else "the shape"
+        raise ExtentError(
+            f"expected {wanted} of '{name}', but got none: "
+            f"give -s {name}=SHAPE, or read a tensor that has it from a file"
+        )
+    return tuple(extent for extent in found if extent is not None)
+
+
+def _known_extents(request: Request, tensors: Mapping[str, Tensor]) -> dict[IndexVar, int]:
+    """Returns the extents that tensors at hand and -s give to index variables."""
+    known: dict[IndexVar, int] = {}
+    for statement in request.statements:
+        known.update({r.variable: r.high.constant for r in statement.ranges})
+    for node in request.accesses:
+        tensor = tensors.get(node.tensor)
+        shape = request.shapes.get(node.tensor, ()) if tensor is None else tensor.shape
+        for subscript, extent in zip(node.subscripts, shape, strict=False):  # a wrong rank is the kernel's to refuse
+            if isinstance(subscript, IndexVar) and extent is not None:
+                known.setdefault(subscript, extent)
+    return known
+
+
+def _extent(name: str, subscript: Subscript, extents: Mapping[IndexVar, int]) -> int:
+    """Returns the least extent in which a subscript stays."""
+    if isinstance(subscript, Access):
+        raise ExtentError(
+            f"expected an extent for the axis of '{name}' that {subscript} is a place in, but got none: "
+            f"give -s {name}=SHAPE, or read it from a file"
+        )
+    terms: Sequence[tuple[int, IndexVar]]
+    if isinstance(subscript, IndexVar):
+        terms, constant = ((1, subscript),), 0
+    else:
+        terms, constant = subscript.terms, subscript.constant
+    for _, variable in terms:
+        if variable not in extents:
+            raise ExtentError(
+                f"expected an extent for index {variable.name} of '{name}', but got none: "
+                f"give -s {name}=SHAPE, or read a tensor that has the index from a file"
+            )
+    highest = sum(max(0, factor) * (extents[variable] - 1) for factor, variable in terms)
+    return max(0, highest + constant + 1)

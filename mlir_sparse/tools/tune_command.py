@@ -1,0 +1,67 @@
+"""What `mlir-sparse tune` does: one tuning, its table, and what was fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import click
+
+import mlir_sparse as ms
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.notation import Comprehension
+from mlir_sparse.tools.report import Report, summary
+from mlir_sparse.tools.request import Request
+from mlir_sparse.tools.run_operands import Sources, load
+
+__all__ = ["Question", "find_fastest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a tuning.
+
+    Args:
+        target: what to compile for.
+        budget: the seconds to spend.
+        formats: whether to try other storage.
+        tried: (tensor, encoding) pairs to try instead of what the structure suggests.
+        fresh: whether to measure what is known.
+    """
+
+    target: str
+    budget: float
+    formats: bool
+    tried: tuple[tuple[str, str], ...]
+    fresh: bool
+
+    @property
+    def asked(self) -> bool | Mapping[str, list[str]]:
+        """Returns which storage to try."""
+        if not self.tried:
+            return self.formats
+        names = dict.fromkeys(name for name, _ in self.tried)
+        return {name: [encoding for other, encoding in self.tried if other == name] for name in names}
+
+
+def find_fastest(request: Request, sources: Sources, question: Question, report: Report) -> None:
+    """Tunes a kernel on the tensors of a request, and reports it."""
+    if question.target != "cpu":
+        raise UnsupportedError(f"expected --target cpu to tune for, but got {question.target!r}")
+    if isinstance(request.assignment, Comprehension):
+        raise UnsupportedError("expected one assignment to tune, but got a comprehension: tune its statements apart")
+    tensors = load(request, sources, report)
+    output = request.output
+    assert not isinstance(output, dict), "only comprehensions have several"
+    found = ms.tune(
+        request.assignment,
+        tensors=tensors,
+        out=output,
+        budget=question.budget,
+        formats=question.asked,
+        fresh=question.fresh,
+        progress=False if report.quiet else None,
+    )
+    for name, tensor in tensors.items():
+        report.line(name, summary(tensor))
+    click.echo(f"\n{found}")
