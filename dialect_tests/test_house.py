@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import grimp
@@ -28,11 +29,9 @@ TOP_LEVEL = {
     "lit",
     "scripts",
 }
-# `compile`, `encoding` and `tensor` are functions to users: what a module gets by these names depends on the order of imports.
-SUBPACKAGES = {path.name for path in PACKAGE.iterdir() if path.is_dir()} - {"compile", "encoding", "tensor"} | {
-    "_cuda",
-    "_native",
-}
+# Users know these as functions: what a module gets by such a name depends on the order of imports.
+FUNCTIONS = {"compile", "encoding", "tensor"}
+SUBPACKAGES = {path.name for path in PACKAGE.iterdir() if path.is_dir()} - FUNCTIONS | {"_cuda", "_native"}
 MODULES = sorted(
     ".".join(("mlir_sparse", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
     for path in PACKAGE.rglob("*.py")
@@ -59,16 +58,18 @@ def test_a_contract_is_broken_by_an_import_that_it_forbids() -> None:
     assert graph.find_illegal_dependencies_for_layers(layers)
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_only_the_command_line_imports_the_package_as_users_do(path: Path) -> None:
-    if path.parent.name == "tools":
-        return
-    for node in ast.walk(ast.parse(path.read_text())):
-        match node:
-            case ast.ImportFrom(module="mlir_sparse", names=names):
-                assert {alias.name for alias in names} <= SUBPACKAGES, f"line {node.lineno}"
-            case ast.Import(names=names):
-                assert "mlir_sparse" not in [alias.name for alias in names], f"line {node.lineno}"
+def test_only_the_command_line_imports_the_package_as_users_do() -> None:
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.parent.name == "tools":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.ImportFrom(module="mlir_sparse", names=names) if {a.name for a in names} - SUBPACKAGES:
+                    found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+                case ast.Import(names=names) if "mlir_sparse" in [alias.name for alias in names]:
+                    found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    assert found == []
 
 
 # MLIR for speed of import; SciPy because it is an extra; compiled parts of the dev tools because nothing needs them.
@@ -89,16 +90,25 @@ def test_public_names_exist_and_are_documented(name: str) -> None:
         assert (inspect.getdoc(value) or "").strip(), f"{name} has no docstring"
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_modules_say_what_they_export(module: str) -> None:
+def test_modules_say_what_they_export() -> None:
+    assert {module: faults for module in MODULES if (faults := _export_faults(module))} == {}
+
+
+def _export_faults(module: str) -> list[str]:
     loaded = importlib.import_module(module)
-    assert (loaded.__doc__ or "").strip(), f"{module} has no docstring"
     exported = getattr(loaded, "__all__", [])
-    assert len(set(exported)) == len(exported)
+    faults = [] if (loaded.__doc__ or "").strip() else ["no docstring"]
+    faults += [f"{name} twice" for name, count in Counter(exported).items() if count > 1]
     for name in exported:
         value = getattr(loaded, name)
-        if inspect.isroutine(value) or inspect.isclass(value):
-            assert (inspect.getdoc(value) or "").strip(), f"{module}.{name} has no docstring"
+        if (inspect.isroutine(value) or inspect.isclass(value)) and not (inspect.getdoc(value) or "").strip():
+            faults.append(f"{name} has no docstring")
+    return faults
+
+
+def test_no_two_modules_have_one_name() -> None:
+    names = [path.stem for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__")]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
 def test_every_package_is_found_by_import() -> None:
@@ -106,15 +116,19 @@ def test_every_package_is_found_by_import() -> None:
     assert {name for name in MODULES if name != "mlir_sparse"} <= found
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "tools").rglob("*.py")), ids=lambda path: path.name)
-def test_the_command_line_uses_public_names_only(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                allowed = not alias.name.startswith("_") or alias.name in ("_cuda", "_native")
-                assert allowed, f"{path.name}:{node.lineno} imports {alias.name}"
+def test_the_command_line_uses_public_names_only() -> None:
+    private = []
+    for path in sorted((PACKAGE / "tools").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
+            private += [
+                f"{path.name}:{node.lineno} imports {name}"
+                for name in names
+                if name.startswith("_") and name not in ("_cuda", "_native")
+            ]
+    assert private == []
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_modules_stay_small(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 400
+def test_modules_stay_small() -> None:
+    lines = {path.relative_to(PACKAGE): len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")}
+    assert {path: count for path, count in lines.items() if count > 400} == {}

@@ -16,7 +16,7 @@ import mlir_sparse as ms
 from dialect_tests.interrupts import seconds_to_interrupt
 from mlir_sparse.compile import tune
 from mlir_sparse.compile.tuning import schedule_candidates
-from mlir_sparse.compile.tuning.tuning_table import Row, Table
+from mlir_sparse.compile.tuning.tuning_table import Table, TuningRow
 from mlir_sparse.tools.cli import main
 
 SPMM = "C(i,j) = A(i,k) * B(k,j)"
@@ -302,7 +302,7 @@ def test_an_interrupt_ends_a_tuning_and_keeps_nothing_of_it(folder: Path) -> Non
 
 
 def test_tables_without_times_print() -> None:
-    table = Table([Row("order=j,i", note="left out"), Row("static", 0.0, None, 1)])
+    table = Table([TuningRow("order=j,i", note="left out"), TuningRow("static", 0.0, None, 1)])
     assert str(table).splitlines()[1:] == [
         "static             0        -",
         "order=j,i          -        -      -  left out",

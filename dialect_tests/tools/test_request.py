@@ -7,7 +7,7 @@ import pytest
 
 from mlir_sparse.encoding import encoding
 from mlir_sparse.errors import NotationSyntaxError, RankError, SparseError, UnknownTensorError
-from mlir_sparse.tools.request import NamedValue, Request, as_mapping
+from mlir_sparse.tools.request import CommandRequest, NamedValue, as_mapping
 
 SPMV = "y(i) = A(i,j) * x(j)"
 
@@ -33,15 +33,15 @@ def test_a_tensor_named_twice_is_refused() -> None:
 
 
 def test_types() -> None:
-    request = Request.of(SPMV, {"A": "CSR"}, {"x": "f32"}, {"A": "1000x?"})
+    request = CommandRequest.of(SPMV, {"A": "CSR"}, {"x": "f32"}, {"A": "1000x?"})
     assert [str(request.type_of(name)) for name in ("A", "x", "y")] == ["f64[1000,?] CSR", "f32[?]", "f64[?]"]
-    assert str(Request.of("y(i) = a * x(i)", {}, {}, {}).type_of("a")) == "f64[]"
+    assert str(CommandRequest.of("y(i) = a * x(i)", {}, {}, {}).type_of("a")) == "f64[]"
 
 
 def test_what_is_asked_of_the_result() -> None:
-    assert Request.of(SPMV, {}, {}, {}).output == "dense"
-    assert Request.of(SPMV, {"y": "SparseVector"}, {}, {}).output == encoding("SparseVector")
-    assert str(Request.of(SPMV, {}, {"y": "f32"}, {}).output) == "f32[?]"
+    assert CommandRequest.of(SPMV, {}, {}, {}).output == "dense"
+    assert CommandRequest.of(SPMV, {"y": "SparseVector"}, {}, {}).output == encoding("SparseVector")
+    assert str(CommandRequest.of(SPMV, {}, {"y": "f32"}, {}).output) == "f32[?]"
 
 
 @pytest.mark.parametrize(
@@ -56,17 +56,17 @@ def test_options_about_no_tensor_of_the_notation(
     encodings: dict[str, str], dtypes: dict[str, str], shapes: dict[str, str], kind: type[SparseError], message: str
 ) -> None:
     with pytest.raises(kind) as error:
-        Request.of(SPMV, encodings, dtypes, shapes)
+        CommandRequest.of(SPMV, encodings, dtypes, shapes)
     assert str(error.value) == message
 
 
 @pytest.mark.parametrize("shape", ["axb", "3x", "-1x2", "3.5x1"])
 def test_bad_shapes(shape: str) -> None:
     with pytest.raises(click.UsageError, match="expected -s NAME=1000x"):
-        Request.of(SPMV, {}, {}, {"A": shape})
+        CommandRequest.of(SPMV, {}, {}, {"A": shape})
 
 
 def test_bad_notation_shows_where() -> None:
     with pytest.raises(NotationSyntaxError) as error:
-        Request.of("y(i) = A(i,j * x(j)", {}, {}, {})
+        CommandRequest.of("y(i) = A(i,j * x(j)", {}, {}, {})
     assert error.value.line == 1

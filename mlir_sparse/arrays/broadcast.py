@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlir_sparse.arrays.entry_lists import Entries, entries_of
+from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.errors import ExtentError
 from mlir_sparse.tensor import SparseTensor
@@ -51,7 +51,7 @@ def without_axes(value: Value, axes: Sequence[int]) -> Value:
     kept = [axis for axis in range(value.ndim) if axis not in axes]
     if not kept:
         return np.asarray(entries.values.sum(), dtype=value.dtype)
-    rest = Entries(tuple(entries.dims[a] for a in kept), entries.values, tuple(value.shape[a] for a in kept))
+    rest = EntryList(tuple(entries.dims[a] for a in kept), entries.values, tuple(value.shape[a] for a in kept))
     return rest.tensor(value)
 
 
@@ -76,11 +76,11 @@ def diagonal_of(value: Value, labels: Labels) -> tuple[Value, Labels]:
     for axis, label in enumerate(labels):
         met &= entries.dims[axis] == entries.dims[labels.index(label)]
     kept = entries.where(met)
-    diagonal = Entries(tuple(kept.dims[a] for a in first), kept.values, tuple(value.shape[a] for a in first))
+    diagonal = EntryList(tuple(kept.dims[a] for a in first), kept.values, tuple(value.shape[a] for a in first))
     return diagonal.tensor(value), once
 
 
-def stretched(entries: Entries, shape: tuple[int, ...]) -> Entries:
+def stretched(entries: EntryList, shape: tuple[int, ...]) -> EntryList:
     """Returns the entries of a tensor broadcast to a shape, each repeated along the axes that are stretched."""
     missing = len(shape) - len(entries.shape)
     count = entries.values.size
@@ -95,4 +95,4 @@ def stretched(entries: Entries, shape: tuple[int, ...]) -> Entries:
         dims = [np.repeat(dim, extent) if at != axis else dim for at, dim in enumerate(dims)]
         dims[axis] = np.tile(np.arange(extent, dtype=np.int64), values.size)
         values = np.repeat(values, extent)
-    return Entries(tuple(dims), values, shape)
+    return EntryList(tuple(dims), values, shape)

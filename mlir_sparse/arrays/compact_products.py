@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.broadcast import Labels, Value
-from mlir_sparse.arrays.entry_lists import WIDEST, Entries, entries_of
+from mlir_sparse.arrays.entry_lists import WIDEST, EntryList, entries_of
 from mlir_sparse.arrays.flat_places import Array, sorted_unique, unlinear
 from mlir_sparse.tensor import SparseTensor
 
@@ -60,7 +60,7 @@ def compacted(
     return _placed(found, [stored.get(label) for label in output], [wide.get(label, 0) for label in output])
 
 
-def _counted(operand: Value, entries: Entries | None, names: Labels, stored: dict[str, Array]) -> Value:
+def _counted(operand: Value, entries: EntryList | None, names: Labels, stored: dict[str, Array]) -> Value:
     """Returns an operand whose axes have the coordinates alone that are stored somewhere."""
     if entries is None:
         assert isinstance(operand, np.ndarray)
@@ -74,7 +74,7 @@ def _counted(operand: Value, entries: Entries | None, names: Labels, stored: dic
     extents = zip(names, entries.shape, strict=True)
     shape = tuple(stored[label].size if label in stored else extent for label, extent in extents)
     assert isinstance(operand, SparseTensor)
-    return Entries(dims, entries.values, shape).tensor(operand)
+    return EntryList(dims, entries.values, shape).tensor(operand)
 
 
 def _placed(found: Any, stored: Sequence[Array | None], wide: Sequence[int]) -> SparseTensor:
@@ -83,9 +83,9 @@ def _placed(found: Any, stored: Sequence[Array | None], wide: Sequence[int]) -> 
     if like is not None:
         entries = entries_of(like)
     else:
-        entries = Entries(unlinear(np.arange(found.size), found.shape), found.reshape(-1), found.shape)
+        entries = EntryList(unlinear(np.arange(found.size), found.shape), found.reshape(-1), found.shape)
     dims = tuple(
         dim if coordinates is None else coordinates[dim] for coordinates, dim in zip(stored, entries.dims, strict=True)
     )
     shape = tuple(extent or own for extent, own in zip(wide, entries.shape, strict=True))
-    return Entries(dims, entries.values, shape).tensor(like)
+    return EntryList(dims, entries.values, shape).tensor(like)

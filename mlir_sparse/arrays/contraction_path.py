@@ -17,7 +17,7 @@ from mlir_sparse.plan.cost import CONVERSION
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["ContractionPath", "Factor", "Step", "factor_of", "find_path", "given_path"]
+__all__ = ["ContractionPath", "Factor", "PathStep", "factor_of", "find_path", "given_path"]
 
 # Subsets of up to so many operands are all tried (3**8 splits); of more, the cheapest pairs are joined first.
 _EXHAUSTIVE = 8
@@ -46,7 +46,7 @@ def factor_of(value: Value, labels: Labels) -> Factor:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """Operands joined by one kernel, which takes their places at the end of the list.
 
     Args:
@@ -80,7 +80,7 @@ class ContractionPath:
     """
 
     text: str
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
     naive: float
 
     @cached_property
@@ -215,13 +215,13 @@ def _postorder(search: _Search, members: int, order: list[int]) -> None:
 
 def _path_of(text: str, search: _Search, joins: Sequence[tuple[int, ...]], order: Sequence[int]) -> ContractionPath:
     left = [1 << n for n in range(len(search.factors))]
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     for parts, members in zip(joins, order, strict=True):
         positions = tuple(sorted(left.index(part) for part in parts)) or (0,)
         taken = [left[position] for position in positions]
         factors = [search.plans[part].factor for part in taken]
         cost, result = _join(factors, search.kept(members), search.extents)
-        steps.append(Step(positions, tuple(f.labels for f in factors), result.labels, cost, result.entries))
+        steps.append(PathStep(positions, tuple(f.labels for f in factors), result.labels, cost, result.entries))
         left = [part for part in left if part not in taken] + [members]
     naive, _ = _join(search.factors, search.output, search.extents)
     return ContractionPath(text, tuple(steps), naive)

@@ -22,7 +22,7 @@ from mlir_sparse.tensor.convert.pack import pack
 __all__ = [
     "WIDEST",
     "Array",
-    "Entries",
+    "EntryList",
     "check_dense_fits",
     "entries_of",
     "is_wide",
@@ -38,7 +38,7 @@ _COMPRESSED = {1: "SparseVector", 2: "DCSR"}
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class EntryList:
     """The entries of a tensor, each coordinate once, in any order.
 
     Args:
@@ -56,9 +56,9 @@ class Entries:
         """Returns integers that order the entries by their places, row-major."""
         return numbered([self.dims], self.shape)[0]
 
-    def where(self, kept: Array) -> Entries:
+    def where(self, kept: Array) -> EntryList:
         """Returns the entries that a mask or an array of numbers selects."""
-        return Entries(tuple(dim[kept] for dim in self.dims), self.values[kept], self.shape)
+        return EntryList(tuple(dim[kept] for dim in self.dims), self.values[kept], self.shape)
 
     def tensor(self, like: SparseTensor | None = None) -> SparseTensor:
         """Returns the tensor of these entries, stored as another one is where any tensor can be."""
@@ -82,7 +82,7 @@ def _wide(width: int) -> int | None:
     return width if width in (32, 64) else None
 
 
-def entries_of(tensor: SparseTensor) -> Entries:
+def entries_of(tensor: SparseTensor) -> EntryList:
     """Returns the entries of a tensor; those stored more than once are added.
 
     >>> from mlir_sparse.tensor import tensor
@@ -92,7 +92,7 @@ def entries_of(tensor: SparseTensor) -> Entries:
     if not tensor.encoding.is_unique:
         tensor = tensor.convert(as_encoding("COO", rank=tensor.ndim) if tensor.ndim > 1 else as_encoding(_DEFAULTS[1]))
     dims, values = expand_dims(tensor.storage, tensor.shape)
-    return Entries(tuple(dim.astype(np.int64, copy=False) for dim in dims), values, tensor.shape)
+    return EntryList(tuple(dim.astype(np.int64, copy=False) for dim in dims), values, tensor.shape)
 
 
 def is_wide(shape: Sequence[int]) -> bool:

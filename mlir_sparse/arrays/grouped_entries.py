@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays.entry_lists import Entries, entries_of, is_wide
+from mlir_sparse.arrays.entry_lists import EntryList, entries_of, is_wide
 from mlir_sparse.arrays.flat_places import Array, numbered
 from mlir_sparse.errors import RankError
 from mlir_sparse.tensor import SparseTensor
@@ -56,7 +56,7 @@ class Groups:
         It is sparse for two dimensions and more, or more elements than any array should have,
         where empty groups are zero.
         """
-        entries = Entries(self.dims, found, self.kept)
+        entries = EntryList(self.dims, found, self.kept)
         if missing == 0 and (len(self.kept) > 1 or is_wide(self.kept)):
             return (entries.where(found) if found.dtype == np.bool_ else entries).tensor(like)
         return entries.dense(missing)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays.entry_lists import Entries, entries_of
+from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.flat_places import Array, numbered, unlinear
 from mlir_sparse.arrays.row_ranges import entries_between
 from mlir_sparse.errors import ExtentError, IndexRangeError, OperandError, RankError, UnsupportedError
@@ -193,7 +193,7 @@ def _coordinates(part: Array | _Masked, axis: int, extent: int) -> Array:
     return np.where(found < 0, found + extent, found)
 
 
-def _selected(tensor: SparseTensor, used: Sequence[Any]) -> Entries:
+def _selected(tensor: SparseTensor, used: Sequence[Any]) -> EntryList:
     """Returns the entries inside slices and at integers, counted from there; integers leave an axis of one element."""
     pairs = zip(used, tensor.shape, strict=True)
     ranges = [range(part, part + 1) if isinstance(part, int) else _steps(part, n) for part, n in pairs]
@@ -206,7 +206,7 @@ def _selected(tensor: SparseTensor, used: Sequence[Any]) -> Entries:
         inside &= (beside == 0) & (steps >= 0) & (steps < len(wanted))
         dims[axis] = steps
     shape = tuple(map(len, ranges))
-    found = Entries(tuple(dims), entries.values, shape)
+    found = EntryList(tuple(dims), entries.values, shape)
     return found if inside.all() else found.where(inside)
 
 
@@ -230,14 +230,14 @@ def _layout(basic: Sequence[Any]) -> list[int]:
     return layout
 
 
-def _result(entries: Entries, layout: Sequence[int], like: SparseTensor) -> SparseTensor:
+def _result(entries: EntryList, layout: Sequence[int], like: SparseTensor) -> SparseTensor:
     zeros = np.zeros(entries.values.size, np.int64)
     dims = tuple(zeros if axis < 0 else entries.dims[axis] for axis in layout)
     shape = tuple(1 if axis < 0 else entries.shape[axis] for axis in layout)
-    return Entries(dims, entries.values, shape).tensor(like)
+    return EntryList(dims, entries.values, shape).tensor(like)
 
 
-def _picked(entries: Entries, pick: _Pick, basic: Sequence[Any], like: SparseTensor) -> SparseTensor:
+def _picked(entries: EntryList, pick: _Pick, basic: Sequence[Any], like: SparseTensor) -> SparseTensor:
     """Returns the entries at arrays of coordinates: each is found by search, as often as it is asked for."""
     sizes = tuple(entries.shape[axis] for axis in pick.axes)
     stored = [entries.dims[axis] for axis in pick.axes]
@@ -255,4 +255,4 @@ def _picked(entries: Entries, pick: _Pick, basic: Sequence[Any], like: SparseTen
     place = min(pick.place, len(layout))
     dims[place:place] = unlinear(query, pick.shape) if prod(pick.shape) else [zeros] * len(pick.shape)
     shape[place:place] = pick.shape
-    return Entries(tuple(dims), found.values, tuple(shape)).tensor(like)
+    return EntryList(tuple(dims), found.values, tuple(shape)).tensor(like)

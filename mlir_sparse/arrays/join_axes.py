@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays.entry_lists import Entries, entries_of
+from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.grouped_entries import axes_of
 from mlir_sparse.arrays.reshape import expanded, reshaped
 from mlir_sparse.encoding.buffer_layout import check_extents
@@ -65,7 +65,7 @@ def _joined(parts: Sequence[SparseTensor], at: int, like: SparseTensor) -> Spars
         for dim in range(parts[0].ndim)
     )
     values = np.concatenate([entries.values for entries in lists])
-    return Entries(dims, values, shape).tensor(like)
+    return EntryList(dims, values, shape).tensor(like)
 
 
 def stacked(sources: Sequence[Any], axis: int = 0) -> SparseTensor:

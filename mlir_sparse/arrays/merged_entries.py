@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.broadcast import stretched
-from mlir_sparse.arrays.entry_lists import Entries, check_dense_fits, entries_of, with_values
+from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, entries_of, with_values
 from mlir_sparse.arrays.flat_places import Array, united
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.stored_padding import is_given
@@ -84,7 +84,7 @@ def _aligned(operands: Sequence[Operand], shape: tuple[int, ...]) -> tuple[tuple
     return places, [_at(o, places) if e is None else next(spread) for o, e in zip(operands, sparse, strict=True)]
 
 
-def _scattered(entries: Entries, at: Array, places: tuple[Array, ...]) -> Array:
+def _scattered(entries: EntryList, at: Array, places: tuple[Array, ...]) -> Array:
     values = np.zeros(places[0].size, entries.values.dtype)
     values[at] = entries.values
     return values
@@ -100,7 +100,7 @@ def _at(operand: Operand, places: tuple[Array, ...]) -> Any:
 
 def _result(found: Array, missing: Array, places: tuple[Array, ...], shape: tuple[int, ...], like: SparseTensor) -> Any:
     if missing.shape == (1,) and _is_zero(missing):
-        entries = Entries(places, found, shape)
+        entries = EntryList(places, found, shape)
         # A truth value that is not stored is false: nothing is gained by storing it.
         return (entries.where(found) if found.dtype == np.bool_ else entries).tensor(like)
     check_dense_fits(shape, found.dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from mlir_sparse.arrays import join_axes
 from mlir_sparse.arrays import reshape as shape
 from mlir_sparse.arrays.broadcast import broadcast_shape, stretched
-from mlir_sparse.arrays.entry_lists import Entries, check_dense_fits, entries_of
+from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, entries_of
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.grouped_entries import axes_of
 from mlir_sparse.arrays.indexing import item
@@ -49,7 +49,7 @@ def zeros_like(a: SparseTensor, dtype: Any = None, order: str = "K", subok: bool
     """Returns a tensor of a shape without entries."""
     wanted = a.shape if shape is None else integers_of((shape,) if isinstance(shape, int) else shape, "a shape")
     nothing = np.zeros(0, np.int64)
-    entries = Entries((nothing,) * len(wanted), np.zeros(0, a.dtype if dtype is None else numpy_dtype(dtype)), wanted)
+    entries = EntryList((nothing,) * len(wanted), np.zeros(0, a.dtype if dtype is None else numpy_dtype(dtype)), wanted)
     return entries.tensor(a) if wanted else np.zeros((), entries.values.dtype)
 
 
@@ -97,7 +97,7 @@ def roll(a: SparseTensor, shift: Any, axis: Any = None) -> SparseTensor:
         by = _whole(by, "shift") % extent if extent else 0
         moved = dims[at] - (extent - by)  # no sum, which could pass what 64 bits hold
         dims[at] = moved + extent * (moved < 0)
-    return Entries(tuple(dims), entries.values, a.shape).tensor(a)
+    return EntryList(tuple(dims), entries.values, a.shape).tensor(a)
 
 
 def _whole(number: Any, what: str) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from mlir_sparse.arrays.contraction import cast, contracted
 from mlir_sparse.arrays.elementwise import elementwise
-from mlir_sparse.arrays.entry_lists import Entries, check_dense_fits, is_wide
+from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, is_wide
 from mlir_sparse.arrays.flat_places import Array, are_counted
 from mlir_sparse.arrays.grouped_entries import Groups, axes_of, grouped
 from mlir_sparse.arrays.reshape import expanded
@@ -173,5 +173,5 @@ def position(largest: bool, tensor: SparseTensor, axis: Any = None, *, keepdims:
     gap = np.minimum.reduceat(gaps, groups.starts) if best.size else best
     found = np.where((best == 0) & (groups.counts < groups.size), np.minimum(first, gap), first)
     # Where nothing is stored the first element is the largest: position 0.
-    entries = Entries(groups.dims, found.astype(np.int64), groups.kept)
+    entries = EntryList(groups.dims, found.astype(np.int64), groups.kept)
     return _shaped(entries.tensor() if is_wide(groups.kept) else entries.dense(), tensor, axes, keepdims)

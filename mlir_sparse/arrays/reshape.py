@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays.entry_lists import Entries, entries_of
+from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.flat_places import Array, linear, unlinear
 from mlir_sparse.arrays.grouped_entries import axes_of
 from mlir_sparse.encoding import Encoding
@@ -60,7 +60,7 @@ def transposed(tensor: SparseTensor, axes: Sequence[int] | None = None) -> Spars
     shape = tuple(tensor.shape[axis] for axis in order)
     if not is_plain(tensor.encoding):
         entries = entries_of(tensor)
-        return Entries(tuple(entries.dims[axis] for axis in order), entries.values, shape).tensor()
+        return EntryList(tuple(entries.dims[axis] for axis in order), entries.values, shape).tensor()
     encoding = _permuted(tensor.encoding, order)
     storage = LevelStorage.from_buffers(encoding, tensor.storage.level_sizes, tensor.storage.buffers())
     return SparseTensor._trusted(encoding, shape, storage)
@@ -134,10 +134,10 @@ def reshaped(tensor: SparseTensor, shape: Any, order: str = "C") -> SparseTensor
         raise RankError("expected a shape of one dimension or more, but got (): A.sum() is the number in it")
     check_extents(wanted)
     entries = entries_of(tensor)
-    return Entries(_at_same_places(entries, wanted), entries.values, wanted).tensor(tensor)
+    return EntryList(_at_same_places(entries, wanted), entries.values, wanted).tensor(tensor)
 
 
-def _at_same_places(entries: Entries, shape: tuple[int, ...]) -> tuple[Array, ...]:
+def _at_same_places(entries: EntryList, shape: tuple[int, ...]) -> tuple[Array, ...]:
     """Returns the coordinates of entries in another shape, one run of axes that stay together after the other.
 
     Raises:
@@ -226,7 +226,7 @@ def diagonal(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int =
     low = max(0, -offset)
     length = max(0, min(tensor.shape[rows] - low, tensor.shape[columns] - max(0, offset)))
     dims = (*(kept.dims[axis] for axis in rest), kept.dims[rows] - low)
-    return Entries(dims, kept.values, (*(tensor.shape[axis] for axis in rest), length)).tensor(tensor)
+    return EntryList(dims, kept.values, (*(tensor.shape[axis] for axis in rest), length)).tensor(tensor)
 
 
 def triangle(tensor: SparseTensor, upper: bool, k: int = 0) -> SparseTensor:
@@ -244,7 +244,7 @@ def flipped(tensor: SparseTensor, axis: Any = None) -> SparseTensor:
     axes = axes_of(axis, tensor.ndim)
     entries = entries_of(tensor)
     dims = tuple(tensor.shape[at] - 1 - dim if at in axes else dim for at, dim in enumerate(entries.dims))
-    return Entries(dims, entries.values, tensor.shape).tensor(tensor)
+    return EntryList(dims, entries.values, tensor.shape).tensor(tensor)
 
 
 def diagonal_matrix(vector: SparseTensor, k: int = 0) -> SparseTensor:
@@ -253,4 +253,4 @@ def diagonal_matrix(vector: SparseTensor, k: int = 0) -> SparseTensor:
     size = vector.shape[0] + abs(k)
     check_extents((size, size))  # before coordinates move beyond what 64 bits hold
     dims = (entries.dims[0] + max(0, -k), entries.dims[0] + max(0, k))
-    return Entries(dims, entries.values, (size, size)).tensor()
+    return EntryList(dims, entries.values, (size, size)).tensor()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlir_sparse.arrays.entry_lists import Entries, entries_of
+from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.encoding import LevelFormat
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
@@ -14,7 +14,7 @@ from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 __all__ = ["entries_between"]
 
 
-def entries_between(tensor: SparseTensor, ranges: Sequence[range]) -> Entries:
+def entries_between(tensor: SparseTensor, ranges: Sequence[range]) -> EntryList:
     """Returns the entries of a tensor, of matrices stored by rows or columns those in a range of them alone.
 
     Entries outside the ranges may be among them.
@@ -41,4 +41,4 @@ def entries_between(tensor: SparseTensor, ranges: Sequence[range]) -> Entries:
     counts = bounds[1:] - bounds[:-1]
     dims = [np.repeat(np.arange(low, high), counts), coordinates[start:stop].astype(np.int64)]
     ordered = (dims[0], dims[1]) if outer == 0 else (dims[1], dims[0])
-    return Entries(ordered, tensor.storage.values[start:stop], tensor.shape)
+    return EntryList(ordered, tensor.storage.values[start:stop], tensor.shape)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mlir_sparse.arrays import join_axes, reshape
 from mlir_sparse.arrays.elementwise import elementwise
-from mlir_sparse.arrays.entry_lists import Entries, entries_of
+from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.grouped_entries import axes_of
 from mlir_sparse.arrays.indexing import item
 from mlir_sparse.encoding.buffer_layout import check_extents
@@ -104,7 +104,7 @@ def _repeated(a: SparseTensor, times: int, at: int) -> SparseTensor:
     check_fits(count * times * (8 * a.ndim + a.dtype.itemsize), f"entries repeated to shape {size}")
     dims = [np.repeat(dim, times) for dim in entries.dims]
     dims[at] = dims[at] * times + np.tile(np.arange(times), count)
-    return Entries(tuple(dims), np.repeat(entries.values, times), size).tensor(a)
+    return EntryList(tuple(dims), np.repeat(entries.values, times), size).tensor(a)
 
 
 def rot90(m: SparseTensor, k: int = 1, axes: tuple[int, int] = (0, 1)) -> SparseTensor:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mlir_sparse.arrays import matrix_products
 from mlir_sparse.arrays.einsum import einsum
-from mlir_sparse.arrays.entry_lists import Entries, entries_of
+from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.grouped_entries import axes_of
 from mlir_sparse.errors import ExtentError, OperandError, RankError, UnsupportedError
 from mlir_sparse.runtime import operand_check
@@ -125,4 +125,4 @@ def _identity(a: SparseTensor) -> SparseTensor:
     if a.ndim > 2:
         raise UnsupportedError(f"expected a power of 1 or more of a stack of matrices, but got 0 of shape {a.shape}")
     places = np.arange(a.shape[0])
-    return Entries((places, places), np.ones(places.size, entries_of(a).values.dtype), a.shape).tensor(a)
+    return EntryList((places, places), np.ones(places.size, entries_of(a).values.dtype), a.shape).tensor(a)

@@ -10,7 +10,7 @@ from mlir_sparse.errors import ScheduleError, UnsupportedError
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.runtime.thread_limit import check_threads
 
-__all__ = ["TUNED", "VIAS", "Options", "chip_in"]
+__all__ = ["TUNED", "VIAS", "CompileOptions", "chip_in"]
 
 VIAS = ("auto", "codegen", "library")
 # The schedule that is looked up.
@@ -37,7 +37,7 @@ def chip_in(target: object) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CompileOptions:
     """How a statement is to be compiled and called, as `compile` takes it.
 
     Args:
@@ -57,7 +57,7 @@ class Options:
     deterministic: bool = False
 
     @classmethod
-    def of(cls, target: Any, via: Any, schedule: Any, threads: Any, deterministic: Any) -> Options:
+    def of(cls, target: Any, via: Any, schedule: Any, threads: Any, deterministic: Any) -> CompileOptions:
         """Returns what was asked for.
 
         Raises:

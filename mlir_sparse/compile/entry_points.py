@@ -14,7 +14,7 @@ import numpy as np
 
 from mlir_sparse import notation, pipeline, runtime
 from mlir_sparse._native import __version__
-from mlir_sparse.compile.compile_options import Options
+from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.comprehension.comprehension_build import (
     as_comprehension,
     compile_comprehension,
@@ -178,7 +178,7 @@ def compile(
     >>> print(spmv.output)
     f64[?]
     """
-    options = Options.of(target, via, schedule, threads, deterministic)
+    options = CompileOptions.of(target, via, schedule, threads, deterministic)
     assignment, declared = _statement(text, by_name(named, tensors), semiring)
     comprehension = as_comprehension(assignment)
     if comprehension is not None:
@@ -188,7 +188,7 @@ def compile(
     return _compiled_for(assignment, declared, out, options)
 
 
-def _compiled_for(assignment: Assignment, declared: dict[str, Any], out: Any, options: Options) -> Any:
+def _compiled_for(assignment: Assignment, declared: dict[str, Any], out: Any, options: CompileOptions) -> Any:
     """Returns the kernel of a statement for data or types by name."""
     target_name = assignment.target.tensor
     asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
@@ -203,7 +203,9 @@ def _compiled_for(assignment: Assignment, declared: dict[str, Any], out: Any, op
     return _within(options, assignment, types, output, instead)
 
 
-def _within(options: Options, assignment: Assignment, types: _Types, output: TensorType, instead: str = "") -> Any:
+def _within(
+    options: CompileOptions, assignment: Assignment, types: _Types, output: TensorType, instead: str = ""
+) -> Any:
     """Returns what `_compiled` does, within limits."""
     made = _compiled(assignment, types, output, options.target, options.schedule, options.via, instead)
     if options.threads is None and not options.deterministic:
@@ -216,7 +218,7 @@ def _within(options: Options, assignment: Assignment, types: _Types, output: Ten
 class _Part:
     """How statements of a comprehension are compiled: told apart by what was asked for, as kernels kept by it are."""
 
-    options: Options
+    options: CompileOptions
 
     def __call__(self, assignment: Assignment, types: _Types, output: TensorType, target: str) -> Any:
         return _within(self.options, assignment, types, output)
@@ -333,7 +335,7 @@ def evaluate(
     >>> evaluate("y(i) = A(i,j) * x(j)", A=np.eye(2), x=np.array([3.0, 4.0]))
     array([3., 4.])
     """
-    options = Options.of(target, via, schedule, threads, deterministic)
+    options = CompileOptions.of(target, via, schedule, threads, deterministic)
     assignment, given = _statement(text, by_name(named, tensors), semiring)
     comprehension = as_comprehension(assignment)
     if comprehension is not None:

@@ -12,7 +12,7 @@ from mlir_sparse.errors import EncodingError, RankError
 if TYPE_CHECKING:
     from mlir_sparse.encoding.encoding_value import Encoding
 
-__all__ = ["Options", "Preset"]
+__all__ = ["Preset", "PresetOptions"]
 
 # The least value of each number of a parameter, and how many there are where that is fixed.
 _LEAST = {"block": 1, "order": 0, "n_m": 0, "size": 1, "width": 1, "band": 0}
@@ -30,7 +30,7 @@ _FORMS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class PresetOptions:
     """The parameters of a preset; None where the default holds."""
 
     block: tuple[int, ...] | None = None
@@ -61,10 +61,10 @@ class Preset:
     min_rank: int
     max_rank: int | None
     default_rank: int
-    build: Callable[[int, Options], Encoding]
+    build: Callable[[int, PresetOptions], Encoding]
     parameter: str = ""
 
-    def options(self, given: Mapping[str, tuple[Any, ...]], arguments: Sequence[int | None]) -> Options:
+    def options(self, given: Mapping[str, tuple[Any, ...]], arguments: Sequence[int | None]) -> PresetOptions:
         """Returns the parameters, by keyword or by position, checked.
 
         Raises:
@@ -77,11 +77,11 @@ class Preset:
             raise EncodingError(f"expected {self.parameter} once for {self.name}, but got {given} and {arguments}")
         values = given.get(self.parameter, tuple(arguments))
         if not values and not given:
-            return Options()
+            return PresetOptions()
         if self.parameter == "slices" and arguments:
-            return Options(slices=self._slices(arguments))
+            return PresetOptions(slices=self._slices(arguments))
         self._check(values)
-        return Options(**{self.parameter: values}) if self.parameter else Options()
+        return PresetOptions(**{self.parameter: values}) if self.parameter else PresetOptions()
 
     def _check(self, values: tuple[Any, ...]) -> None:
         if self.parameter == "slices" and all(isinstance(v, DimSlice) for v in values):
@@ -109,7 +109,7 @@ class Preset:
             rule = f"rank {self.min_rank}" + (f" to {self.max_rank}" if self.max_rank > self.min_rank else "")
         raise RankError(f"expected {rule} for {self.name}, but got {rank}")
 
-    def label(self, options: Options) -> str:
+    def label(self, options: PresetOptions) -> str:
         """Returns the name with its parameters, which reads back as the same preset."""
         given = options.block, options.order, options.n_m, options.size, options.width, options.band
         numbers: list[str] = [str(v) for values in given for v in values or ()]

@@ -8,7 +8,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_type import LevelType
-from mlir_sparse.encoding.preset import Options
+from mlir_sparse.encoding.preset import PresetOptions
 from mlir_sparse.encoding.preset_levels import Build
 
 __all__ = ["banded", "diagonals", "hashed_rows", "intervals", "slots"]
@@ -24,7 +24,7 @@ def _matrix(*levels: tuple[AffineExpr, LevelType], symbols: tuple[str, ...] = ()
 def slots(level_format: str) -> Build:
     """Returns ELL: slots of rows, each with one coordinate; the width is the parameter, or the longest row's length."""
 
-    def build(rank: int, options: Options) -> Encoding:
+    def build(rank: int, options: PresetOptions) -> Encoding:
         last = LevelType(LevelFormat(level_format))
         found = _matrix((mul(Dim(0), Symbol(0)), _DENSE), (Dim(0), _DENSE), (Dim(1), last), symbols=("c",))
         return found if options.width is None else found.with_slots(options.width[0])
@@ -32,12 +32,12 @@ def slots(level_format: str) -> Build:
     return build
 
 
-def diagonals(rank: int, options: Options) -> Encoding:
+def diagonals(rank: int, options: PresetOptions) -> Encoding:
     """Returns the diagonals with entries, each by rows."""
     return _matrix((_DIAGONAL, LevelType(LevelFormat.COMPRESSED)), (Dim(0), LevelType(LevelFormat.RANGE)))
 
 
-def banded(rank: int, options: Options) -> Encoding:
+def banded(rank: int, options: PresetOptions) -> Encoding:
     """Returns a fixed number of diagonals beside the main one, each by rows; one on each side by default."""
     below, above = options.band or (1, 1)
     band = LevelType(LevelFormat.DENSE, interval=Interval(Constant(-below), Constant(above + 1)))
@@ -63,6 +63,6 @@ def intervals(bounds: str, *, by_column: bool = False) -> Build:
     return lambda rank, options: _matrix((outer, _DENSE), (inner, kind))
 
 
-def hashed_rows(rank: int, options: Options) -> Encoding:
+def hashed_rows(rank: int, options: PresetOptions) -> Encoding:
     """Returns dense rows with a hash table each."""
     return _matrix((Dim(0), _DENSE), (Dim(1), LevelType(LevelFormat.HASHED)))

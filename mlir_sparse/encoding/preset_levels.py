@@ -11,7 +11,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_type import LevelType
-from mlir_sparse.encoding.preset import Options
+from mlir_sparse.encoding.preset import PresetOptions
 from mlir_sparse.errors import EncodingError
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "uniform",
 ]
 
-Build: TypeAlias = Callable[[int, Options], Encoding]
+Build: TypeAlias = Callable[[int, PresetOptions], Encoding]
 
 _NAMES = ("i", "j", "k", "l", "m", "n", "p", "q")
 _DEFAULT_BLOCK = 4
@@ -70,7 +70,7 @@ def uniform(level_format: str) -> Build:
 def coo(*, soa: bool = False, ordered: bool = True, unique: bool = True, reverse: bool = False) -> Build:
     """Returns a coordinate format: one compressed level, singletons below it."""
 
-    def build(rank: int, options: Options) -> Encoding:
+    def build(rank: int, options: PresetOptions) -> Encoding:
         order = tuple(reversed(range(rank))) if reverse else options.order
         return _ordered(rank, order, _coo_types(rank, soa=soa, ordered=ordered, unique=unique))
 
@@ -99,12 +99,12 @@ def _coo_types(
     return kinds
 
 
-def batched_coo(rank: int, options: Options) -> Encoding:
+def batched_coo(rank: int, options: PresetOptions) -> Encoding:
     """Returns a dense level over coordinate lists with room between them."""
     return _ordered(rank, None, [_DENSE, *_coo_types(rank - 1, LevelFormat.LOOSE_COMPRESSED)])
 
 
-def batched_csr(rank: int, options: Options) -> Encoding:
+def batched_csr(rank: int, options: PresetOptions) -> Encoding:
     """Returns a batch level over CSR."""
     kinds = [LevelFormat.BATCH, LevelFormat.DENSE, LevelFormat.COMPRESSED]
     return _ordered(rank, None, [LevelType(f) for f in kinds])
@@ -116,7 +116,7 @@ def blocked(outer: str, last: str, *, by_column: bool = False) -> Build:
     A block size of 1 leaves its dimension unblocked: the dialect folds such levels away.
     """
 
-    def build(rank: int, options: Options) -> Encoding:
+    def build(rank: int, options: PresetOptions) -> Encoding:
         block = options.block or (_DEFAULT_BLOCK,) * rank
         formats = [LevelType(LevelFormat(outer))] * (rank - 1) + [LevelType(LevelFormat(last))]
         order = tuple(reversed(range(rank))) if by_column else tuple(range(rank))
@@ -127,7 +127,7 @@ def blocked(outer: str, last: str, *, by_column: bool = False) -> Build:
     return build
 
 
-def csb(rank: int, options: Options) -> Encoding:
+def csb(rank: int, options: PresetOptions) -> Encoding:
     """Returns compressed sparse blocks: a dense grid of blocks, coordinates within each."""
     block = options.block or (_DEFAULT_BLOCK,) * rank
     if min(block) < 2:
@@ -137,7 +137,7 @@ def csb(rank: int, options: Options) -> Encoding:
     return _encoding(rank, [*grid, *((mod(Dim(d), Constant(block[d])), kinds[d]) for d in range(rank))])
 
 
-def hicoo(rank: int, options: Options) -> Encoding:
+def hicoo(rank: int, options: PresetOptions) -> Encoding:
     """Returns hierarchical coordinates: those of blocks, and below each those inside it.
 
     A block size of 1 leaves its dimension to the outer coordinates.
@@ -148,13 +148,13 @@ def hicoo(rank: int, options: Options) -> Encoding:
     return _encoding(rank, grid + [(mod(Dim(d), Constant(block[d])), k) for d, k in zip(inside, kinds, strict=True)])
 
 
-def blocks_in_coo(rank: int, options: Options) -> Encoding:
+def blocks_in_coo(rank: int, options: PresetOptions) -> Encoding:
     """Returns dense blocks with the coordinates of each (mode-generic, Baskaran et al. 2012)."""
     grid, block = _grid_in_coo(rank, options)
     return _encoding(rank, grid + [(mod(Dim(d), Constant(block[d])), _DENSE) for d in range(rank) if block[d] > 1])
 
 
-def _grid_in_coo(rank: int, options: Options) -> tuple[list[tuple[AffineExpr, LevelType]], tuple[int, ...]]:
+def _grid_in_coo(rank: int, options: PresetOptions) -> tuple[list[tuple[AffineExpr, LevelType]], tuple[int, ...]]:
     block = options.block or (_DEFAULT_BLOCK,) * rank
     kinds = _coo_types(rank)
     return [(floordiv(Dim(d), Constant(block[d])), kinds[d]) for d in range(rank)], block
@@ -163,15 +163,15 @@ def _grid_in_coo(rank: int, options: Options) -> tuple[list[tuple[AffineExpr, Le
 def blocked_along(dim: int) -> Build:
     """Returns a format of dense blocks along one dimension only: compressed rows of column or row pieces."""
 
-    def build(rank: int, options: Options) -> Encoding:
+    def build(rank: int, options: PresetOptions) -> Encoding:
         (size,) = options.size or (_DEFAULT_BLOCK,)
         block = tuple(size if d == dim else 1 for d in range(rank))
-        return blocked("dense", "compressed")(rank, Options(block=block))
+        return blocked("dense", "compressed")(rank, PresetOptions(block=block))
 
     return build
 
 
-def n_of_m(rank: int, options: Options) -> Encoding:
+def n_of_m(rank: int, options: PresetOptions) -> Encoding:
     """Returns dense rows of which n in every m entries are kept; 2 of 4 by default."""
     n, m = options.n_m or (2, 4)
     if m < 2:
@@ -183,7 +183,7 @@ def n_of_m(rank: int, options: Options) -> Encoding:
     return _encoding(rank, [*outer, group, kept])
 
 
-def sliced_csr(rank: int, options: Options) -> Encoding:
+def sliced_csr(rank: int, options: PresetOptions) -> Encoding:
     """Returns CSR over a slice, of unknown offset, size and stride unless given."""
     slices = options.slices or (DimSlice(None, None, None),) * rank
     return _encoding(rank, [(Dim(0), _DENSE), (Dim(1), LevelType(LevelFormat.COMPRESSED))], slices)

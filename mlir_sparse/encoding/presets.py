@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.encoding.preset import Options, Preset
+from mlir_sparse.encoding.preset import Preset, PresetOptions
 from mlir_sparse.encoding.preset_foreign import banded, diagonals, hashed_rows, intervals, slots
 from mlir_sparse.encoding.preset_levels import (
     batched_coo,
@@ -250,7 +250,7 @@ def preset_encoding(
     return replace(preset.build(resolved, options), preset=preset.label(options))
 
 
-def _resolve_rank(preset: Preset, rank: int | None, named: int | None, options: Options) -> int:
+def _resolve_rank(preset: Preset, rank: int | None, named: int | None, options: PresetOptions) -> int:
     wanted = {
         "rank": rank,
         "name": named,

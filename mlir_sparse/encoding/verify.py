@@ -23,13 +23,13 @@ from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.encoding.typed_literal import TypedValue
 from mlir_sparse.encoding.unsupported_by_dialect import are_native
 
-__all__ = ["Fault", "first_fault", "level_type_fault"]
+__all__ = ["EncodingFault", "first_fault", "level_type_fault"]
 
 _WIDTHS = (0, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class EncodingFault:
     """A broken rule and where: "map", "level" or "dim" with its index, or the name of a key."""
 
     message: str
@@ -60,14 +60,14 @@ class Draft:
 
 
 @lru_cache(maxsize=1024)
-def first_fault(draft: Draft) -> Fault | None:
+def first_fault(draft: Draft) -> EncodingFault | None:
     """Returns the first rule that the parts break, or None."""
     return next(_faults(draft), None)
 
 
-def _faults(draft: Draft) -> Iterator[Fault]:
+def _faults(draft: Draft) -> Iterator[EncodingFault]:
     if not draft.levels:
-        yield Fault("expected a non-empty array for lvlTypes, but got no level")
+        yield EncodingFault("expected a non-empty array for lvlTypes, but got no level")
         return
     yield from _level_types(draft.types)
     yield from _widths(draft)
@@ -79,13 +79,13 @@ def _faults(draft: Draft) -> Iterator[Fault]:
     yield from _maps(draft)
     yield from _slices(draft)
     if draft.implicit_val is not None and not draft.implicit_val.is_zero:
-        yield Fault(f"implicit value must be zero, but got {draft.implicit_val}", "implicitVal")
+        yield EncodingFault(f"implicit value must be zero, but got {draft.implicit_val}", "implicitVal")
 
 
-def _level_types(types: Sequence[LevelType]) -> Iterator[Fault]:
+def _level_types(types: Sequence[LevelType]) -> Iterator[EncodingFault]:
     for lvl, kind in enumerate(types):
         if message := level_type_fault(kind):
-            yield Fault(message, "level", lvl)
+            yield EncodingFault(message, "level", lvl)
 
 
 def level_type_fault(kind: LevelType) -> str | None:
@@ -123,83 +123,87 @@ def _interval_fault(kind: LevelType) -> str | None:
     return None
 
 
-def _widths(draft: Draft) -> Iterator[Fault]:
+def _widths(draft: Draft) -> Iterator[EncodingFault]:
     for key, word, width in (
         ("posWidth", "position", draft.pos_width),
         ("crdWidth", "coordinate", draft.crd_width),
     ):
         if width not in _WIDTHS:
-            yield Fault(f"unexpected {word} bitwidth: {width}, expected 0, 8, 16, 32 or 64", key)
+            yield EncodingFault(f"unexpected {word} bitwidth: {width}, expected 0, 8, 16, 32 or 64", key)
 
 
-def _singletons(types: Sequence[LevelType]) -> Iterator[Fault]:
+def _singletons(types: Sequence[LevelType]) -> Iterator[EncodingFault]:
     above: LevelType | None = None
     for lvl, kind in enumerate(types):
         if kind.functions.is_chained:
             # Batches are apart, and n:m levels are the last: below them a parent is no place for one coordinate.
             if above is None or above.functions.is_axis or above.functions.children is Children.KEPT:
                 rule = "expected compressed or loose_compressed level before singleton level"
-                yield Fault(f"{rule}, but got {above or 'no level'} before it", "level", lvl)
+                yield EncodingFault(f"{rule}, but got {above or 'no level'} before it", "level", lvl)
             elif above.functions.is_chained and above.soa != kind.soa:
                 rule = "expected all singleton lvlTypes stored in the same memory layout (SoA vs AoS)"
-                yield Fault(f"{rule}, but got {above} and {kind}", "level", lvl)
+                yield EncodingFault(f"{rule}, but got {above} and {kind}", "level", lvl)
         above = kind
 
 
-def _batches(types: Sequence[LevelType]) -> Iterator[Fault]:
+def _batches(types: Sequence[LevelType]) -> Iterator[EncodingFault]:
     leading = True
     for lvl, kind in enumerate(types):
         is_batch = kind.functions.is_axis
         if is_batch and not leading:
-            yield Fault(f"Batch lvlType can only be leading levels, but got {types[lvl - 1]} before one", "level", lvl)
+            yield EncodingFault(
+                f"Batch lvlType can only be leading levels, but got {types[lvl - 1]} before one", "level", lvl
+            )
         leading = leading and is_batch
 
 
-def _soa(types: Sequence[LevelType]) -> Iterator[Fault]:
+def _soa(types: Sequence[LevelType]) -> Iterator[EncodingFault]:
     for lvl, kind in enumerate(types):
         if LevelProperty.SOA in kind.properties and not kind.functions.is_chained:
-            yield Fault(f"SoA is only applicable to singleton lvlTypes, but got {kind}", "level", lvl)
+            yield EncodingFault(f"SoA is only applicable to singleton lvlTypes, but got {kind}", "level", lvl)
 
 
-def _dense_after_nonunique(types: Sequence[LevelType]) -> Iterator[Fault]:
+def _dense_after_nonunique(types: Sequence[LevelType]) -> Iterator[EncodingFault]:
     above: LevelType | None = None
     for lvl, kind in enumerate(types):
         # One parent has all the room there is below one coordinate.
         if kind.functions.assembly is Assembly.INSERT and above is not None and not above.unique:
             rule = f"{kind.format.value} level cannot follow a non-unique level"
-            yield Fault(f"{rule}, but got {above} before it", "level", lvl)
+            yield EncodingFault(f"{rule}, but got {above} before it", "level", lvl)
         if not kind.functions.is_computed:  # which has a coordinate for each above it, repeated or not
             above = kind
 
 
-def _structured(draft: Draft) -> Iterator[Fault]:
+def _structured(draft: Draft) -> Iterator[EncodingFault]:
     types = draft.types
     at = next((lvl for lvl, kind in enumerate(types) if kind.functions.children is Children.KEPT), None)
     if at is None:
         return
     if at != len(types) - 1:
-        yield Fault(f"expected n_out_of_m to be the last level type, but got {types[at + 1]} after it", "level", at)
+        yield EncodingFault(
+            f"expected n_out_of_m to be the last level type, but got {types[at + 1]} after it", "level", at
+        )
     for kind in types[:at]:
         if not kind.functions.is_counted:
             rule = "expected all dense lvlTypes before a n_out_of_m level"
-            yield Fault(f"{rule}, but got {kind}", "level", at)
+            yield EncodingFault(f"{rule}, but got {kind}", "level", at)
     if draft.dim_rank != len(types):
         yield from _structured_map(draft.dim_to_lvl, types[at], at)
 
 
-def _structured_map(dim_to_lvl: AffineMap, kind: LevelType, at: int) -> Iterator[Fault]:
+def _structured_map(dim_to_lvl: AffineMap, kind: LevelType, at: int) -> Iterator[EncodingFault]:
     if not _is_block_sparsity(dim_to_lvl):
         rule = "expected 1xm block structure for n_out_of_m level"
-        yield Fault(f"{rule}: d floordiv {kind.m} at a dense level, d mod {kind.m} at this one", "level", at)
+        yield EncodingFault(f"{rule}: d floordiv {kind.m} at a dense level, d mod {kind.m} at this one", "level", at)
         return
     sizes = _block_sizes(dim_to_lvl)
     if len(set(sizes)) > 1:
         rule = "expected only one blocked level with the same coefficients"
-        yield Fault(f"{rule}, but got {' and '.join(map(str, sizes))}", "level", at)
+        yield EncodingFault(f"{rule}, but got {' and '.join(map(str, sizes))}", "level", at)
     if sizes[-1] != kind.m:
         # The misspelling is MLIR's.
         rule = "expected coeffiencts of Affine expressions to be equal to m of n_out_of_m level"
-        yield Fault(f"{rule}, but got {sizes[-1]} and {kind}", "level", at)
+        yield EncodingFault(f"{rule}, but got {sizes[-1]} and {kind}", "level", at)
 
 
 def _is_block_sparsity(dim_to_lvl: AffineMap) -> bool:
@@ -227,26 +231,26 @@ def _block_sizes(dim_to_lvl: AffineMap) -> list[int]:
     return sizes
 
 
-def _maps(draft: Draft) -> Iterator[Fault]:
+def _maps(draft: Draft) -> Iterator[EncodingFault]:
     dim_to_lvl, given = draft.dim_to_lvl, draft.lvl_to_dim_given
     inverse: AffineMap | str | None = infer_lvl_to_dim(draft.dim_rank, tuple(draft.levels))
     is_given_right = given is not None and undoes(given, draft.dim_rank, draft.levels)
     if isinstance(inverse, str) and not is_given_right:
         # MLIR reads any map with symbols, whatever that may stand for.
         if draft.num_symbols == 0 or not are_native(draft.types):
-            yield Fault(f"failed to infer lvlToDim from dimToLvl: {inverse}, but got {dim_to_lvl}")
+            yield EncodingFault(f"failed to infer lvlToDim from dimToLvl: {inverse}, but got {dim_to_lvl}")
         inverse = None
     if given is not None and not is_given_right:
         rule = "expected lvlToDim to be an inverse of dimToLvl"
-        yield Fault(f"{rule}, {inverse or 'which has none'}, but got {given}", "lvlToDim")
+        yield EncodingFault(f"{rule}, {inverse or 'which has none'}, but got {given}", "lvlToDim")
     if draft.dim_rank > len(draft.levels):
-        yield Fault(f"unexpected dimToLvl mapping from {draft.dim_rank} to {len(draft.levels)}")
+        yield EncodingFault(f"unexpected dimToLvl mapping from {draft.dim_rank} to {len(draft.levels)}")
     lvl_to_dim = given if isinstance(inverse, str) else inverse
     if lvl_to_dim is not None:
         yield from _determined(draft, lvl_to_dim)
 
 
-def _determined(draft: Draft, lvl_to_dim: AffineMap) -> Iterator[Fault]:
+def _determined(draft: Draft, lvl_to_dim: AffineMap) -> Iterator[EncodingFault]:
     """Checks that offsets and bounds follow from the coordinates of the levels above them."""
     for lvl, level in enumerate(draft.levels):
         interval = level.type.interval
@@ -254,16 +258,18 @@ def _determined(draft: Draft, lvl_to_dim: AffineMap) -> Iterator[Fault]:
         wanted += [("bounds", bound) for bound in interval.exprs] if interval is not None else []
         for word, expr in wanted:
             if any(needed >= lvl for needed in levels_needed(expr, lvl_to_dim)):
-                yield Fault(f"expected {word} that the levels above determine, but got {expr} in {level}", "level", lvl)
+                yield EncodingFault(
+                    f"expected {word} that the levels above determine, but got {expr} in {level}", "level", lvl
+                )
 
 
-def _slices(draft: Draft) -> Iterator[Fault]:
+def _slices(draft: Draft) -> Iterator[EncodingFault]:
     if not any(draft.slices):
         return
     if len(draft.slices) != draft.dim_rank:
         rule = "dimension-rank mismatch between dimSlices and dimToLvl"
-        yield Fault(f"{rule}: {len(draft.slices)} != {draft.dim_rank}")
+        yield EncodingFault(f"{rule}: {len(draft.slices)} != {draft.dim_rank}")
     if draft.dim_rank != len(draft.levels):
         rule = "dimSlices expected dimension-rank to match level-rank"
         sliced = next(d for d, part in enumerate(draft.slices) if part is not None)
-        yield Fault(f"{rule}: {draft.dim_rank} != {len(draft.levels)}", "dim", sliced)
+        yield EncodingFault(f"{rule}: {draft.dim_rank} != {len(draft.levels)}", "dim", sliced)

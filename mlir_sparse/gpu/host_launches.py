@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir_sparse._mlir import bindings
-from mlir_sparse.gpu.sparsified_function import Source
+from mlir_sparse.gpu.sparsified_function import SparsifiedFunction
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
 
-__all__ = ["KERNELS", "LAUNCHES", "Launch", "write_case"]
+__all__ = ["KERNELS", "LAUNCHES", "HostLaunch", "write_case"]
 
 KERNELS = "kernels"  # the gpu.module
 LAUNCHES = "launches"  # the attribute that tells a driver what a function of the host does
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class HostLaunch:
     """A launch, by what the host reads off the function's arguments.
 
     Args:
@@ -35,7 +35,7 @@ class Launch:
     parameters: tuple[str, ...]
 
 
-def write_case(source: Source, name: str, launches: Sequence[Launch]) -> None:
+def write_case(source: SparsifiedFunction, name: str, launches: Sequence[HostLaunch]) -> None:
     """Writes a function that makes some launches, at the insertion point.
 
     Args:
@@ -60,7 +60,7 @@ def write_case(source: Source, name: str, launches: Sequence[Launch]) -> None:
         func.ReturnOp([])
 
 
-def _attribute(launch: Launch) -> Any:
+def _attribute(launch: HostLaunch) -> Any:
     ir = bindings().ir
 
     def texts(values: Sequence[object]) -> Any:
@@ -90,12 +90,12 @@ def _kind(spec: str) -> Any:
 class _Host:
     """Reads sizes off the arguments of a function, each once."""
 
-    def __init__(self, source: Source, arguments: tuple[Any, ...], starts: dict[str, Any]) -> None:
+    def __init__(self, source: SparsifiedFunction, arguments: tuple[Any, ...], starts: dict[str, Any]) -> None:
         self._source = source
         self._arguments = arguments
         self._made = starts
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, launch: HostLaunch) -> None:
         ir = bindings().ir
         grid = [self._blocks(size, block) for size, block in launch.grid]
         threads = [self.number(f"fixed {count}") for count in launch.threads]

@@ -9,18 +9,18 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.gpu.kernels.combine_partials import identity
 from mlir_sparse.gpu.kernels.coordinate_search import find, find_row
 from mlir_sparse.gpu.kernels.widen_half import as_register
-from mlir_sparse.gpu.sparsified_function import Source, constant_of
+from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
 
-__all__ = ["WARP", "Kernel", "copied"]
+__all__ = ["WARP", "KernelText", "copied"]
 
 WARP = 32
 # What is read on the host and handed over as a number.
 _SIZES = ("llvm.extractvalue", "memref.dim")
 
 
-class Kernel:
+class KernelText:
     """A `gpu.func` that is being written, at the end of a `gpu.module`.
 
     Buffers come as memrefs of one dimension and sizes as `index`, so that a launch hands over addresses and
@@ -34,7 +34,9 @@ class Kernel:
         number: how many.
     """
 
-    def __init__(self, source: Source, name: str, adjacent: frozenset[int] = frozenset(), number: int = 1) -> None:
+    def __init__(
+        self, source: SparsifiedFunction, name: str, adjacent: frozenset[int] = frozenset(), number: int = 1
+    ) -> None:
         ir = bindings().ir
         self.source = source
         self._adjacent, self._number = adjacent, number

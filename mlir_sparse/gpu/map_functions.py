@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from mlir_sparse._mlir import bindings
-from mlir_sparse.gpu.host_launches import KERNELS, Launch, write_case
-from mlir_sparse.gpu.kernel_writer import Kernel
-from mlir_sparse.gpu.kernels.flattened_entries import Entries
+from mlir_sparse.gpu.host_launches import KERNELS, HostLaunch, write_case
+from mlir_sparse.gpu.kernel_writer import KernelText
+from mlir_sparse.gpu.kernels.flattened_entries import FlattenedEntries
 from mlir_sparse.gpu.kernels.prefix_scan import write_scan
 from mlir_sparse.gpu.kernels.register_accumulators import HELD
 from mlir_sparse.gpu.kernels.two_phase_loops import SCANS
 from mlir_sparse.gpu.kernels.widen_half import widen
-from mlir_sparse.gpu.sparsified_function import Source, constant_of, inside, read_source
+from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of, inside, read_source
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter, Mapping
 
@@ -65,7 +65,7 @@ def _map(function: Any, kernels: Any) -> None:
     ir = bindings().ir
     widen(function)
     source = read_source(function)
-    written: dict[tuple[object, ...], Launch] = {}
+    written: dict[tuple[object, ...], HostLaunch] = {}
     for attribute in ir.ArrayAttr(function.attributes[MAPPINGS]):
         fields = ir.DictAttr(attribute)
         mapping, threads = _mapping(fields), _threads(fields)
@@ -103,7 +103,7 @@ def _threads(fields: Any) -> tuple[int, int]:
     return across, down
 
 
-def _depth(source: Source) -> int:
+def _depth(source: SparsifiedFunction) -> int:
     """Returns how many loops there are, one in another."""
     ops, depth = list(source.main), 0
     while loops := [op for op in ops if source.is_spine(op)]:
@@ -118,7 +118,7 @@ def _plain(mapping: Mapping, depth: int) -> tuple[Mapping, tuple[int, int]]:
     return plain, (1, _FILL_THREADS[0] if depth else 1)
 
 
-def _is_fresh(source: Source, mapping: Mapping) -> bool:
+def _is_fresh(source: SparsifiedFunction, mapping: Mapping) -> bool:
     """Returns whether each element is stored once: at the index of every loop around, all of which run from 0."""
     if mapping.atomic or "entries" in mapping.roles or not all(one.whole for one in source.located.values()):
         return False
@@ -128,7 +128,7 @@ def _is_fresh(source: Source, mapping: Mapping) -> bool:
     return all(_covers(source, store, held) for store in stores)
 
 
-def _covers(source: Source, store: Any, held: list[Any]) -> bool:
+def _covers(source: SparsifiedFunction, store: Any, held: list[Any]) -> bool:
     indices, op = set(list(store.operands)[2:]), store.parent
     while op.name != "func.func":
         if op in held:  # what it adds up is stored behind it
@@ -148,20 +148,20 @@ def _parent(op: Any) -> Any:
     return op.parent.operation if hasattr(op.parent, "operation") else op.parent
 
 
-def _is_inside(value: Any, source: Source) -> bool:
+def _is_inside(value: Any, source: SparsifiedFunction) -> bool:
     """Returns whether a value is computed in the loops."""
     return any(value in list(op.results) for outer in source.main for op in inside(outer))
 
 
-def _resized(launch: Launch, threads: tuple[int, int], tile: int) -> Launch:
+def _resized(launch: HostLaunch, threads: tuple[int, int], tile: int) -> HostLaunch:
     """Returns a launch of the same kernel in blocks of another shape."""
     (rows, _), (columns, _), layers = launch.grid
     across = threads[0] * tile if columns != _NO_WORK else 1
     grid = ((rows, threads[1] if rows != _NO_WORK else 1), (columns, across), layers)
-    return Launch(launch.kernel, grid, (*threads, 1), launch.parameters)
+    return HostLaunch(launch.kernel, grid, (*threads, 1), launch.parameters)
 
 
-def _fill(source: Source, kernels: Any, written: Options[tuple[object, ...], Launch]) -> Launch:
+def _fill(source: SparsifiedFunction, kernels: Any, written: Options[tuple[object, ...], HostLaunch]) -> HostLaunch:
     """Writes the kernel that sets the result to what an accumulation starts from."""
     if ("fill",) in written:
         return written["fill",]
@@ -169,7 +169,7 @@ def _fill(source: Source, kernels: Any, written: Options[tuple[object, ...], Lau
     roles = ("rows", "columns")[:depth] if depth < 3 else ("rows", *["layers"], *["run"] * (depth - 3), "columns")
     mapping = Mapping("fill", "fill", roles, 1, 1, 1, 1, atomic=False, combine="sum")
     threads = (1, _FILL_THREADS[0]) if depth < 2 else _FILL_THREADS[1]
-    filling = Source(
+    filling = SparsifiedFunction(
         source.function,
         source.name,
         source.arguments,
@@ -183,19 +183,21 @@ def _fill(source: Source, kernels: Any, written: Options[tuple[object, ...], Lau
     return _kernel(filling, kernels, mapping, False, threads if depth else (1, 1))
 
 
-def _kernel(source: Source, kernels: Any, mapping: Mapping, fresh: bool, threads: tuple[int, int]) -> Launch:
+def _kernel(
+    source: SparsifiedFunction, kernels: Any, mapping: Mapping, fresh: bool, threads: tuple[int, int]
+) -> HostLaunch:
     """Writes a kernel; returns its launch."""
     ir = bindings().ir
     with ir.InsertionPoint(kernels):
         adjacent = _adjacent(source, mapping)
-        kernel = Kernel(source, f"{source.name}_{mapping.kernel}", adjacent, mapping.adjacent)
+        kernel = KernelText(source, f"{source.name}_{mapping.kernel}", adjacent, mapping.adjacent)
     if adjacent:
         read = sum(kernel.bytes_of(number) for number in adjacent.difference(source.outputs)) * mapping.tile
         kernel.bound(threads[0] * threads[1], _BLOCKS if read <= _FEW_BYTES else _FEWER_BLOCKS)
     with kernel.body:
         emitter = Emitter(kernel, mapping, fresh=fresh)
         if mapping.role(0) == "entries":
-            rows = Entries(emitter).write()
+            rows = FlattenedEntries(emitter).write()
         else:
             emitter.block(source.main, 0)
             rows = _work(source, mapping, "rows")
@@ -205,10 +207,10 @@ def _kernel(source: Source, kernels: Any, mapping: Mapping, fresh: bool, threads
         (_work(source, mapping, "columns"), 1),
         (_work(source, mapping, "layers"), 1),
     )
-    return _resized(Launch(kernel.name, grid, (*threads, 1), tuple(kernel.parameters)), threads, mapping.tile)
+    return _resized(HostLaunch(kernel.name, grid, (*threads, 1), tuple(kernel.parameters)), threads, mapping.tile)
 
 
-def _adjacent(source: Source, mapping: Mapping) -> frozenset[int]:
+def _adjacent(source: SparsifiedFunction, mapping: Mapping) -> frozenset[int]:
     """Returns the arguments of which a thread takes adjacent elements: those whose last index is the column."""
     if mapping.adjacent == 1:
         return frozenset()
@@ -223,7 +225,7 @@ def _adjacent(source: Source, mapping: Mapping) -> frozenset[int]:
     return frozenset(found)
 
 
-def _work(source: Source, mapping: Mapping, role: str) -> str:
+def _work(source: SparsifiedFunction, mapping: Mapping, role: str) -> str:
     """Returns how many turns the loop of a role has, as the host says it."""
     if role not in mapping.roles:
         return _NO_WORK
@@ -232,7 +234,7 @@ def _work(source: Source, mapping: Mapping, role: str) -> str:
     return source.size_of(loop.operands[1])
 
 
-def _loop_at(source: Source, depth: int) -> Any:
+def _loop_at(source: SparsifiedFunction, depth: int) -> Any:
     ops = list(source.main)
     for _ in range(depth + 1):
         loops = [op for op in ops if source.is_spine(op)]

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlir_sparse._mlir import bindings
-from mlir_sparse.gpu.kernels.coordinate_search import Located, LocatedRows, read_located, read_located_rows
+from mlir_sparse.gpu.kernels.coordinate_search import CoordinateSearch, RowSearch, read_located, read_located_rows
 from mlir_sparse.gpu.unmapped import UnmappedError
 
-__all__ = ["APART", "Alias", "Source", "constant_of", "depends", "inside", "is_loop", "read_source"]
+__all__ = ["APART", "Alias", "SparsifiedFunction", "constant_of", "depends", "inside", "is_loop", "read_source"]
 
 _LOOPS = ("scf.for", "scf.while")
 APART = "apart"  # says of a function that turns of its loops store to places of their own
@@ -28,7 +28,7 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SparsifiedFunction:
     """A function over buffers, taken apart.
 
     Args:
@@ -54,8 +54,8 @@ class Source:
     outputs: tuple[int, ...]
     guards: Mapping[int, tuple[tuple[int, bool], ...]]
     apart: bool = False
-    located: Mapping[int, Located] = field(default_factory=dict)
-    rows: Mapping[int, LocatedRows] = field(default_factory=dict)
+    located: Mapping[int, CoordinateSearch] = field(default_factory=dict)
+    rows: Mapping[int, RowSearch] = field(default_factory=dict)
 
     @property
     def output(self) -> int:
@@ -121,7 +121,7 @@ class Source:
         return f"stored {positions} {max(widths, default=1)}"
 
 
-def read_source(function: Any) -> Source:
+def read_source(function: Any) -> SparsifiedFunction:
     """Takes a function apart.
 
     Raises:
@@ -146,7 +146,9 @@ def read_source(function: Any) -> Source:
     marked = bool(marks)
     name = bindings().ir.StringAttr(function.attributes["sym_name"]).value
     located, rows = read_located(function), read_located_rows(function)
-    return Source(function, name, arguments, fill, main, marked, outputs, _guards(function), apart, located, rows)
+    return SparsifiedFunction(
+        function, name, arguments, fill, main, marked, outputs, _guards(function), apart, located, rows
+    )
 
 
 def _guards(function: Any) -> Mapping[int, tuple[tuple[int, bool], ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir_sparse._mlir import bindings
-from mlir_sparse.gpu.kernel_writer import Kernel, copied
+from mlir_sparse.gpu.kernel_writer import KernelText, copied
 from mlir_sparse.gpu.kernels import combine_partials as combine
 from mlir_sparse.gpu.kernels.columns_per_thread import write_columns
 from mlir_sparse.gpu.kernels.lane_sums import write_lanes, write_rows
@@ -74,7 +74,7 @@ class Emitter(Guards):
         fresh: whether each element of the result is computed once, from what an accumulation starts from.
     """
 
-    def __init__(self, kernel: Kernel, mapping: Mapping, *, fresh: bool) -> None:
+    def __init__(self, kernel: KernelText, mapping: Mapping, *, fresh: bool) -> None:
         super().__init__()
         self.kernel = kernel
         self.mapping = mapping

@@ -14,14 +14,14 @@ from typing import Any
 
 from mlir_sparse.loops.inner_loops import Line, body_of, maker, operations_in, root_of
 
-__all__ = ["Nest", "is_inside", "nests_of"]
+__all__ = ["OuterLoops", "is_inside", "nests_of"]
 
 _LOOPS = frozenset(("scf.for", "scf.while"))
 _HARMLESS = frozenset(("memref.dim", "memref.subview", "memref.cast", "scf.yield", "scf.condition"))
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class OuterLoops:
     """Loops around lines of one row.
 
     Args:
@@ -42,10 +42,10 @@ class Nest:
         return self.lines[0].stores[0]
 
 
-def nests_of(lines: Sequence[Line]) -> list[Nest]:
+def nests_of(lines: Sequence[Line]) -> list[OuterLoops]:
     """Returns the nests that lines are tiled in, no line in two of them."""
     rows = [line for line in lines if _is_row(line)]
-    found: list[Nest] = []
+    found: list[OuterLoops] = []
     for line in rows:
         if any(line in nest.lines for nest in found):
             continue
@@ -71,9 +71,9 @@ def _is_row(line: Line) -> bool:
     return bool(same) and all(found == address for found in same)
 
 
-def _nest_around(line: Line, rows: Sequence[Line]) -> Nest | None:
+def _nest_around(line: Line, rows: Sequence[Line]) -> OuterLoops | None:
     """Returns the largest nest whose loops stay in one row; else the innermost loop around the line, if it may be."""
-    best: Nest | None = None
+    best: OuterLoops | None = None
     parent = line.loop.parent
     while parent.name in _LOOPS or parent.name == "scf.if":
         lines = tuple(other for other in rows if _is_around(parent, other.loop))
@@ -82,8 +82,8 @@ def _nest_around(line: Line, rows: Sequence[Line]) -> Nest | None:
         stays = _is_fixed_address(parent, lines)
         if parent.name in _LOOPS and not any(_is_used(result) for result in parent.results):
             if not stays:
-                return best or Nest(parent, lines, _paths(parent, lines), stays)
-            best = Nest(parent, lines, _paths(parent, lines), stays)
+                return best or OuterLoops(parent, lines, _paths(parent, lines), stays)
+            best = OuterLoops(parent, lines, _paths(parent, lines), stays)
         elif not stays:
             break
         parent = parent.parent

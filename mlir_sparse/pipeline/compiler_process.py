@@ -22,7 +22,7 @@ from mlir_sparse.pipeline.pass_values import Pipeline
 from mlir_sparse.pipeline.process_interpreter import command, environment, interpreter
 from mlir_sparse.pipeline.process_messages import read_message, write_message
 from mlir_sparse.pipeline.reproducer import write_reproducer
-from mlir_sparse.pipeline.run_passes import Outcome, Request
+from mlir_sparse.pipeline.run_passes import PassOutcome, PassRequest
 from mlir_sparse.pipeline.start_process import WRONG_PYTHON
 from mlir_sparse.process import settings
 from mlir_sparse.process.forks import Lock, no_fork
@@ -56,7 +56,9 @@ class _Worker:
                 start_new_session=True,
             )
 
-    def ask(self, request: Request, timeout: float, meanwhile: Callable[[], object] | None = None) -> Outcome | str:
+    def ask(
+        self, request: PassRequest, timeout: float, meanwhile: Callable[[], object] | None = None
+    ) -> PassOutcome | str:
         """Returns the answer, or how the worker ended without one."""
         timed_out = threading.Event()
 
@@ -78,7 +80,7 @@ class _Worker:
             answer = None
         finally:
             timer.cancel()
-        if isinstance(answer, Outcome):
+        if isinstance(answer, PassOutcome):
             self.has_answered = True
             return answer
         return (
@@ -156,15 +158,15 @@ def compile_module(
     with _lock:
         worker = _current_worker()
         try:
-            outcome = worker.ask(Request(module, str(pipeline), as_text, functions), timeout, meanwhile)
+            outcome = worker.ask(PassRequest(module, str(pipeline), as_text, functions), timeout, meanwhile)
         except BaseException:
             _discard()  # an interrupt left half an answer in the pipe
             raise
         if isinstance(outcome, str):
             _discard()
-    if isinstance(outcome, Outcome) and outcome.module is not None:
+    if isinstance(outcome, PassOutcome) and outcome.module is not None:
         return outcome.module
-    if isinstance(outcome, Outcome) and outcome.refusal:
+    if isinstance(outcome, PassOutcome) and outcome.refusal:
         raise UnsupportedError(outcome.refusal)
     reproducer = write_reproducer(module, str(pipeline), kernel, functions)
     if isinstance(outcome, str):

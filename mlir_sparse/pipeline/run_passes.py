@@ -11,11 +11,11 @@ from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.pipeline.equal_functions import put_back_twins, take_out_twins
 from mlir_sparse.pipeline.registered_passes import run_passes
 
-__all__ = ["Outcome", "Request", "run_here"]
+__all__ = ["PassOutcome", "PassRequest", "run_here"]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PassRequest:
     """What to make of a module.
 
     Args:
@@ -32,7 +32,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PassOutcome:
     """What became of a module.
 
     Args:
@@ -53,7 +53,7 @@ def run_here(
     as_text: bool = False,
     functions: tuple[str, ...] = (),
     used: list[Any] | None = None,
-) -> Outcome:
+) -> PassOutcome:
     """Runs a pipeline; a crash of the compiler is a crash of this process.
 
     Args:
@@ -74,14 +74,14 @@ def run_here(
                 put_back_twins(parsed, twins)
                 engine, _ = execution_engine(parsed, functions)
                 used.append(engine)
-                return Outcome(object_code(engine))
+                return PassOutcome(object_code(engine))
             parsed.operation.verify()  # machine code is made of what LLVM has verified
             if as_text:
-                return Outcome(str(parsed).encode())
+                return PassOutcome(str(parsed).encode())
             buffer = io.BytesIO()
             parsed.operation.write_bytecode(buffer)
-            return Outcome(buffer.getvalue())
+            return PassOutcome(buffer.getvalue())
     except UnmappedError as error:
-        return Outcome(None, refusal=str(error))
+        return PassOutcome(None, refusal=str(error))
     except (bindings().ir.MLIRError, ValueError, RuntimeError) as error:
-        return Outcome(None, diagnostics_of(error) or "MLIR gave no reason")
+        return PassOutcome(None, diagnostics_of(error) or "MLIR gave no reason")

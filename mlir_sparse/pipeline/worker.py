@@ -14,14 +14,14 @@ from typing import Any
 
 from mlir_sparse._mlir import QUICK, bindings, set_options
 from mlir_sparse.pipeline.process_messages import read_message, write_message
-from mlir_sparse.pipeline.run_passes import Outcome, Request, run_here
+from mlir_sparse.pipeline.run_passes import PassOutcome, PassRequest, run_here
 
 __all__ = ["main"]
 
 _SMALLEST = "llvm.func @_mlir_ciface_f() attributes {llvm.emit_c_interface} { llvm.return }"
 
 
-def _answer(request: Request, used: list[Any]) -> Outcome:
+def _answer(request: PassRequest, used: list[Any]) -> PassOutcome:
     return run_here(request.module, request.pipeline, as_text=request.as_text, functions=request.functions, used=used)
 
 
@@ -42,7 +42,7 @@ def main(memory_limit: int) -> None:
     run_here(_SMALLEST, "builtin.module()", functions=("f",))  # nor do LLVM's tables, 20 ms
     gc.freeze()  # what was imported is not looked through again, which takes as long as a compilation
     gc.disable()  # nor is anything while somebody waits
-    while isinstance(request := read_message(sys.stdin.buffer), Request):
+    while isinstance(request := read_message(sys.stdin.buffer), PassRequest):
         used: list[Any] = []
         write_message(answers, _answer(request, used))
         while used:

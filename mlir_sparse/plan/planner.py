@@ -14,7 +14,7 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Reduce, ReduceOp, free_indices
 from mlir_sparse.notation.entry_functions import is_about_entries
 from mlir_sparse.plan.mapping.coordinate_lookup import looked_up, looked_up_everywhere
-from mlir_sparse.plan.order.loop_order import LoopChoice, Nest, choose_loops
+from mlir_sparse.plan.order.loop_order import LoopChoice, NestToOrder, choose_loops
 from mlir_sparse.plan.order.storage_choice import (
     has_limited_room,
     inserts_lists,
@@ -162,7 +162,7 @@ class _Planner:
             return
         if self.loops_only and not term.indices:
             body = looked_up_everywhere(body, target, self.values)
-        nest = Nest(variables, term.indices, body, None, False)
+        nest = NestToOrder(variables, term.indices, body, None, False)
         choice = self._choice(nest)
         body = within_edges(self.values.converted(body, choice), target, (), self.values)
         if term.negative:
@@ -245,7 +245,7 @@ class _Planner:
             if fibres is not None:
                 compute_by_fibres(result, variables, summed, encoding, fibres, self.values, self._accumulate)
                 return result
-        choice = self._choice(Nest(variables, term.indices, body, encoding, True))
+        choice = self._choice(NestToOrder(variables, term.indices, body, encoding, True))
         body = self.values.converted(body, choice)
         assert choice.storage is not None
         storage = self.values.widened(choice.storage)
@@ -299,7 +299,7 @@ class _Planner:
         self.values.emit(Conversion(result, dense, True, "the expression has entries where its operands have none"))
         return result
 
-    def _choice(self, nest: Nest) -> LoopChoice:
+    def _choice(self, nest: NestToOrder) -> LoopChoice:
         choice = choose_loops(nest, self.values.mapping(), self.values.order)
         assert choice is not None, "the order of the result's variables first can always insert"
         return choice

@@ -10,7 +10,7 @@ from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of, m
 from mlir_sparse.loops.vector_bodies import Lanes, Tile, mask_of, splat_number, strided
 from mlir_sparse.loops.vector_options import Target
 
-__all__ = ["Sum", "add_up", "is_sum", "slice_of"]
+__all__ = ["InnerSum", "add_up", "is_sum", "slice_of"]
 
 # Vectors that summands are added to by turns: a sum is free for the next one after as many cycles.
 _ACCUMULATORS = 4
@@ -31,7 +31,7 @@ def add_up(line: Line, target: Target) -> bool:
     at = _place_of_sum(line)
     if at is None or not is_sum(line, target):
         return False
-    Sum(line, target, at).run()
+    InnerSum(line, target, at).run()
     return True
 
 
@@ -74,7 +74,7 @@ def _carried(line: Line) -> tuple[list[Any], list[Any]]:
     return list(block.arguments)[1:], list(last.operation.operands)
 
 
-class Sum:
+class InnerSum:
     """Writes vector loops before a loop that adds up, and the loop for what is left where vectors have no masks."""
 
     def __init__(self, line: Line, target: Target, at: int) -> None:

@@ -10,11 +10,11 @@ from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.carry_values import LINE, PATH, carry
 from mlir_sparse.loops.inner_loops import Line, is_constant, line_of, maker, operations_in, root_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.outer_loops import Nest, is_inside, nests_of
+from mlir_sparse.loops.outer_loops import OuterLoops, is_inside, nests_of
 from mlir_sparse.loops.vector_bodies import Lanes, Tile, load_vector, mask_of, store_vector, strided
 from mlir_sparse.loops.vector_options import Target
 from mlir_sparse.strategies.inner_sums import add_up
-from mlir_sparse.strategies.rows_from_initial import Constant, constant_before, constant_before_rows
+from mlir_sparse.strategies.rows_from_initial import ConstantFill, constant_before, constant_before_rows
 from mlir_sparse.strategies.several_entries import add_up_several
 
 __all__ = ["register_tile"]
@@ -44,14 +44,14 @@ def register_tile(seen: Seen, options: Mapping[str, str]) -> bool:
 class _Tiler:
     """Writes a nest once for each size of tiles."""
 
-    def __init__(self, nest: Nest, target: Target) -> None:
+    def __init__(self, nest: OuterLoops, target: Target) -> None:
         self.nest = nest
         self.target = target
         self.written = root_of(nest.store.operands[1])
         self.start = self._constant()
         self.rows = list(nest.store.operands)[2:-1]
 
-    def _constant(self) -> Constant | None:
+    def _constant(self) -> ConstantFill | None:
         """Returns what the rows are filled with before, where tiles go through all of them once."""
         _, buffer, *at = self.nest.store.operands
         if not self.nest.stays or buffer != self.written or not is_constant(self.nest.lines[0].bounds[0], 0):

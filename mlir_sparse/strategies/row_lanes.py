@@ -12,7 +12,7 @@ from mlir_sparse.loops.inner_loops import body_of, maker
 from mlir_sparse.loops.prefetch import prefetch
 from mlir_sparse.loops.vector_bodies import splat_number
 
-__all__ = ["LANES", "Row", "sum_of_lanes", "sum_of_vectors"]
+__all__ = ["LANES", "LaneRow", "sum_of_lanes", "sum_of_vectors"]
 
 # Entries at once. SpMV, f64, in ms, entry by entry and so: 5-point grid 2.0 and 1.95, power-law rows 7.9 and 4.0,
 # circuit 1.31 and 0.46, finite elements 1.23 and 0.92. Chunks of 4 took 0.75 on the circuit, 1.19 on finite elements.
@@ -25,7 +25,7 @@ _HELD = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LaneRow:
     """A loop that adds up what it makes of the entries of a row.
 
     Args:
@@ -47,7 +47,7 @@ class Row:
         return right if left == body_of(self.loop).arguments[1] else left
 
 
-def sum_of_vectors(row: Row, size: Any, short: bool) -> Any:
+def sum_of_vectors(row: LaneRow, size: Any, short: bool) -> Any:
     """Writes a loop over vectors of entries of a row, which has a turn at least.
 
     Args:
@@ -81,7 +81,7 @@ class _Vectors:
         ahead: how many entries ahead are asked for.
     """
 
-    def __init__(self, row: Row, upper: Any, ahead: Any) -> None:
+    def __init__(self, row: LaneRow, upper: Any, ahead: Any) -> None:
         self.row = row
         self.upper = upper
         self.ahead = ahead
@@ -154,7 +154,7 @@ class _Lanes:
         count: how many there are.
     """
 
-    def __init__(self, row: Row, first: Any, count: int) -> None:
+    def __init__(self, row: LaneRow, first: Any, count: int) -> None:
         self.row = row
         self.first = first
         self.count = count

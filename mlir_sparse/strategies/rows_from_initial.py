@@ -17,7 +17,7 @@ from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, root_of
 from mlir_sparse.loops.operation_index import Seen
 
-__all__ = ["Constant", "constant_before", "constant_before_rows", "start_rows"]
+__all__ = ["ConstantFill", "constant_before", "constant_before_rows", "start_rows"]
 
 _PURE = ("arith.", "math.", "complex.")
 # Besides arithmetic: what changes no memory, and what does so only by the operations in it.
@@ -77,7 +77,7 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantFill:
     """What all elements of an array are given before a loop.
 
     Args:
@@ -118,7 +118,7 @@ class Constant:
         self.fill.op.erase()
 
 
-def constant_before(root: Any, buffer: Any) -> Constant | None:
+def constant_before(root: Any, buffer: Any) -> ConstantFill | None:
     """Returns the constant that a buffer is filled with before a loop, if nothing reads or writes it in between."""
     if root.parent.name != "func.func":
         return None
@@ -127,13 +127,13 @@ def constant_before(root: Any, buffer: Any) -> Constant | None:
         if op.name == "linalg.generic" and op.operands[len(op.operands) - 1] == buffer:
             fill = _fill_of(op)
             arrays = [value for value in list(op.operands)[:-1] if isinstance(value.type, bindings().ir.MemRefType)]
-            return None if fill is None or arrays or any(fill.along) else Constant(fill)
+            return None if fill is None or arrays or any(fill.along) else ConstantFill(fill)
         if op.name != "memref.dim" and (buffer in list(op.operands) or _uses_in(buffer, op) or not _is_harmless(op)):
             return None
     return None
 
 
-def constant_before_rows(root: Any, buffer: Any, row: Any) -> Constant | None:
+def constant_before_rows(root: Any, buffer: Any, row: Any) -> ConstantFill | None:
     """Returns the constant that a matrix is filled with, if nothing but a nest reads or writes it after that.
 
     Args:

@@ -17,7 +17,7 @@ from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of, m
 from mlir_sparse.loops.prefetch import prefetch
 from mlir_sparse.loops.vector_bodies import Tile, mask_of, strided
 from mlir_sparse.loops.vector_options import Target
-from mlir_sparse.strategies.inner_sums import Sum, is_sum, slice_of
+from mlir_sparse.strategies.inner_sums import InnerSum, is_sum, slice_of
 
 __all__ = ["add_up_several"]
 
@@ -132,7 +132,7 @@ class _Several:
         """Writes what is done for a group of entries."""
         known = [self._known(start, number) for number in range(_ENTRIES)]
         copies = [_copy(self.entries.line.loop, each) for each in known]
-        sums = [Sum(_line(copy), self.target, 0) for copy in copies]
+        sums = [InnerSum(_line(copy), self.target, 0) for copy in copies]
         totals = self._totals(sums)
         for number, each in enumerate(known):
             first = copies[number].operands[3]
@@ -153,7 +153,7 @@ class _Several:
             known.update(zip(op.results, _copy(op, known).results, strict=True))
         return known
 
-    def _totals(self, sums: Sequence[Sum]) -> Any:
+    def _totals(self, sums: Sequence[InnerSum]) -> Any:
         """Writes the loop over the line; returns a vector of the sums."""
         at, upper = self.entries.line.bounds
         held = [sums[0].zeros(self.lanes, self.entries.line.loop.results[0].type)] * _ENTRIES

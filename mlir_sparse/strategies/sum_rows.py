@@ -16,7 +16,7 @@ from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import body_of, is_constant, maker, operations_in
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.prefetch import is_loaded
-from mlir_sparse.strategies.row_lanes import LANES, Row, sum_of_lanes, sum_of_vectors
+from mlir_sparse.strategies.row_lanes import LANES, LaneRow, sum_of_lanes, sum_of_vectors
 
 __all__ = ["sum_rows"]
 
@@ -71,7 +71,7 @@ class _Reader:
         self.values: set[Any] = set()
         self.numbers: set[Any] = {body_of(loop).arguments[0]}
 
-    def row(self) -> Row | None:
+    def row(self) -> LaneRow | None:
         """Returns the loop as a row; None where it is none."""
         lower, _, step, *start = self.loop.operands
         if len(start) != 1 or not is_constant(step, 1) or not is_loaded(lower) or not _is_element(start[0].type):
@@ -83,7 +83,7 @@ class _Reader:
             return None
         if total not in list(add.operands)[: _SUMS[add.name]] or not all(self._takes(op) for op in body[:-1]):
             return None
-        row = Row(self.loop, tuple(self.streams), frozenset(self.values), add)
+        row = LaneRow(self.loop, tuple(self.streams), frozenset(self.values), add)
         return row if row.summand in self.values and row.summand.type == total.type and self.streams else None
 
     def _takes(self, op: Any) -> bool:
@@ -125,7 +125,7 @@ def _is_dense(buffer: Any, kind: Any) -> bool:
     return not _is_element(kind) or list(offset_and_strides) == [1]
 
 
-def _write(row: Row, short: bool) -> None:
+def _write(row: LaneRow, short: bool) -> None:
     """Writes a loop over vectors of entries beside a loop, which is left for the last rows: none are read beyond."""
     loop = row.loop
     _begin_where_the_last_ended(loop)
@@ -183,7 +183,7 @@ def _by_entries(loop: Any) -> Any:
     return copy.results[0]
 
 
-def _by_vectors(row: Row, size: Any, short: bool) -> Any:
+def _by_vectors(row: LaneRow, size: Any, short: bool) -> Any:
     """Returns the sum of a row.
 
     An empty row has a vector too, of none of its entries: no branch tells it from others.

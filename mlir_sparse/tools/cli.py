@@ -15,7 +15,7 @@ from mlir_sparse.tools.doctor import examine
 from mlir_sparse.tools.formats_command import describe_formats
 from mlir_sparse.tools.generate import KINDS, Generator
 from mlir_sparse.tools.report import Report, summary
-from mlir_sparse.tools.request import NamedValue, Request, as_mapping
+from mlir_sparse.tools.request import CommandRequest, NamedValue, as_mapping
 from mlir_sparse.tools.run_command import Job, execute
 from mlir_sparse.tools.run_operands import Sources
 from mlir_sparse.tools.tune_command import Question, find_fastest
@@ -112,9 +112,9 @@ _QUIET = click.option("--quiet", is_flag=True, help="Shows no progress.")
 Pairs = tuple[tuple[str, str], ...]
 
 
-def _request(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, semiring: str | None) -> Request:
+def _request(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, semiring: str | None) -> CommandRequest:
     options = as_mapping("-f", encodings), as_mapping("-t", dtypes), as_mapping("-s", shapes)
-    return Request.of(notation, *options, semiring=semiring)
+    return CommandRequest.of(notation, *options, semiring=semiring)
 
 
 # Stages of the kernel, the passes between them with their reasons, and the account of the plan.
@@ -206,7 +206,7 @@ def run(
         raise _Failure("the result differs from the reference")
 
 
-def _sources(request: Request, inputs: Pairs, generated: Pairs) -> Sources:
+def _sources(request: CommandRequest, inputs: Pairs, generated: Pairs) -> Sources:
     makers = {name: Generator.parse(text) for name, text in as_mapping("-g", generated).items()}
     files = {name: Path(path) for name, path in as_mapping("-i", inputs).items()}
     for option, names in (("-i", files), ("-g", makers)):

@@ -26,7 +26,7 @@ from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.text.lexer import is_name
 from mlir_sparse.text.name_spelling import spelled
 
-__all__ = ["NamedValue", "Request", "as_mapping"]
+__all__ = ["CommandRequest", "NamedValue", "as_mapping"]
 
 
 class NamedValue(click.ParamType[tuple[str, str]]):
@@ -69,7 +69,7 @@ def as_mapping(option: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CommandRequest:
     """An assignment or a comprehension, and what was said about its tensors.
 
     Args:
@@ -91,7 +91,7 @@ class Request:
         dtypes: Mapping[str, str],
         shapes: Mapping[str, str],
         semiring: str | None = None,
-    ) -> Request:
+    ) -> CommandRequest:
         """Parses the notation and checks that every option is about a tensor of it."""
         ring = semiring_named(semiring or "plus_times")
         assignment: Assignment | Comprehension
@@ -103,11 +103,11 @@ class Request:
             one = parse(text)
             check(one)
             assignment = under(one, ring)
-        request = Request(assignment, encodings, dtypes, {})
+        request = CommandRequest(assignment, encodings, dtypes, {})
         for option, names in (("-f", encodings), ("-t", dtypes), ("-s", shapes)):
             request.require_known(option, names)
         parsed = {name: _parse_shape(name, shape, request.ranks[name]) for name, shape in shapes.items()}
-        return Request(assignment, encodings, dtypes, parsed)
+        return CommandRequest(assignment, encodings, dtypes, parsed)
 
     @property
     def ranks(self) -> dict[str, int]:

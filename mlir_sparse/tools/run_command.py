@@ -22,7 +22,7 @@ from mlir_sparse.spec.rounded_literals import as_held
 from mlir_sparse.tensor.allocation import in_units
 from mlir_sparse.testing import Comparison, compare
 from mlir_sparse.tools.report import Report, summary
-from mlir_sparse.tools.request import Request
+from mlir_sparse.tools.request import CommandRequest
 from mlir_sparse.tools.run_operands import Sources, Tensor, as_operand, load
 
 __all__ = ["Job", "execute"]
@@ -43,7 +43,7 @@ class Job:
         verify: whether to check the result.
     """
 
-    request: Request
+    request: CommandRequest
     sources: Sources
     outputs: Mapping[str, Path]
     target: str = "cpu"

@@ -16,7 +16,7 @@ from mlir_sparse.notation import Access, Comprehension, IndexVar, Subscript
 from mlir_sparse.testing import Operand
 from mlir_sparse.tools.generate import Generator
 from mlir_sparse.tools.report import Report
-from mlir_sparse.tools.request import Request
+from mlir_sparse.tools.request import CommandRequest
 
 __all__ = ["Sources", "Tensor", "as_operand", "load"]
 
@@ -49,7 +49,7 @@ class Sources:
                 raise UnknownTensorError(f"expected -i {name}=FILE or -g {name}=random, but got {got}")
 
 
-def load(request: Request, sources: Sources, report: Report) -> dict[str, Tensor]:
+def load(request: CommandRequest, sources: Sources, report: Report) -> dict[str, Tensor]:
     """Reads and makes every tensor that the assignment reads, stored as asked.
 
     Raises:
@@ -79,7 +79,7 @@ def as_operand(tensor: Tensor) -> Operand:
     return Operand(array, array.shape)
 
 
-def _read(name: str, request: Request, path: Path) -> Tensor:
+def _read(name: str, request: CommandRequest, path: Path) -> Tensor:
     given = request.shapes.get(name, (None,))
     shape = None if None in given else tuple(extent for extent in given if extent is not None)
     # Without -f as `ms.read` stores it; what is computed into has the storage of the result, dense.
@@ -94,7 +94,7 @@ def _read(name: str, request: Request, path: Path) -> Tensor:
     return tensor if DType.of(tensor.dtype) == dtype else tensor.astype(dtype.numpy)
 
 
-def _check_shape(name: str, request: Request, shape: tuple[int, ...]) -> None:
+def _check_shape(name: str, request: CommandRequest, shape: tuple[int, ...]) -> None:
     given = request.shapes.get(name, (None,) * len(shape))
     if len(given) != len(shape):
         return  # the kernel says so, with the notation
@@ -103,7 +103,7 @@ def _check_shape(name: str, request: Request, shape: tuple[int, ...]) -> None:
         raise ExtentError(f"expected '{name}' to be {wanted}, as -s says, but got {'x'.join(map(str, shape))}")
 
 
-def _make(name: str, request: Request, generator: Generator, tensors: Mapping[str, Tensor]) -> Tensor:
+def _make(name: str, request: CommandRequest, generator: Generator, tensors: Mapping[str, Tensor]) -> Tensor:
     shape = _shape(name, request, tensors)
     kind = request.type_of(name)
     if kind.encoding is None:
@@ -111,7 +111,7 @@ def _make(name: str, request: Request, generator: Generator, tensors: Mapping[st
     return ms.tensor(generator.sparse(shape, kind.dtype.numpy), kind.encoding, shape=shape)
 
 
-def _shape(name: str, request: Request, tensors: Mapping[str, Tensor]) -> tuple[int, ...]:
+def _shape(name: str, request: CommandRequest, tensors: Mapping[str, Tensor]) -> tuple[int, ...]:
     if isinstance(request.assignment, Comprehension):
         return _declared_shape(name, request, request.assignment, tensors)
     extents = _known_extents(request, tensors)
@@ -124,7 +124,7 @@ def _shape(name: str, request: Request, tensors: Mapping[str, Tensor]) -> tuple[
 
 
 def _declared_shape(
-    name: str, request: Request, comprehension: Comprehension, tensors: Mapping[str, Tensor]
+    name: str, request: CommandRequest, comprehension: Comprehension, tensors: Mapping[str, Tensor]
 ) -> tuple[int, ...]:
     """Returns the shape of a tensor of a comprehension, by the sizes that its type names."""
     known: dict[str, int] = {}
@@ -150,7 +150,7 @@ def _declared_shape(
     return tuple(extent for extent in found if extent is not None)
 
 
-def _known_extents(request: Request, tensors: Mapping[str, Tensor]) -> dict[IndexVar, int]:
+def _known_extents(request: CommandRequest, tensors: Mapping[str, Tensor]) -> dict[IndexVar, int]:
     """Returns the extents that tensors at hand and -s give to index variables."""
     known: dict[IndexVar, int] = {}
     for statement in request.statements:

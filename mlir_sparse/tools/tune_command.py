@@ -11,7 +11,7 @@ import mlir_sparse as ms
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Comprehension
 from mlir_sparse.tools.report import Report, summary
-from mlir_sparse.tools.request import Request
+from mlir_sparse.tools.request import CommandRequest
 from mlir_sparse.tools.run_operands import Sources, load
 
 __all__ = ["Question", "find_fastest"]
@@ -44,7 +44,7 @@ class Question:
         return {name: [encoding for other, encoding in self.tried if other == name] for name in names}
 
 
-def find_fastest(request: Request, sources: Sources, question: Question, report: Report) -> None:
+def find_fastest(request: CommandRequest, sources: Sources, question: Question, report: Report) -> None:
     """Tunes a kernel on the tensors of a request, and reports it."""
     if question.target != "cpu":
         raise UnsupportedError(f"expected --target cpu to tune for, but got {question.target!r}")

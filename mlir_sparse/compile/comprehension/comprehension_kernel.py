@@ -11,7 +11,7 @@ import numpy as np
 
 from mlir_sparse import pipeline
 from mlir_sparse.compile.comprehension.comprehension_operands import check_given
-from mlir_sparse.compile.comprehension.comprehension_run import Ran, Step, apart, run
+from mlir_sparse.compile.comprehension.comprehension_run import Ran, StatementStep, apart, run
 from mlir_sparse.compile.cpu_build import STAGES, Stage
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.encoding import Encoding, TensorType, encoding
@@ -74,7 +74,7 @@ class ComprehensionKernel:
         self._compile = compile_statement
         self._dtypes = element_types(comprehension, {name: kind.dtype for name, kind in types.items()})
         self._waits = tuple(dict.fromkeys(n for s in comprehension.statements for n in waits_for(comprehension, s)))
-        self._prepared: dict[object, tuple[Step, ...]] = {}
+        self._prepared: dict[object, tuple[StatementStep, ...]] = {}
         self._lock = Lock()
         solve_sizes(comprehension, {name: kind.shape for name, kind in self.types.items()})
         self._sketch = None if self._unknown() else self._sketched()
@@ -166,7 +166,7 @@ class ComprehensionKernel:
 
     # -- statements to kernels -----------------------------------------------------------------------------------
 
-    def _steps(self, values: Mapping[str, Any], asked: Mapping[str, tuple[int, ...]]) -> tuple[Step, ...]:
+    def _steps(self, values: Mapping[str, Any], asked: Mapping[str, tuple[int, ...]]) -> tuple[StatementStep, ...]:
         """Returns the statements ready to run on operands of such shapes."""
         shapes = {name: tuple(value.shape) for name, value in values.items()}
         scalars = {n: int(np.asarray(values[n])) for n in self._waits if n in values}
@@ -210,11 +210,11 @@ class ComprehensionKernel:
             if shapes[name] != shape:
                 raise ExtentError(f"expected out= of shape {shapes[name]} for {name}, but got {shape}")
 
-    def _compiled(self, placed: tuple[Placed, ...], known: Mapping[str, tuple[int, ...]]) -> tuple[Step, ...]:
+    def _compiled(self, placed: tuple[Placed, ...], known: Mapping[str, tuple[int, ...]]) -> tuple[StatementStep, ...]:
         kinds = dict(self.types)
         shapes = dict(known)
         last = {one.statement.target.tensor: at for at, one in enumerate(placed)}
-        steps: list[Step] = []
+        steps: list[StatementStep] = []
         for at, one in enumerate(placed):
             target = one.statement.target.tensor
             part = boxed(one.statement, one.ranges, shapes, lambda name: _is_sparse(kinds[name]))
@@ -223,7 +223,7 @@ class ComprehensionKernel:
             if one.is_part:
                 self._check_part(one, kinds.get(target), output)
             kernel = self._compile(part.statement, types, output)
-            steps.append(Step(one, kernel, part.parts, part.extents))
+            steps.append(StatementStep(one, kernel, part.parts, part.extents))
             kinds[target] = self._made(kernel)
             shapes[target] = one.shape
         return tuple(steps)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlir_sparse import device, pipeline
 from mlir_sparse.compile.comprehension.comprehension_kernel import Compile, ComprehensionKernel, Storage
-from mlir_sparse.compile.comprehension.comprehension_run import Step
+from mlir_sparse.compile.comprehension.comprehension_run import StatementStep
 from mlir_sparse.device import DeviceArray, as_device, empty
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
@@ -96,7 +96,7 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         return super().passes()
 
 
-def _ran(step: Step, values: Mapping[str, DeviceValue], where: device.Device) -> DeviceValue:
+def _ran(step: StatementStep, values: Mapping[str, DeviceValue], where: device.Device) -> DeviceValue:
     """Returns what a statement assigns."""
     if step.placed.is_part or not all(part.is_whole for part in step.parts):
         raise _parts_of(step.placed.statement)

@@ -15,14 +15,14 @@ from mlir_sparse.spec.range_rewriting import Part
 from mlir_sparse.spec.statement_shapes import Placed
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["Ran", "Step", "apart", "run"]
+__all__ = ["Ran", "StatementStep", "apart", "run"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StatementStep:
     """A statement ready to run.
 
     Args:
@@ -56,7 +56,7 @@ class Ran:
 
 
 def run(
-    steps: tuple[Step, ...],
+    steps: tuple[StatementStep, ...],
     inputs: Mapping[str, Value],
     targets: Mapping[str, Array],
     seen: Callable[[Ran], None] | None = None,

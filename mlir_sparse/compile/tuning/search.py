@@ -22,7 +22,7 @@ from mlir_sparse.compile.tuning.schedule_candidates import (
     thread_numbers,
 )
 from mlir_sparse.compile.tuning.storage_candidates import Asked, combinations
-from mlir_sparse.compile.tuning.tuning_table import Row
+from mlir_sparse.compile.tuning.tuning_table import TuningRow
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import SparseError
 from mlir_sparse.runtime import Loops, get_num_threads, operand_check
@@ -122,7 +122,7 @@ class Search:
         changed = {name: self._in(name, encoding) for name, encoding in candidate.encodings}
         return {name: changed.get(name, value) for name, value in self._values.items()}
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TuningRow]:
         """Yields what was measured of each."""
         self._first.samples = self._history
         seconds = self._first.seconds
@@ -130,7 +130,7 @@ class Search:
         for one in self._contestants:
             yield self._row(one, one.ratio * seconds, as_given * seconds)
         for candidate, why in self._refused.items():
-            yield Row(str(candidate), note=why.partition("\n")[0])
+            yield TuningRow(str(candidate), note=why.partition("\n")[0])
 
     # -- stages --------------------------------------------------------------------------------------------------
 
@@ -226,15 +226,15 @@ class Search:
         """Gives back the memory of operands in storage that lost."""
         self._stored = {key: stored for key, stored in self._stored.items() if key in candidate.encodings}
 
-    def _row(self, one: Contestant, seconds: float, as_given: float) -> Row:
+    def _row(self, one: Contestant, seconds: float, as_given: float) -> TuningRow:
         candidate = one.what
         if not one.timed:
-            return Row(str(candidate), note=one.note)
+            return TuningRow(str(candidate), note=one.note)
         convert = sum(self._seconds[key] for key in candidate.encodings) if candidate.encodings else None
         gain = as_given - seconds
         after = ceil(convert / gain - 1e-6) if convert is not None and gain > _GAIN * as_given else None
         rate = self._bytes[candidate] / seconds / 1e9 if seconds > 0 else None
-        return Row(str(candidate), seconds, rate, one.timed, convert, after, one.note)
+        return TuningRow(str(candidate), seconds, rate, one.timed, convert, after, one.note)
 
 
 class _NoCandidateError(SparseError):

@@ -18,7 +18,7 @@ from mlir_sparse.compile.tuning.schedule_candidates import Candidate, storage_na
 from mlir_sparse.compile.tuning.search import Search, kernel_of
 from mlir_sparse.compile.tuning.storage_candidates import Asked, asked_text
 from mlir_sparse.compile.tuning.tuning_store import Found, Problem
-from mlir_sparse.compile.tuning.tuning_table import Row, Table
+from mlir_sparse.compile.tuning.tuning_table import Table, TuningRow
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import OperandError, UnsupportedError
@@ -189,7 +189,7 @@ def _remembered(base: Kernel, found: Found) -> Tuning:
         for name, text in found.encodings.items()
     )
     return _tuning(
-        base, Candidate(found.schedule, changed, found.threads), Table(map(Row.read, found.rows)), remembered=True
+        base, Candidate(found.schedule, changed, found.threads), Table(map(TuningRow.read, found.rows)), remembered=True
     )
 
 
@@ -199,7 +199,9 @@ def _tuning(base: Kernel, best: Candidate, table: Table, *, remembered: bool) ->
     return Tuning(kernel, best.schedule, encodings, best.threads, table, remembered)
 
 
-def _kept(base: Kernel, problem: Problem, best: Candidate, values: Mapping[str, Value], rows: Iterable[Row]) -> Tuning:
+def _kept(
+    base: Kernel, problem: Problem, best: Candidate, values: Mapping[str, Value], rows: Iterable[TuningRow]
+) -> Tuning:
     """Returns the outcome, and keeps it: for the question asked, and for operands that are stored as is best."""
     table = Table(rows)
     tuning = _tuning(base, best, table, remembered=False)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, overload
 
-__all__ = ["Row", "Table"]
+__all__ = ["Table", "TuningRow"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TuningRow:
     """What was measured of one candidate.
 
     Args:
@@ -33,16 +33,16 @@ class Row:
     note: str = ""
 
     @staticmethod
-    def read(kept: Mapping[str, Any]) -> Row:
+    def read(kept: Mapping[str, Any]) -> TuningRow:
         """Returns a row that was kept as a mapping."""
-        return Row(**kept)
+        return TuningRow(**kept)
 
     def kept(self) -> dict[str, Any]:
         """Returns the row as a mapping to keep."""
         return asdict(self)
 
 
-class Table(Sequence[Row]):
+class Table(Sequence[TuningRow]):
     """Rows, the fastest first and those not timed last.
 
     >>> print(Table([Row("order=j,i", 0.002, 6.0, 9), Row("static", 0.001, 12.0, 15)]))
@@ -51,14 +51,14 @@ class Table(Sequence[Row]):
     order=j,i          2     2.00      6
     """
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    def __init__(self, rows: Iterable[TuningRow]) -> None:
         self._rows = sorted(rows, key=lambda row: math.inf if row.seconds is None else row.seconds)
 
     @overload
-    def __getitem__(self, index: int) -> Row: ...
+    def __getitem__(self, index: int) -> TuningRow: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+    def __getitem__(self, index: slice) -> list[TuningRow]: ...
+    def __getitem__(self, index: int | slice) -> TuningRow | list[TuningRow]:
         return self._rows[index]
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class Table(Sequence[Row]):
         return f"Table({self._rows!r})"
 
 
-def _cells(row: Row, best: float | None, converts: bool) -> Iterator[str]:
+def _cells(row: TuningRow, best: float | None, converts: bool) -> Iterator[str]:
     if row.seconds is None:
         yield f"{'-':>10} {'-':>8} {'-':>6}"
     else:

@@ -12,16 +12,16 @@ from mlir_sparse.gpu.kernels.combine_partials import combined, identity
 from mlir_sparse.loops import ir_words
 
 if TYPE_CHECKING:
-    from mlir_sparse.gpu.kernel_writer import Kernel
+    from mlir_sparse.gpu.kernel_writer import KernelText
 
-__all__ = ["LOCATED", "Located", "LocatedRows", "find", "find_row", "read_located", "read_located_rows"]
+__all__ = ["LOCATED", "CoordinateSearch", "RowSearch", "find", "find_row", "read_located", "read_located_rows"]
 
 LOCATED_ROWS = "located_rows"  # and of operands whose rows are looked up
 LOCATED = "located"  # what a function says of arguments that stand for sparse operands
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class CoordinateSearch:
     """An argument whose elements are looked up.
 
     Args:
@@ -43,7 +43,7 @@ class Located:
     widths: tuple[Any, Any]
 
 
-def read_located(function: Any) -> dict[int, Located]:
+def read_located(function: Any) -> dict[int, CoordinateSearch]:
     """Returns what a function says is looked up, by the number of the argument."""
     ir = bindings().ir
     if LOCATED not in function.attributes:
@@ -52,7 +52,7 @@ def read_located(function: Any) -> dict[int, Located]:
     for attribute in ir.ArrayAttr(function.attributes[LOCATED]):
         fields = ir.DictAttr(attribute)
         positions, coordinates = (ir.TypeAttr(width).value for width in ir.ArrayAttr(fields["widths"]))
-        one = Located(
+        one = CoordinateSearch(
             int(ir.IntegerAttr(fields["argument"]).value),
             ir.StringAttr(fields["tensor"]).value,
             fields["coordinates"],
@@ -66,7 +66,7 @@ def read_located(function: Any) -> dict[int, Located]:
 
 
 @dataclass(frozen=True, slots=True)
-class LocatedRows:
+class RowSearch:
     """An operand whose rows are looked up.
 
     Args:
@@ -86,7 +86,7 @@ class LocatedRows:
     widths: tuple[Any, Any]
 
 
-def read_located_rows(function: Any) -> dict[int, LocatedRows]:
+def read_located_rows(function: Any) -> dict[int, RowSearch]:
     """Returns the operands whose rows are looked up, by the number of their first argument."""
     ir = bindings().ir
     if LOCATED_ROWS not in function.attributes:
@@ -97,7 +97,7 @@ def read_located_rows(function: Any) -> dict[int, LocatedRows]:
         positions, coordinates = (ir.TypeAttr(width).value for width in ir.ArrayAttr(fields["widths"]))
         stride, offset = ir.DenseI64ArrayAttr(fields["stride"])
         number = int(ir.IntegerAttr(fields["argument"]).value)
-        found[number] = LocatedRows(
+        found[number] = RowSearch(
             number,
             ir.StringAttr(fields["tensor"]).value,
             ir.StringAttr(fields["level"]).value,
@@ -108,10 +108,12 @@ def read_located_rows(function: Any) -> dict[int, LocatedRows]:
     return found
 
 
-def find_row(kernel: Kernel, located: LocatedRows, row: Any) -> Any:
+def find_row(kernel: KernelText, located: RowSearch, row: Any) -> Any:
     """Writes a search, at the insertion point; returns where a row begins, or the next where there is none."""
     positions, _, *where = (int(number) for number in located.level.split()[1:])
-    search = _Search(kernel, Located(0, located.tensor, None, (located.level,), 0, False, located.widths), None)
+    search = _Search(
+        kernel, CoordinateSearch(0, located.tensor, None, (located.level,), 0, False, located.widths), None
+    )
     buffer = search.buffer(positions, located.widths[0])
     low, high = (ir_words.widened(ir_words.load(buffer, ir_words.constant(at))) for at in (0, 1))
     place = search.bound(low, high, where, row, "ult")
@@ -120,7 +122,7 @@ def find_row(kernel: Kernel, located: LocatedRows, row: Any) -> Any:
     return ir_words.widened(ir_words.load(search.buffer(positions + 2, located.widths[0]), place))
 
 
-def find(kernel: Kernel, located: Located, indices: Sequence[Any], kind: Any) -> tuple[Any, Any]:
+def find(kernel: KernelText, located: CoordinateSearch, indices: Sequence[Any], kind: Any) -> tuple[Any, Any]:
     """Writes a search, at the insertion point.
 
     Args:
@@ -136,7 +138,7 @@ def find(kernel: Kernel, located: Located, indices: Sequence[Any], kind: Any) ->
 
 
 class _Search:
-    def __init__(self, kernel: Kernel, located: Located, kind: Any) -> None:
+    def __init__(self, kernel: KernelText, located: CoordinateSearch, kind: Any) -> None:
         self._kernel, self._located, self._kind = kernel, located, kind
         self._truth = bindings().ir.IntegerType.get_signless(1)
 

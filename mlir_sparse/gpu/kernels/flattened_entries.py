@@ -20,7 +20,7 @@ from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter
 from mlir_sparse.loops import ir_words
 
-__all__ = ["Entries"]
+__all__ = ["FlattenedEntries"]
 
 
 # Bits of a lane's number.
@@ -42,7 +42,7 @@ class _Search:
     depth: int
 
 
-class Entries:
+class FlattenedEntries:
     """The outermost loops of a function as one.
 
     Args:

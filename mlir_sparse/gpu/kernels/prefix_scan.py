@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from mlir_sparse._mlir import bindings
-from mlir_sparse.gpu.host_launches import Launch
-from mlir_sparse.gpu.kernel_writer import WARP, Kernel
+from mlir_sparse.gpu.host_launches import HostLaunch
+from mlir_sparse.gpu.kernel_writer import WARP, KernelText
 from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.strided_loops import strided
-from mlir_sparse.gpu.sparsified_function import Source
+from mlir_sparse.gpu.sparsified_function import SparsifiedFunction
 from mlir_sparse.loops import ir_words
 
 __all__ = ["write_scan"]
@@ -25,7 +25,7 @@ _BITS = (16, 8, 4, 2, 1)  # of a lane's number
 _GRID = ((f"dim {_SUMS} 0", _WARPS), ("fixed 1", 1), ("fixed 1", 1))
 
 
-def write_scan(function: Any, name: str, kernels: Any) -> tuple[Source, tuple[Launch, Launch]]:
+def write_scan(function: Any, name: str, kernels: Any) -> tuple[SparsifiedFunction, tuple[HostLaunch, HostLaunch]]:
     """Writes both kernels.
 
     Args:
@@ -42,20 +42,22 @@ def write_scan(function: Any, name: str, kernels: Any) -> tuple[Source, tuple[La
     symbol = ir.StringAttr(function.attributes["sym_name"]).value
     launches = []
     for which, writer, outputs in (("sums", _sums, (_SUMS,)), ("begins", _begins, (_SUMS, _BEGINS))):
-        source = Source(function, symbol, arguments, None, (), marked=False, outputs=outputs, guards={}, apart=True)
+        source = SparsifiedFunction(
+            function, symbol, arguments, None, (), marked=False, outputs=outputs, guards={}, apart=True
+        )
         with ir.InsertionPoint(kernels):
-            kernel = Kernel(source, f"{name}_{which}")
+            kernel = KernelText(source, f"{name}_{which}")
         with kernel.body:
             writer(kernel)
         kernel.finish()
-        launches.append(Launch(kernel.name, _GRID, (WARP, _WARPS, 1), tuple(kernel.parameters)))
+        launches.append(HostLaunch(kernel.name, _GRID, (WARP, _WARPS, 1), tuple(kernel.parameters)))
     return source, (launches[0], launches[1])
 
 
 class _Parts:
     """The parts of the counts, one for each place of the sums but the last."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: KernelText) -> None:
         one, lanes = ir_words.constant(1), ir_words.constant(WARP)
         self.count = kernel.size(f"dim {_COUNTS} 0")
         sums = kernel.size(f"dim {_SUMS} 0")
@@ -73,7 +75,7 @@ class _Parts:
         return begin, ir_words.minimum(ir_words.add(begin, self.length), self.count)
 
 
-def _sums(kernel: Kernel) -> None:
+def _sums(kernel: KernelText) -> None:
     parts, counts, sums = _Parts(kernel), kernel.buffer(_COUNTS), kernel.buffer(_SUMS)
 
     def body(part: Any) -> list[Any]:
@@ -85,7 +87,7 @@ def _sums(kernel: Kernel) -> None:
     strided(parts.first, parts.number, parts.step, (), body)
 
 
-def _begins(kernel: Kernel) -> None:
+def _begins(kernel: KernelText) -> None:
     parts = _Parts(kernel)
     counts, sums, begins = (kernel.buffer(number) for number in (_COUNTS, _SUMS, _BEGINS))
     lanes = ir_words.constant(WARP)

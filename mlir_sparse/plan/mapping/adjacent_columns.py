@@ -9,7 +9,7 @@ from mlir_sparse.plan.mapping.thread_mapping import Quantity, Whole
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 
 if TYPE_CHECKING:
-    from mlir_sparse.plan.mapping.mapped_nest import Nest
+    from mlir_sparse.plan.mapping.mapped_nest import MappedNest
 
 __all__ = ["most_adjacent", "needs_of"]
 
@@ -17,7 +17,7 @@ __all__ = ["most_adjacent", "needs_of"]
 _MOST_BYTES = 16
 
 
-def most_adjacent(nest: Nest, column: IndexVar, tile: int) -> int:
+def most_adjacent(nest: MappedNest, column: IndexVar, tile: int) -> int:
     """Returns how many adjacent columns, of those that a thread takes, an access can have; 1 where only one.
 
     All arrays with the column need it as their last axis, and there alone: its elements then follow each other.
@@ -33,7 +33,7 @@ def most_adjacent(nest: Nest, column: IndexVar, tile: int) -> int:
     return min(tile, *(_MOST_BYTES // kind.dtype.itemsize for kind in kinds))
 
 
-def needs_of(nest: Nest, column: IndexVar, adjacent: int) -> tuple[Whole, ...]:
+def needs_of(nest: MappedNest, column: IndexVar, adjacent: int) -> tuple[Whole, ...]:
     """Returns what must hold for all arrays with a column to be read and written by so many adjacent ones."""
     accesses = (*accesses_of(nest.step.payload), nest.step.target)
     names = dict.fromkeys(one.tensor for one in accesses if column in one.indices)

@@ -17,7 +17,7 @@ from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.mapping.map_blocks import map_blocks
 from mlir_sparse.plan.mapping.map_trees import map_tree
 from mlir_sparse.plan.mapping.map_two_phase import map_own
-from mlir_sparse.plan.mapping.mapped_nest import CHUNK, THREADS, Level, Nest, Types, held_roles
+from mlir_sparse.plan.mapping.mapped_nest import CHUNK, THREADS, Level, MappedNest, Types, held_roles
 from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped, shared_structure
 from mlir_sparse.plan.mapping.two_phase_results import own_structure
 from mlir_sparse.plan.order.storage_choice import is_packed
@@ -46,7 +46,7 @@ def map_loops(step: Generic, types: Types, located: frozenset[str] = frozenset()
     combine = _combining(step.combine)
     if combine in _OF_INTEGERS and types[step.result].dtype.kind not in "bi":
         combine = ""
-    return _mapped(Nest(step, types, combine, located))
+    return _mapped(MappedNest(step, types, combine, located))
 
 
 def _combining(combine: ReduceOp | Monoid) -> str:
@@ -58,7 +58,7 @@ def _combining(combine: ReduceOp | Monoid) -> str:
     return _MONOIDS.get(combine.name, "") if same else ""
 
 
-def _mapped(nest: Nest) -> Mapped:
+def _mapped(nest: MappedNest) -> Mapped:
     """Returns the mapping."""
     if nest.types[nest.step.result].encoding is not None and shared_structure(nest.step, nest.types) is None:
         return map_own(nest, own_structure(nest.step, nest.types))
@@ -74,7 +74,7 @@ def _mapped(nest: Nest) -> Mapped:
     raise refused
 
 
-def _led(nest: Nest, lead: Access) -> Mapped:
+def _led(nest: MappedNest, lead: Access) -> Mapped:
     """Maps a nest whose threads take what one operand stores."""
     encoding = nest.types[lead.tensor].encoding
     assert encoding is not None
@@ -85,7 +85,7 @@ def _led(nest: Nest, lead: Access) -> Mapped:
     return map_tree(nest, lead, nest.levels(lead, encoding))
 
 
-def _dense(nest: Nest) -> Mapped:
+def _dense(nest: MappedNest) -> Mapped:
     """Maps a nest over arrays: the last variable of the result across threads, the first down."""
     kept, summed = nest.free(())
     if nest.step.frames and nest.step.target.subscripts:
@@ -101,7 +101,7 @@ def _dense(nest: Nest) -> Mapped:
     return nest.ordered((*kept, *summed), "a thread an element", nest.wide(roles, kept[-1]))
 
 
-def _whole(nest: Nest, kept: Sequence[IndexVar]) -> Mapped:
+def _whole(nest: MappedNest, kept: Sequence[IndexVar]) -> Mapped:
     """Maps a nest over levels that are all dense: in their order, which is that of the operand in memory."""
     loops = nest.step.loops
     if any(not nest.owners(subscript) for subscript in nest.step.target.subscripts):
@@ -117,7 +117,7 @@ def _whole(nest: Nest, kept: Sequence[IndexVar]) -> Mapped:
     return Mapped(nest.step, tuple(cases or [single]), nest.combine, why)
 
 
-def _list(nest: Nest, lead: Access, encoding: Encoding) -> Mapped:
+def _list(nest: MappedNest, lead: Access, encoding: Encoding) -> Mapped:
     """Maps a nest over a list of coordinates: entries to threads."""
     own = [s for spec in encoding.levels for d in spec.expr.dims() if isinstance(s := lead.subscripts[d], IndexVar)]
     if any(not nest.alone(lead, variable) for variable in own) or any(

@@ -8,7 +8,7 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar
-from mlir_sparse.plan.mapping.mapped_nest import THREADS, Level, Nest, held_roles
+from mlir_sparse.plan.mapping.mapped_nest import THREADS, Level, MappedNest, held_roles
 from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
 from mlir_sparse.plan.order.storage_choice import is_packed
 from mlir_sparse.plan.words import listed
@@ -16,7 +16,7 @@ from mlir_sparse.plan.words import listed
 __all__ = ["map_blocks"]
 
 
-def map_blocks(nest: Nest, lead: Access, encoding: Encoding) -> Mapped:
+def map_blocks(nest: MappedNest, lead: Access, encoding: Encoding) -> Mapped:
     """Maps a nest over blocks: block rows, or blocks, to rows of threads, rows of blocks or columns across."""
     variables = [s for s in lead.subscripts if isinstance(s, IndexVar)]
     levels = [lead.subscripts[dim] for spec in encoding.levels for dim in spec.expr.dims()]
@@ -57,7 +57,12 @@ def map_blocks(nest: Nest, lead: Access, encoding: Encoding) -> Mapped:
 
 
 def _scattered(
-    nest: Nest, lead: Access, encoding: Encoding, owned: list[bool], kept: Sequence[IndexVar], names: tuple[str, ...]
+    nest: MappedNest,
+    lead: Access,
+    encoding: Encoding,
+    owned: list[bool],
+    kept: Sequence[IndexVar],
+    names: tuple[str, ...],
 ) -> Mapped:
     """Maps a nest over blocks whose outermost loop is a sum: blocks add to the result atomically."""
     first, second = encoding.level_types[:2]
@@ -93,7 +98,7 @@ def _is_mapped(encoding: Encoding) -> bool:
     return (encoding.lvl_rank == 4 and all(counted[2:])) or (_is_n_of_m(encoding) and counted == [True, True, False])
 
 
-def _is_inside(nest: Nest, variables: Sequence[IndexVar], kept: Sequence[IndexVar]) -> bool:
+def _is_inside(nest: MappedNest, variables: Sequence[IndexVar], kept: Sequence[IndexVar]) -> bool:
     """Returns whether the sparsifier has a loop over other variables around those over the levels."""
     order = nest.step.loops.index
     return any(order(other) < order(variables[0]) for other in kept)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar
-from mlir_sparse.plan.mapping.mapped_nest import CHUNK, MOST_TURNS, THREADS, Level, Nest
+from mlir_sparse.plan.mapping.mapped_nest import CHUNK, MOST_TURNS, THREADS, Level, MappedNest
 from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped, Quantity, Test
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.plan.words import listed
@@ -20,7 +20,7 @@ _MOST_STAGED = 32
 _MOST_STAGED_IN_ROW = 256
 
 
-def map_tree(nest: Nest, lead: Access, levels: list[Level]) -> Mapped:
+def map_tree(nest: MappedNest, lead: Access, levels: list[Level]) -> Mapped:
     """Maps a nest whose operand is a tree of levels: rows, fibres or entries to threads."""
     own = [level.variable for level in levels]
     if not nest.alone(lead, own[0]):
@@ -53,7 +53,12 @@ def _entry_depth(levels: Sequence[Level]) -> int:
 
 
 def _per_row(
-    nest: Nest, lead: Access, levels: list[Level], ahead: int, kept: Sequence[IndexVar], summed: Sequence[IndexVar]
+    nest: MappedNest,
+    lead: Access,
+    levels: list[Level],
+    ahead: int,
+    kept: Sequence[IndexVar],
+    summed: Sequence[IndexVar],
 ) -> Mapped:
     """Maps rows to rows of threads; across them columns, or the terms of each sum."""
     own = [level.variable for level in levels]
@@ -95,7 +100,12 @@ def _staged(few: Test, longest: Quantity) -> Case:
 
 
 def _per_entry(
-    nest: Nest, lead: Access, levels: list[Level], depth: int, kept: Sequence[IndexVar], summed: Sequence[IndexVar]
+    nest: MappedNest,
+    lead: Access,
+    levels: list[Level],
+    depth: int,
+    kept: Sequence[IndexVar],
+    summed: Sequence[IndexVar],
 ) -> Mapped:
     """Maps entries (or fibres) to rows of threads."""
     own = [level.variable for level in levels]
@@ -123,7 +133,7 @@ def _per_entry(
     return nest.ordered(loops, f"lanes each {what} of {lead}, as many as it has terms of {rest[0]}", cases)
 
 
-def _side_by_side(nest: Nest, variable: IndexVar) -> bool:
+def _side_by_side(nest: MappedNest, variable: IndexVar) -> bool:
     """Returns whether all arrays that have a variable have it last, so that its turns follow each other in memory."""
     reads = accesses_of(nest.step.payload)
     arrays = [one for one in reads if nest.types[one.tensor].encoding is None and variable in one.indices]
@@ -131,7 +141,7 @@ def _side_by_side(nest: Nest, variable: IndexVar) -> bool:
 
 
 def _fibres(
-    nest: Nest, levels: list[Level], depth: int, kept: Sequence[IndexVar], summed: Sequence[IndexVar]
+    nest: MappedNest, levels: list[Level], depth: int, kept: Sequence[IndexVar], summed: Sequence[IndexVar]
 ) -> Mapped:
     """Maps fibres to rows of threads, where several of them are summed."""
     own = [level.variable for level in levels]
@@ -143,7 +153,7 @@ def _fibres(
 
 
 def _scattering(
-    nest: Nest, lead: Access, levels: list[Level], kept: Sequence[IndexVar], summed: Sequence[IndexVar]
+    nest: MappedNest, lead: Access, levels: list[Level], kept: Sequence[IndexVar], summed: Sequence[IndexVar]
 ) -> Mapped:
     """Maps a nest whose outermost loop is a sum: its terms to threads, which add to the result atomically."""
     own = [level.variable for level in levels]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import IndexVar
-from mlir_sparse.plan.mapping.mapped_nest import THREADS, Nest
+from mlir_sparse.plan.mapping.mapped_nest import THREADS, MappedNest
 from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
 from mlir_sparse.plan.mapping.two_phase_results import Own
 from mlir_sparse.plan.order.co_iteration import products
@@ -18,7 +18,7 @@ __all__ = ["map_own"]
 _ACROSS = (32, THREADS // 32)
 
 
-def map_own(nest: Nest, own: Own) -> Mapped:
+def map_own(nest: MappedNest, own: Own) -> Mapped:
     """Gives a nest whose result is counted and then filled to threads.
 
     Args:
@@ -47,7 +47,7 @@ def map_own(nest: Nest, own: Own) -> Mapped:
     return replace(mapped, own=own)
 
 
-def _check_divisible(nest: Nest, variable: IndexVar) -> None:
+def _check_divisible(nest: MappedNest, variable: IndexVar) -> None:
     """Refuses a loop that walks several operands at once, or one where others have elements as well."""
     walking = [access for access in nest.sparse if nest.walks(access, variable)]
     everywhere = all(walking[0] in product for product in products(nest.step.payload, nest.types)) if walking else True

@@ -15,7 +15,7 @@ from mlir_sparse.plan.order.storage_choice import is_packed, is_sparse
 from mlir_sparse.plan.program import Generic, combining_name
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 
-__all__ = ["CHUNK", "MOST_TURNS", "THREADS", "Level", "Nest", "Types", "held_roles"]
+__all__ = ["CHUNK", "MOST_TURNS", "THREADS", "Level", "MappedNest", "Types", "held_roles"]
 
 Types = Dictionary[str, TensorType]
 
@@ -45,7 +45,7 @@ class Level:
     joined: bool  # whether entries follow those of the next position above, in memory
 
 
-class Nest:
+class MappedNest:
     """A loop nest, and what is asked of its operands.
 
     Args:

@@ -31,7 +31,7 @@ from mlir_sparse.plan.order.storage_choice import (
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.plan.words import listed
 
-__all__ = ["LoopChoice", "Nest", "choose_loops"]
+__all__ = ["LoopChoice", "NestToOrder", "choose_loops"]
 
 # Seven loops have 5040 orders; beyond these the first ones tried, which follow the text, must do.
 _MOST_ORDERS = 5040
@@ -44,7 +44,7 @@ _SCATTERED = 1.2
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class NestToOrder:
     """A loop nest to be ordered.
 
     Args:
@@ -95,7 +95,7 @@ class LoopChoice:
 
 
 def choose_loops(
-    nest: Nest, types: Mapping[str, TensorType], asked: tuple[IndexVar, ...] | None = None
+    nest: NestToOrder, types: Mapping[str, TensorType], asked: tuple[IndexVar, ...] | None = None
 ) -> LoopChoice | None:
     """Returns the cheapest loop order, or the one asked for; None where no order can insert into the result.
 
@@ -216,7 +216,7 @@ class _Work:
     in_order: bool
 
     @classmethod
-    def of(cls, nest: Nest, types: Mapping[str, TensorType], conversions: Mapping[Access, TensorType]) -> _Work:
+    def of(cls, nest: NestToOrder, types: Mapping[str, TensorType], conversions: Mapping[Access, TensorType]) -> _Work:
         payload, after = _after(nest.payload, types, conversions)
         accesses = accesses_of(payload)
         return cls(
@@ -257,13 +257,13 @@ class _Search:
         seen: what orders found out for others, by what they convert.
     """
 
-    nest: Nest
+    nest: NestToOrder
     types: Mapping[str, TensorType]
     sparse: tuple[_Operand, ...]
     seen: dict[_Converted, _Work] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, nest: Nest, types: Mapping[str, TensorType]) -> _Search:
+    def of(cls, nest: NestToOrder, types: Mapping[str, TensorType]) -> _Search:
         sparse = [access for access in accesses_of(nest.payload) if is_sparse(types[access.tensor])]
         alone = len(sparse) == 1 and not nest.sparse
         levels = [_levels(nest, access, types[access.tensor], alone) for access in sparse]
@@ -271,7 +271,7 @@ class _Search:
         return cls(nest, types, tuple(_Operand(access, types[access.tensor], its) for access, its in found))
 
 
-def _levels(nest: Nest, access: Access, kind: TensorType, alone: bool) -> tuple[IndexVar, ...] | None:
+def _levels(nest: NestToOrder, access: Access, kind: TensorType, alone: bool) -> tuple[IndexVar, ...] | None:
     assert kind.encoding is not None
     takes = takes_shared(kind.encoding) or (alone and takes_alone(kind.encoding) and _has_room(nest, kind))
     return level_variables(access, kind.encoding) if takes else None
@@ -338,7 +338,7 @@ def _dims(operand: _Operand, order: tuple[IndexVar, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(operand.kind.rank), key=lambda dim: _position(operand.access, dim, order)))
 
 
-def _reason(nest: Nest, access: Access, kind: TensorType, order: tuple[IndexVar, ...]) -> str:
+def _reason(nest: NestToOrder, access: Access, kind: TensorType, order: tuple[IndexVar, ...]) -> str:
     """Returns why an operand cannot stay as it is under a loop order."""
     assert kind.encoding is not None
     levels = level_variables(access, kind.encoding)
@@ -349,7 +349,7 @@ def _reason(nest: Nest, access: Access, kind: TensorType, order: tuple[IndexVar,
     return why_converted(kind.encoding)
 
 
-def _has_room(nest: Nest, kind: TensorType) -> bool:
+def _has_room(nest: NestToOrder, kind: TensorType) -> bool:
     """Returns whether loops over blocks, which reach beyond the last index, stay inside the dense operands.
 
     Those have room for it under plain subscripts only.
@@ -370,7 +370,7 @@ def _follows(levels: tuple[IndexVar, ...], order: tuple[IndexVar, ...]) -> bool:
     return positions == sorted(positions)
 
 
-def _can_insert(nest: Nest, order: tuple[IndexVar, ...]) -> bool:
+def _can_insert(nest: NestToOrder, order: tuple[IndexVar, ...]) -> bool:
     """Returns whether only the result's last level is inside a reduction: more than that cannot be expanded."""
     outer = 0
     while outer < len(order) and order[outer] not in nest.reductions:
@@ -378,11 +378,11 @@ def _can_insert(nest: Nest, order: tuple[IndexVar, ...]) -> bool:
     return outer >= len(nest.variables) - 1
 
 
-def _injective(nest: Nest, order: tuple[IndexVar, ...]) -> bool:
+def _injective(nest: NestToOrder, order: tuple[IndexVar, ...]) -> bool:
     return not nest.reductions or set(order[: len(nest.variables)]) == set(nest.variables)
 
 
-def _result_storage(nest: Nest, order: tuple[IndexVar, ...]) -> Encoding:
+def _result_storage(nest: NestToOrder, order: tuple[IndexVar, ...]) -> Encoding:
     if nest.output is not None and takes_as_result(nest.output):
         levels = tuple(nest.variables[dim] for dim in nest.output.level_order)
         if _follows(levels, order):
@@ -390,7 +390,7 @@ def _result_storage(nest: Nest, order: tuple[IndexVar, ...]) -> Encoding:
     return natural(nest.variables, order, nest.output)
 
 
-def _strided(nest: Nest, work: _Work, order: tuple[IndexVar, ...]) -> int:
+def _strided(nest: NestToOrder, work: _Work, order: tuple[IndexVar, ...]) -> int:
     """Returns how many dense arrays are walked by more than one element in the innermost loop."""
     if not order:
         return 0

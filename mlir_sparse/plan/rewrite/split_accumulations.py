@@ -28,7 +28,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.notation.entry_functions import is_about_entries, lifted
 from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.cost import nest_cost
-from mlir_sparse.plan.order.loop_order import Nest, choose_loops
+from mlir_sparse.plan.order.loop_order import NestToOrder, choose_loops
 from mlir_sparse.plan.order.storage_choice import takes_shared
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.products_at_entries import entry_product, sparse_factors
@@ -367,7 +367,7 @@ class Splitter:
         return f"summed first, at {apart:,.0f} by estimate; inside the other loops it would be {together:,.0f}"
 
     def _cheapest(self, body: Expr) -> float:
-        choice = choose_loops(Nest(free_indices(body), (), body, None, False), self._values.mapping())
+        choice = choose_loops(NestToOrder(free_indices(body), (), body, None, False), self._values.mapping())
         assert choice is not None
         return choice.cost
 

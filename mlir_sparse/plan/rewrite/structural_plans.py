@@ -32,7 +32,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.notation.entry_functions import lifted
 from mlir_sparse.notation.operator import Number
 from mlir_sparse.notation.semiring import MONOIDS
-from mlir_sparse.plan.order.loop_order import LoopChoice, Nest, choose_loops
+from mlir_sparse.plan.order.loop_order import LoopChoice, NestToOrder, choose_loops
 from mlir_sparse.plan.order.storage_choice import has_limited_room, stores_padding
 from mlir_sparse.plan.program import Conversion, Generic, Meeting
 from mlir_sparse.plan.program_builder import Values
@@ -147,7 +147,7 @@ class Presence:
             return self._by_way_of_dense(
                 result, variables, node if fold is None else replace(fold, body=body), encoding
             )
-        choice = self._choice(Nest(variables, indices, body, encoding, True, _starts_anew(monoid)))
+        choice = self._choice(NestToOrder(variables, indices, body, encoding, True, _starts_anew(monoid)))
         body = self._values.converted(body, choice)
         assert choice.storage is not None
         storage = self._values.widened(choice.storage)
@@ -235,10 +235,10 @@ class Presence:
             body = self.value(body)  # the sparsifier inserts such entries, but accumulates none
         body = _chosen(body, monoid, self._values.type_of(target.tensor).dtype)
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
-        choice = self._choice(Nest(variables, indices, body, None, False, _starts_anew(monoid)))
+        choice = self._choice(NestToOrder(variables, indices, body, None, False, _starts_anew(monoid)))
         if meeting is Meeting.CONTINUE and indices and choice.order[-1] in indices and monoid != MONOIDS["plus"]:
             body, indices = self._apart(target, indices, body, monoid), ()
-            choice = self._choice(Nest(variables, (), body, None, False))
+            choice = self._choice(NestToOrder(variables, (), body, None, False))
         body = self._values.converted(body, choice)
         if meeting is Meeting.START and not indices and not self._bodies.is_partial(body):
             meeting = Meeting.REPLACE
@@ -262,7 +262,7 @@ class Presence:
         self._loops(apart, indices, body, monoid, Meeting.START)
         return apart
 
-    def _choice(self, nest: Nest) -> LoopChoice:
+    def _choice(self, nest: NestToOrder) -> LoopChoice:
         choice = choose_loops(nest, self._values.mapping(), self._values.order)
         assert choice is not None, "the order of the result's variables first can always insert"
         return choice

@@ -17,7 +17,7 @@ from typing import IO
 import numpy as np
 
 from mlir_sparse.errors import RankError
-from mlir_sparse.tensor.files.text_rows import MOST, Entries, Rows, as_sizes, read_rows, write_rows
+from mlir_sparse.tensor.files.text_rows import MOST, TextEntries, TextRows, as_sizes, read_rows, write_rows
 from mlir_sparse.tensor.files.text_stream import TextStream, shown
 from mlir_sparse.tensor.level_storage import Array
 
@@ -36,7 +36,7 @@ class _Head:
     announced: int | None = None
 
 
-def read_frostt(stream: TextStream, shape: Sequence[int] | None, base: int) -> Entries:
+def read_frostt(stream: TextStream, shape: Sequence[int] | None, base: int) -> TextEntries:
     """Returns the entries of a FROSTT file: coordinates and a value a line, `#` for comments.
 
     Args:
@@ -52,9 +52,9 @@ def read_frostt(stream: TextStream, shape: Sequence[int] | None, base: int) -> E
         raise stream.error(None, "expected entries or shape=..., but got a file without either")
     if extents is not None and len(extents) != rank:
         raise RankError(f"{stream.name}: expected a shape of rank {rank}, as its lines have, but got {extents}")
-    rows = Rows(extents or (MOST,) * rank, "real", "#", base, head.announced)
+    rows = TextRows(extents or (MOST,) * rank, "real", "#", base, head.announced)
     dims, values = read_rows(stream, rows)
-    return Entries(extents or tuple(int(dim.max()) + 1 for dim in dims), dims, values)
+    return TextEntries(extents or tuple(int(dim.max()) + 1 for dim in dims), dims, values)
 
 
 def _read_head(stream: TextStream) -> _Head:
@@ -105,16 +105,16 @@ def _sizes_on_line(stream: TextStream, rule: str, count: int) -> tuple[int, ...]
     raise stream.error(stream.lines, f"expected {rule} after it, but got the end of the file")
 
 
-def read_sptensor(stream: TextStream, base: int | None) -> Entries:
+def read_sptensor(stream: TextStream, base: int | None) -> TextEntries:
     """Returns the entries of `sptensor` text: that word, the rank, the extents, the number of entries, the entries."""
     extents, count = _head_of_sptensor(stream)
     # Coordinates from 0 and from 1 are both in range until it is known which they are.
     wide = extents if base is not None else tuple(min(extent + 1, MOST) for extent in extents)
-    dims, values = read_rows(stream, Rows(wide, "real", "#", base or 0, count))
+    dims, values = read_rows(stream, TextRows(wide, "real", "#", base or 0, count))
     if base is None and any((dim == extent).any() for dim, extent in zip(dims, extents, strict=True)):
         _check_from_one(stream, dims)
         dims = tuple(dim - 1 for dim in dims)
-    return Entries(extents, dims, values)
+    return TextEntries(extents, dims, values)
 
 
 def _check_from_one(stream: TextStream, dims: Sequence[Array]) -> None:
@@ -144,7 +144,7 @@ def _head_of_sptensor(stream: TextStream) -> tuple[tuple[int, ...], int]:
     return extents, count
 
 
-def write_frostt(file: IO[bytes], entries: Entries, comment: str) -> None:
+def write_frostt(file: IO[bytes], entries: TextEntries, comment: str) -> None:
     """Writes a FROSTT file, with the shape in a comment."""
     dims, values = _sparse(entries)
     lines = [f"# {line}\n" for line in comment.splitlines()]
@@ -152,7 +152,7 @@ def write_frostt(file: IO[bytes], entries: Entries, comment: str) -> None:
     write_rows(file, dims, values)
 
 
-def _sparse(entries: Entries) -> tuple[Sequence[Array], Array]:
+def _sparse(entries: TextEntries) -> tuple[Sequence[Array], Array]:
     if entries.dense is None:
         return entries.dims, entries.values
     dims = np.nonzero(entries.dense)

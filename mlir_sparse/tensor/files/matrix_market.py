@@ -14,7 +14,7 @@ import numpy as np
 
 from mlir_sparse.tensor.allocation import check_fits
 from mlir_sparse.tensor.files.market_head import Head
-from mlir_sparse.tensor.files.text_rows import Entries, Rows, read_rows, write_rows
+from mlir_sparse.tensor.files.text_rows import TextEntries, TextRows, read_rows, write_rows
 from mlir_sparse.tensor.files.text_stream import TextStream
 from mlir_sparse.tensor.level_storage import Array
 
@@ -28,7 +28,7 @@ _OPPOSITE: Mapping[str, Callable[[Array], Array]] = {
 }
 
 
-def read_market(stream: TextStream, head: Head) -> Entries:
+def read_market(stream: TextStream, head: Head) -> TextEntries:
     """Returns what follows the head.
 
     Raises:
@@ -38,11 +38,11 @@ def read_market(stream: TextStream, head: Head) -> Entries:
     return _read_array(stream, head) if head.layout == "array" else _read_entries(stream, head)
 
 
-def _read_entries(stream: TextStream, head: Head) -> Entries:
-    rows = Rows(head.shape, head.value, "%", announced=head.entries, narrow=head.object == "matrix")
+def _read_entries(stream: TextStream, head: Head) -> TextEntries:
+    rows = TextRows(head.shape, head.value, "%", announced=head.entries, narrow=head.object == "matrix")
     dims, values = read_rows(stream, rows)
     _check_opposites(stream, head, values)
-    return _mirrored(Entries(head.shape, dims, values), head.symmetry)
+    return _mirrored(TextEntries(head.shape, dims, values), head.symmetry)
 
 
 def _check_opposites(stream: TextStream, head: Head, values: Array) -> None:
@@ -51,7 +51,7 @@ def _check_opposites(stream: TextStream, head: Head, values: Array) -> None:
         raise stream.error(None, "expected integers above -2^63, for skew-symmetry, but got it")
 
 
-def _mirrored(half: Entries, symmetry: str) -> Entries:
+def _mirrored(half: TextEntries, symmetry: str) -> TextEntries:
     """Returns the entries with those on the other side of the diagonal."""
     if symmetry == "general":
         return half
@@ -59,23 +59,23 @@ def _mirrored(half: Entries, symmetry: str) -> Entries:
     off = np.flatnonzero(rows != columns)
     values = np.concatenate([half.values, _OPPOSITE[symmetry](half.values[off])])
     dims = (np.concatenate([rows, columns[off]]), np.concatenate([columns, rows[off]]))
-    return Entries(half.shape, dims, values)
+    return TextEntries(half.shape, dims, values)
 
 
-def _read_array(stream: TextStream, head: Head) -> Entries:
+def _read_array(stream: TextStream, head: Head) -> TextEntries:
     """Returns a dense array: one value a line, the first dimension running fastest.
 
     Of symmetric matrices the file has the lower half, without the diagonal if it is skew.
     """
     count = _values_of_array(head)
-    _, values = read_rows(stream, Rows((), head.value, "%", announced=count))
+    _, values = read_rows(stream, TextRows((), head.value, "%", announced=count))
     _check_opposites(stream, head, values)
     _check_dense(stream, head.shape, values.itemsize)
     if head.symmetry == "general":
         dense = np.ascontiguousarray(values.reshape(head.shape, order="F"))
     else:
         dense = _square(values, head.shape[0], head.symmetry)
-    return Entries(head.shape, (), np.empty(0), dense=dense)
+    return TextEntries(head.shape, (), np.empty(0), dense=dense)
 
 
 def _check_dense(stream: TextStream, shape: tuple[int, ...], itemsize: int) -> None:
@@ -105,25 +105,25 @@ def _square(values: Array, size: int, symmetry: str) -> Array:
     return dense
 
 
-def write_matrix(file: IO[bytes], entries: Entries, comment: str) -> None:
+def write_matrix(file: IO[bytes], entries: TextEntries, comment: str) -> None:
     """Writes a matrix as coordinates or, if it is dense, as an array; a vector becomes one column."""
     _write(file, "matrix", entries if len(entries.shape) == 2 else _as_column(entries), comment)
 
 
-def write_tensor(file: IO[bytes], entries: Entries, comment: str) -> None:
+def write_tensor(file: IO[bytes], entries: TextEntries, comment: str) -> None:
     """Writes a tensor of any rank as coordinates or, if it is dense, as an array."""
     _write(file, "tensor", entries, comment)
 
 
-def _as_column(entries: Entries) -> Entries:
+def _as_column(entries: TextEntries) -> TextEntries:
     shape = (*entries.shape, 1)
     if entries.dense is not None:
-        return Entries(shape, (), entries.values, dense=entries.dense.reshape(shape))
+        return TextEntries(shape, (), entries.values, dense=entries.dense.reshape(shape))
     (rows,) = entries.dims
-    return Entries(shape, (rows, np.zeros_like(rows)), entries.values)
+    return TextEntries(shape, (rows, np.zeros_like(rows)), entries.values)
 
 
-def _write(file: IO[bytes], what: str, entries: Entries, comment: str) -> None:
+def _write(file: IO[bytes], what: str, entries: TextEntries, comment: str) -> None:
     values = entries.values if entries.dense is None else entries.dense.reshape(-1, order="F")
     field = {"i": "integer", "f": "real", "c": "complex"}[values.dtype.kind]
     layout = "coordinate" if entries.dense is None else "array"

@@ -34,7 +34,7 @@ from mlir_sparse.tensor.files.binsparse import is_binsparse, read_binsparse, wri
 from mlir_sparse.tensor.files.frostt import read_frostt, read_sptensor, write_frostt
 from mlir_sparse.tensor.files.market_head import read_head
 from mlir_sparse.tensor.files.matrix_market import read_market, write_matrix, write_tensor
-from mlir_sparse.tensor.files.text_rows import Entries
+from mlir_sparse.tensor.files.text_rows import TextEntries
 from mlir_sparse.tensor.files.text_stream import TextStream, opened, shown
 from mlir_sparse.tensor.level_storage import Array
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -83,7 +83,7 @@ def read(
 
 
 def _to_tensor(
-    entries: Entries, encoding: str | Encoding | None, dtype: object, parameters: dict[str, Any]
+    entries: TextEntries, encoding: str | Encoding | None, dtype: object, parameters: dict[str, Any]
 ) -> SparseTensor:
     if entries.dense is not None:
         return tensor(entries.dense, encoding, dtype=dtype, **parameters)  # type: ignore[arg-type]  # DType.of judges it
@@ -93,7 +93,7 @@ def _to_tensor(
     return from_entries(entries.dims, entries.values, entries.shape, chosen, dtype=dtype, parameters=parameters)
 
 
-def _read_entries(name: str, shape: Sequence[int] | None, index_base: int | None) -> Entries:
+def _read_entries(name: str, shape: Sequence[int] | None, index_base: int | None) -> TextEntries:
     with opened(name) as stream:
         first = _first_line(stream)
         if first.startswith(b"%%MatrixMarket"):
@@ -151,14 +151,14 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
             put(file, entries, comment)
 
 
-def _entries_of(source: object) -> Entries:
+def _entries_of(source: object) -> TextEntries:
     """Returns coordinates and values, or the dense array, with the element type files can have."""
     if isinstance(source, SparseTensor) or is_sparse_source(source):
         given = tensor(source)
         coordinates, values = given.to_coo()
-        return Entries(given.shape, tuple(coordinates), _widened(values))
+        return TextEntries(given.shape, tuple(coordinates), _widened(values))
     array = tensor(np.atleast_1d(array_of(source, "a tensor or an array to write")), "dense").to_numpy()
-    return Entries(array.shape, (), np.empty(0), dense=_widened(array))
+    return TextEntries(array.shape, (), np.empty(0), dense=_widened(array))
 
 
 def _widened(values: Array) -> Array:
@@ -171,7 +171,7 @@ def _widened(values: Array) -> Array:
             return values
 
 
-def _writer(name: str, entries: Entries) -> Callable[[IO[bytes], Entries, str], None]:
+def _writer(name: str, entries: TextEntries) -> Callable[[IO[bytes], TextEntries, str], None]:
     rank = len(entries.shape)
     match Path(_stem(name)).suffix:
         case ".mtx" if rank <= 2:

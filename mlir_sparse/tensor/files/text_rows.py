@@ -25,7 +25,7 @@ from mlir_sparse.tensor.allocation import available_bytes, in_units
 from mlir_sparse.tensor.files.text_stream import TextStream, shown
 from mlir_sparse.tensor.level_storage import Array
 
-__all__ = ["MOST", "Entries", "Rows", "as_sizes", "read_rows", "write_rows"]
+__all__ = ["MOST", "TextEntries", "TextRows", "as_sizes", "read_rows", "write_rows"]
 
 MOST = 2**63 - 1
 """The largest extent, and the largest number of entries."""
@@ -35,7 +35,7 @@ _VALUE_WORDS = {"pattern": 0, "integer": 1, "real": 1, "complex": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class TextEntries:
     """What a file holds: coordinates from 0 and values, or a dense array."""
 
     shape: tuple[int, ...]
@@ -45,7 +45,7 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TextRows:
     """What stands on each of the lines to come.
 
     Args:
@@ -92,7 +92,7 @@ def as_sizes(words: Sequence[bytes]) -> tuple[int, ...] | None:
     return sizes if max(sizes, default=0) <= MOST else None
 
 
-def read_rows(stream: TextStream, rows: Rows) -> tuple[tuple[Array, ...], Array]:
+def read_rows(stream: TextStream, rows: TextRows) -> tuple[tuple[Array, ...], Array]:
     """Returns coordinates from 0, one array a dimension, and the values, of all lines that are left.
 
     At most half of the memory available is taken: tensors are made of what is returned.
@@ -124,7 +124,7 @@ def read_rows(stream: TextStream, rows: Rows) -> tuple[tuple[Array, ...], Array]
     return tuple(coordinates), values
 
 
-def _expected(stream: TextStream, rows: Rows) -> int:
+def _expected(stream: TextStream, rows: TextRows) -> int:
     """Returns how many rows to have addresses for: with some to spare, as lines without one take a place for a while.
 
     Memory is taken only by those that come.
@@ -134,7 +134,7 @@ def _expected(stream: TextStream, rows: Rows) -> int:
     return (stream.most_bytes or 0) // (8 * rows.words) + 64
 
 
-def _check_announced(stream: TextStream, rows: Rows, limit: int) -> None:
+def _check_announced(stream: TextStream, rows: TextRows, limit: int) -> None:
     if rows.announced is None:
         return
     # A word takes a character and a blank, or the end of its line, which the last may lack.
@@ -156,7 +156,7 @@ def _too_large(stream: TextStream, nbytes: int, limit: int, what: str) -> TooLar
 
 
 @contextmanager
-def _faults(stream: TextStream, rows: Rows, limit: int) -> Iterator[None]:
+def _faults(stream: TextStream, rows: TextRows, limit: int) -> Iterator[None]:
     try:
         yield
     except _native.RowFault as raised:
@@ -165,7 +165,7 @@ def _faults(stream: TextStream, rows: Rows, limit: int) -> Iterator[None]:
 
 
 def _row_error(
-    stream: TextStream, rows: Rows, limit: int, kind: str, line: int, place: int, word: bytes, text: bytes
+    stream: TextStream, rows: TextRows, limit: int, kind: str, line: int, place: int, word: bytes, text: bytes
 ) -> SparseError:
     """Returns the error for what native code found: a kind of fault, the line, the word's place on it, and both."""
     where = "" if word.strip() == text.strip() else f" in {shown(text)}"
@@ -196,7 +196,7 @@ def _row_error(
             return stream.error(line, f"expected {noun}, but got {shown(word)}{where}")
 
 
-def _line_rule(rows: Rows) -> str:
+def _line_rule(rows: TextRows) -> str:
     count, values = len(rows.extents), _VALUE_WORDS[rows.value]
     told = f"{values or 'no'} value{'' if values == 1 else 's'}"
     if rows.value == "complex":
