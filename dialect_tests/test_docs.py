@@ -50,7 +50,7 @@ class Checker(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """All pages but the guide, which takes pdoc."""
+    """All pages but the guide and the architecture, which take pdoc."""
     folder = tmp_path_factory.mktemp("docs")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SCRIPTS), os.environ.get("PYTHONPATH", "")])}
     command = [sys.executable, "-m", "doc_pages", str(folder), *PAGES]
@@ -73,7 +73,7 @@ def test_pages_are_whole(pages: dict[str, str], name: str) -> None:
     inside = {link[1:] for link in checker.links if link.startswith("#")}
     assert inside <= set(checker.ids)
     beside = {link.split("#")[0] for link in checker.links if link.partition("#")[0].endswith(".html")}
-    assert beside == {"mlir_sparse.html", "guide.html", *(f"{page}.html" for page in PAGES)} - {""}
+    assert beside == {"mlir_sparse.html", "guide.html", "architecture.html", *(f"{page}.html" for page in PAGES)} - {""}
 
 
 def test_every_preset_is_pictured(pages: dict[str, str]) -> None:
@@ -114,3 +114,19 @@ def test_the_guide_is_the_readme(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SCRIPTS), os.environ.get("PYTHONPATH", "")])}
     subprocess.run([sys.executable, "-m", "doc_pages", str(tmp_path), "guide"], check=True, env=environment)
     assert "Three kinds of use" in (tmp_path / "guide.html").read_text(encoding="utf-8")
+
+
+ARCHITECTURE = (SCRIPTS / "doc_pages" / "architecture.md").read_text(encoding="utf-8")
+PACKAGE = SCRIPTS.parent / "mlir_sparse"
+OF_TESTS = ("dialect_tests/", "lit/")
+
+
+def test_the_architecture_names_every_room() -> None:
+    told = set(re.findall(r"\*\*`(\w+)/`\*\*", ARCHITECTURE))
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert told == rooms
+
+
+def test_the_architecture_names_what_is_there() -> None:
+    named = [name for name in re.findall(r"`([\w/]+(?:/|\.py))`", ARCHITECTURE) if name not in OF_TESTS]
+    assert [name for name in named if not (PACKAGE / name).exists()] == []

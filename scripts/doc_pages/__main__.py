@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from doc_pages import guide, level_formats, level_space, pictures
+from doc_pages import architecture, guide, level_formats, level_space, pictures
 
 PAGES = {
     "guide": guide.page,
+    "architecture": architecture.page,
     "pictures": pictures.page,
     "level_formats": level_formats.page,
     "level_space": level_space.page,

@@ -12,6 +12,7 @@ __all__ = ["anchor", "code", "contents", "document", "inline", "pre", "table"]
 TITLES = {
     "mlir_sparse.html": "Reference",
     "guide.html": "Guide",
+    "architecture.html": "Architecture",
     "pictures.html": "Storage formats drawn",
     "level_formats.html": "Level formats",
     "level_space.html": "Rewriting to level space",
