@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from mlir_sparse.arrays.flat_places import Array
-from mlir_sparse.compile.cpu_kernel import Kernel
+from mlir_sparse.compile.compiled_kernel import CompiledKernel
 from mlir_sparse.compile.entry_points import compile
 from mlir_sparse.notation import Access, Assignment, AssignOp, Expr, IndexVar
 from mlir_sparse.tensor import SparseTensor
@@ -17,7 +17,7 @@ Value = Array | SparseTensor
 
 # Each holds machine code: enough for a program's operators, few enough to forget a loop over many formats.
 _CAPACITY = 512
-_kernels: dict[Hashable, Kernel] = {}
+_kernels: dict[Hashable, CompiledKernel] = {}
 
 
 def computed(

@@ -14,6 +14,7 @@ import numpy as np
 
 from mlir_sparse import _native, notation, pipeline, plan, runtime
 from mlir_sparse._native import __version__
+from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.cpu_build import Build, Stage
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
@@ -34,7 +35,7 @@ Value = Array | SparseTensor
 _Types = tuple[TensorType, ...]
 
 
-class Kernel:
+class Kernel(StatementKernel):
     """A compiled assignment, for tensors of any shape of the types it was compiled for.
 
     Call it with its operands, in the order in which the notation first names them or
@@ -82,7 +83,7 @@ class Kernel:
     def _limits(self) -> _native.Limits:
         return runtime.within(self.threads, self.deterministic)
 
-    def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Any:
+    def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Result:
         """Computes the result.
 
         Args:
@@ -253,11 +254,6 @@ class Kernel:
         many = f"up to {threads} threads" if threads > 1 else "1 thread"
         kept = ", the same results for any number of them" if self.deterministic else ""
         return f"{plan.explain(build.program)}\n\nruns on: cpu, {many}{kept}, {lanes}{asked}"
-
-    @property
-    def output(self) -> TensorType:
-        """Returns the type of the result: asked for, or inferred."""
-        return self.spec.output
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the kernel as machine code, to be loaded by `load` where no compiler is.

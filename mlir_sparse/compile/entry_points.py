@@ -15,6 +15,7 @@ import numpy as np
 from mlir_sparse import notation, pipeline, runtime
 from mlir_sparse._native import __version__
 from mlir_sparse.compile.compile_options import CompileOptions
+from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_build import (
     as_comprehension,
     compile_comprehension,
@@ -146,7 +147,7 @@ def compile(
     threads: int | None = None,
     deterministic: bool = False,
     **named: Any,
-) -> Any:
+) -> CompiledKernel:
     """Compiles an assignment, or a comprehension of several, for tensors of given types.
 
     Args:
@@ -188,7 +189,9 @@ def compile(
     return _compiled_for(assignment, declared, out, options)
 
 
-def _compiled_for(assignment: Assignment, declared: dict[str, Any], out: Any, options: CompileOptions) -> Any:
+def _compiled_for(
+    assignment: Assignment, declared: dict[str, Any], out: Any, options: CompileOptions
+) -> StatementKernel:
     """Returns the kernel of a statement for data or types by name."""
     target_name = assignment.target.tensor
     asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
@@ -205,7 +208,7 @@ def _compiled_for(assignment: Assignment, declared: dict[str, Any], out: Any, op
 
 def _within(
     options: CompileOptions, assignment: Assignment, types: _Types, output: TensorType, instead: str = ""
-) -> Any:
+) -> StatementKernel:
     """Returns what `_compiled` does, within limits."""
     made = _compiled(assignment, types, output, options.target, options.schedule, options.via, instead)
     if options.threads is None and not options.deterministic:
@@ -220,7 +223,7 @@ class _Part:
 
     options: CompileOptions
 
-    def __call__(self, assignment: Assignment, types: _Types, output: TensorType, target: str) -> Any:
+    def __call__(self, assignment: Assignment, types: _Types, output: TensorType, target: str) -> StatementKernel:
         return _within(self.options, assignment, types, output)
 
 
@@ -282,7 +285,7 @@ def _compiled(
     schedule: Schedule,
     via: str,
     instead: str,
-) -> Any:
+) -> StatementKernel:
     spec = KernelSpec(assignment, types, output)
     check_spec(spec)
     if target != "cpu":
@@ -311,7 +314,7 @@ def evaluate(
     threads: int | None = None,
     deterministic: bool = False,
     **named: Any,
-) -> Any:
+) -> Result:
     """Computes an assignment on data; kernels are compiled once for each combination of types.
 
     Args:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from mlir_sparse import device, pipeline
 from mlir_sparse.compile.compile_options import chip_in
+from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.device import Device, DeviceArray
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import AssignOp, reads
+from mlir_sparse.notation import AssignOp, IndexVar, reads
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.plan.vendor_products import LibraryProduct, library_product
 from mlir_sparse.process.forks import Lock, cached_property
@@ -71,7 +72,7 @@ class _LibraryCall:
         return run_product(self._product, values, self._shape, out, self.where)
 
 
-class GpuKernel:
+class GpuKernel(StatementKernel):
     """A compiled assignment for tensors on a device, of any shape of the types it was compiled for.
 
     Call it as a Kernel, with `A.to("cuda")` and arrays of this package, CuPy or PyTorch on the same device. Results lie
@@ -114,7 +115,7 @@ class GpuKernel:
     def _product(self) -> LibraryProduct | None:
         return self._by_library[0]
 
-    def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Any:
+    def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Result:
         """Computes the result on the device of the operands, on the current stream.
 
         Args:
@@ -137,11 +138,12 @@ class GpuKernel:
                 return call.run(operands, out)
         return self._call(bind(self.spec.assignment, operands, named), out)
 
-    def _call(self, bound: Mapping[str, Any], out: Any) -> Any:
+    def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Result:
+        assert given is None, "extents that no operand tells are those of statements on the processor"
         device.count()  # without a driver that is what to say
         types = dict(self.spec.inputs)
         values = {name: as_device_argument(name, bound[name], types[name]) for name in self.parameters}
-        target = None if out is None else as_device_output(out, self.spec.output)
+        target, asked = None if out is None else as_device_output(out, self.spec.output), cast(Result, out)
         where = device_of(values if target is None else {**values, "out": target})
         operands = tuple(values.values())
         key = _key(operands, target)
@@ -156,11 +158,11 @@ class GpuKernel:
         apart = [value for name, value in values.items() if name != self._added or not _same(value, target)]
         if target is None or not any(overlaps(target, value) for value in apart):
             result = call.run(operands, target)
-            return result if target is None else out
+            return result if target is None else asked
         made = call.run(operands, None)
         assert isinstance(made, DeviceArray)
         made.copy_into(target)
-        return out
+        return asked
 
     @cached_property
     def _added(self) -> str | None:
@@ -246,11 +248,6 @@ class GpuKernel:
         if self._product is not None:
             return f"{self._product}\n\nruns on: cuda, via library ({self._by_library[1]})"
         return f"{self._declared.explain()}\n\nruns on: cuda:{self.chip}, via codegen"
-
-    @property
-    def output(self) -> TensorType:
-        """Returns the type of the result: asked for, or inferred."""
-        return self.spec.output
 
     def compile_for(self, *operands: Any) -> GpuKernel:
         """Compiles for operands stored as these, without a device, and returns the kernel.

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel, Storage
 from mlir_sparse.compile.comprehension.comprehension_operands import check_given, declared_type, type_of_operand
-from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.notation import Assignment, Comprehension, Parameter
@@ -18,7 +18,7 @@ from mlir_sparse.notation import Assignment, Comprehension, Parameter
 __all__ = ["as_comprehension", "compile_comprehension", "evaluate_comprehension"]
 
 # A statement, the types of its operands and of its result, and the target to compile for, to a kernel.
-Compile = Callable[[Assignment, tuple[tuple[str, TensorType], ...], TensorType, str], Kernel]
+Compile = Callable[[Assignment, tuple[tuple[str, TensorType], ...], TensorType, str], StatementKernel]
 
 
 def as_comprehension(assignment: Assignment | Comprehension) -> Comprehension | None:
@@ -63,7 +63,7 @@ def compile_comprehension(
 
 def evaluate_comprehension(
     comprehension: Comprehension, given: Mapping[str, Any], out: Any, target: str, compile_statement: Compile
-) -> Any:
+) -> Result:
     """Computes a comprehension on data; see `compile_comprehension`, and `ComprehensionKernel` for what is returned."""
     check_given(comprehension, given)
     asked = out if isinstance(out, Mapping) else {comprehension.results[0]: out}
@@ -102,7 +102,7 @@ def _compiled(
     statement: Assignment,
     types: tuple[tuple[str, TensorType], ...],
     output: TensorType,
-) -> Kernel:
+) -> StatementKernel:
     return compile_statement(statement, types, output, target)
 
 

@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mlir_sparse import pipeline
+from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import check_given
 from mlir_sparse.compile.comprehension.comprehension_run import Ran, StatementStep, apart, run
 from mlir_sparse.compile.cpu_build import STAGES, Stage
-from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import ExtentError, OperandError, UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension, with_explicit_sums
@@ -32,13 +32,13 @@ __all__ = ["ComprehensionKernel", "Storage"]
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
 Storage = str | Encoding | TensorType | None
-Compile = Callable[[Assignment, tuple[tuple[str, TensorType], ...], TensorType], Kernel]
+Compile = Callable[[Assignment, tuple[tuple[str, TensorType], ...], TensorType], StatementKernel]
 
 # Of how many combinations of shapes a kernel keeps what it found out about them.
 _SHAPES_KEPT = 64
 
 
-class ComprehensionKernel:
+class ComprehensionKernel(CompiledKernel):
     """A compiled comprehension, for tensors of any shape of the types it was compiled for.
 
     Call it as a Kernel, with its parameters by position or by name; an output that is
@@ -85,7 +85,7 @@ class ComprehensionKernel:
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
-    def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Any:
+    def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Result:
         """Computes the outputs.
 
         Args:
@@ -116,7 +116,7 @@ class ComprehensionKernel:
         check_given(self.comprehension, given, called=True)
         return given
 
-    def _call(self, given: Mapping[str, Any], out: Any) -> Any:
+    def _call(self, given: Mapping[str, Any], out: Any) -> Result:
         values = {name: operand_check.as_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
         wanted = self._wanted(out)
@@ -257,13 +257,13 @@ class ComprehensionKernel:
         sizes = solve_sizes(self.comprehension, {name: kind.shape for name, kind in self.types.items()})
         return tuple(name for name in self._waits if name not in sizes)
 
-    def _sketched(self) -> tuple[Kernel, ...]:
+    def _sketched(self) -> tuple[StatementKernel, ...]:
         """Returns the kernels of the statements where no range makes a difference: as they are for most shapes."""
         sizes = solve_sizes(self.comprehension, {name: kind.shape for name, kind in self.types.items()})
         statements = [bound(s, sizes, self.comprehension.sizes) for s in self.comprehension.statements]
         kinds = dict(self.types)
         last = {statement.target.tensor: at for at, statement in enumerate(statements)}
-        kernels: list[Kernel] = []
+        kernels: list[StatementKernel] = []
         for at, statement in enumerate(statements):
             target = statement.target.tensor
             lows = {clause.variable: clause.low.constant for clause in statement.ranges}
@@ -277,12 +277,12 @@ class ComprehensionKernel:
             kinds[target] = self._made(kernels[-1])
         return tuple(kernels)
 
-    def _made(self, kernel: Kernel) -> TensorType:
+    def _made(self, kernel: StatementKernel) -> TensorType:
         """Returns the type that other statements find a result to have."""
         return kernel.output
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
+    def kernels(self) -> tuple[StatementKernel, ...]:
         """Returns the kernel of each statement, which can be called and saved by itself.
 
         Raises:
@@ -306,7 +306,7 @@ class ComprehensionKernel:
         return tuple(kernels[last[name]].output for name in self.comprehension.results)
 
     @property
-    def output(self) -> Any:
+    def output(self) -> TensorType | tuple[TensorType, ...]:
         """Returns the type of the result, or a tuple of the types of several."""
         kinds = self._output_types()
         return kinds[0] if len(kinds) == 1 else kinds

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.compile.compiled_kernel import StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import part_of
-from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.notation import Assignment, IndexVar
 from mlir_sparse.spec.range_rewriting import Part
 from mlir_sparse.spec.statement_shapes import Placed
@@ -33,7 +33,7 @@ class StatementStep:
     """
 
     placed: Placed
-    kernel: Kernel
+    kernel: StatementKernel
     parts: tuple[Part, ...]
     extents: Mapping[IndexVar, int]
 
@@ -76,6 +76,7 @@ def run(
         target = step.placed.statement.target
         room = targets.get(target.tensor) if last[target.tensor] == at and not step.placed.is_part else None
         result = step.kernel._call(operands, room, step.extents)
+        assert isinstance(result, np.ndarray | SparseTensor), "this runs on the processor"
         if seen is not None:
             seen(Ran(step.kernel.spec.assignment, operands, step.extents, result))
         if step.placed.is_part:

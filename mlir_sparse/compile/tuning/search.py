@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile as compile_kernel
 from mlir_sparse.compile.tuning.agreement import agree
@@ -192,9 +193,10 @@ class Search:
         code = build.identity, build.executable.module.object_file(), candidate.threads
         if self._known.setdefault(code, candidate) is not candidate:
             raise _NoCandidateError(f"compiles to the machine code of {self._known[code]}")
-        results: list[Value] = []
+        results: list[Result] = []
         seconds = self._watch.seconds(lambda: results.append(kernel(*operands)))
         result = results[0]
+        assert isinstance(result, np.ndarray | SparseTensor), "tuning runs on the processor"
         if self._reference is None:
             self._reference = result
         elif not agree(self._reference, result):
