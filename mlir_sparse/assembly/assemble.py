@@ -13,6 +13,8 @@ from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
 from mlir_sparse.assembly.row_workspace import Workspace
 from mlir_sparse.assembly.shared_structure import store_at_entries
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.strategies.lookup_rows import scatter_rows
 from mlir_sparse.strategies.merge_loops import arrange_merges
 
@@ -26,17 +28,20 @@ SAMPLED = "sampled"
 MODES: Mapping[str, type[Writer]] = {"assemble": Laying, "compute": Computing}
 
 
-def assemble_sparse_results(module: Any, options: Mapping[str, str]) -> None:
+def assemble_sparse_results(seen: Seen, options: Mapping[str, str]) -> bool:
     """Rewrites the functions of a sparsified module that have a sparse result.
 
     Args:
-        module: the module, in place.
+        seen: the module, in place.
         options: `mode`, one of MODES.
+
+    Returns:
+        whether it may have changed anything.
 
     Raises:
         ValueError: for a result that is not made by insertion.
     """
-    for op in module.body.operations:
+    for op in seen.module.body.operations:
         if op.operation.name != "func.func":
             continue
         chain = find_chain(op.operation)
@@ -46,7 +51,8 @@ def assemble_sparse_results(module: Any, options: Mapping[str, str]) -> None:
             del op.operation.attributes[SAMPLED]
             store_at_entries(op.operation, chain, returned=True)
         else:
-            _rewrite(op.operation, chain, MODES[options["mode"]])
+            _rewrite(op.operation, chain, MODES[options["mode"]], seen.remarks)
+    return True
 
 
 def own_buffers(function: Any) -> None:
@@ -65,7 +71,7 @@ def own_buffers(function: Any) -> None:
     function.walk(visit)
 
 
-def _rewrite(function: Any, found: Chain, mode: type[Writer]) -> None:
+def _rewrite(function: Any, found: Chain, mode: type[Writer], remarks: Remarks) -> None:
     ir = bindings().ir
     block = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(block):
@@ -74,9 +80,9 @@ def _rewrite(function: Any, found: Chain, mode: type[Writer]) -> None:
         result = append_arguments(block, kind, gathers=bool(found.expands), scatters=scatters)
         writer = mode(result)
     if result.places is not None:
-        scatter_rows(function, result.places)
+        scatter_rows(function, result.places, remarks)
         del function.attributes[SCATTERS]
-    sometimes = arrange_merges(function)
+    sometimes = arrange_merges(function, remarks)
     chain = find_chain(function)
     assert chain is not None
     closes = turns_of(chain)

@@ -247,6 +247,17 @@ class Build:
         runtime.store(key, self.encodings, self.recipe, machine, changed=runtime.sources_changed())
         return self.recipe.linked(machine)
 
+    @cached_property
+    def remarks(self) -> tuple[pipeline.Remark, ...]:
+        """Returns what the strategies say of the loops: found out when asked, so that kernels on disk say the same.
+
+        Raises:
+            CompileError, CompilerCrash: when MLIR fails, with a reproducer.
+        """
+        variables = {each.name: tuple(map(str, each.step.loops)) for each in lower.functions_of(self.program)}
+        kernel = str(self.spec.assignment)
+        return pipeline.remarks_on(self.lowered.bytecode, self.passes, variables, kernel=kernel) if variables else ()
+
     def trace(self) -> pipeline.Trace:
         """Returns the module after each pass."""
         kernel = str(self.spec.assignment)

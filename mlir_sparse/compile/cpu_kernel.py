@@ -18,7 +18,7 @@ from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.cpu_build import Build, Stage
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import ExtentError
+from mlir_sparse.errors import ExtentError, SparseError
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import Lock, cached_property
@@ -243,17 +243,31 @@ class Kernel(StatementKernel):
         """Returns the module after each pass, a list that diffs: `print(kernel.passes().diff("sparsification"))`."""
         return self._declared.trace()
 
+    def remarks(self) -> tuple[pipeline.Remark, ...]:
+        """Returns what the strategies for fast loops say: which were applied to which loops, and why others were not.
+
+        The kernel is compiled down to loops for it, also where its machine code was found on disk or in a file.
+
+        Raises:
+            CompileError: when MLIR fails.
+
+        >>> import mlir_sparse as ms
+        >>> product = ms.compile("y(i) = A(i,j) * x(j)", A="i32[?,?] CSR", x="i32[?]")
+        >>> print(*[remark for remark in product.remarks() if not remark.applied])
+        sum-rows: not applied to j, because its sum is of i32: vectors of entries are of f32 and f64 only
+        """
+        return self._declared.remarks
+
     def explain(self) -> str:
         """Returns what the kernel does, in which loops, over which storage, where, and why."""
         build = self._declared
-        along = "vectors along dense rows only" if build.tiles else "scalar loops"
-        lanes = f"{build.lanes} lanes a vector" if build.lanes else along
+        lanes = f", {build.lanes} lanes a vector" if build.lanes else "" if build.tiles else ", scalar loops"
         asked = f"\nschedule: {self.schedule}" if self.schedule != STATIC else ""
         cut = any(isinstance(step, runtime.Loops) and step.cut is not None for step in build.recipe.steps)
         threads = (self.threads or runtime.get_num_threads()) if cut else 1
         many = f"up to {threads} threads" if threads > 1 else "1 thread"
         kept = ", the same results for any number of them" if self.deterministic else ""
-        return f"{plan.explain(build.program)}\n\nruns on: cpu, {many}{kept}, {lanes}{asked}"
+        return f"{plan.explain(build.program)}\n\nruns on: cpu, {many}{kept}{lanes}{asked}{_strategies(build)}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the kernel as machine code, to be loaded by `load` where no compiler is.
@@ -314,6 +328,18 @@ class _Within:
         """Returns the result; None where something is not as it must be."""
         with self._limits:
             return self._function.direct(operands, out)
+
+
+def _strategies(build: Build) -> str:
+    """Returns what strategies say of the loops of each step, for people; "" where there are no loops."""
+    try:
+        remarks = build.remarks
+    except SparseError as error:  # it has a plan even so
+        return f"\n\nstrategies\n  unknown: {str(error).splitlines()[0]}"
+    parts = [f"\n\nstrategies of {function}" for function in dict.fromkeys(one.function for one in remarks)]
+    return "".join(
+        "\n  ".join([part, *(str(one) for one in remarks if part.endswith(f" {one.function}"))]) for part in parts
+    )
 
 
 def _has_operators(spec: KernelSpec) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir_sparse._mlir import bindings
+from mlir_sparse.loops.remarks import Missed, type_name
 
 __all__ = [
     "Line",
@@ -161,9 +162,9 @@ def may_share(buffer: Any, other: Any) -> bool:
     return root is None or second is None or bool(root == second)
 
 
-def line_of(loop: Any) -> Line | None:
-    """Returns a loop as a line; None where it is none."""
-    return _Reader(loop).line() if is_constant(loop.operands[2], 1) else None
+def line_of(loop: Any) -> Line | Missed:
+    """Returns a loop as a line, or why it is none."""
+    return _Reader(loop).line() if is_constant(loop.operands[2], 1) else Missed("its step is not 1")
 
 
 class _Reader:
@@ -178,11 +179,24 @@ class _Reader:
         self.stores: list[Any] = []
         self.bits = 0
 
-    def line(self) -> Line | None:
+    def line(self) -> Line | Missed:
         *body, _ = operations_in(self.loop)
-        if not all(self._takes(op) for op in body) or not self.bits:
-            return None
+        for op in body:
+            if not self._takes(op):
+                return Missed(self._reason(op))
+        if not self.bits:
+            return Missed("it goes through no elements of f32 or f64")
         return Line(self.loop, tuple(body), tuple(self.streams), frozenset(self.varying), tuple(self.stores), self.bits)
+
+    def _reason(self, op: Any) -> str:
+        """Returns why vectors do not do what an operation does."""
+        in_memory = op.name in ("memref.load", "memref.store")
+        kind = op.results[0].type if op.results else op.operands[0].type
+        if in_memory and not self._is_consecutive(list(op.operands)[2 if op.name == "memref.store" else 1 :]):
+            return "its elements do not lie side by side in memory"
+        if in_memory or not op.results:
+            return f"its elements are of {type_name(kind)}: vectors of rows are of f32 and f64 only"
+        return f"vectors of rows have no {op.name} of {type_name(kind)}"
 
     def _takes(self, op: Any) -> bool:
         match op.name:

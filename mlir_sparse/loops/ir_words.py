@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlir_sparse._mlir import bindings
+from mlir_sparse.loops.remarks import keep_name
 
 __all__ = [
     "PREDICATES",
@@ -167,9 +168,22 @@ def branch(
 
 
 def loop(
-    upper: Any, start: Sequence[Any], body: Callable[..., Sequence[Any] | None], lower: Any | None = None, step: int = 1
+    upper: Any,
+    start: Sequence[Any],
+    body: Callable[..., Sequence[Any] | None],
+    lower: Any | None = None,
+    step: int = 1,
+    like: Any | None = None,
 ) -> list[Any]:
     """Writes an `scf.for`; the body takes the index and the carried values, and returns those.
+
+    Args:
+        upper: where it ends.
+        start: the carried values before it.
+        body: writes a turn.
+        lower: where it begins; 0 by default.
+        step: how far it moves in a turn.
+        like: the loop that it is written for, if any: remarks name it so.
 
     Returns:
         the carried values after the loop.
@@ -178,6 +192,8 @@ def loop(
     kinds = [value.type for value in start]
     first = constant(0) if lower is None else lower
     op = ir.Operation.create("scf.for", results=kinds, operands=[first, upper, constant(step), *start], regions=1)
+    if like is not None:
+        keep_name(like, op)
     block = op.regions[0].blocks.append(index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1))
     with ir.InsertionPoint(block):
         ir.Operation.create("scf.yield", operands=list(body(*block.arguments) or ()))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir_sparse._mlir import bindings
+from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.process.forks import cached_property
 
 __all__ = ["Inside", "Seen"]
@@ -41,14 +42,16 @@ class Inside:
 
 
 class Seen:
-    """A module, and its operations as they were when last looked at.
+    """A module, its operations as they were when last looked at, and what passes say of them.
 
     Args:
         module: the module; whoever changes it says so by `forget`.
+        remarks: where strategies say what they applied, and why not.
     """
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, remarks: Remarks | None = None) -> None:
         self.module = module
+        self.remarks = remarks or Remarks()
         self._whole: Inside | None = None
 
     def forget(self) -> None:

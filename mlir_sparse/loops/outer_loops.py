@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir_sparse.loops.inner_loops import Line, body_of, maker, operations_in, root_of
+from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["OuterLoops", "is_inside", "nests_of"]
 
@@ -42,47 +43,50 @@ class OuterLoops:
         return self.lines[0].stores[0]
 
 
-def nests_of(lines: Sequence[Line]) -> list[OuterLoops]:
-    """Returns the nests that lines are tiled in, no line in two of them."""
-    rows = [line for line in lines if _is_row(line)]
-    found: list[OuterLoops] = []
-    for line in rows:
-        if any(line in nest.lines for nest in found):
-            continue
-        nest = _nest_around(line, rows)
-        if nest is not None:
-            found.append(nest)
+def nests_of(lines: Sequence[Line]) -> list[tuple[Line, OuterLoops | Missed]]:
+    """Returns the nests that lines are tiled in, no line in two of them, and why others are in none."""
+    whys = [_why_no_row(line) for line in lines]
+    rows = [line for line, why in zip(lines, whys, strict=True) if not why]
+    found: list[tuple[Line, OuterLoops | Missed]] = []
+    for line, why in zip(lines, whys, strict=True):
+        if why:
+            found.append((line, Missed(why)))
+        elif not any(isinstance(nest, OuterLoops) and line in nest.lines for _, nest in found):
+            found.append((line, _nest_around(line, rows)))
     return found
 
 
-def _is_row(line: Line) -> bool:
-    """Returns whether a line adds to consecutive elements that it reads where it writes them, and nowhere else."""
+def _why_no_row(line: Line) -> str:
+    """Returns why a line is none that adds to consecutive elements which it reads where it writes; "" where it is."""
     if len(line.stores) != 1 or line.loop.results or line.body[-1] != line.stores[0]:
-        return False
+        return "it does not store one row of the result"
     _, *address = line.stores[0].operands
     # Elements that a line calls by other places than their own would take their summands in another order.
     if address[-1] != body_of(line.loop).arguments[0]:
-        return False
+        return "it stores elements at other places than its own"
     written, loads = root_of(address[0]), [op for op in line.body if op.name == "memref.load"]
     read = [root_of(op.operands[0]) for op in loads]
     if written is None or any(root is None for root in read):
-        return False
+        return "what it reads may lie where it writes"
     same = [list(op.operands) for op, root in zip(loads, read, strict=True) if root == written]
-    return bool(same) and all(found == address for found in same)
+    if not same:
+        return "it does not add to the result: each element is written once"
+    return "" if all(found == address for found in same) else "it reads other elements of the result than it writes"
 
 
-def _nest_around(line: Line, rows: Sequence[Line]) -> OuterLoops | None:
+def _nest_around(line: Line, rows: Sequence[Line]) -> OuterLoops | Missed:
     """Returns the largest nest whose loops stay in one row; else the innermost loop around the line, if it may be."""
-    best: OuterLoops | None = None
+    best: OuterLoops | Missed = Missed("no loop around it goes through one row again and again")
     parent = line.loop.parent
     while parent.name in _LOOPS or parent.name == "scf.if":
         lines = tuple(other for other in rows if _is_around(parent, other.loop))
-        if not _may_repeat(parent, lines):
-            break
+        why = _why_once(parent, lines)
+        if why:
+            return Missed(why) if isinstance(best, Missed) else best
         stays = _is_fixed_address(parent, lines)
         if parent.name in _LOOPS and not any(_is_used(result) for result in parent.results):
             if not stays:
-                return best or OuterLoops(parent, lines, _paths(parent, lines), stays)
+                return OuterLoops(parent, lines, _paths(parent, lines), stays) if isinstance(best, Missed) else best
             best = OuterLoops(parent, lines, _paths(parent, lines), stays)
         elif not stays:
             break
@@ -101,20 +105,21 @@ def _paths(root: Any, lines: Sequence[Line]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _may_repeat(op: Any, lines: Sequence[Line]) -> bool:
-    """Returns whether an operation around lines may run once for each tile.
+def _why_once(op: Any, lines: Sequence[Line]) -> str:
+    """Returns why an operation around lines may not run once for each tile; "" where it may.
 
     Nothing in it but the lines may write, what it reads must not be what they write, and
     all lines must be of one row between the same bounds.
     """
     first = lines[0]
     if any(is_inside(value, op) for value in first.bounds):
-        return False
+        return "how long its rows are changes in the loops around"
     if any(line.bounds != first.bounds or line.bits != first.bits or _row(line) != _row(first) for line in lines):
-        return False
+        return "the operands that meet have rows of different lengths or places"
     written = root_of(first.stores[0].operands[1])
     loops = [line.loop for line in lines]
-    return all(_is_harmless(inner, written, loops) for inner in operations_in(op))
+    apart = all(_is_harmless(inner, written, loops) for inner in operations_in(op))
+    return "" if apart else "the loops around it write more than its row, or read what it writes"
 
 
 def _row(line: Line) -> list[Any]:

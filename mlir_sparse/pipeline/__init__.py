@@ -1,7 +1,8 @@
 """`ir.Module` to `ir.Module`: lists of passes, and a compiler that cannot take the process with it."""
 
+from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.pipeline.bound_rows import bound_rows
-from mlir_sparse.pipeline.compiler_process import compile_module, warm_up
+from mlir_sparse.pipeline.compiler_process import compile_module, remarks_on, warm_up
 from mlir_sparse.pipeline.cpu_passes import cpu
 from mlir_sparse.pipeline.machine_key import host_text
 from mlir_sparse.pipeline.machine_vectors import cpu_features, machine_name, scalar_asked, vector_lanes
@@ -12,6 +13,7 @@ from mlir_sparse.pipeline.trace import Snapshot, Trace, trace_module
 __all__ = [
     "Pass",
     "Pipeline",
+    "Remark",
     "Results",
     "Snapshot",
     "Trace",
@@ -21,6 +23,7 @@ __all__ = [
     "cpu_features",
     "host_text",
     "machine_name",
+    "remarks_on",
     "scalar_asked",
     "sparsifier",
     "trace_module",

@@ -14,10 +14,11 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import IO
 
 from mlir_sparse.errors import CompileError, CompilerCrash, SettingError, UnsupportedError
+from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.pipeline.pass_values import Pipeline
 from mlir_sparse.pipeline.process_interpreter import command, environment, interpreter
 from mlir_sparse.pipeline.process_messages import read_message, write_message
@@ -27,7 +28,7 @@ from mlir_sparse.pipeline.start_process import WRONG_PYTHON
 from mlir_sparse.process import settings
 from mlir_sparse.process.forks import Lock, no_fork
 
-__all__ = ["compile_module", "warm_up"]
+__all__ = ["compile_module", "remarks_on", "warm_up"]
 
 
 class _Worker:
@@ -154,26 +155,51 @@ def compile_module(
         CompileError: when a pass fails, with MLIR's diagnostics.
         CompilerCrash: when the compiler dies, hangs or runs out of memory.
     """
+    outcome = _outcome(PassRequest(module, str(pipeline), as_text, functions), kernel, meanwhile)
+    assert outcome.module is not None
+    return outcome.module
+
+
+def remarks_on(
+    module: bytes, pipeline: Pipeline, variables: Mapping[str, tuple[str, ...]], *, kernel: str
+) -> tuple[Remark, ...]:
+    """Returns what the strategies of a pipeline say of a module; nothing is made of it below loops.
+
+    Args:
+        module: bytecode of a verified module.
+        pipeline: the passes that it is compiled by.
+        variables: the index variables of each function's loops, the outermost first.
+        kernel: the assignment, for messages.
+
+    Raises:
+        UnsupportedError, CompileError, CompilerCrash: as for `compile_module`.
+    """
+    request = PassRequest(module, str(pipeline.through_optional()), variables=variables)
+    return _outcome(request, kernel).remarks
+
+
+def _outcome(request: PassRequest, kernel: str, meanwhile: Callable[[], object] | None = None) -> PassOutcome:
+    """Returns what the worker makes of a request; raises where it makes nothing."""
     timeout = settings.COMPILE_TIMEOUT.value
     with _lock:
         worker = _current_worker()
         try:
-            outcome = worker.ask(PassRequest(module, str(pipeline), as_text, functions), timeout, meanwhile)
+            outcome = worker.ask(request, timeout, meanwhile)
         except BaseException:
             _discard()  # an interrupt left half an answer in the pipe
             raise
         if isinstance(outcome, str):
             _discard()
     if isinstance(outcome, PassOutcome) and outcome.module is not None:
-        return outcome.module
+        return outcome
     if isinstance(outcome, PassOutcome) and outcome.refusal:
         raise UnsupportedError(outcome.refusal)
-    reproducer = write_reproducer(module, str(pipeline), kernel, functions)
+    reproducer = write_reproducer(request.module, request.pipeline, kernel, request.functions)
     if isinstance(outcome, str):
         message = f"expected MLIR to lower the kernel, but the compiler {outcome}"
-        raise CompilerCrash(message, kernel=kernel, pipeline=str(pipeline), reproducer=reproducer)
+        raise CompilerCrash(message, kernel=kernel, pipeline=request.pipeline, reproducer=reproducer)
     message = f"expected MLIR to lower the kernel, but got:\n{outcome.diagnostics}"
-    raise CompileError(message, kernel=kernel, pipeline=str(pipeline), reproducer=reproducer)
+    raise CompileError(message, kernel=kernel, pipeline=request.pipeline, reproducer=reproducer)
 
 
 def _current_worker() -> _Worker:

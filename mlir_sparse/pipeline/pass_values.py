@@ -66,6 +66,11 @@ class Pipeline:
             raise UnsupportedError(f"expected a pass that can be taken out ({known}), but got {name!r}")
         return Pipeline(tuple(step for step in self.passes if step.name != name))
 
+    def through_optional(self) -> Pipeline:
+        """Returns the passes up to the last one that can be taken out: what follows it has no choice to tell of."""
+        last = max((at for at, step in enumerate(self.passes, 1) if step.optional), default=0)
+        return Pipeline(self.passes[:last])
+
     def __str__(self) -> str:
         return f"builtin.module({','.join(map(str, self.passes))})"
 

@@ -10,6 +10,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.assembly import assemble_sparse_results
 from mlir_sparse.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.strategies import (
     join_segments,
@@ -43,7 +44,7 @@ def _anywhere(change: Callable[[Any, Mapping[str, str]], None]) -> _Pass:
 
 # What each does to a module, given its options; each returns whether it may have changed anything.
 OWN_PASSES: Mapping[str, _Pass] = {
-    "assemble-sparse-results": _anywhere(assemble_sparse_results),
+    "assemble-sparse-results": assemble_sparse_results,
     "bound-rows": bound_rows,
     "gpu-to-ptx": _anywhere(assemble_kernels),
     "join-segments": join_segments,
@@ -79,12 +80,13 @@ _ANCHOR = "builtin.module("
 _FUNCTIONS = "func.func("
 
 
-def run_passes(module: Any, pipeline: str) -> None:
+def run_passes(module: Any, pipeline: str, remarks: Remarks | None = None) -> None:
     """Runs a pipeline on a module, in place.
 
     Args:
         module: a Module of the current Context.
         pipeline: passes in MLIR's syntax, those of OWN_PASSES among them.
+        remarks: where strategies say what they applied, and why not.
 
     Raises:
         ValueError: for a pipeline that does not parse, or a module that a pass of ours does not take.
@@ -93,9 +95,12 @@ def run_passes(module: Any, pipeline: str) -> None:
     if not (pipeline.startswith(_ANCHOR) and pipeline.endswith(")")):
         _run_theirs(pipeline, module)
     else:
-        seen = Seen(module)
+        seen, named = Seen(module, remarks), False
         for own, passes in groupby(_items(pipeline[len(_ANCHOR) : -1]), _is_own):
             if own:
+                if not named:  # loops are there now, and as MLIR made them
+                    seen.remarks.name_loops(module)
+                    named = True
                 _run_ours(passes, seen)
                 module.operation.verify()  # before passes of MLIR's
             else:
@@ -111,6 +116,7 @@ def _run_ours(passes: Iterable[str], seen: Seen) -> None:
     for item in passes:
         name, _, options = item.partition("{")
         pairs = (option.partition("=") for option in options.removesuffix("}").split())
+        seen.remarks.strategy = name
         if OWN_PASSES[name](seen, {key: value for key, _, value in pairs}):
             seen.forget()
 

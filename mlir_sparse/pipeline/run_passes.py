@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mlir_sparse._mlir import bindings, diagnostics_of, execution_engine, mlir_context, object_code, parse_module
 from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.loops.remarks import Remark, Remarks
 from mlir_sparse.pipeline.equal_functions import put_back_twins, take_out_twins
 from mlir_sparse.pipeline.registered_passes import run_passes
 
@@ -23,12 +25,14 @@ class PassRequest:
         pipeline: the passes to run.
         as_text: whether to answer with text.
         functions: the functions to answer with machine code of, an object file; if none, with the module.
+        variables: the index variables of each function's loops, to answer with the remarks of strategies alone.
     """
 
     module: bytes
     pipeline: str
-    as_text: bool
+    as_text: bool = False
     functions: tuple[str, ...] = ()
+    variables: Mapping[str, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,13 @@ class PassOutcome:
 
     Args:
         module: the lowered module as bytecode, or as text when text was asked for; None after an error.
+        remarks: what strategies say, where that was asked for.
         diagnostics: MLIR's words, empty on success.
         refusal: what is said of a module that one of our passes refuses, and how to do without.
     """
 
     module: bytes | None
+    remarks: tuple[Remark, ...] = ()
     diagnostics: str = ""
     refusal: str = ""
 
@@ -52,6 +58,7 @@ def run_here(
     *,
     as_text: bool = False,
     functions: tuple[str, ...] = (),
+    variables: Mapping[str, tuple[str, ...]] | None = None,
     used: list[Any] | None = None,
 ) -> PassOutcome:
     """Runs a pipeline; a crash of the compiler is a crash of this process.
@@ -61,6 +68,7 @@ def run_here(
         pipeline: a pipeline in MLIR's syntax, which may name passes of this package.
         as_text: whether to return text instead of bytecode.
         functions: if any, return an object file with these functions instead.
+        variables: the index variables of each function's loops: if given, return what strategies say instead.
         used: where to leave what takes milliseconds to take apart, for whoever has an answer to send first.
     """
     used = [] if used is None else used
@@ -69,7 +77,10 @@ def run_here(
             parsed = parse_module(module)
             used.append(parsed)
             twins = take_out_twins(parsed) if functions else {}
-            run_passes(parsed, pipeline)
+            remarks = Remarks(variables)
+            run_passes(parsed, pipeline, remarks)
+            if variables is not None:
+                return PassOutcome(b"", remarks.found)
             if functions:
                 put_back_twins(parsed, twins)
                 engine, _ = execution_engine(parsed, functions)
@@ -84,4 +95,4 @@ def run_here(
     except UnmappedError as error:
         return PassOutcome(None, refusal=str(error))
     except (bindings().ir.MLIRError, ValueError, RuntimeError) as error:
-        return PassOutcome(None, diagnostics_of(error) or "MLIR gave no reason")
+        return PassOutcome(None, diagnostics=diagnostics_of(error) or "MLIR gave no reason")

@@ -1,6 +1,6 @@
 """The process that compiles: reads requests from standard input, answers on standard output.
 
-`start.py` runs it. A request is a Request, its answer an Outcome, each a message. End of input
+`start.py` runs it. A request is a PassRequest, its answer a PassOutcome, each a message. End of input
 ends the process.
 """
 
@@ -22,7 +22,14 @@ _SMALLEST = "llvm.func @_mlir_ciface_f() attributes {llvm.emit_c_interface} { ll
 
 
 def _answer(request: PassRequest, used: list[Any]) -> PassOutcome:
-    return run_here(request.module, request.pipeline, as_text=request.as_text, functions=request.functions, used=used)
+    return run_here(
+        request.module,
+        request.pipeline,
+        as_text=request.as_text,
+        functions=request.functions,
+        variables=request.variables,
+        used=used,
+    )
 
 
 def main(memory_limit: int) -> None:

@@ -18,6 +18,7 @@ from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import copy_of, is_constant, maker, operations_in, root_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_comparison, loaded_from
+from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["join_segments"]
 
@@ -72,29 +73,34 @@ def join_segments(seen: Seen, _: Mapping[str, str]) -> bool:
     """
     changed = False
     for loop in [op for op in seen.whole.named("scf.while") if len(op.operands) == 2]:
-        found = _segments_of(loop)
+        found = seen.remarks.of(loop, _segments_of(loop)) if _finds_runs(loop) else None
         if found is not None:
             _join(found)
             changed = True
     return changed
 
 
-def _segments_of(loop: Any) -> _Segments | None:
-    """Returns a loop over runs whose entries can be taken one by one; None for any other."""
+def _finds_runs(loop: Any) -> bool:
+    """Returns whether a loop looks for the end of a run of equal coordinates at the end of each turn."""
+    return _run_of(maker(_inside(loop, 1)[-1].operands[1])) is not None
+
+
+def _segments_of(loop: Any) -> _Segments | Missed:
+    """Returns a loop over runs whose entries can be taken one by one, or why they cannot."""
     begin, first_end = loop.operands
     before, after = (list(region.blocks[0].arguments) for region in loop.regions)
     end = _bound_of(loop, before[0])
     if end is None or any(list(result.uses) for result in loop.results):
-        return None
+        return Missed("it ends before the list does, or runs are merged with those of another operand")
     *body, last = _inside(loop, 1)
     run = _run_of(maker(last.operands[1]))
     found = _run_of(maker(first_end))
     if run is None or found is None or last.operands[0] != after[1] or run.op not in body:
-        return None
+        return Missed("its runs do not follow each other")
     if (run.begin, run.end) != (after[1], end) or (found.begin, found.end) != (begin, end):
-        return None
+        return Missed("its runs do not follow each other")
     if run.coordinates != found.coordinates:
-        return None
+        return Missed("its runs are of several lists of coordinates")
     return _taken(loop, begin, run, [op for op in body if op != run.op], last)
 
 
@@ -157,26 +163,28 @@ def _bound_of(loop: Any, position: Any) -> Any | None:
     return head[0].operands[1]
 
 
-def _taken(loop: Any, begin: Any, run: _Run, body: Sequence[Any], last: Any) -> _Segments | None:
+def _taken(loop: Any, begin: Any, run: _Run, body: Sequence[Any], last: Any) -> _Segments | Missed:
     at, end = loop.regions[1].blocks[0].arguments
     inner = [op for op in body if op.name == "scf.for"]
     if len(inner) != 1:
-        return None
+        return Missed("the entries of a run are not all that it goes through")
     (entries,) = inner
     lower, upper, step, *starts = entries.operands
     if lower != at or upper != end or not is_constant(step, 1):
-        return None
+        return Missed("the entries of a run are not all that it goes through")
     users = [use.owner.operation for use in at.uses if use.owner.operation != entries]
     # What else is read at the first position of a run may be another at the next one.
     if any(op.name != "memref.load" or list(op.operands) != [run.coordinates, at] for op in users):
-        return None
+        return Missed("it reads the first entry of each run for all of the run")
     if not all(_is_within(use.owner.operation, (run.op, entries, last)) for use in end.uses):
-        return None
+        return Missed("it reads beyond its runs")
     sums = tuple(_sum(start, result) for start, result in zip(starts, entries.results, strict=True))
-    if any(one is None for one in sums):
-        return None
     pairs = tuple(one for one in sums if one is not None)
-    return _Segments(loop, begin, run, entries, pairs) if _adds_alone(entries, pairs, body) else None
+    if len(pairs) < len(sums):
+        return Missed("the sum of a run is not one element of the result")
+    if not _adds_alone(entries, pairs, body):
+        return Missed("more is written for a run than one sum, or its row of the result is held")
+    return _Segments(loop, begin, run, entries, pairs)
 
 
 def _is_within(op: Any, around: Sequence[Any]) -> bool:
@@ -242,7 +250,7 @@ def _join(segments: _Segments) -> None:
                 ends = [known.get(value, value) for value in last.operands]
                 known.update(zip(entries.results, ends, strict=True))
 
-        ir_words.loop(segments.run.end, (), turn, segments.begin)
+        ir_words.loop(segments.run.end, (), turn, segments.begin, like=entries)
     first = maker(loop.operands[1])
     loop.erase()
     if first is not None and not list(first.results[0].uses):

@@ -7,10 +7,11 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of, maker
+from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.vector_bodies import Lanes, Tile, mask_of, splat_number, strided
 from mlir_sparse.loops.vector_options import Target
 
-__all__ = ["InnerSum", "add_up", "is_sum", "slice_of"]
+__all__ = ["InnerSum", "slice_of", "sum_of"]
 
 # Vectors that summands are added to by turns: a sum is free for the next one after as many cycles.
 _ACCUMULATORS = 4
@@ -18,35 +19,29 @@ _ACCUMULATORS = 4
 _EXTENTS = frozenset(("memref.dim", "arith.index_cast", "arith.constant"))
 
 
-def add_up(line: Line, target: Target) -> bool:
-    """Rewrites a loop that adds up elements of dense rows.
+def sum_of(line: Line, target: Target) -> InnerSum | Missed:
+    """Returns a loop as one that adds up elements of dense rows, as many as a vector has at least, or why it is none.
 
     Args:
         line: a line that has results.
         target: the vectors there are.
-
-    Returns:
-        whether the line is such a loop; any other is left as it is.
     """
-    at = _place_of_sum(line)
-    if at is None or not is_sum(line, target):
-        return False
-    InnerSum(line, target, at).run()
-    return True
+    lanes, at = target.lanes_of(line.bits), _place_of_sum(line)
+    why = "vectors have one lane" if lanes < 2 else _why_not_dense(line, lanes)
+    if at is None:
+        why = "it carries more than one sum of elements"
+    return Missed(why) if why or at is None else InnerSum(line, target, at)
 
 
-def is_sum(line: Line, target: Target) -> bool:
-    """Returns whether a line adds up elements of dense rows, and has as many as a vector."""
-    lanes = target.lanes_of(line.bits)
-    return lanes > 1 and _place_of_sum(line) is not None and _is_dense(line, lanes)
-
-
-def _is_dense(line: Line, lanes: int) -> bool:
+def _why_not_dense(line: Line, lanes: int) -> str:
     lower, upper = line.bounds
     made = maker(upper)
-    if line.stores or not line.streams or not is_constant(lower, 0) or made is None or made.name not in _EXTENTS:
-        return False
-    return made.name != "arith.constant" or bool(bindings().ir.IntegerAttr(made.attributes["value"]).value >= lanes)
+    if line.stores or not line.streams:
+        return "it stores elements besides its sum, or reads none"
+    if not is_constant(lower, 0) or made is None or made.name not in _EXTENTS:
+        return "it runs over stored entries, not over a dense level"
+    few = made.name == "arith.constant" and bindings().ir.IntegerAttr(made.attributes["value"]).value < lanes
+    return f"its rows have fewer elements than a vector, {lanes}" if few else ""
 
 
 def _place_of_sum(line: Line) -> int | None:
@@ -143,7 +138,7 @@ class InnerSum:
         """Writes one turn of the loop for the places of a tile; returns the sums after it."""
         copy = self.line.loop.clone(bindings().ir.InsertionPoint.current)
         line = line_of(copy)
-        assert line is not None
+        assert isinstance(line, Line)
         arguments, ends = _carried(line)
         made = Lanes(line, tile, {arguments[self.place]: held}, lambda _: copy).of(ends[self.place])
         copy.erase()

@@ -15,8 +15,12 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.origins import conjuncts, is_comparison, is_inside, loaded_from, maker, merges
+from mlir_sparse.loops.remarks import Missed, Remarks
 
-__all__ = ["scatter_rows"]
+__all__ = ["LOOK_UP_ROWS", "scatter_rows"]
+
+# What remarks call this; the pass that assembles results runs it.
+LOOK_UP_ROWS = "look-up-rows"
 
 _HOISTED = frozenset({"memref.load", "arith.extui", "arith.index_cast", "arith.addi", "arith.constant"})
 
@@ -40,24 +44,48 @@ class _Segment:
     load: Any
 
 
-def scatter_rows(function: Any, places: Any) -> None:
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """A loop that intersects two operands, of which one stays the same in loops around it.
+
+    Args:
+        around: the outermost of those.
+        choice: the branch where the operands meet.
+        row: the one that stays.
+        walked: the other.
+    """
+
+    around: Any
+    choice: Any
+    row: _Segment
+    walked: _Segment
+
+
+def scatter_rows(function: Any, places: Any, remarks: Remarks) -> None:
     """Rewrites each loop that intersects two operands of which one stays the same in the loops around.
 
     Args:
         function: a sparsified function.
         places: a memref over the coordinates, all 0: where a scattered row has an entry, its position plus 1.
+        remarks: where to say which loops are rewritten.
     """
     for loop in merges(function):
-        met = _intersection(loop)
-        if met is None:
-            continue
-        segments, choice = met
-        for row, walked in (segments, segments[::-1]):
-            around = _outermost(loop, row)
-            if around is not None:
-                _scatter(around, row, places)
-                _look_up(loop, choice, row, walked, places)
-                break
+        found = remarks.of(loop, _lookup_of(loop), LOOK_UP_ROWS)
+        if found is not None:
+            _scatter(found.around, found.row, places)
+            _look_up(loop, found.choice, found.row, found.walked, places)
+
+
+def _lookup_of(loop: Any) -> _Lookup | Missed:
+    met = _intersection(loop)
+    if met is None:
+        return Missed("it does not intersect two operands and do nothing where they do not meet")
+    segments, choice = met
+    for row, walked in (segments, segments[::-1]):
+        around = _outermost(loop, row)
+        if around is not None:
+            return _Lookup(around, choice, row, walked)
+    return Missed("no row stays the same in the loops around")
 
 
 def _intersection(loop: Any) -> tuple[tuple[_Segment, _Segment], Any] | None:

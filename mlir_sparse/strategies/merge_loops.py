@@ -18,8 +18,12 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.origins import conjuncts, is_comparison, maker, merges
+from mlir_sparse.loops.remarks import Missed, Remarks
 
-__all__ = ["arrange_merges"]
+__all__ = ["ARRANGE_MERGES", "arrange_merges"]
+
+# What remarks call this; the pass that assembles results runs it.
+ARRANGE_MERGES = "arrange-merges"
 
 # Arithmetic that costs less than a branch that was not foreseen.
 _CHEAP = frozenset(
@@ -48,8 +52,12 @@ class _Choice:
     holds: Any | None
 
 
-def arrange_merges(function: Any) -> list[tuple[Any, Any]]:
+def arrange_merges(function: Any, remarks: Remarks) -> list[tuple[Any, Any]]:
     """Rewrites the merging loops of a sparsified function that inserts into a sparse result.
+
+    Args:
+        function: the function.
+        remarks: where to say which loops are rewritten.
 
     Returns:
         the insertions that happen only sometimes, each with its condition.
@@ -64,7 +72,9 @@ def arrange_merges(function: Any) -> list[tuple[Any, Any]]:
         nested = [op for op in rest if op.name == "scf.if"]
         if len(nested) == 1 and len(ends[0].results) == 1:
             found += _without_branches(nested[0], loop)
-        _move_together(loop, ends[0])
+        steps = remarks.of(loop, _steps_of(loop, ends[0]), ARRANGE_MERGES)
+        if steps is not None:
+            _move_together(loop, ends[0], steps)
     return found
 
 
@@ -205,15 +215,21 @@ def _least_of(value: Any) -> list[Any]:
 # -- moving on together ---------------------------------------------------------------------------------------------
 
 
-def _move_together(loop: Any, op: Any) -> None:
+def _steps_of(loop: Any, op: Any) -> dict[int, tuple[Any, Any]] | Missed:
+    """Returns where each operand goes in a branch where all meet, and in general, or why not all move on there."""
+    *_, end = loop.regions[1].blocks[0].operations
+    met = [list(term.operands) for term in conjuncts(op.operands[0]) if is_comparison(term, "eq")]
+    steps = {at: step for at, value in enumerate(end.operation.operands) if (step := _step(value, met)) is not None}
+    if len(steps) < 2 or len(steps) != len(met):
+        return Missed("not all operands that meet move on by one entry: coordinates repeat, or rows are dense")
+    return steps
+
+
+def _move_together(loop: Any, op: Any, steps: dict[int, tuple[Any, Any]]) -> None:
     """Lets the branch where all operands meet say itself that each moves on by one."""
     ir = bindings().ir
     *_, end = loop.regions[1].blocks[0].operations
     end = end.operation
-    met = [list(term.operands) for term in conjuncts(op.operands[0]) if is_comparison(term, "eq")]
-    steps = {at: step for at, value in enumerate(end.operands) if (step := _step(value, met)) is not None}
-    if len(steps) < 2 or len(steps) != len(met):
-        return
     kinds = [*(result.type for result in op.results), *[ir_words.index_type()] * len(steps)]
     with ir.InsertionPoint(end):
         new = ir.Operation.create("scf.if", results=kinds, operands=[op.operands[0]], regions=2)

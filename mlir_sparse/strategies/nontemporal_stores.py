@@ -17,6 +17,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import maker, operations_within
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["write_around_caches"]
 
@@ -39,11 +40,33 @@ def write_around_caches(seen: Seen, _: Mapping[str, str]) -> bool:
     changed = False
     for _function, inside in seen.functions if seen.whole.named("scf.while") else ():
         appending = {op: room for op in inside.named("memref.store") if (room := _room_of(op)) is not None}
-        rooms, nests = set(appending.values()), {_nest_of(op) for op in appending}
-        # Results with several lists of coordinates were no faster: lines of too many arrays are written at a time.
-        if len(rooms) == 1 and len(nests) == 1:
-            changed |= _divide(nests.pop(), rooms.pop(), list(appending))
+        if not appending:
+            continue
+        found = _appending_nest(appending)
+        nest = seen.remarks.of(next(iter(appending)) if isinstance(found, Missed) else found, found)
+        if nest is not None:
+            _divide(nest, next(iter(appending.values())), list(appending))
+            changed = True
     return changed
+
+
+def _appending_nest(appending: Mapping[Any, Any]) -> Any | Missed:
+    """Returns the nest that appends all entries of a result and merges operands, or why it is not written twice.
+
+    Args:
+        appending: the stores, each with how many entries there is room for.
+    """
+    rooms, nests = set(appending.values()), {_nest_of(op) for op in appending}
+    # Results with several lists of coordinates were no faster: lines of too many arrays are written at a time.
+    if len(rooms) != 1 or len(nests) != 1:
+        return Missed("the result has several lists of coordinates, or several nests write it")
+    (nest,) = nests
+    operations = operations_within(nest)
+    if not any(op.name == "scf.while" for op in operations):
+        return Missed("no operands are merged: writing is not what takes the time")
+    if len(operations) > _MOST_OPERATIONS:
+        return Missed(f"more than {_MOST_OPERATIONS} operations: writing is not what takes the time")
+    return nest
 
 
 def _room_of(op: Any) -> Any | None:
@@ -64,12 +87,9 @@ def _nest_of(op: Any) -> Any:
     return op
 
 
-def _divide(nest: Any, room: Any, appending: list[Any]) -> bool:
-    """Writes a nest for large results and for others, if operands are merged in it; returns whether it did."""
+def _divide(nest: Any, room: Any, appending: list[Any]) -> None:
+    """Writes a nest for large results and for others."""
     ir = bindings().ir
-    operations = operations_within(nest)
-    if len(operations) > _MOST_OPERATIONS or not any(op.name == "scf.while" for op in operations):
-        return False
     for op in appending:
         op.attributes[_MARK] = ir.UnitAttr.get()
     with ir.InsertionPoint(nest):
@@ -79,7 +99,6 @@ def _divide(nest: Any, room: Any, appending: list[Any]) -> bool:
     for old, new in zip(nest.results, results, strict=True):
         old.replace_all_uses_with(new)
     nest.erase()
-    return True
 
 
 def _copy(nest: Any, *, large: bool) -> list[Any]:

@@ -16,6 +16,7 @@ from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import body_of, operations_within
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.prefetch import coordinate_load, later_coordinate, prefetch, stored_load
+from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["is_row_of_entry", "prefetch_rows"]
 
@@ -53,7 +54,8 @@ def prefetch_rows(seen: Seen, _: Mapping[str, str]) -> bool:
     """
     changed = False
     for loop in seen.whole.named("scf.for"):
-        row = _row_of(loop)
+        found = _row_of(loop)
+        row = None if found is None else seen.remarks.of(loop, found)
         if row is None:
             continue
         streams = _streams_of(row)
@@ -65,18 +67,19 @@ def prefetch_rows(seen: Seen, _: Mapping[str, str]) -> bool:
 
 def is_row_of_entry(loop: Any) -> bool:
     """Returns whether an `scf.for` goes through a row that an entry of another operand names."""
-    return _row_of(loop) is not None
+    return isinstance(_row_of(loop), _Row)
 
 
-def _row_of(loop: Any) -> _Row | None:
-    if loop.parent.name != "scf.for":
-        return None
+def _row_of(loop: Any) -> _Row | Missed | None:
+    """Returns a loop over a row that a stored coordinate names, or why rows are not asked for; None for any other."""
     positions = stored_load(loop.operands[0])
     if positions is None or len(positions.operands) != 2:
         return None
     coordinate = coordinate_load(positions.operands[1])
-    if coordinate is None or coordinate.operands[1] != body_of(loop.parent).arguments[0]:
+    if coordinate is None:
         return None
+    if loop.parent.name != "scf.for" or coordinate.operands[1] != body_of(loop.parent).arguments[0]:
+        return Missed("the entry that names its row is not one of the loop right around it")
     return _Row(loop, loop.parent, positions, coordinate)
 
 

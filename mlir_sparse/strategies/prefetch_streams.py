@@ -27,6 +27,7 @@ from mlir_sparse.loops.inner_loops import (
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.outer_loops import is_inside
 from mlir_sparse.loops.prefetch import is_loaded, prefetch, stored_load
+from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.strategies.prefetch_rows import is_row_of_entry
 
 __all__ = ["prefetch_streams"]
@@ -67,10 +68,12 @@ def prefetch_streams(seen: Seen, _: Mapping[str, str]) -> bool:
         whether it changed anything.
     """
     changed = False
-    for loop in _over_positions(seen):
-        body = operations_within(loop)
-        streams = () if len(body) > _MOST_OPERATIONS else _streams_of(loop, body)
-        if not streams:
+    loops = [op for op in seen.whole.named("scf.for") if not ir_words.is_kept_rolled(op)]
+    over = [op for op in loops if is_loaded(op.operands[0]) or _is_over_slots(op)]
+    for loop, body in [(op, operations_within(op)) for op in over]:
+        innermost = not any(op.name in _LOOPS for op in body)
+        streams = seen.remarks.of(loop, _streams_of(loop, body)) if innermost else None
+        if streams is None:
             continue
         changed = True
         if is_constant(loop.operands[2], 1) and (loop.results or loop.parent.name != "func.func"):
@@ -82,12 +85,6 @@ def prefetch_streams(seen: Seen, _: Mapping[str, str]) -> bool:
             with bindings().ir.InsertionPoint.at_block_begin(block):
                 _ask(streams, block.arguments[0], block.arguments[0])
     return changed
-
-
-def _over_positions(seen: Seen) -> list[Any]:
-    """Returns the loops over positions that follow each other: from where a buffer says, of more turns than a few."""
-    loops = [op for op in seen.whole.named("scf.for") if not ir_words.is_kept_rolled(op)]
-    return [op for op in loops if (is_loaded(op.operands[0]) and not is_row_of_entry(op)) or _is_over_slots(op)]
 
 
 def _is_over_slots(loop: Any) -> bool:
@@ -112,23 +109,27 @@ def _is_shifted(value: Any, index: Any) -> bool:
     return shifted in ([True, False], [False, True]) and fixed == [not moves for moves in shifted]
 
 
-def _streams_of(loop: Any, body: list[Any]) -> tuple[_Stream, ...]:
-    """Returns the buffers that a loop reads, or writes, at its index; none of what has loops or dense rows in it."""
+def _streams_of(loop: Any, body: list[Any]) -> tuple[_Stream, ...] | Missed:
+    """Returns the buffers that a loop over positions which follow each other reads, or writes, at its index."""
+    if is_row_of_entry(loop) and not _is_over_slots(loop):
+        return Missed("its rows lie anywhere in memory: entries of another loop name them")
+    if len(body) > _MOST_OPERATIONS:
+        return Missed(f"more than {_MOST_OPERATIONS} operations are done in a turn: it does not wait for entries")
     ir = bindings().ir
     by_one = is_constant(loop.operands[2], 1)
     found: dict[Any, _Stream] = {}
     place = body_of(loop).arguments[0]
     slots = _is_over_slots(loop)
     for op in body:
-        if op.name in _LOOPS or (by_one and any(isinstance(result.type, ir.VectorType) for result in op.results)):
-            return ()
+        if by_one and any(isinstance(result.type, ir.VectorType) for result in op.results):
+            return Missed("vectors of dense rows take most of the time")
         if op.name in _ACCESSES:
             buffer, *at = list(op.operands)[_ACCESSES[op.name] :]
             if ir.MemRefType(buffer.type).rank != 1 or not (at[0] == place or (slots and _is_shifted(at[0], place))):
                 continue
             # Coordinates of several levels may lie side by side: one request is for all.
             found.setdefault(root_of(buffer) or buffer, _Stream(buffer, at[0], op.name.endswith("store")))
-    return tuple(found.values())
+    return tuple(found.values()) or Missed("it goes through no buffer by its own index")
 
 
 def _ask(streams: tuple[_Stream, ...], place: Any, first: Any) -> None:

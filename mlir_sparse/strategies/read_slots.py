@@ -17,6 +17,7 @@ from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, maker, operations_in, root_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import loaded_from
+from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["SLOTS", "read_slots"]
 
@@ -55,14 +56,15 @@ def read_slots(seen: Seen, _: Mapping[str, str]) -> bool:
     """
     if not any(SLOTS in function.attributes for function, _ in seen.functions):
         return False
-    found = [slot for loop in seen.whole.named("scf.for") if (slot := _slot_of(loop)) is not None]
-    for slot in found:
+    loops = [(loop, found) for loop in seen.whole.named("scf.for") if (found := _slot_of(loop)) is not None]
+    slots = [slot for loop, found in loops if (slot := seen.remarks.of(loop, found)) is not None]
+    for slot in slots:
         _read(slot)
-    return bool(found)
+    return bool(slots)
 
 
-def _slot_of(loop: Any) -> _Slot | None:
-    """Returns a loop over a slot as that; None for any other."""
+def _slot_of(loop: Any) -> _Slot | Missed | None:
+    """Returns a loop over a slot as that, or why it stays one; None for any other."""
     lower, upper, step, *_ = loop.operands
     begin, end = loaded_from(lower), loaded_from(upper)
     if begin is None or end is None or not is_constant(step, 1):
@@ -81,8 +83,10 @@ def _slot_of(loop: Any) -> _Slot | None:
         return None
     roots = [root_of(op.operands[0]) for op in loads]
     coordinates = tuple(op for op, root in zip(loads, roots, strict=True) if root is not None and root == list_)
-    if not coordinates or not all(op.name in _MEMORY or op.name.startswith(_PURE) for op in body):
-        return None
+    if not coordinates:
+        return Missed("it does not read the coordinate of its slot")
+    if not all(op.name in _MEMORY or op.name.startswith(_PURE) for op in body):
+        return Missed("loops or branches are inside")
     return _Slot(loop, parent, positions, coordinates)
 
 

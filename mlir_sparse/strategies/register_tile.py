@@ -11,11 +11,12 @@ from mlir_sparse.loops.carry_values import LINE, PATH, carry
 from mlir_sparse.loops.inner_loops import Line, is_constant, line_of, maker, operations_in, root_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.outer_loops import OuterLoops, is_inside, nests_of
+from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.loops.vector_bodies import Lanes, Tile, load_vector, mask_of, store_vector, strided
 from mlir_sparse.loops.vector_options import Target
-from mlir_sparse.strategies.inner_sums import add_up
+from mlir_sparse.strategies.inner_sums import sum_of
 from mlir_sparse.strategies.rows_from_initial import ConstantFill, constant_before, constant_before_rows
-from mlir_sparse.strategies.several_entries import add_up_several
+from mlir_sparse.strategies.several_entries import add_up_several, entries_around
 
 __all__ = ["register_tile"]
 
@@ -31,14 +32,43 @@ def register_tile(seen: Seen, options: Mapping[str, str]) -> bool:
         whether it may have changed anything.
     """
     target = Target.of(options)
-    lines = [line for loop in seen.whole.innermost if (line := line_of(loop)) is not None]
-    for nest in nests_of(lines):
-        _Tiler(nest, target).run()
-    for line in lines:
-        if line.loop.results:
-            add_up_several(line, target)
-            add_up(line, target)
+    lines = list(_lines(seen))
+    sums, rows = ([line for line in lines if bool(line.loop.results) is adds] for adds in (True, False))
+    found = [(line, nest) for line, nest in nests_of(rows) if isinstance(nest, OuterLoops) or _is_over_level(line.loop)]
+    nests = [seen.remarks.of(line.loop, nest) for line, nest in found]
+    for nest in nests:
+        if nest is not None:
+            _Tiler(nest, target).run()
+    for line in sums:
+        if _is_over_level(line.loop):
+            _add_up(line, target, seen.remarks)
     return bool(lines)
+
+
+def _lines(seen: Seen) -> Iterator[Line]:
+    """Yields the innermost loops that vectors hold; of others those over dense levels are worth a remark."""
+    for loop in seen.whole.innermost:
+        line = line_of(loop)
+        if isinstance(line, Line):
+            yield line
+        elif _is_over_level(loop):
+            seen.remarks.of(loop, line)
+
+
+def _is_over_level(loop: Any) -> bool:
+    """Returns whether a loop runs over a dense level, from its begin; those over stored entries begin anywhere."""
+    return is_constant(loop.operands[0], 0)
+
+
+def _add_up(line: Line, target: Target, remarks: Remarks) -> None:
+    """Rewrites a loop that adds up elements of dense rows, if it is one."""
+    total = remarks.of(line.loop, sum_of(line, target), "inner-sums")
+    if total is None:
+        return
+    entries = remarks.of(line.loop, entries_around(line, target), "several-entries")
+    if entries is not None:
+        add_up_several(entries, target)
+    total.run()
 
 
 class _Tiler:
@@ -168,7 +198,7 @@ class _Tiler:
     def _line(self, op: Any, tile: Tile, held: Any | None, scope: Any) -> Any:
         """Writes a line before its loop; returns the row that it makes of one held, or stores it where none is."""
         line = line_of(op)
-        assert line is not None
+        assert isinstance(line, Line)
         value, buffer, *at = line.stores[0].operands
         sums = [load.results[0] for load in line.streams if root_of(load.operands[0]) == self.written]
         known = {} if held is None else dict.fromkeys(sums, held)

@@ -16,6 +16,7 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, root_of
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["ConstantFill", "constant_before", "constant_before_rows", "start_rows"]
 
@@ -42,8 +43,11 @@ def start_rows(seen: Seen, options: Mapping[str, str]) -> bool:
     for op in [op for op in seen.whole.named("linalg.generic") if op.parent.name == "func.func"]:
         fill = _fill_of(op)
         found = None if fill is None else _find_row(fill)
-        if fill is not None and found is not None:
-            _start(fill, found)
+        if fill is None or found is None:
+            continue
+        row = seen.remarks.of(found.loop if isinstance(found, _Row) else op, found)
+        if row is not None:
+            _start(fill, row)
             changed = True
     return changed
 
@@ -183,31 +187,38 @@ def _fill_of(op: Any) -> _Fill | None:
     return _Fill(op, result, vectors)
 
 
-def _find_row(fill: _Fill) -> _Row | None:
-    """Returns the loop after a fill that stores each element once, read before if at all; None where there is none."""
+def _find_row(fill: _Fill) -> _Row | Missed | None:
+    """Returns the loop after a fill that stores each element once, read before if at all, or why there is none.
+
+    Returns None where nothing adds to what is filled.
+    """
     later = operations_in(fill.op.parent)
     for op in later[later.index(fill.op) + 1 :]:
         if op.name == "scf.for" and _uses_in(fill.result, op):
             return _row_of(fill, op)
-        if fill.result in list(op.operands) or not _is_harmless(op):
-            return None
+        if op.name == "scf.while":
+            return Missed("its elements are added to in the order of stored entries, not row by row")
+        if op.name != "func.return" and (fill.result in list(op.operands) or not _is_harmless(op)):
+            return Missed("the result is used, or other memory written, before the loops that add to it")
     return None
 
 
-def _row_of(fill: _Fill, loop: Any) -> _Row | None:
+def _row_of(fill: _Fill, loop: Any) -> _Row | Missed:
     lower, _, step = list(loop.operands)[:3]
     if loop.results or not (is_constant(lower, 0) and is_constant(step, 1)):
-        return None
+        return Missed("the loop that adds to the result does not go through all of its rows")
     uses = _uses_in(fill.result, loop)
     # Where the sparsifier knows what a reduction starts from, it reads nothing.
     if [op.name for op in uses] not in (["memref.load", "memref.store"], ["memref.store"]):
-        return None
+        return Missed("an element of the result is read or written at several places in the loops")
     *loads, store = uses
     place = [body_of(loop).arguments[0]]
+    if len(_address(store)) > 1:
+        return Missed("its result is no vector: register-tile sees to what rows of a matrix start from")
     if any(op.parent != loop for op in uses) or any(_address(op) != place for op in uses):
-        return None
+        return Missed("its loop adds to an element in several turns, or to none in some")
     if store.operands[0] == fill.result or not all(op == store or _is_harmless(op) for op in operations_in(loop)):
-        return None
+        return Missed("the loop writes other memory besides the result")
     return _Row(loop, loads[0] if loads else None)
 
 

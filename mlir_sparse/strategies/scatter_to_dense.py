@@ -16,6 +16,7 @@ from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, may_share, operations_in
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.prefetch import is_loaded, prefetch
+from mlir_sparse.loops.remarks import Missed, type_name
 
 __all__ = ["scatter_runs"]
 
@@ -37,11 +38,12 @@ def scatter_runs(seen: Seen, options: Mapping[str, str]) -> bool:
     Returns:
         whether it changed anything.
     """
-    if options.get("every") != "true":
-        return False
-    changed = False
-    for loop in seen.whole.innermost:
-        scatter = _scatter_of(loop)
+    changed, every = False, options.get("every") == "true"
+    for loop in seen.whole.innermost if every or seen.remarks.wanted else ():
+        if not _adds_to_elements(loop):
+            continue
+        why = "vectors here have no masks, or lanes were asked for"
+        scatter = seen.remarks.of(loop, _scatter_of(loop) if every else Missed(why))
         if scatter is not None:
             _write(scatter)
             changed = True
@@ -69,11 +71,19 @@ class _Scatter:
     values: tuple[Any, ...]
 
 
-def _scatter_of(loop: Any) -> _Scatter | None:
-    """Returns a loop as that; None for any other."""
-    lower, _, step, *carried = loop.operands
-    if carried or not is_constant(step, 1) or not is_loaded(lower) or ir_words.is_kept_rolled(loop):
-        return None
+def _adds_to_elements(loop: Any) -> bool:
+    """Returns whether a loop over stored entries reads elements where it stores them."""
+    if loop.results or not is_loaded(loop.operands[0]) or ir_words.is_kept_rolled(loop):
+        return False
+    body = operations_in(loop)
+    stored = [list(op.operands)[1:] for op in body if op.name == "memref.store"]
+    return any(op.name == "memref.load" and list(op.operands) in stored for op in body)
+
+
+def _scatter_of(loop: Any) -> _Scatter | Missed:
+    """Returns a loop that adds to elements as that, or why it is no scatter."""
+    if not is_constant(loop.operands[2], 1):
+        return Missed("its step is not 1")
     place, (*body, _) = body_of(loop).arguments[0], operations_in(loop)
     loads = [op for op in body if op.name == "memref.load"]
     stores = [op for op in body if op.name == "memref.store"]
@@ -83,24 +93,29 @@ def _scatter_of(loop: Any) -> _Scatter | None:
     streams = tuple(op for op in at_place if _is_element(op.results[0].type))
     coordinates = [op for op in at_place if op not in streams]
     elements = [op for op in loads if op not in at_place]
-    if len(body) != len(loads) + 1 + len(values) + len(widenings) or len(stores) != 1 or stores[0] != body[-1]:
-        return None
+    if len(stores) != 1 or stores[0] != body[-1]:
+        return Missed("it stores more than one element for each entry")
+    if not _is_element(stores[0].operands[0].type):
+        kind = type_name(stores[0].operands[0].type)
+        return Missed(f"it adds up {kind}: vectors of entries are of f32 and f64 only")
+    if len(body) != len(loads) + 1 + len(values) + len(widenings):
+        return Missed("it does more than sums, products and quotients of its entries")
     if len(coordinates) != 1 or len(elements) != 1 or not streams:
-        return None
+        return Missed("it reads more for each entry than values, a coordinate and one element of the result")
     (element,), (store,), (coordinate,) = elements, stores, coordinates
     index = widenings[-1].results[0] if widenings else coordinate.results[0]
     if [*element.operands] != [*store.operands][1:] or [*element.operands][1:] != [index]:
-        return None
+        return Missed("its coordinates do not say by themselves which elements are added to")
     chain = [coordinate.results[0], *(op.results[0] for op in widenings)]
     if any(op.operands[0] != before for op, before in zip(widenings, chain, strict=False)):
-        return None
+        return Missed("its coordinates do not say by themselves which elements are added to")
     touched = [*streams, element]
     if not all(_is_dense(op.operands[0]) for op in [*touched, coordinate]):
-        return None
+        return Missed("its entries do not lie side by side in memory")
     if any(may_share(op.operands[0], element.operands[0]) for op in (*streams, coordinate)):
-        return None
+        return Missed("where the result lies is not known to be apart from what is read")
     if not all(_is_element(op.results[0].type) for op in (*touched, *values)):
-        return None
+        return Missed("it computes with other types than f32 and f64")
     return _Scatter(loop, coordinate, streams, element, store, tuple(values))
 
 
@@ -146,7 +161,7 @@ def _write(scatter: _Scatter) -> None:
             copy_of(op, known)
 
     with ir.InsertionPoint(loop):
-        ir_words.loop(upper, (), chunk, lower, _LANES)
+        ir_words.loop(upper, (), chunk, lower, _LANES, like=loop)
     loop.erase()
 
 

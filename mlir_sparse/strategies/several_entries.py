@@ -15,11 +15,12 @@ from mlir_sparse._mlir import bindings
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of, maker, operations_in, root_of
 from mlir_sparse.loops.prefetch import prefetch
+from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.vector_bodies import Tile, mask_of, strided
 from mlir_sparse.loops.vector_options import Target
-from mlir_sparse.strategies.inner_sums import InnerSum, is_sum, slice_of
+from mlir_sparse.strategies.inner_sums import InnerSum, slice_of
 
-__all__ = ["add_up_several"]
+__all__ = ["EntrySums", "add_up_several", "entries_around"]
 
 _ENTRIES = 4
 # Rows of the result ahead whose line is asked for. Measured on f64 with AVX-512, k = 64, in ms: a circuit took 18.5
@@ -28,28 +29,8 @@ _ENTRIES = 4
 _ROWS_AHEAD = 2
 
 
-def add_up_several(line: Line, target: Target) -> bool:
-    """Writes a loop over groups of entries before the one over entries around a sum, which keeps what is left.
-
-    Args:
-        line: a line that has results.
-        target: the vectors there are.
-
-    Returns:
-        whether it is a sum at each of some entries; any other line is left as it is.
-    """
-    lanes = target.lanes_of(line.bits)
-    if not target.masks or lanes < _ENTRIES or lanes % _ENTRIES or not is_sum(line, target):
-        return False
-    entries = _entries_around(line)
-    if entries is None:
-        return False
-    _Several(entries, target).run()
-    return True
-
-
 @dataclass(frozen=True, slots=True)
-class _Entries:
+class EntrySums:
     """A loop over entries that stores a sum at each.
 
     Args:
@@ -65,16 +46,34 @@ class _Entries:
     after: tuple[Any, ...]
 
 
-def _entries_around(line: Line) -> _Entries | None:
-    """Returns the loop around a sum as one over entries; None where it does more."""
+def add_up_several(entries: EntrySums, target: Target) -> None:
+    """Writes a loop over groups of entries before the one over entries around a sum, which keeps what is left.
+
+    Args:
+        entries: what `entries_around` returned.
+        target: the vectors there are.
+    """
+    _Several(entries, target).run()
+
+
+def entries_around(line: Line, target: Target) -> EntrySums | Missed:
+    """Returns the loop around a sum as one over entries, each with a sum of its own, or why it is none.
+
+    Args:
+        line: a sum.
+        target: the vectors there are.
+    """
+    lanes = target.lanes_of(line.bits)
+    if not target.masks or lanes < _ENTRIES or lanes % _ENTRIES:
+        return Missed(f"the vectors of this machine have no masks, or not {_ENTRIES} lanes")
     loop = line.loop.parent
     if loop.name != "scf.for" or len(loop.results) or not is_constant(loop.operands[2], 1):
-        return None
+        return Missed("the loop around it is none over entries, or carries a value itself")
     *body, _ = operations_in(loop)
     place = body.index(line.loop)
     before, after = tuple(body[:place]), tuple(body[place + 1 :])
     if not after or after[-1].name != "memref.store" or len(line.loop.results) != 1:
-        return None
+        return Missed("its sum is not stored at the end of each turn of the loop around")
     _, buffer, *at = after[-1].operands
     around = (*before, *after[:-1])
     written, read = (
@@ -84,15 +83,17 @@ def _entries_around(line: Line) -> _Entries | None:
     apart = written is not None and all(root is not None and root != written for root in read)
     pure = all(op.name == "memref.load" or op.name.startswith("arith.") for op in around)
     inside = any(maker(value) in before for value in line.loop.operands if maker(value) is not None)
-    if at != [body_of(loop).arguments[0]] or not (apart and pure) or inside:
-        return None
-    return _Entries(loop, before, line, after)
+    if at != [body_of(loop).arguments[0]]:
+        return Missed("sums are not stored side by side: the result is not one element at each entry")
+    if not (apart and pure) or inside:
+        return Missed("the loop around it does more than to compute and store a sum")
+    return EntrySums(loop, before, line, after)
 
 
 class _Several:
     """Writes the loop over groups."""
 
-    def __init__(self, entries: _Entries, target: Target) -> None:
+    def __init__(self, entries: EntrySums, target: Target) -> None:
         self.entries = entries
         self.target = target
         self.lanes = target.lanes_of(entries.line.bits)
@@ -181,7 +182,7 @@ class _Several:
 
 def _line(loop: Any) -> Line:
     line = line_of(loop)
-    assert line is not None
+    assert isinstance(line, Line)
     return line
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["share_copies"]
 
@@ -71,13 +72,16 @@ class _Match:
         self.uses.append((op, number, left, right))
         return bool(left.type == right.type)
 
-    def differences(self, *others: tuple[Any, Any]) -> list[tuple[Any, Any]] | None:
-        """Returns the values to select between, each pair once; None where a selection cannot make them one."""
+    def differences(self, *others: tuple[Any, Any]) -> list[tuple[Any, Any]] | Missed:
+        """Returns the values to select between, each pair once, or why a selection cannot make them one."""
         found = dict.fromkeys(((left, right) for _, _, left, right in self.uses), None)
         found.update(dict.fromkeys(pair for pair in others if pair[0] != pair[1]))
         inside = set(self.inner.values())
-        few = len(found) <= _MOST_DIFFERENCES and not any(left in inside for left, _ in found)
-        return list(found) if few else None
+        if any(left in inside for left, _ in found):
+            return Missed("nests differ in what they use of their own values")
+        if len(found) > _MOST_DIFFERENCES:
+            return Missed(f"nests differ in more than {_MOST_DIFFERENCES} values that they read")
+        return list(found)
 
     def select(self, condition: Any, differences: Sequence[tuple[Any, Any]]) -> dict[tuple[Any, Any], Any]:
         """Writes selections, and lets the left region use those; returns them."""
@@ -97,11 +101,11 @@ def share_copies(seen: Seen, _: Mapping[str, str]) -> bool:
         whether it changed anything.
     """
     bodies = [op.regions[0].blocks for op, inside in seen.functions if any(map(inside.named, _LOOPS))]
-    changed = [_share_in(blocks[0]) for blocks in bodies]
+    changed = [_share_in(blocks[0], seen.remarks) for blocks in bodies]
     return any(changed)
 
 
-def _share_in(block: Any) -> bool:
+def _share_in(block: Any, remarks: Remarks) -> bool:
     """Goes through a block from the outside in: what became one need not be looked through twice."""
     before: Any | None = None
     changed = False
@@ -109,45 +113,73 @@ def _share_in(block: Any) -> bool:
         if op.name not in _NESTS:  # most are
             before = None
             continue
-        made = _shared(before, op)
+        made = _shared(before, op, remarks)
         changed |= made is not op
         before = made
         for region in made.regions:
             for inner in region.blocks:
-                changed |= _share_in(inner)
+                changed |= _share_in(inner, remarks)
     return changed
 
 
-def _shared(before: Any | None, nest: Any) -> Any:
+def _shared(before: Any | None, nest: Any, remarks: Remarks) -> Any:
     """Returns the nest that stands for one, and perhaps for the one before it."""
-    made = None
     if nest.name == "scf.if":
-        made = _one_branch(nest)
-    elif nest.name == "scf.for" and before is not None and before.name == "scf.for":
-        made = _two_turns(before, nest)
-    return made or nest
+        branches = _branches_of(nest)
+        same = None if branches is None else remarks.of(nest, branches)
+        return nest if same is None else _one_branch(nest, same)
+    if nest.name == "scf.for" and before is not None and before.name == "scf.for":
+        turns = _turns_of(before, nest)
+        same = None if turns is None else remarks.of(nest, turns)
+        return nest if same is None else _two_turns(before, same)
+    return nest
 
 
-def _one_branch(op: Any) -> Any | None:
-    """Makes one branch of `if` and `else if`, where they have the same loops."""
+@dataclass(frozen=True, slots=True)
+class _Same:
+    """Two nests that are one but for what they read.
+
+    Args:
+        second: the second one.
+        match: how they compare.
+        differences: the values to select between.
+    """
+
+    second: Any
+
+    match: _Match
+    differences: list[tuple[Any, Any]]
+
+
+def _same(left: Any, second: Any, *others: tuple[Any, Any]) -> _Same | Missed | None:
+    """Compares a block with that of a second nest, and pairs of values besides; None where they do different things."""
+    match = _Match()
+    if not match.blocks(left, second.regions[0].blocks[0]):
+        return None
+    differences = match.differences(*others)
+    return differences if isinstance(differences, Missed) else _Same(second, match, differences)
+
+
+def _branches_of(op: Any) -> _Same | Missed | None:
+    """Returns how the loops of `if` and `else if` are the same, or why they are not; None for any other branch."""
     then, others = (list(region.blocks) for region in op.regions)
     inner = _alone(others[0]) if others else None
     if inner is None or not _has_loop(then[0]):
         return None
-    match = _Match()
-    if not match.blocks(then[0], inner.regions[0].blocks[0]):
-        return None
-    differences = match.differences()
-    if differences is None:
-        return None
+    return _same(then[0], inner)
+
+
+def _one_branch(op: Any, same: _Same) -> Any:
+    """Makes one branch of `if` and `else if`."""
+    then, inner = op.regions[0].blocks[0], same.second
     ir = bindings().ir
     with ir.InsertionPoint(op):
         first, second = op.operands[0], inner.operands[0]
-        match.select(first, differences)
+        same.match.select(first, same.differences)
         kinds = [result.type for result in op.results]
         either = ir_words.bits_of("ori", first, second)
         made = ir.Operation.create("scf.if", results=kinds, operands=[either], regions=2)
-    then[0].append_to(made.regions[0])
+    then.append_to(made.regions[0])
     for block in list(inner.regions[1].blocks):
         block.append_to(made.regions[1])
     _replace(op, made)
@@ -163,27 +195,34 @@ def _alone(block: Any) -> Any | None:
     return inner if list(end.operands) == list(inner.results) else None
 
 
-def _two_turns(first: Any, second: Any) -> Any | None:
-    """Makes turns of a loop of two loops behind each other, where those have the same loops inside."""
-    (body,), (other,) = (list(op.regions[0].blocks) for op in (first, second))
-    (*bounds,) = zip(list(first.operands)[:3], list(second.operands)[:3], strict=True)
+def _turns_of(first: Any, second: Any) -> _Same | Missed | None:
+    """Returns how two loops behind each other are the same, or why they are not; None where no loops are inside."""
+    body = first.regions[0].blocks[0]
     if list(second.operands)[3:] != list(first.results) or not _has_loop(body):
         return None
     if any(use.owner.operation != second for result in first.results for use in result.uses):
-        return None
-    match = _Match()
-    if not match.blocks(body, other):
-        return None
-    differences = match.differences(*bounds)
-    made_before = set(first.results)
-    if differences is None or any(right in made_before for _, right in differences):
-        return None
+        return Missed("what the first of two nests makes is used behind the second")
+    same = _same(body, second, *_bounds(first, second))
+    if isinstance(same, _Same) and any(right in set(first.results) for _, right in same.differences):
+        return Missed("the second of two nests reads what the first makes")
+    return same
+
+
+def _bounds(first: Any, second: Any) -> list[tuple[Any, Any]]:
+    """Returns the bounds and the steps of two loops in pairs."""
+    return list(zip(list(first.operands)[:3], list(second.operands)[:3], strict=True))
+
+
+def _two_turns(first: Any, same: _Same) -> Any:
+    """Makes turns of a loop of two loops behind each other."""
+    body, second = first.regions[0].blocks[0], same.second
+    bounds = _bounds(first, second)
     ir = bindings().ir
     with ir.InsertionPoint(first):
         made = _turns(list(first.operands)[3:])
     turn, *carried = made.regions[0].blocks[0].arguments
     with ir.InsertionPoint(made.regions[0].blocks[0]):
-        chosen = match.select(ir_words.compare("eq", turn, ir_words.constant(0)), differences)
+        chosen = same.match.select(ir_words.compare("eq", turn, ir_words.constant(0)), same.differences)
         kinds = [value.type for value in carried]
         limits = [chosen.get(pair, pair[0]) for pair in bounds]
         inner = ir.Operation.create("scf.for", results=kinds, operands=[*limits, *carried], regions=1)

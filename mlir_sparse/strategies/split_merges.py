@@ -20,6 +20,7 @@ from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import copy_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_comparison, maker
+from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["split_merges"]
 
@@ -69,7 +70,7 @@ def split_merges(seen: Seen, _: Mapping[str, str]) -> bool:
     changed = False
     for function, inside in seen.functions:
         merges, counting = inside.named("scf.while"), inside.named("scf.for")
-        split = [loop for loop in merges if _split_loop(loop)]
+        split = [loop for loop in merges if _split_loop(loop, seen.remarks)]
         for loop in counting if split else ():
             # It goes through what one operand alone has: few entries at a time.
             ir_words.keep_rolled(loop)
@@ -90,23 +91,27 @@ def _appends(function: Any, loops: Sequence[Any]) -> bool:
     return counts and "complex<" not in str(function.attributes["function_type"])
 
 
-def _split_loop(loop: Any) -> bool:
+def _split_loop(loop: Any, remarks: Remarks) -> bool:
     """Splits the body of a loop, if it is innermost and merges two operands; returns whether it does."""
     body = loop.regions[1].blocks[0]
     operations = [op.operation for op in body.operations]
-    if not _is_short(operations):
-        return False
-    meeting = _meeting_of(operations)
+    least = _least_in(operations)
+    meeting = remarks.of(loop, _meeting_of(operations, least)) if least else None
     if meeting is None:
         return False
     _split(operations, meeting)
     return True
 
 
-def _is_short(body: Sequence[Any]) -> bool:
-    """Returns whether a body has no loops, and not too many operations; looks no further than it must."""
+def _why_long(body: Sequence[Any]) -> str:
+    """Returns why a body is not to be written three times, "" where it may be; looks no further than it must."""
     inside = (inner for op in body for inner in _with_inner(op))
-    return all(count < _MOST_OPERATIONS and op.name not in _LOOPS for count, op in enumerate(inside))
+    for count, inner in enumerate(inside):
+        if inner.name in _LOOPS:
+            return "loops are inside: the order of its turns is not what takes the time"
+        if count >= _MOST_OPERATIONS:
+            return f"more than {_MOST_OPERATIONS} operations are done for a coordinate"
+    return ""
 
 
 def _with_inner(op: Any) -> Iterator[Any]:
@@ -117,18 +122,23 @@ def _with_inner(op: Any) -> Iterator[Any]:
                 yield from _with_inner(inner.operation)
 
 
-def _meeting_of(operations: Sequence[Any]) -> _Meeting | None:
-    """Returns how two coordinates meet in a body; None where none or more than two do."""
-    least = [op for op in operations if op.name == "arith.minui" and _asked(op.results[0], op.operands[0])]
-    if len(least) != 1:
-        return None
+def _least_in(operations: Sequence[Any]) -> list[Any]:
+    """Returns the operations of a body that find the least of two coordinates that meet."""
+    return [op for op in operations if op.name == "arith.minui" and _asked(op.results[0], op.operands[0])]
+
+
+def _meeting_of(operations: Sequence[Any], least: Sequence[Any]) -> _Meeting | Missed:
+    """Returns how two coordinates meet in a body, or why it stays as it is."""
+    why = _why_long(operations)
+    if why or len(least) != 1:
+        return Missed(why or "more than two operands meet: of the ways that they do most are rare")
     left, right = least[0].operands
     value = least[0].results[0]
     is_right = _asked(value, right)
     # Of three coordinates the least of two is compared with the third.
     others = [use.owner for use in value.uses if use.owner.operation.name == "arith.minui"]
     if not is_right or others or any(_is_least(side) for side in (left, right)):
-        return None
+        return Missed("more than two operands meet: of the ways that they do most are rare")
     return _Meeting(value, left, right, _asked(value, left), is_right)
 
 

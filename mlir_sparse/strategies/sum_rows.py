@@ -16,6 +16,7 @@ from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import body_of, is_constant, maker, operations_in
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.prefetch import is_loaded
+from mlir_sparse.loops.remarks import Missed, type_name
 from mlir_sparse.strategies.row_lanes import LANES, LaneRow, sum_of_lanes, sum_of_vectors
 
 __all__ = ["sum_rows"]
@@ -45,14 +46,35 @@ def sum_rows(seen: Seen, options: Mapping[str, str]) -> bool:
         short = SHORT in function.attributes
         if short:
             del function.attributes[SHORT]
-        if not short and (options.get("every") != "true" or BELOW in function.attributes):
-            continue
-        for loop in inside.innermost:
-            row = None if not short and _has_room(loop) else _Reader(loop).row()
+        why = "" if short else _why_long(function, options)
+        for loop in [loop for loop in inside.innermost if _adds_up_entries(loop)]:
+            row = seen.remarks.of(loop, Missed(why) if why else _row_of(loop, short))
             if row is not None:
                 _write(row, short)
                 changed = True
     return changed
+
+
+def _why_long(function: Any, options: Mapping[str, str]) -> str:
+    """Returns why the rows of a function of which nothing is known are not worth it; "" where they are."""
+    if BELOW in function.attributes:
+        return "its rows stand below other levels, with single entries"
+    masks = "vectors here have no masks, or lanes were asked for: only rows known to be short are worth it"
+    return "" if options.get("every") == "true" else masks
+
+
+def _adds_up_entries(loop: Any) -> bool:
+    """Returns whether a loop over stored entries carries an element: no count of entries, and no row in vectors."""
+    ir = bindings().ir
+    carried = [result.type for result in loop.results]
+    others = any(isinstance(kind, (ir.IndexType, ir.VectorType)) for kind in carried)
+    return bool(carried) and not others and is_loaded(loop.operands[0])
+
+
+def _row_of(loop: Any, short: bool) -> LaneRow | Missed:
+    if not short and _has_room(loop):
+        return Missed("its rows all have room for as many entries: where they end is foreseen")
+    return _Reader(loop).row()
 
 
 def _has_room(loop: Any) -> bool:
@@ -71,20 +93,33 @@ class _Reader:
         self.values: set[Any] = set()
         self.numbers: set[Any] = {body_of(loop).arguments[0]}
 
-    def row(self) -> LaneRow | None:
-        """Returns the loop as a row; None where it is none."""
-        lower, _, step, *start = self.loop.operands
-        if len(start) != 1 or not is_constant(step, 1) or not is_loaded(lower) or not _is_element(start[0].type):
-            return None
+    def row(self) -> LaneRow | Missed:
+        """Returns the loop as a row, or why it is none."""
+        _, _, step, *start = self.loop.operands
+        if len(start) != 1 or not is_constant(step, 1):
+            return Missed("it carries more than one sum")
+        if not _is_element(start[0].type):
+            return Missed(f"its sum is of {type_name(start[0].type)}: vectors of entries are of f32 and f64 only")
         total = body_of(self.loop).arguments[1]
         *body, end = operations_in(self.loop)
         add = maker(end.operands[0])
         if add is None or add != body[-1] or add.name not in _SUMS or len(list(total.uses)) != 1:
-            return None
-        if total not in list(add.operands)[: _SUMS[add.name]] or not all(self._takes(op) for op in body[:-1]):
-            return None
+            return Missed("it makes no sum or difference of its entries")
+        if total not in list(add.operands)[: _SUMS[add.name]]:
+            return Missed("it subtracts the sum from its entries")
+        for op in body[:-1]:
+            if not self._takes(op):
+                return Missed(self._reason(op))
         row = LaneRow(self.loop, tuple(self.streams), frozenset(self.values), add)
-        return row if row.summand in self.values and row.summand.type == total.type and self.streams else None
+        if row.summand in self.values and row.summand.type == total.type and self.streams:
+            return row
+        return Missed("what it adds up is the same for all entries, or of another type")
+
+    def _reason(self, op: Any) -> str:
+        """Returns why vectors of entries do not do what an operation does."""
+        if op.name == "memref.load":
+            return "it looks up elements by what was computed, or reads entries that do not lie side by side"
+        return f"vectors of entries have no {op.name} of {type_name(op.operands[0].type)}"
 
     def _takes(self, op: Any) -> bool:
         varies = [operand in self.values or operand in self.numbers for operand in op.operands]

@@ -25,6 +25,7 @@ from mlir_sparse.loops.inner_loops import (
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.outer_loops import is_inside
 from mlir_sparse.loops.prefetch import is_loaded, prefetch
+from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["write_blocks_out"]
 
@@ -68,7 +69,8 @@ def write_blocks_out(seen: Seen, _: Mapping[str, str]) -> bool:
     """
     changed = False
     for loop in [op for op in seen.whole.named("scf.for") if _is_over_positions(op)]:
-        blocks = _blocks_of(loop)
+        found = _blocks_of(loop)
+        blocks = None if found is None else seen.remarks.of(loop, found)
         if blocks is not None:
             _write(blocks)
             changed = True
@@ -79,27 +81,35 @@ def _is_over_positions(loop: Any) -> bool:
     return not loop.results and is_loaded(loop.operands[0]) and is_constant(loop.operands[2], 1)
 
 
-def _blocks_of(loop: Any) -> _Blocks | None:
-    """Returns a loop as one over small blocks; None where it is none."""
+def _blocks_of(loop: Any) -> _Blocks | Missed | None:
+    """Returns a loop over blocks as that, or why they are not written out; None for a loop over anything else."""
     *head, rows = operations_in(loop)[:-1] or [loop]
-    if rows.name != "scf.for" or not all(map(_is_simple, head)):
+    count = _turns(rows)
+    if not count:
         return None
-    count, inside = _turns(rows), operations_in(rows)
+    if not all(map(_is_simple, head)):
+        return Missed("more is done before a block than to read and compute")
+    inside = operations_in(rows)
     loads = [op for op in inside if op.name == "memref.load"]
     sums = [op for op in inside if op.name == "scf.for"]
     stores = [op for op in inside if op.name == "memref.store"]
-    if not count or rows.results or not (len(loads) == len(sums) == len(stores) == 1) or inside[-2] != stores[0]:
-        return None
+    if rows.results or not (len(loads) == len(sums) == len(stores) == 1) or inside[-2] != stores[0]:
+        return Missed("a row of a block does not make one sum of the result")
     load, total, store = loads[0], sums[0], stores[0]
     entries = _turns(total)
     if not entries or count > _MOST_ROWS or count * entries > _MOST_ENTRIES or len(total.results) != 1:
-        return None
+        return Missed(
+            f"its blocks have {count} rows and {count * entries} entries: "
+            f"up to {_MOST_ROWS} and {_MOST_ENTRIES} are written out"
+        )
     same = list(store.operands) == [total.results[0], *load.operands] and total.operands[3] == load.results[0]
     if not same or len(list(load.results[0].uses)) != 1 or len(list(total.results[0].uses)) != 1:
-        return None
+        return Missed("a row of a block does not make one sum of the result")
     others = [op for op in inside if op not in (load, total, store)][:-1]
-    if not all(map(_is_simple, (*others, *operations_in(total)[:-1]))) or not _is_apart(loop, load, others):
-        return None
+    if not all(map(_is_simple, (*others, *operations_in(total)[:-1]))):
+        return Missed("more is done for an entry of a block than to read and compute")
+    if not _is_apart(loop, load, others):
+        return Missed("the blocks of a row add to different elements of the result")
     return _Blocks(loop, tuple(head), rows, load, total, store, (count, entries))
 
 

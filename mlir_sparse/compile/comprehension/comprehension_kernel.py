@@ -335,6 +335,10 @@ class ComprehensionKernel(CompiledKernel):
         """Returns the modules of all statements after each pass, one statement after the other."""
         return pipeline.Trace(tuple(snapshot for kernel in self.kernels for snapshot in kernel.passes()))
 
+    def remarks(self) -> tuple[pipeline.Remark, ...]:
+        """Returns what the strategies for fast loops say of all statements, one statement after the other."""
+        return tuple(remark for kernel in self.kernels for remark in kernel.remarks())
+
     def explain(self) -> str:
         """Returns what each statement does, in which loops, over which storage, where, and why."""
         title = [str(self.comprehension)] if self.comprehension.name else []

@@ -1,0 +1,172 @@
+"""What strategies say of the loops that they looked at: applied, or the first reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from mlir_sparse._mlir import bindings
+
+__all__ = ["Missed", "Remark", "Remarks", "keep_name", "type_name"]
+
+T = TypeVar("T")
+
+_LOOPS = ("scf.for", "scf.while")
+_NAME = "index variable"
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Why a strategy leaves a loop as it is.
+
+    Args:
+        reason: what stands in the way, in the user's words.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a strategy did to a loop nest, or why it did nothing.
+
+    Args:
+        strategy: the strategy, by the name of its pass where it is a pass of its own.
+        function: the function of the loops, as `ir("sparsified")` shows it.
+        loop: the index variable of the loop; where storage has more loops than the notation has variables, which loop
+            it is of how many; "" for a whole function.
+        applied: whether the strategy was applied.
+        reason: why it was not; "" where it was.
+
+    >>> print(Remark("sum-rows", "kernel", "j", False, "the sum is of i32"))
+    sum-rows: not applied to j, because the sum is of i32
+    """
+
+    strategy: str
+    function: str
+    loop: str
+    applied: bool
+    reason: str = ""
+
+    def __str__(self) -> str:
+        where = f" to {self.loop}" if self.loop else ""
+        if self.applied:
+            return f"{self.strategy}: applied{where}"
+        return f"{self.strategy}: not applied{where}, because {self.reason}"
+
+
+class Remarks:
+    """Collects what strategies say of the loops of a module.
+
+    Nothing is kept where nobody asks, as in a compilation: loops are given names for remarks alone.
+
+    Args:
+        variables: the index variables of each function's loops, the outermost first; None where nobody asks.
+    """
+
+    def __init__(self, variables: Mapping[str, Sequence[str]] | None = None) -> None:
+        self._variables = variables
+        self._found: dict[Remark, None] = {}
+        self.strategy = ""
+
+    @property
+    def wanted(self) -> bool:
+        """Returns whether somebody asks: whether to look at loops that a strategy does not take anyway."""
+        return self._variables is not None
+
+    @property
+    def found(self) -> tuple[Remark, ...]:
+        """Returns the remarks in the order of the strategies, each once."""
+        return tuple(self._found)
+
+    def of(self, op: Any, found: T | Missed, strategy: str = "") -> T | None:
+        """Notes what a strategy found of a loop before it rewrites it.
+
+        Args:
+            op: the loop, or another operation in a function.
+            found: what it is going to rewrite, or why it does not.
+            strategy: which one, where a pass has several; the pass by default.
+
+        Returns:
+            what it is going to rewrite; None where it does not.
+        """
+        if self._variables is not None:
+            self._note(op, found.reason if isinstance(found, Missed) else "", strategy or self.strategy)
+        return None if isinstance(found, Missed) else found
+
+    def _note(self, op: Any, reason: str, strategy: str) -> None:
+        # What a strategy leaves of the loops that another one wrote is no news.
+        if not reason or _NAME in op.attributes or op.name not in _LOOPS:
+            self._found[Remark(strategy, _function_of(op), _name_of(op), not reason, reason)] = None
+
+    def name_loops(self, module: Any) -> None:
+        """Gives loops the names of their index variables, which copies of loops keep.
+
+        Args:
+            module: the module before any strategy rewrites it.
+        """
+        if self._variables is None:
+            return
+        for function in [op.operation for op in module.body.operations if op.operation.name == "func.func"]:
+            depths = {op: len(_loops_around(op)) for op in _loops_in(function)}
+            most = max(depths.values(), default=-1) + 1
+            variables = self._variables.get(_function_of(function), ())
+            if len(variables) != most:
+                variables = [f"loop {depth + 1} of {most}" for depth in range(most)]
+            for op, depth in depths.items():
+                op.attributes[_NAME] = bindings().ir.StringAttr.get(variables[depth])
+
+
+def keep_name(old: Any, new: Any) -> None:
+    """Gives a loop the name of the one that it is written for, if that has one."""
+    if _NAME in old.attributes:
+        new.attributes[_NAME] = old.attributes[_NAME]
+
+
+def type_name(kind: Any) -> str:
+    """Returns an element type as the notation calls it."""
+    return {"complex<f32>": "c64", "complex<f64>": "c128"}.get(str(kind), str(kind))
+
+
+def _loops_in(op: Any) -> list[Any]:
+    """Returns the loops inside an operation, each behind those in it."""
+    found: list[Any] = []
+    advance = bindings().ir.WalkResult.ADVANCE
+
+    def visit(inner: Any) -> Any:
+        if inner.name in _LOOPS and inner != op:
+            found.append(inner)
+        return advance
+
+    op.walk(visit)
+    return found
+
+
+def _loops_around(op: Any) -> list[Any]:
+    """Returns the loops around an operation, the innermost first."""
+    found: list[Any] = []
+    while op.name != "func.func":
+        op = op.parent
+        if op.name in _LOOPS:
+            found.append(op)
+    return found
+
+
+def _function_of(op: Any) -> str:
+    while op.name != "func.func":
+        op = op.parent
+    return str(bindings().ir.StringAttr(op.attributes["sym_name"]).value)
+
+
+def _name_of(op: Any) -> str:
+    """Returns the name of a loop; of a loop that strategies made, that of those inside, or else around."""
+    for named in (op, *reversed(_loops_in(op))) if op.name != "func.func" else ():
+        if _NAME in named.attributes:
+            return _text(named)
+    around = next((loop for loop in _loops_around(op) if _NAME in loop.attributes), None)
+    return "" if around is None else _text(around)
+
+
+def _text(loop: Any) -> str:
+    return str(bindings().ir.StringAttr(loop.attributes[_NAME]).value)
