@@ -12,8 +12,8 @@ import mlir_sparse
 from dialect_tests.encoding import mlir_reference as mlir
 from dialect_tests.encoding.conformance import attribute
 from mlir_sparse.encoding import LEVEL_FUNCTIONS, LevelFormat, LevelType, encoding, level_table
-from mlir_sparse.encoding.level_format import LevelProperty
-from mlir_sparse.encoding.level_functions import Assembly, Iteration, Promise
+from mlir_sparse.encoding.levels.level_functions import Assembly, Iteration, Promise
+from mlir_sparse.encoding.levels.level_property import LevelProperty
 
 PACKAGE = Path(mlir_sparse.__file__).parent
 

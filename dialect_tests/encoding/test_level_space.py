@@ -11,7 +11,8 @@ import pytest
 from dialect_tests.encoding.conformance import FOREIGN, VALID_MAPS
 from mlir_sparse.encoding import PRESETS, Encoding, LevelFormat, encoding, parse_encoding
 from mlir_sparse.encoding.level_maps import slots_of
-from mlir_sparse.encoding.level_space import Buffer, level_space
+from mlir_sparse.encoding.level_space import level_space
+from mlir_sparse.encoding.levels.plain_levels import Buffer
 from mlir_sparse.errors import EncodingError, UnsupportedError
 
 # The matrix of Chou et al. 2018, figure 2.

@@ -81,7 +81,7 @@ def test_wrong_indexes_are_refused(saved: Path, tmp_path: Path) -> None:
 
 def test_a_bomb_is_refused(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = rewritten(saved, tmp_path / "k.msk", kernel_json=b" " * (70 << 20))
-    memory = importlib.import_module("mlir_sparse.tensor.allocation")
+    memory = importlib.import_module("mlir_sparse.process.available_memory")
     monkeypatch.setattr(memory, "available_bytes", lambda: 32 << 20)
     with pytest.raises(ms.SparseError, match=r"expected the kernel in .*k.msk to fit in the 32 MiB"):
         ms.load(path)

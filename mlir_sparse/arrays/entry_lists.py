@@ -13,8 +13,8 @@ import numpy as np
 from mlir_sparse.arrays.flat_places import Array, numbered
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.allocation import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.convert.pack import pack

@@ -15,8 +15,8 @@ from mlir_sparse.arrays.grouped_entries import axes_of
 from mlir_sparse.arrays.indexing import item
 from mlir_sparse.encoding.buffer_layout import check_extents
 from mlir_sparse.errors import ExtentError, RankError
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.allocation import check_fits
 
 __all__ = ["array_split", "diff", "repeat", "rot90", "split", "tile", "vsplit"]
 

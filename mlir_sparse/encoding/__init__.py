@@ -39,12 +39,13 @@ from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_from import encoding
 from mlir_sparse.encoding.encoding_parser import parse_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
-from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, LevelFunctions
+from mlir_sparse.encoding.level_format import LEVEL_FUNCTIONS, LevelFormat
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.encoding.level_table import level_table
 from mlir_sparse.encoding.level_type import LevelType
+from mlir_sparse.encoding.levels.level_functions import LevelFunctions
+from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.encoding.preset import Preset
 from mlir_sparse.encoding.presets import PRESETS, preset_encoding
 from mlir_sparse.encoding.tensor_type import TensorType

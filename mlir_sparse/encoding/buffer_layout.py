@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.encoding.level_format import LevelFormat
-from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import EncodingError, RankError, TooLargeError, UnsupportedError
 from mlir_sparse.text.given_arguments import integers_of
 
@@ -24,14 +22,6 @@ __all__ = [
 
 # kind, unique, ordered, soa, size, n: a level as native code takes it (native/pack_levels.hpp).
 LevelTuple: TypeAlias = tuple[int, bool, bool, bool, int, int]
-
-_KINDS = {
-    LevelFormat.DENSE: 0,
-    LevelFormat.COMPRESSED: 1,
-    LevelFormat.LOOSE_COMPRESSED: 2,
-    LevelFormat.SINGLETON: 3,
-    LevelFormat.STRUCTURED: 4,
-}
 
 
 def check_shape(shape: Sequence[int], encoding: Encoding) -> tuple[int, ...]:
@@ -91,7 +81,7 @@ def _check_batched(encoding: Encoding, depth: int) -> None:
         )
     for level, kind in enumerate(encoding.level_types[depth:], depth):
         # Room and groups of n would have to be told from what shorter batches leave.
-        if not kind.functions.compact or kind.functions.children is Children.KEPT:
+        if not kind.functions.compact or kind.functions.is_grouped:
             raise UnsupportedError(
                 f"expected dense, compressed or singleton levels in batches, but got {kind} at level {level} of "
                 f"{encoding.map_text()}: use dense for batch, which stores the same batches"
@@ -112,19 +102,17 @@ def _check_foreign(encoding: Encoding) -> None:
     except EncodingError as error:
         raise UnsupportedError(f"expected symbols that stand for slots (c * i), but got {error.message}") from None
     for level, kind in enumerate(encoding.level_types):
-        if kind.functions.children is Children.KEPT:
+        if kind.functions.is_grouped:
             raise UnsupportedError(
                 f"expected {kind} in an encoding that the dialect can say, but got {encoding.foreign_reason}"
             )
         above = encoding.level_types[level - 1] if level else kind
-        is_interval = above.functions.children is Children.INTERVALS and above.interval is not None
-        if kind.functions.is_chained and is_interval:
+        if kind.functions.is_chained and above.has_intervals:
             raise UnsupportedError(
                 f"expected singleton levels below levels without bounds, but got level {level} below {above} in "
                 f"{encoding.map_text()}: take compressed, which can be empty too"
             )
-        may_be_empty = kind.functions.is_chained or kind.functions.children is Children.TABLES
-        if may_be_empty and bounds[level][0] < 0:
+        if kind.functions.may_be_empty and bounds[level][0] < 0:
             raise UnsupportedError(
                 f"expected {kind} over coordinates from 0 on, since -1 stands for none, but got level {level} "
                 f"({encoding.levels[level]}) of {encoding.map_text()}"
@@ -135,12 +123,13 @@ def level_tuples(encoding: Encoding, level_sizes: Sequence[int]) -> list[LevelTu
     """Returns the levels as native code takes them."""
     tuples = []
     for level, (kind, size) in enumerate(zip(encoding.level_types, level_sizes, strict=True)):
-        if kind.functions.children is Children.KEPT and kind.m != size:
+        if kind.functions.is_grouped and kind.m != size:
             raise UnsupportedError(
                 f"expected structured[{kind.n}, {kind.m}] over blocks of {kind.m} coordinates, but got level {level} "
                 f"of size {size}: write it as (d floordiv {kind.m} : dense, d mod {kind.m} : {kind})"
             )
-        tuples.append((_KINDS[kind.format], kind.unique, kind.ordered, kind.soa, size, kind.n or 0))
+        assert kind.functions.native_kind is not None
+        tuples.append((kind.functions.native_kind, kind.unique, kind.ordered, kind.soa, size, kind.n or 0))
     return tuples
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlir_sparse.encoding.level_format import LevelProperty
-from mlir_sparse.encoding.level_functions import Brackets
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.encoding.level_type import LevelType
+from mlir_sparse.encoding.levels.level_functions import Brackets
+from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.errors import EncodingError
 
 if TYPE_CHECKING:  # the value describes itself with this module

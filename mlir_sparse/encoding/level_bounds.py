@@ -8,9 +8,9 @@ from functools import lru_cache
 from mlir_sparse.affine import Constant, Dim, Symbol, mul
 from mlir_sparse.affine.form_bounds import Bounds, bounds_of
 from mlir_sparse.affine.integer_form import form_of
-from mlir_sparse.encoding.level_functions import Brackets
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import ONE_SLOT, slots_of
+from mlir_sparse.encoding.levels.level_functions import Brackets
 
 __all__ = ["level_bounds", "sized_slots"]
 

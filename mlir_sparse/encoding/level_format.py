@@ -1,10 +1,21 @@
-"""The names of level formats and of their properties."""
+"""The names of level formats, and the table of what stands behind them."""
 
 from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["LevelFormat", "LevelProperty"]
+from mlir_sparse.encoding.levels.batch_level import BatchLevel
+from mlir_sparse.encoding.levels.compressed_level import CompressedLevel
+from mlir_sparse.encoding.levels.dense_level import DenseLevel
+from mlir_sparse.encoding.levels.hashed_level import HashedLevel
+from mlir_sparse.encoding.levels.level_functions import LevelFunctions
+from mlir_sparse.encoding.levels.loose_compressed_level import LooseCompressedLevel
+from mlir_sparse.encoding.levels.offset_level import OffsetLevel
+from mlir_sparse.encoding.levels.range_level import RangeLevel
+from mlir_sparse.encoding.levels.singleton_level import SingletonLevel
+from mlir_sparse.encoding.levels.structured_level import StructuredLevel
+
+__all__ = ["LEVEL_FUNCTIONS", "LevelFormat"]
 
 
 class LevelFormat(Enum):
@@ -24,9 +35,14 @@ class LevelFormat(Enum):
     __hash__ = object.__hash__
 
 
-class LevelProperty(Enum):
-    """What a level does not promise (`nonunique`, `nonordered`), or how it is laid out (`soa`)."""
-
-    NONUNIQUE = "nonunique"
-    NONORDERED = "nonordered"
-    SOA = "soa"
+LEVEL_FUNCTIONS: dict[LevelFormat, LevelFunctions] = {
+    LevelFormat.DENSE: DenseLevel(),
+    LevelFormat.BATCH: BatchLevel(),
+    LevelFormat.COMPRESSED: CompressedLevel(),
+    LevelFormat.LOOSE_COMPRESSED: LooseCompressedLevel(),
+    LevelFormat.SINGLETON: SingletonLevel(),
+    LevelFormat.STRUCTURED: StructuredLevel(),
+    LevelFormat.RANGE: RangeLevel(),
+    LevelFormat.OFFSET: OffsetLevel(),
+    LevelFormat.HASHED: HashedLevel(),
+}

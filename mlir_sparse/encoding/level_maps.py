@@ -18,8 +18,8 @@ from mlir_sparse.affine import AffineBinary, AffineExpr, AffineMap, AffineOp, Co
 from mlir_sparse.affine.integer_form import form_of
 from mlir_sparse.affine.inverse import infer_inverse
 from mlir_sparse.encoding.coordinate_interval import Interval
-from mlir_sparse.encoding.level_functions import Brackets, Children
 from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.levels.level_functions import Brackets
 
 __all__ = ["ONE_SLOT", "Slots", "holds_all", "infer_lvl_to_dim", "levels_needed", "said_by", "slots_of", "undoes"]
 
@@ -116,7 +116,7 @@ def holds_all(levels: Sequence[LevelSpec]) -> bool:
         is_chosen = bool(slots) or (lvl > 0 and not levels[lvl - 1].type.unique)
         if level.type.functions.is_chained and not is_chosen:
             return False  # one coordinate a parent, and one parent a coordinate
-        if level.type.functions.children is Children.KEPT or not _is_open(level):
+        if level.type.functions.is_grouped or not _is_open(level):
             return False
     return True
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from mlir_sparse.affine.affine_parser import parse_affine_expr, parse_integer
 from mlir_sparse.encoding.coordinate_interval import Interval
-from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
-from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, Brackets
+from mlir_sparse.encoding.level_format import LEVEL_FUNCTIONS, LevelFormat
 from mlir_sparse.encoding.level_type import LevelType
+from mlir_sparse.encoding.levels.level_functions import Brackets
+from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.encoding.verify import level_type_fault
 from mlir_sparse.errors import EncodingError
 from mlir_sparse.text.cursor import Cursor

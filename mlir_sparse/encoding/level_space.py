@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,33 +21,19 @@ from mlir_sparse.affine import AffineExpr, AffineMap, Constant, Dim, add
 from mlir_sparse.affine.form_bounds import Bounds, bounds_of, scale
 from mlir_sparse.affine.integer_form import form_of
 from mlir_sparse.encoding.level_bounds import level_bounds
-from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
-from mlir_sparse.encoding.level_functions import Children
+from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.encoding.level_type import LevelType
+from mlir_sparse.encoding.levels.plain_levels import Buffer
 from mlir_sparse.errors import EncodingError, UnsupportedError
 
 if TYPE_CHECKING:  # the value asks this module
     from mlir_sparse.encoding.encoding_value import Encoding
 
-__all__ = ["Buffer", "LevelSpace", "LevelView", "level_space"]
+__all__ = ["LevelSpace", "LevelView", "level_space"]
 
-_DENSE = LevelType(LevelFormat.DENSE)
 _ZERO = Constant(0)
-
-
-class Buffer(Enum):
-    """Where a buffer of the plain tensor comes from."""
-
-    NONE = "none"
-    """The level has no such buffer."""
-    STORED = "stored"
-    """It is the array of the source level."""
-    SHIFTED = "shifted"
-    """It is the array of the source level with the offset added to each coordinate."""
-    MADE = "made"
-    """It follows from what is stored, but is to be written out; see `level_space`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +155,11 @@ def _views(levels: Sequence[LevelSpec]) -> Iterator[LevelView]:
     above: LevelType | None = None
     is_above_native = True
     for lvl, level in enumerate(levels):
-        if level.type.functions.is_computed:
-            continue
-        for view in _view(lvl, level, above, is_above_native):
-            above = view.type
-            yield view
-        is_above_native = level.type == above
+        views = _view(lvl, level, above, is_above_native)
+        yield from views
+        if views:
+            above = views[-1].type
+            is_above_native = level.type == above
 
 
 def _view(lvl: int, level: LevelSpec, above: LevelType | None, is_above_native: bool) -> list[LevelView]:
@@ -183,26 +167,19 @@ def _view(lvl: int, level: LevelSpec, above: LevelType | None, is_above_native: 
     low, high = bounds or (_ZERO, None)
     offset = scale(low, -1)
     size = None if high is None else add(high, offset)
-    stored = Buffer.NONE
-    if kind.has_coordinates:
-        stored = Buffer.STORED if offset == _ZERO else Buffer.SHIFTED
-    positions = Buffer.STORED if kind.has_positions else Buffer.NONE
-    sparse = LevelView(lvl, LevelType(LevelFormat.LOOSE_COMPRESSED), offset, size, Buffer.MADE, stored)
-    match kind.functions.children:
-        case Children.TABLES:
-            return [LevelView(lvl, _DENSE), sparse]
-        case Children.INTERVALS if kind.interval is not None:
-            made = positions if kind.has_positions else Buffer.MADE
-            return [LevelView(lvl, LevelType(LevelFormat.COMPRESSED), offset, size, made, Buffer.MADE)]
-        case Children.PRODUCT | Children.INTERVALS if not kind.functions.is_axis:
-            return [LevelView(lvl, _DENSE, offset, size)]
-        case Children.PARENTS if above is None or not above.has_coordinates:
-            loose = LevelType(LevelFormat.LOOSE_COMPRESSED, tuple(p for p in kind.properties if p != LevelProperty.SOA))
-            return [replace(sparse, type=loose)]
-        case Children.PARENTS if not is_above_native:
-            # Its coordinates are an array by themselves, as are those above it.
-            kind = replace(kind, properties=(*kind.properties, LevelProperty.SOA))
-    return [LevelView(lvl, kind, offset, size, positions, stored)]
+    stored = Buffer.STORED if offset == _ZERO else Buffer.SHIFTED
+    shown = kind.functions.plain_levels(kind, above, is_above_native=is_above_native)
+    if shown is None:
+        positions = Buffer.STORED if kind.has_positions else Buffer.NONE
+        return [LevelView(lvl, kind, offset, size, positions, stored if kind.has_coordinates else Buffer.NONE)]
+    views = []
+    for plain in shown:
+        view = LevelView(lvl, LevelType(LevelFormat(plain.format), plain.properties), positions=plain.positions)
+        if not plain.is_table:
+            coordinates = stored if plain.coordinates is Buffer.STORED else plain.coordinates
+            view = replace(view, offset=offset, size=size, coordinates=coordinates)
+        views.append(view)
+    return views
 
 
 def _name(encoding: Encoding, lvl: int, is_table: bool, taken: Sequence[str]) -> str:

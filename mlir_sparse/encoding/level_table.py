@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, LevelFunctions
+from mlir_sparse.encoding.level_format import LEVEL_FUNCTIONS
+from mlir_sparse.encoding.levels.level_functions import LevelFunctions
 
 __all__ = ["level_table"]
 
@@ -35,7 +36,7 @@ def _cells(entry: LevelFunctions) -> list[str]:
         entry.brackets.value or "nothing",
         entry.positions or "none",
         entry.coordinates or "none",
-        entry.children.value,
+        entry.positions_in_all,
     ]
 
 

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_sparse.encoding.coordinate_interval import Interval
-from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
-from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS, Brackets, LevelFunctions, Promise
+from mlir_sparse.encoding.level_format import LEVEL_FUNCTIONS, LevelFormat
+from mlir_sparse.encoding.levels.level_functions import Brackets, LevelFunctions, Promise
+from mlir_sparse.encoding.levels.level_loops import LevelLoop
+from mlir_sparse.encoding.levels.level_property import LevelProperty
 
 __all__ = ["LevelFormat", "LevelProperty", "LevelType"]
 
@@ -64,16 +66,22 @@ class LevelType:
     @property
     def has_positions(self) -> bool:
         """Returns whether the level stores positions."""
-        if self.functions.brackets is Brackets.EXPRESSIONS:
-            return self.interval is not None and self.interval.stored > 0
-        return self.functions.positions is not None
+        return self.functions.has_positions(self)
 
     @property
     def has_coordinates(self) -> bool:
         """Returns whether the level stores coordinates."""
-        if self.functions.brackets is Brackets.EXPRESSIONS:
-            return self.interval is not None and self.interval.stored == 2
-        return self.functions.coordinates is not None
+        return self.functions.has_coordinates(self)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Returns whether each parent has an interval of its own, one stored after another."""
+        return self.functions.has_intervals(self)
+
+    @property
+    def loop(self) -> LevelLoop | None:
+        """Returns how the sparsifier's loops run over the level; None where it has none."""
+        return self.functions.loop(self)
 
     @property
     def is_native(self) -> bool:

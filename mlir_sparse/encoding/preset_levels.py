@@ -8,9 +8,10 @@ from typing import TypeAlias
 from mlir_sparse.affine import AffineExpr, Constant, Dim, floordiv, mod
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
+from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_type import LevelType
+from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.encoding.preset import PresetOptions
 from mlir_sparse.errors import EncodingError
 

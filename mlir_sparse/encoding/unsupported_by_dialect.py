@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mlir_sparse.affine import AffineBinary, AffineExpr, AffineOp, Constant, Dim
-from mlir_sparse.encoding.level_functions import LEVEL_FUNCTIONS
+from mlir_sparse.encoding.level_format import LEVEL_FUNCTIONS
 from mlir_sparse.encoding.level_type import LevelType
 
 if TYPE_CHECKING:  # the value asks this module

@@ -15,11 +15,11 @@ from functools import lru_cache
 
 from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
 from mlir_sparse.encoding.dim_slice import DimSlice
-from mlir_sparse.encoding.level_format import LevelProperty
-from mlir_sparse.encoding.level_functions import Assembly, Brackets, Children
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import infer_lvl_to_dim, levels_needed, undoes
 from mlir_sparse.encoding.level_type import LevelType
+from mlir_sparse.encoding.levels.level_functions import Assembly, Brackets
+from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.encoding.typed_literal import TypedValue
 from mlir_sparse.encoding.unsupported_by_dialect import are_native
 
@@ -137,7 +137,7 @@ def _singletons(types: Sequence[LevelType]) -> Iterator[EncodingFault]:
     for lvl, kind in enumerate(types):
         if kind.functions.is_chained:
             # Batches are apart, and n:m levels are the last: below them a parent is no place for one coordinate.
-            if above is None or above.functions.is_axis or above.functions.children is Children.KEPT:
+            if above is None or above.functions.is_axis or above.functions.is_grouped:
                 rule = "expected compressed or loose_compressed level before singleton level"
                 yield EncodingFault(f"{rule}, but got {above or 'no level'} before it", "level", lvl)
             elif above.functions.is_chained and above.soa != kind.soa:
@@ -176,7 +176,7 @@ def _dense_after_nonunique(types: Sequence[LevelType]) -> Iterator[EncodingFault
 
 def _structured(draft: Draft) -> Iterator[EncodingFault]:
     types = draft.types
-    at = next((lvl for lvl, kind in enumerate(types) if kind.functions.children is Children.KEPT), None)
+    at = next((lvl for lvl, kind in enumerate(types) if kind.functions.is_grouped), None)
     if at is None:
         return
     if at != len(types) - 1:

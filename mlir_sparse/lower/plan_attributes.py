@@ -9,7 +9,7 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings, mlir_context, parse_module
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.encoding.level_functions import Children
+from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.lower.generic_module import Function, LoweredProgram
 from mlir_sparse.notation import AffineSubscript, IndexVar, Subscript
 from mlir_sparse.plan import Case, Frame, Located, LocatedRows, Mapped
@@ -196,17 +196,17 @@ def _levels(encoding: Encoding) -> list[str]:
     together = encoding.aos_levels
     found = []
     for level, kind in enumerate(encoding.level_types):
-        if kind.functions.is_counted:
-            found.append("dense")
-            continue
-        if kind.functions.children is Children.KEPT:
-            found.append(f"kept {places[level, 'coordinates']} {kind.n}")
-            continue
+        assert kind.loop is not None  # what is looked up has levels that loops run over
         first = together[0] if level in together else level
         stride, offset = (len(together), level - first) if level in together else (1, 0)
-        coordinates = f"{places[first, 'coordinates']} {stride} {offset}"
-        if kind.functions.is_chained:
-            found.append(f"chained {coordinates}")
-        else:
-            found.append(f"segments {places[level, 'positions']} {2 if kind.functions.has_room else 1} {coordinates}")
+        match kind.loop:
+            case LevelLoop(LoopKind.COUNTED):
+                found.append("dense")
+            case LevelLoop(LoopKind.GROUPS, kept):
+                found.append(f"kept {places[level, 'coordinates']} {kept}")
+            case LevelLoop(LoopKind.CHAINED):
+                found.append(f"chained {places[first, 'coordinates']} {stride} {offset}")
+            case LevelLoop(LoopKind.SEGMENTS, width):
+                segments = f"{places[level, 'positions']} {width}"
+                found.append(f"segments {segments} {places[first, 'coordinates']} {stride} {offset}")
     return found

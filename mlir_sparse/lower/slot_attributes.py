@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.encoding.level_space import Buffer
+from mlir_sparse.encoding.levels.plain_levels import Buffer
 from mlir_sparse.notation import Access
 from mlir_sparse.plan import LevelView, Program
 

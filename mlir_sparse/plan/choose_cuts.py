@@ -17,7 +17,7 @@ from enum import Enum
 
 from mlir_sparse.affine import Constant
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.encoding.level_functions import Children
+from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.notation import Access, AffineSubscript, IndexVar, ReduceOp, Subscript
 from mlir_sparse.plan.order.co_iteration import products, walks
 from mlir_sparse.plan.order.storage_choice import is_sparse, level_variables
@@ -231,21 +231,20 @@ def _walked(access: Access, encoding: Encoding, block: int, by_list: bool, first
     buffer, begins, aos = 0, by_list, encoding.aos_levels
     for level, kind in enumerate(encoding.level_types):
         positions, coordinates = kind.has_positions, kind.has_coordinates and level not in aos[1:]
-        if level > first and positions:
-            factor = 2 if kind.functions.has_room else 1
-            if not begins:
-                shifts.append((buffer, len(steps), factor))
-            begins = True  # what lies below is found by positions
-            steps.append(("segments" if factor == 2 else "positions", buffer))
-        elif level > first:
-            match kind.functions.children:
-                case Children.PRODUCT if kind.interval is None:
+        if level > first:
+            match kind.loop:
+                case LevelLoop(LoopKind.SEGMENTS, factor):
+                    if not begins:
+                        shifts.append((buffer, len(steps), factor))
+                    begins = True  # what lies below is found by positions
+                    steps.append(("segments" if factor == 2 else "positions", buffer))
+                case LevelLoop(LoopKind.COUNTED):
                     steps.append(("level", level))
-                case Children.KEPT:
-                    steps.append(("times", kind.n or 1))
+                case LevelLoop(LoopKind.GROUPS, kept):
+                    steps.append(("times", kept))
                     if not begins:
                         shifts.append((buffer, len(steps), 1))
-                case Children.PARENTS if begins:
+                case LevelLoop(LoopKind.CHAINED) if begins:
                     pass
                 case _:
                     return f"a level of {access.tensor} is {kind}"

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.encoding.level_functions import Iteration
+from mlir_sparse.encoding.levels.level_functions import Iteration
 from mlir_sparse.notation import (
     Access,
     Apply,

@@ -1,1 +1,1 @@
-"""What a process brings with it: its environment variables, and its forks."""
+"""What a process brings with it: its environment variables, its forks, the memory it can still take."""

@@ -13,13 +13,13 @@ from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import OperandError, StorageError, WidthError
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.runtime.call_arguments import operand_of, sparse_result
 from mlir_sparse.runtime.level_view_calls import Viewed
 from mlir_sparse.runtime.narrowed_values import Rounded
 from mlir_sparse.runtime.result_buffers import Buffers, assemble, compute
 from mlir_sparse.runtime.result_capacity import Entries
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.allocation import check_fits
 from mlir_sparse.tensor.stored_fibres import of_rows
 from mlir_sparse.tensor.widths import check_width
 

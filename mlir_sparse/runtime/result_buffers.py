@@ -18,9 +18,9 @@ from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import TooLargeError
+from mlir_sparse.process.available_memory import available_bytes, in_units, was_plenty
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.runtime.call_arguments import buffer_dtypes
-from mlir_sparse.tensor.allocation import available_bytes, in_units, was_plenty
 
 __all__ = ["Buffers", "assemble", "compute"]
 

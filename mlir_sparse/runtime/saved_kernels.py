@@ -22,8 +22,8 @@ from typing import Any
 from mlir_sparse import _native
 from mlir_sparse.disk import refusing, replacing
 from mlir_sparse.errors import CompileError, FileFormatError, UnsupportedError
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine
-from mlir_sparse.tensor.allocation import check_fits
 from mlir_sparse.text.shortened import shortened
 
 __all__ = ["SAVED", "machine_of", "read_archive", "write_archive"]

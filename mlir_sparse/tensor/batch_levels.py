@@ -14,7 +14,7 @@ import numpy as np
 
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import PositionsError, StorageError
-from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import check_width, width_dtype
 

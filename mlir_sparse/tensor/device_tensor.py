@@ -16,7 +16,7 @@ from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.buffer_layout import check_shape
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import OperandError, StorageError, UnsupportedError
-from mlir_sparse.tensor.allocation import in_units
+from mlir_sparse.process.available_memory import in_units
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source

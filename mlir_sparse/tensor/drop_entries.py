@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import EncodingError
 from mlir_sparse.tensor.level_storage import Array
 
@@ -21,7 +20,7 @@ def structured_level(encoding: Encoding) -> int:
         EncodingError: for an encoding without one.
     """
     for level, kind in enumerate(encoding.level_types):
-        if kind.functions.children is Children.KEPT:
+        if kind.functions.is_grouped:
             return level
     raise EncodingError(f"expected a structured[n, m] level to prune for, but got {encoding.map_text()}")
 

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlir_sparse.encoding.level_space import Buffer, LevelSpace, LevelView
+from mlir_sparse.encoding.level_space import LevelSpace, LevelView
+from mlir_sparse.encoding.levels.level_positions import LevelPositions
+from mlir_sparse.encoding.levels.plain_levels import Buffer
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
-from mlir_sparse.tensor.walk_storage import ROOT, Places, below
+from mlir_sparse.tensor.walk_storage import walk_levels
 from mlir_sparse.tensor.widths import check_width, width_dtype
 
 __all__ = ["level_view"]
@@ -53,7 +55,7 @@ def _made_view(tensor: SparseTensor) -> SparseTensor:
     return SparseTensor._trusted(plain, shape, levels)
 
 
-def _walked(space: LevelSpace, storage: LevelStorage, shape: Sequence[int]) -> list[Places]:
+def _walked(space: LevelSpace, storage: LevelStorage, shape: Sequence[int]) -> list[LevelPositions]:
     """Returns the positions of all levels down to the last that buffers are made for."""
     sources = [
         view.source
@@ -62,15 +64,10 @@ def _walked(space: LevelSpace, storage: LevelStorage, shape: Sequence[int]) -> l
         or view.size is None
         or (view.positions is Buffer.MADE and storage.coordinates[view.source] is None)
     ]
-    found: list[Places] = []
-    places = ROOT
-    for lvl in range(max(sources, default=-1) + 1):
-        places = below(storage.encoding, shape, places, lvl, storage.positions[lvl], storage.coordinates[lvl])
-        found.append(places)
-    return found
+    return walk_levels(storage, shape, max(sources) + 1) if sources else []
 
 
-def _widths(space: LevelSpace, storage: LevelStorage, walked: Sequence[Places]) -> list[int]:
+def _widths(space: LevelSpace, storage: LevelStorage, walked: Sequence[LevelPositions]) -> list[int]:
     """Returns the widths of the hash tables, which only their coordinates say."""
     found = []
     for view in space.views:
@@ -81,7 +78,7 @@ def _widths(space: LevelSpace, storage: LevelStorage, walked: Sequence[Places]) 
     return found
 
 
-def _made_positions(view: LevelView, storage: LevelStorage, walked: Sequence[Places], width: int) -> Array:
+def _made_positions(view: LevelView, storage: LevelStorage, walked: Sequence[LevelPositions], width: int) -> Array:
     coordinates = storage.coordinates[view.source]
     if coordinates is not None:
         return _ranges(coordinates, width)
@@ -102,7 +99,7 @@ def _ranges(coordinates: Array, width: int) -> Array:
 
 
 def _coordinates(
-    view: LevelView, stored: Array | None, walked: Sequence[Places], offset: int, width: int
+    view: LevelView, stored: Array | None, walked: Sequence[LevelPositions], offset: int, width: int
 ) -> Array | None:
     match view.coordinates:
         case Buffer.NONE:

@@ -15,7 +15,7 @@ import numpy as np
 
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import CoordinatesError
-from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.create import tensor
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 

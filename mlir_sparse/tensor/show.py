@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.tensor.allocation import in_units
+from mlir_sparse.process.available_memory import in_units
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import DTypeError, OperandError, StorageError
-from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.array_methods import ArrayMethods
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding, sliced
 from mlir_sparse.tensor.buffer_arrays import cast_values

@@ -18,6 +18,7 @@ from mlir_sparse.encoding.buffer_layout import (
 )
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_maps import slots_of
+from mlir_sparse.encoding.levels.sized_level import marks_empty
 from mlir_sparse.errors import OperandError, RankError, StorageError, UnsupportedError
 from mlir_sparse.tensor.batch_and_slice_parts import from_plain, is_plain, is_whole_slice, plain_encoding
 from mlir_sparse.tensor.batch_levels import batch_depth, flat_levels
@@ -28,7 +29,6 @@ from mlir_sparse.tensor.convert.coordinates_of import expand_levels
 from mlir_sparse.tensor.convert.pack_levels import narrowed_coordinates, with_resolved_widths
 from mlir_sparse.tensor.fault_words import storage_faults
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
-from mlir_sparse.tensor.walk_storage import marks_empty
 from mlir_sparse.tensor.widths import check_width, resolve_widths
 from mlir_sparse.text.given_arguments import integers_of, shown
 

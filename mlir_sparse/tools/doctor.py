@@ -17,8 +17,8 @@ from mlir_sparse import _cuda, _native
 from mlir_sparse._mlir import bindings
 from mlir_sparse.device import Device, chip_of, cuda_libraries_found, memory_info
 from mlir_sparse.errors import BindingsError, DeviceError, UnsupportedError
+from mlir_sparse.process.available_memory import in_units
 from mlir_sparse.runtime import cache_state
-from mlir_sparse.tensor.allocation import in_units
 
 __all__ = ["Finding", "examine", "find_program"]
 

@@ -17,9 +17,9 @@ import mlir_sparse as ms
 from mlir_sparse import device
 from mlir_sparse.errors import OperandError, UnknownTensorError
 from mlir_sparse.notation import Assignment, IndexVar
+from mlir_sparse.process.available_memory import in_units
 from mlir_sparse.spec.extents import infer_extents
 from mlir_sparse.spec.rounded_literals import as_held
-from mlir_sparse.tensor.allocation import in_units
 from mlir_sparse.testing import Comparison, compare
 from mlir_sparse.tools.report import Report, summary
 from mlir_sparse.tools.request import CommandRequest

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from mlir_sparse.affine import AffineMap, add
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelType, TensorType
-from mlir_sparse.encoding.level_functions import Children
+from mlir_sparse.encoding.levels.level_loops import LoopKind
 from mlir_sparse.notation import Access, Binary, BinaryOp, Expr, IndexVar, Negate, replace_accesses
 from mlir_sparse.plan.order.storage_choice import is_packed, is_sparse, needs_level_space, takes_alone, takes_shared
 from mlir_sparse.plan.program import Located, LocatedRows
@@ -160,18 +160,16 @@ def _plain(encoding: Encoding) -> tuple[Encoding, AffineMap] | None:
 def _are_searched(kinds: Sequence[LevelType]) -> bool:
     for at, kind in enumerate(kinds):
         chained = at + 1 < len(kinds) and kinds[at + 1].functions.is_chained
-        if kind.functions.children is Children.KEPT:
-            continue
-        if not (kind.functions.is_counted or (kind.ordered and (kind.functions.is_segmented or _chains(kinds, at)))):
+        if kind.loop is None:
             return False
+        if kind.loop.kind in (LoopKind.COUNTED, LoopKind.GROUPS):
+            continue
         # Of equal coordinates there is one tuple each, told apart by the level below.
-        if not kind.functions.is_counted and kind.unique == chained:
+        if not kind.ordered or kind.unique == chained:
+            return False
+        if kind.loop.kind is LoopKind.CHAINED and (at == 0 or kinds[at - 1].functions.is_counted):
             return False
     return True
-
-
-def _chains(kinds: Sequence[LevelType], at: int) -> bool:
-    return kinds[at].functions.is_chained and at > 0 and not kinds[at - 1].functions.is_counted
 
 
 def _locate(name: str, reason: str, values: Values, *, whole: bool) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.mapping.mapped_nest import THREADS, Level, MappedNest, held_roles
@@ -105,4 +104,4 @@ def _is_inside(nest: MappedNest, variables: Sequence[IndexVar], kept: Sequence[I
 
 
 def _is_n_of_m(encoding: Encoding) -> bool:
-    return any(kind.functions.children is Children.KEPT for kind in encoding.level_types)
+    return any(kind.functions.is_grouped for kind in encoding.level_types)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.encoding.level_functions import Iteration
+from mlir_sparse.encoding.levels.level_functions import Iteration
 from mlir_sparse.notation import (
     Access,
     Apply,

@@ -12,7 +12,6 @@ from functools import lru_cache
 
 from mlir_sparse.affine import Dim
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
-from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.notation import Access, Expr, IndexVar
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 
@@ -58,7 +57,7 @@ def has_limited_room(encoding: Encoding) -> bool:
 
     Zeros that loops leave there need no room: they are padding or nothing.
     """
-    return any(t.interval is not None or t.functions.children is Children.KEPT for t in encoding.level_types)
+    return any(t.interval is not None or t.functions.is_grouped for t in encoding.level_types)
 
 
 def level_variables(access: Access, encoding: Encoding) -> tuple[IndexVar, ...]:
@@ -79,7 +78,7 @@ def takes_shared(encoding: Encoding) -> bool:
         return False
     types = encoding.level_types
     # n:m levels keep places without an entry, batches are tensors of their own.
-    plain = all(t.functions.children is not Children.KEPT for t in types)
+    plain = not any(t.functions.is_grouped for t in types)
     return plain and not encoding.batch_rank and _visits_all(encoding) and all(t.ordered for t in types)
 
 
@@ -95,7 +94,7 @@ def takes_alone(encoding: Encoding) -> bool:
 def _keeps_of_groups(encoding: Encoding) -> bool:
     """Returns whether an n:m level stands right below the level of its groups; elsewhere it crashes the sparsifier."""
     *_, above, last = encoding.levels
-    return last.type.functions.children is Children.KEPT and above.expr.dims() == last.expr.dims()
+    return last.type.functions.is_grouped and above.expr.dims() == last.expr.dims()
 
 
 def needs_level_space(encoding: Encoding, payload: Expr) -> bool:
@@ -135,7 +134,7 @@ def why_converted(encoding: Encoding) -> str:
         return "loops run over one tensor, a batch is as many as it has"
     if not encoding.is_native:
         return f"the sparsifier makes no loops of {encoding.map_text()}"
-    if not encoding.is_permutation or any(t.functions.children is Children.KEPT for t in types):
+    if not encoding.is_permutation or any(t.functions.is_grouped for t in types):
         return "loops over blocks join neither another sparse operand nor a sparse result"
     if not _visits_all(encoding):
         return "of entries with equal coordinates the sparsifier takes the first"

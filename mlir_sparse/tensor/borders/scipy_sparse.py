@@ -11,7 +11,8 @@ import numpy as np
 
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.encoding.level_format import LevelFormat, LevelProperty
+from mlir_sparse.encoding.level_format import LevelFormat
+from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.errors import CoordinatesError, DTypeError
 from mlir_sparse.tensor.convert.convert import convert_storage, same_formats
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims

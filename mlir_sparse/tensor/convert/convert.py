@@ -13,7 +13,7 @@ from mlir_sparse.encoding.buffer_layout import aos_regions, check_supported
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_type import LevelType
-from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import from_plain, is_plain, is_whole_slice, plain_encoding, to_plain
 from mlir_sparse.tensor.batch_levels import batch_depth
 from mlir_sparse.tensor.buffer_arrays import stored_integers

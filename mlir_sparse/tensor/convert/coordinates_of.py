@@ -9,12 +9,13 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.encoding.buffer_layout import level_tuples
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.encoding.levels.sized_level import dims_of
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, to_plain
 from mlir_sparse.tensor.batch_levels import batch_depth
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.stored_padding import is_given
-from mlir_sparse.tensor.walk_storage import dims_of, marks_empty, walk
+from mlir_sparse.tensor.walk_storage import walk
 
 __all__ = ["count_entries", "expand_dims", "expand_levels"]
 
@@ -127,11 +128,10 @@ def _evaluate_inverse(encoding: Encoding, columns: list[Array], shape: tuple[int
 def count_entries(storage: LevelStorage) -> int:
     """Returns the number of stored entries: all values, but for those in gaps of loose levels and in empty slots."""
     if not storage.encoding.is_native:
-        innermost = storage.encoding.lvl_rank - 1
-        coordinates = storage.coordinates[innermost]
-        if coordinates is not None and marks_empty(storage.encoding, innermost):
-            return int(np.count_nonzero(coordinates >= 0))
-        return int(storage.values.size)
+        *above, last = storage.encoding.level_types
+        coordinates = storage.coordinates[-1]
+        stored = None if coordinates is None else last.functions.live(above, coordinates)
+        return int(storage.values.size if stored is None else np.count_nonzero(stored))
     if batch_depth(storage.encoding):
         return count_entries(to_plain(storage))
     if storage.view:

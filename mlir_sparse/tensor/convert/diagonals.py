@@ -14,7 +14,7 @@ from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.buffer_arrays import value_array
 from mlir_sparse.tensor.convert.pack_levels import narrowed_coordinates, narrowed_positions, with_resolved_widths
 from mlir_sparse.tensor.level_storage import Array, LevelStorage

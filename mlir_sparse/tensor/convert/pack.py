@@ -13,9 +13,8 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.encoding.buffer_layout import check_level_sizes, check_shape, check_supported, level_tuples
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.errors import CoordinatesError, EncodingError, UnsupportedError
-from mlir_sparse.tensor.allocation import available_bytes, check_fits
+from mlir_sparse.process.available_memory import available_bytes, check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import (
     from_plain,
     is_plain,
@@ -185,7 +184,7 @@ def _check_dense_prefix(encoding: Encoding, sizes: Sequence[int], itemsize: int)
     """Refuses what the extents alone make too large, while Python's integers still can count it."""
     places, nbytes = 1, itemsize
     for size, kind in zip(sizes, encoding.level_types, strict=True):
-        if kind.functions.children is Children.KEPT:
+        if kind.functions.is_grouped:
             places *= kind.n or 0
             nbytes = encoding.crd_width // 8 + itemsize
         elif kind.functions.is_counted:

@@ -1,7 +1,7 @@
 """From coordinates and values to storage of an encoding that the dialect has no word for.
 
 Native packing sorts the entries by their level coordinates and adds those that
-coincide; the levels are then built by `LevelBuilder`.
+coincide; the levels are then built by their formats.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_maps import said_by, slots_of
+from mlir_sparse.encoding.levels.placed_entries import is_sorted
+from mlir_sparse.encoding.levels.sized_level import dims_of, marks_empty
 from mlir_sparse.errors import StorageError, WidthError
-from mlir_sparse.tensor.allocation import available_bytes
-from mlir_sparse.tensor.build_storage import LevelBuilder, is_sorted
+from mlir_sparse.process.available_memory import available_bytes
+from mlir_sparse.tensor.build_storage import build_levels
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
-from mlir_sparse.tensor.walk_storage import dims_of, marks_empty
 from mlir_sparse.tensor.widths import check_width, resolve_widths, width_dtype
 
 __all__ = ["is_signed", "narrowed_coordinates", "narrowed_positions", "pack_levels", "with_resolved_widths"]
@@ -51,9 +52,21 @@ def pack_levels(
     given = {lvl: np.asarray(encoding.levels[lvl].expr.evaluate(dims), np.int64) for lvl in kept}
     columns, summed = _sorted(encoding, shape, given, values, dtype)
     resolved = _number_slots(encoding, columns, summed.size)
-    builder = LevelBuilder(resolved, shape, [columns[lvl] for lvl in range(encoding.lvl_rank)], summed)
-    stored = builder.build()
-    return _stored(resolved, shape, builder, stored, source)
+    positions, coordinates, stored = build_levels(
+        resolved, shape, [columns[lvl] for lvl in range(encoding.lvl_rank)], summed
+    )
+    largest = max((int(p[-1]) for p in positions if p is not None and p.size), default=0)
+    largest = max(largest, _made_positions(resolved, coordinates))
+    narrowed = with_resolved_widths(resolved, shape, largest, source)
+    return LevelStorage(
+        narrowed,
+        narrowed.level_sizes(shape),
+        tuple(None if p is None else narrowed_positions(narrowed, p) for p in positions),
+        tuple(
+            None if c is None else narrowed_coordinates(narrowed, shape, lvl, c) for lvl, c in enumerate(coordinates)
+        ),
+        stored,
+    )
 
 
 def _sorted(
@@ -117,28 +130,6 @@ def _number_slots(encoding: Encoding, columns: dict[int, Array], entries: int) -
         if slots.width is None:
             resolved = resolved.with_slots(max(1, most))
     return resolved
-
-
-def _stored(
-    encoding: Encoding,
-    shape: tuple[int, ...],
-    builder: LevelBuilder,
-    values: Array,
-    source: tuple[int | None, int | None],
-) -> LevelStorage:
-    largest = max((int(p[-1]) for p in builder.positions if p is not None and p.size), default=0)
-    largest = max(largest, _made_positions(encoding, builder.coordinates))
-    resolved = with_resolved_widths(encoding, shape, largest, source)
-    return LevelStorage(
-        resolved,
-        resolved.level_sizes(shape),
-        tuple(None if p is None else narrowed_positions(resolved, p) for p in builder.positions),
-        tuple(
-            None if c is None else narrowed_coordinates(resolved, shape, lvl, c)
-            for lvl, c in enumerate(builder.coordinates)
-        ),
-        values,
-    )
 
 
 def _made_positions(encoding: Encoding, coordinates: Sequence[Array | None]) -> int:

@@ -9,7 +9,7 @@ from mlir_sparse.encoding.buffer_layout import aos_regions
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.errors import TooLargeError
-from mlir_sparse.tensor.allocation import available_bytes, check_fits, in_units
+from mlir_sparse.process.available_memory import available_bytes, check_fits, in_units
 from mlir_sparse.tensor.convert.through_rows import blocks_of
 from mlir_sparse.tensor.level_storage import LevelStorage
 from mlir_sparse.tensor.widths import resolve_widths, width_dtype, width_limit

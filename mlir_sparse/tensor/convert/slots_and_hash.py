@@ -6,9 +6,9 @@ from mlir_sparse import _native
 from mlir_sparse.affine import Dim
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
-from mlir_sparse.encoding.level_functions import Children
 from mlir_sparse.encoding.level_maps import slots_of
-from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.encoding.level_type import LevelType
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.buffer_arrays import at_least_32_bits
 from mlir_sparse.tensor.convert.pack_levels import narrowed_coordinates, narrowed_positions, with_resolved_widths
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
@@ -43,13 +43,8 @@ def are_tables(encoding: Encoding) -> bool:
     (True, True, False)
     """
     *above, last = encoding.level_types
-    plain = all(
-        (kind.functions.is_counted or kind.functions.children is Children.LAST_POSITION)
-        and kind.interval is None
-        and not kind.properties
-        for kind in above
-    )
-    return plain and encoding.is_permutation and last.functions.children is Children.TABLES and not last.properties
+    plain = LevelType(LevelFormat.DENSE), LevelType(LevelFormat.COMPRESSED)
+    return encoding.is_permutation and last == LevelType(LevelFormat.HASHED) and all(kind in plain for kind in above)
 
 
 def rows_to_slots(

@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from mlir_sparse.tensor.allocation import check_fits
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.files.market_head import Head
 from mlir_sparse.tensor.files.text_rows import TextEntries, TextRows, read_rows, write_rows
 from mlir_sparse.tensor.files.text_stream import TextStream

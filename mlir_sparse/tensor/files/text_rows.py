@@ -21,7 +21,7 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.errors import FileFormatError, SparseError, TooLargeError
-from mlir_sparse.tensor.allocation import available_bytes, in_units
+from mlir_sparse.process.available_memory import available_bytes, in_units
 from mlir_sparse.tensor.files.text_stream import TextStream, shown
 from mlir_sparse.tensor.level_storage import Array
 

@@ -1,0 +1,31 @@
+"""`batch`: one of everything below for each coordinate, along an axis of every buffer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlir_sparse.encoding.levels.dense_level import DenseLevel
+from mlir_sparse.encoding.levels.level_functions import Brackets
+from mlir_sparse.encoding.levels.level_loops import LevelLoop
+from mlir_sparse.encoding.levels.plain_levels import PlainLevels
+
+if TYPE_CHECKING:
+    from mlir_sparse.encoding.level_type import LevelType
+
+__all__ = ["BatchLevel"]
+
+
+class BatchLevel(DenseLevel):
+    """A dense level whose batches are buffers of their own; where one is shorter, the levels below it have room."""
+
+    is_axis = True
+    is_counted = False
+    brackets = Brackets.NOTHING
+    native_kind = None
+    meaning = "one of everything below for each coordinate"
+
+    def loop(self, kind: LevelType) -> LevelLoop | None:
+        return None
+
+    def plain_levels(self, kind: LevelType, above: LevelType | None, *, is_above_native: bool) -> PlainLevels:
+        return None

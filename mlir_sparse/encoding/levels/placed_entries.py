@@ -1,0 +1,83 @@
+"""Entries on their way into levels.
+
+As in native packing (native/pack_build.hpp), every entry carries the place that it has in the levels built so far, and
+a level turns the place and a coordinate into the place in the next level (Chou et al. 2018, section 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mlir_sparse.encoding.levels.level_positions import Array
+from mlir_sparse.encoding.levels.level_rules import second_entry_error
+
+if TYPE_CHECKING:  # encodings ask their level formats, which ask this
+    from mlir_sparse.encoding.encoding_value import Encoding
+
+__all__ = ["BuiltLevels", "PlacedEntries", "is_sorted"]
+
+
+class BuiltLevels(NamedTuple):
+    """What a level stores, and the singleton levels that share its positions.
+
+    Args:
+        positions: of the level, None where it has none.
+        coordinates: of the level, then of each of those below; empty where it has none.
+    """
+
+    positions: Array | None = None
+    coordinates: tuple[Array, ...] = ()
+
+
+class PlacedEntries:
+    """Entries with the place of each among the positions of the levels built so far.
+
+    Args:
+        encoding: what is built.
+        columns: for each level the true coordinates of all entries, in any order, none twice.
+        values: their values.
+    """
+
+    def __init__(self, encoding: Encoding, columns: Sequence[Array], values: Array) -> None:
+        self.encoding, self.columns, self.values = encoding, list(columns), values
+        self.place = np.zeros(values.size, np.int64)
+        self.count = 1
+
+    def sort(self, levels: range) -> None:
+        """Brings the entries into the order of their places, then of the coordinates in some levels."""
+        keys = [self.place, *(self.columns[level] for level in levels)]
+        if is_sorted(keys):
+            return
+        order = np.lexsort(keys[::-1])
+        self.columns = [column[order] for column in self.columns]
+        self.place, self.values = self.place[order], self.values[order]
+
+    def begins(self, levels: range) -> Array:
+        """Returns whether an entry differs from the one before it in its place or in some levels.
+
+        Raises:
+            StorageError: for entries that differ below a coordinate of a unique level among these.
+        """
+        begins = np.ones(self.place.size, bool)
+        begins[1:] = self.place[1:] != self.place[:-1]
+        for level in levels:
+            column, same = self.columns[level], ~begins
+            begins[1:] |= column[1:] != column[:-1]
+            above = level - 1
+            if level > levels.start and self.encoding.level_types[above].unique and (same & begins).any():
+                entry = int(np.argmax(same & begins))
+                raise second_entry_error(self.encoding, above, entry, int(self.columns[above][entry]))
+        return begins
+
+
+def is_sorted(keys: Sequence[Array]) -> bool:
+    """Returns whether entries ascend, or stay, by the first key, then the second, and so on."""
+    tied = np.ones(max(0, keys[0].size - 1), bool)
+    for key in keys:
+        if (tied & (key[1:] < key[:-1])).any():
+            return False
+        tied &= key[1:] == key[:-1]
+    return True
