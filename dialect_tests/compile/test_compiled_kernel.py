@@ -43,3 +43,11 @@ def test_what_a_kernel_cannot_do_is_refused_by_name(kind: str, tmp_path: Path) -
 def test_public_methods_are_those_of_every_kernel_or_documented(kind: type[CompiledKernel]) -> None:
     for name, method in inspect.getmembers(kind, inspect.isfunction):
         assert name.startswith("_") or (inspect.getdoc(method) or "").strip(), name
+
+
+def test_strategies_are_asked_of_the_processor_alone() -> None:
+    assert "start-rows" in {remark.strategy for remark in KERNELS["cpu"]().remarks()}
+    several = ms.compile("def f(float(M,K) A, float(K) x) -> (y) { y(i) +=! A(i,k) * x(k) }", A="f32[?,?] CSR")
+    assert several.remarks() == tuple(remark for one in several.kernels for remark in one.remarks())
+    with pytest.raises(ms.UnsupportedError, match="expected a kernel for target='cpu' to have strategies"):
+        KERNELS["gpu"]().remarks()

@@ -181,3 +181,24 @@ def test_operators_are_told_with_their_regions() -> None:
     assert "operators" not in explained("C(i,j) = A(i,j) * B(i,j)", None, A=CSR, B=CSR)
     told = ms.compile("y(i) = A(i,j) * x(j)", A=CSR, x=VECTOR, semiring="min_plus").explain()
     assert "operators\n  plus(a, b) = a + b\n  min(a, b) = min(a, b), identity greatest\n" in told
+
+
+def test_strategies_say_what_they_did() -> None:
+    told = explained("y(i) = A(i,j) * x(j)", A="i32[?,?] CSR", x="i32[?]")
+    assert "\nstrategies of kernel\n  start-rows: applied to i\n" in told
+    sums = lines_with(told, "sum-rows: not applied to j, because ")
+    assert sums == ["its sum is of i32: vectors of entries are of f32 and f64 only"]
+
+
+def test_strategies_are_told_of_each_function() -> None:
+    told = explained("C(i,j) = A(i,j) + B(i,j) + D(i,j)", "CSR", A=CSR, B=CSR, D=CSR)
+    assert lines_with(told, "strategies of ") == ["kernel_0", "kernel_1"]
+    assert lines_with(told, "split-merges: ") == ["applied to j"] * 2
+
+
+def test_a_kernel_that_does_not_compile_is_explained_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIR_SPARSE_COMPILE_TIMEOUT", "0.001")
+    told = explained("y(i) = 3 * A(i,j) * x(j) * z(i)", A=CSR, x=VECTOR, z=VECTOR)
+    assert "because: accumulates from the identity" in told
+    (why,) = lines_with(told, "unknown: ")
+    assert why.startswith("expected MLIR to lower the kernel, but the compiler ran past 0.001 s")

@@ -512,3 +512,15 @@ def test_nothing_is_kept_where_objects_are_not_loaded(monkeypatch: pytest.Monkey
     assert cache_state() == "none on this machine"
     np.testing.assert_array_equal(ms.evaluate("y(i) = 11 * x(i)", x=X), 11 * X)
     assert not folder.exists()
+
+
+def test_kernels_that_are_found_say_the_same_of_their_loops(folder: Path) -> None:
+    def called() -> Kernel:
+        kernel = Kernel(ms.compile(SPMV, A="f64[?,?] CSR", x="f64[?]").spec)
+        np.testing.assert_array_equal(kernel(ms.tensor(DENSE), X), DENSE @ X)
+        return kernel
+
+    compiled, found = called(), called()
+    assert len(list(folder.iterdir())) == 1
+    assert found.remarks() == compiled.remarks()
+    assert "start-rows" in {remark.strategy for remark in found.remarks() if remark.applied}

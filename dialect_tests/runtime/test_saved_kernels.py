@@ -174,3 +174,12 @@ def test_kernels_of_operators_are_saved(tmp_path: Path) -> None:
         wanted = kernel(tensor, vector)
         kernel.save(tmp_path / "kernel.msk")
         np.testing.assert_array_equal(ms.load(tmp_path / "kernel.msk")(tensor, vector), wanted)
+
+
+def test_loaded_kernels_say_the_same_of_their_loops(tmp_path: Path) -> None:
+    spmv = ms.compile("y(i) = A(i,j) * x(j)", A="i32[?,?] CSR", x="i32[?]")
+    spmv.save(tmp_path / "spmv.msk")
+    loaded = ms.load(tmp_path / "spmv.msk")
+    assert loaded.remarks() == spmv.remarks()
+    assert loaded.explain() == spmv.explain()
+    assert {remark.strategy for remark in loaded.remarks() if not remark.applied} == {"sum-rows"}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.strategy_remarks import SPMM, SPMV, said_by
 from mlir_sparse.pipeline.run_passes import run_here
 
 LISTS = ["COO", "SoA-COO", "NonuniqueCOO", "ColumnMajorCOO", "UnorderedCOO"]
@@ -199,3 +200,17 @@ def test_runs_of_one_element_are_joined() -> None:
 )
 def test_runs_that_are_something_else_stay(changes: dict[str, str]) -> None:
     assert joined(**changes).count(LOOKS_FOR_ENDS) == 3
+
+
+@pytest.mark.parametrize("stored", ["COO", "SoA-COO"])
+def test_it_says_that_runs_are_joined(stored: str) -> None:
+    assert said_by("join-segments", SPMV, A=stored, x="") == ["applied to i"]
+
+
+def test_it_says_why_runs_stay() -> None:
+    why = "more is written for a run than one sum, or its row of the result is held"
+    assert said_by("join-segments", SPMM, A="COO", B="") == [f"i: {why}"]
+
+
+def test_it_says_nothing_where_coordinates_do_not_repeat() -> None:
+    assert said_by("join-segments", SPMV, A="CSR", x="") == []

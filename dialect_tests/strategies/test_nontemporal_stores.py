@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 
 import mlir_sparse as ms
+from dialect_tests.strategy_remarks import ADD, SPMM, SPMV, said_by
 
 SUM, DIFFERENCE = "C(i,j) = A(i,j) + B(i,j)", "D(i,j) = A(i,j) - B(i,j) + C(i,j)"
 ROWS, COLUMNS = 4_000, 900
@@ -77,3 +78,18 @@ def test_every_entry_of_a_merge_is_stored_either_way() -> None:
 )
 def test_what_is_written_through_the_caches(text: str, stored: str, ranks: dict[str, int]) -> None:
     assert written(text, stored, **ranks) == 0
+
+
+def test_it_says_which_results_are_written_past_the_caches() -> None:
+    assert said_by("write-around-caches", ADD, "CSR", A="CSR", B="CSR") == ["applied to i"]
+
+
+def test_it_says_why_others_are_not() -> None:
+    lists = "j: the result has several lists of coordinates, or several nests write it"
+    assert said_by("write-around-caches", ADD, "DCSR", A="DCSR", B="DCSR") == [lists]
+    long = "i: more than 160 operations: writing is not what takes the time"
+    assert said_by("write-around-caches", SPMM, "CSR", A="CSR", B="CSR") == [long]
+
+
+def test_it_says_nothing_of_dense_results() -> None:
+    assert said_by("write-around-caches", SPMV, A="CSR", x="") == []

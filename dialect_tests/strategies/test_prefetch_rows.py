@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 
 import mlir_sparse as ms
+from dialect_tests.strategy_remarks import SPMV, said_by
 
 PRODUCT = "C(i,j) = A(i,k) * B(k,j)"
 
@@ -122,3 +123,13 @@ def test_room_between_rows_names_no_rows() -> None:
     for B in (A, ms.tensor(expected, "CSR")):
         found = ms.evaluate(PRODUCT, A=A, B=B, out="CSR")
         np.testing.assert_array_equal(found.to_numpy(), expected @ expected)
+
+
+@pytest.mark.parametrize("out", ["CSR", "dense"])
+@pytest.mark.parametrize("stored", ["CSR", "DCSR", "COO"])
+def test_it_says_which_rows_are_asked_for(stored: str, out: str) -> None:
+    assert said_by("prefetch-rows", PRODUCT, out, A=stored, B="CSR") == ["applied to j"]
+
+
+def test_it_says_nothing_where_no_entry_names_rows() -> None:
+    assert said_by("prefetch-rows", SPMV, A="CSR", x="") == []

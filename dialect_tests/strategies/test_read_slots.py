@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.strategy_remarks import SPMM, SPMV, said_by
 
 SLOTS = ["SlotELL", "[c](i, j) -> (c * j : dense, j : dense, i : singleton)", "HashedRows"]
 BY_COLUMNS = SLOTS[1]
@@ -127,3 +128,17 @@ def test_another_tensor_of_the_same_levels_is_refused() -> None:
     np.testing.assert_allclose(kernel(stored(full, "SlotELL"), x), full @ x)
     with pytest.raises(ms.ExtentError):
         kernel(A, np.arange(13.0))
+
+
+@pytest.mark.parametrize("stored", ["SlotELL", "HashedRows"])
+def test_it_says_that_slots_are_read_as_such(stored: str) -> None:
+    assert said_by("read-slots", SPMV, A=stored, x="") == ["applied to j"]
+
+
+def test_it_says_why_lists_stay_lists() -> None:
+    assert said_by("read-slots", SPMM, A="SlotELL", B="") == ["k: loops or branches are inside"]
+
+
+@pytest.mark.parametrize("stored", ["ELL", "CSR"])
+def test_it_says_nothing_where_there_are_no_slots(stored: str) -> None:
+    assert said_by("read-slots", SPMV, A=stored, x="") == []

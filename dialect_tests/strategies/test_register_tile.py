@@ -10,10 +10,10 @@ import pytest
 import scipy.sparse
 
 import mlir_sparse as ms
+from dialect_tests.strategy_remarks import NARROW, SPMM, SPMV, TRANSPOSED, said_by
 from mlir_sparse.pipeline.run_passes import run_here
 
 EXTENTS = (0, 1, 7, 8, 9, 31, 33, 127, 129)
-NARROW = (("bits", 256), ("masks", False), ("fma", True))
 PLAIN = (("bits", 128), ("masks", False), ("fma", False))
 COO = "(i, j) -> (i : compressed(nonunique), j : singleton)"
 COO3 = "(i, j, k) -> (i : compressed(nonunique), j : singleton(nonunique), k : singleton)"
@@ -214,3 +214,38 @@ def test_a_nest_without_hindrance_is_tiled() -> None:
 )
 def test_what_could_go_wrong_stays_as_it_is(changes: dict[str, str]) -> None:
     assert "vector" not in tiled(**changes)
+
+
+@pytest.mark.parametrize(
+    ("stored", "kinds"),
+    [("CSR", {}), ("COO", {}), ("DIA", {}), ("CSR", {"dtype": "f32"}), ("CSR", {"options": NARROW})],
+)
+def test_it_says_which_rows_stay_in_registers(stored: str, kinds: dict[str, Any]) -> None:
+    assert said_by("register-tile", SPMM, A=stored, B="", **kinds) == ["applied to j"]
+
+
+def test_it_says_that_rows_of_diagonals_stay_in_registers() -> None:
+    assert said_by("register-tile", SPMV, A="DIA", x="") == ["applied to i"]
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype", "reason"),
+    [
+        (SPMM, "i32", "its elements are of i32: vectors of rows are of f32 and f64 only"),
+        (SPMM, "c128", "its elements are of c128: vectors of rows are of f32 and f64 only"),
+        (SPMM, "f16", "its elements are of f16: vectors of rows are of f32 and f64 only"),
+        ("C(i,j) = A(i,k) * exp(B(k,j))", "f64", "vectors of rows have no math.exp of f64"),
+    ],
+)
+def test_it_says_why_rows_do_not_stay_in_registers(text: str, dtype: str, reason: str) -> None:
+    assert said_by("register-tile", text, dtype=dtype, A="CSR", B="") == [f"j: {reason}"]
+
+
+def test_it_says_where_elements_lie_apart() -> None:
+    said = said_by("register-tile", "C(i,j) = S(i,j) * X(i,k) * Y(k,j)", out="CSR", S="CSR", X="", Y="")
+    assert said == ["k: its elements do not lie side by side in memory"]
+    assert said_by("register-tile", TRANSPOSED, A="DIA", x="") == ["i: it stores elements at other places than its own"]
+
+
+def test_it_says_nothing_of_loops_over_entries() -> None:
+    assert said_by("register-tile", SPMV, A="CSR", x="") == []

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse
 
 import mlir_sparse as ms
+from dialect_tests.strategy_remarks import SPMM, SPMV, said_by
 from mlir_sparse.pipeline.run_passes import run_here
 
 RESIDUAL = "y(i) = b(i) - A(i,j) * x(j)"
@@ -276,3 +277,30 @@ def test_rows_of_a_matrix_without_hindrance_start_in_registers() -> None:
 )
 def test_what_of_a_matrix_is_filled_first_where_it_must_be(changes: dict[str, str]) -> None:
     assert "linalg.generic" in rows_started(**changes)
+
+
+@pytest.mark.parametrize("stored", ["CSR", "ELL"])
+def test_it_says_that_rows_start_in_their_loop(stored: str) -> None:
+    assert said_by("start-rows", SPMV, A=stored, x="") == ["applied to i"]
+    assert said_by("start-rows", RESIDUAL, A=stored, b="", x="") == ["applied to i"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "reason"),
+    [
+        ("DCSR", "the loop that adds to the result does not go through all of its rows"),
+        ("COO", "its elements are added to in the order of stored entries, not row by row"),
+        ("CSC", "its loop adds to an element in several turns, or to none in some"),
+    ],
+)
+def test_it_says_why_results_are_filled_first(stored: str, reason: str) -> None:
+    assert said_by("start-rows", SPMV, A=stored, x="") == [reason]
+
+
+def test_it_says_who_starts_rows_of_matrices() -> None:
+    said = said_by("start-rows", SPMM, A="CSR", B="")
+    assert said == ["its result is no vector: register-tile sees to what rows of a matrix start from"]
+
+
+def test_it_says_nothing_where_nothing_is_added() -> None:
+    assert said_by("start-rows", "y(i) = x(i) + 2 * z(i)", x="", z="") == []

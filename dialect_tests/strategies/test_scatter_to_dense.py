@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.strategy_remarks import ADD, NARROW, SPMV, TRANSPOSED, said_by
 from mlir_sparse._mlir import mlir_context, parse_module
 from mlir_sparse.pipeline.registered_passes import run_passes
 
@@ -149,3 +150,34 @@ def test_results_of_which_it_is_not_known_where_they_lie_stay_as_they_are(choice
         module = parse_module(SCATTER.format(choice=choice, target=target))
         run_passes(module, "builtin.module(scatter-runs{every=true})")
         assert ("vector" in str(module)) == runs
+
+
+@pytest.mark.parametrize(("text", "stored"), [(TRANSPOSED, "CSR"), (SPMV, "CSC")])
+def test_it_says_that_runs_are_looked_for(text: str, stored: str) -> None:
+    assert said_by("scatter-runs", text, A=stored, x="") == [f"applied to {'j' if stored == 'CSR' else 'i'}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "reason"),
+    [
+        (TRANSPOSED, {"dtype": "i32"}, "it adds up i32: vectors of entries are of f32 and f64 only"),
+        (TRANSPOSED, {"options": NARROW}, "vectors here have no masks, or lanes were asked for"),
+        ("y(j) = abs(A(i,j)) * x(i)", {}, "it does more than sums, products and quotients of its entries"),
+        (
+            SPMV,
+            {"A": "COO"},
+            "it reads more for each entry than values, a coordinate and one element of the result",
+        ),
+    ],
+)
+def test_it_says_why_entries_are_added_one_by_one(text: str, kinds: dict[str, Any], reason: str) -> None:
+    assert said_by("scatter-runs", text, **{"A": "CSR", "x": "", **kinds}) == [f"j: {reason}"]
+
+
+def test_it_says_why_entries_of_matrices_are_added_one_by_one() -> None:
+    said = said_by("scatter-runs", ADD, out="dense", A="CSR", B="CSR")
+    assert set(said) == {"j: its coordinates do not say by themselves which elements are added to"}
+
+
+def test_it_says_nothing_of_sums_of_rows() -> None:
+    assert said_by("scatter-runs", SPMV, A="CSR", x="") == []

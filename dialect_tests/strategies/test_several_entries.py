@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.strategy_remarks import NARROW, SPMV, said_by
 
 SAMPLED = "C(i,j) = S(i,j) * X(i,k) * Y(j,k)"
 
@@ -65,3 +67,32 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
     found = [kernel.within(threads, True)(S, X, Y).storage.values for threads in (1, 2, 3)]
     for other in found[1:]:
         np.testing.assert_array_equal(found[0], other)
+
+
+@pytest.mark.parametrize("strategy", ["several-entries", "inner-sums"])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_it_says_that_several_entries_are_summed_at_once(strategy: str, dtype: str) -> None:
+    assert said_by(strategy, SAMPLED, "CSR", dtype, S="CSR", X="", Y="") == ["applied to k"]
+
+
+@pytest.mark.parametrize(("out", "shuffles"), [("CSR", 6), ("dense", 0)])
+def test_sums_of_several_entries_are_folded_together(out: str, shuffles: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = (("bits", 256), ("masks", True), ("fma", True))
+    monkeypatch.setattr(import_module("mlir_sparse.pipeline.sparsifier_passes"), "vector_options", lambda: options)
+    text = ms.compile(SAMPLED, S="f64[?,?] CSR", X="f64[?,?]", Y="f64[?,?]", out=out).ir("sparsified")
+    assert text.count("vector.shuffle") == shuffles
+    assert "vector.fma" in text
+
+
+def test_it_says_why_each_entry_is_summed_by_itself() -> None:
+    said = said_by("several-entries", SAMPLED, "CSR", options=NARROW, S="CSR", X="", Y="")
+    assert said == ["k: the vectors of this machine have no masks, or not 4 lanes"]
+    said = said_by("several-entries", SAMPLED, "dense", S="CSR", X="", Y="")
+    assert said == ["k: sums are not stored side by side: the result is not one element at each entry"]
+
+
+def test_it_says_which_dense_rows_are_summed_by_vectors() -> None:
+    assert said_by("inner-sums", SPMV, A="BSR(16, 16)", x="") == ["applied to loop 4 of 4"]
+    few = "loop 4 of 4: its rows have fewer elements than a vector, 8"
+    assert said_by("inner-sums", SPMV, A="BSR(2, 2)", x="") == [few]
+    assert said_by("inner-sums", SPMV, A="CSR", x="") == []

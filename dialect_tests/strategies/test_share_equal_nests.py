@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.strategy_remarks import ADD, said_by
 from mlir_sparse.pipeline.run_passes import run_here
 
 SHAPE = (6, 7, 8)
@@ -144,3 +145,14 @@ def test_branches_of_the_same_loops_become_one() -> None:
 
 def test_branches_with_more_beside_them_stay() -> None:
     assert _passed(_branches("%w = arith.addi %n, %m : index", step="%w")).count("memref.store") == 2
+
+
+def test_it_says_which_nests_become_one() -> None:
+    assert said_by("share-copies", ADD, "DCSR", A="DCSR", B="DCSR") == ["applied to j", "applied to i"]
+    said = said_by("share-copies", "A(i,j,k) = T(i,j,k) + U(i,j,k)", "CSF", T="CSF", U="CSF")
+    assert said == ["applied to k", "applied to j", "applied to i"]
+
+
+def test_it_says_nothing_where_no_two_nests_are_the_same() -> None:
+    assert said_by("share-copies", ADD, "CSR", A="CSR", B="CSR") == []
+    assert said_by("share-copies", ADD, "DCSR", A="DCSR", B="CSR") == []

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.strategy_remarks import ADD, SPMV, said_by
 from mlir_sparse.pipeline.run_passes import run_here
 
 MARK = "llvm.inline_asm"
@@ -132,3 +133,18 @@ def test_llvm_leaves_what_follows_a_merge_alone() -> None:
 def test_lanes_are_looked_for_where_there_may_be_any(text: str, kind: str, scalar: bool) -> None:
     kernel = ms.compile(text, A=kind, B=kind, out=kind.partition(" ")[2])
     assert ("noimplicitfloat" in kernel.ir("llvmir")) == scalar
+
+
+def test_it_says_which_merges_are_split() -> None:
+    assert said_by("split-merges", ADD, "CSR", A="CSR", B="CSR") == ["applied to j"]
+    outer = "i: loops are inside: the order of its turns is not what takes the time"
+    assert said_by("split-merges", ADD, "DCSR", A="DCSR", B="DCSR") == ["applied to j", outer]
+
+
+def test_it_says_why_merges_of_three_are_not() -> None:
+    said = said_by("split-merges", "C(i,j) = A(i,j) * B(i,j) * D(i,j)", "CSR", A="CSR", B="CSR", D="CSR")
+    assert said == ["j: more than two operands meet: of the ways that they do most are rare"]
+
+
+def test_it_says_nothing_where_nothing_is_merged() -> None:
+    assert said_by("split-merges", SPMV, A="CSR", x="") == []

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.strategy_remarks import NARROW, SPMV, TRANSPOSED, said_by
 from mlir_sparse import _native
 
 TTV = "C(i,j) = A(i,j,k) * v(k)"
@@ -173,3 +174,50 @@ def test_rows_of_all_widths(widths: tuple[int, int]) -> None:
     _, dense = matrix([4, 0, 20, 7, 8, 9, 1, 1], np.float64)
     A, x = ms.tensor(dense, ms.encoding("CSR").with_widths(*widths)), np.arange(64.0)
     np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x), dense @ x)
+
+
+ONLY_FLOATS = "vectors of entries are of f32 and f64 only"
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("text", [SPMV, "y(i) = b(i) - A(i,j) * x(j)", "y(i) = A(i,j) * A(i,j) * x(j)"])
+def test_it_says_that_rows_are_summed_by_vectors(text: str, dtype: str) -> None:
+    others = {"b": ""} if "b(" in text else {}
+    assert said_by("sum-rows", text, dtype=dtype, A="CSR", x="", **others) == ["applied to j"]
+
+
+def test_it_says_that_short_rows_are_summed_by_vectors_on_any_machine() -> None:
+    said = said_by("sum-rows", "C(i,j) = T(i,j,k) * v(k)", out="DCSR", options=NARROW, T="CSF", v="")
+    assert said == ["applied to k"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "reason"),
+    [
+        (SPMV, {"dtype": "i32"}, f"its sum is of i32: {ONLY_FLOATS}"),
+        (SPMV, {"dtype": "i64"}, f"its sum is of i64: {ONLY_FLOATS}"),
+        (SPMV, {"dtype": "c128"}, f"its sum is of c128: {ONLY_FLOATS}"),
+        (SPMV, {"dtype": "f16"}, "vectors of entries have no arith.extf of f16"),
+        (
+            "y(i) = abs(A(i,j)) * x(j)",
+            {},
+            "vectors of entries have no math.absf of f64",
+        ),
+        (SPMV, {"A": "ELL"}, "its rows all have room for as many entries: where they end is foreseen"),
+        (
+            SPMV,
+            {"options": NARROW},
+            "vectors here have no masks, or lanes were asked for: only rows known to be short are worth it",
+        ),
+    ],
+)
+def test_it_says_why_rows_are_summed_one_by_one(text: str, kinds: dict[str, Any], reason: str) -> None:
+    assert said_by("sum-rows", text, **{"A": "CSR", "x": "", **kinds}) == [f"j: {reason}"]
+
+
+def test_it_says_why_greatest_entries_are_found_one_by_one() -> None:
+    assert "j: it makes no sum or difference of its entries" in said_by("sum-rows", "y(i) = max(j : A(i,j))", A="CSR")
+
+
+def test_it_says_nothing_of_loops_without_sums() -> None:
+    assert said_by("sum-rows", TRANSPOSED, A="CSR", x="") == []

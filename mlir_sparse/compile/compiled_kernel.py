@@ -57,6 +57,17 @@ class CompiledKernel(ABC):
     def explain(self) -> str:
         """Returns what the kernel does, in which loops, over which storage, where, and why."""
 
+    def remarks(self) -> tuple[pipeline.Remark, ...]:
+        """Returns what the strategies for fast loops on a processor say: which were applied, and why others were not.
+
+        Raises:
+            UnsupportedError: by kernels for a GPU, whose `explain()` says how loops are given to threads.
+        """
+        raise UnsupportedError(
+            f"expected a kernel for target='cpu' to have strategies for its loops, but got {self!r}: "
+            "explain() says how its loops are given to threads"
+        )
+
     @property
     @abstractmethod
     def output(self) -> TensorType | tuple[TensorType, ...]:

@@ -94,7 +94,7 @@ def _blocks_of(loop: Any) -> _Blocks | Missed | None:
     sums = [op for op in inside if op.name == "scf.for"]
     stores = [op for op in inside if op.name == "memref.store"]
     if rows.results or not (len(loads) == len(sums) == len(stores) == 1) or inside[-2] != stores[0]:
-        return Missed("a row of a block does not make one sum of the result")
+        return Missed("a row of a block is not one scalar sum of the result")
     load, total, store = loads[0], sums[0], stores[0]
     entries = _turns(total)
     if not entries or count > _MOST_ROWS or count * entries > _MOST_ENTRIES or len(total.results) != 1:
@@ -104,7 +104,7 @@ def _blocks_of(loop: Any) -> _Blocks | Missed | None:
         )
     same = list(store.operands) == [total.results[0], *load.operands] and total.operands[3] == load.results[0]
     if not same or len(list(load.results[0].uses)) != 1 or len(list(total.results[0].uses)) != 1:
-        return Missed("a row of a block does not make one sum of the result")
+        return Missed("a row of a block is not one scalar sum of the result")
     others = [op for op in inside if op not in (load, total, store)][:-1]
     if not all(map(_is_simple, (*others, *operations_in(total)[:-1]))):
         return Missed("more is done for an entry of a block than to read and compute")

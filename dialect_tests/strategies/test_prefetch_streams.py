@@ -1,0 +1,43 @@
+"""Loops that ask for entries far ahead: what they compute, and which do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+from dialect_tests.strategy_remarks import SPMM, SPMV, said_by
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.complex128])
+@pytest.mark.parametrize("stored", ["CSR", "ELL", "COO", "DCSR"])
+@pytest.mark.parametrize("entries", [0, 1, 7, 8, 9, 800])
+def test_all_numbers_of_entries(stored: str, dtype: Any, entries: int) -> None:
+    """Requests go beyond the last entry, and chunks end where entries do."""
+    rng = np.random.default_rng(entries)
+    full = np.zeros((60, 40), dtype)
+    full.flat[rng.choice(full.size, entries, replace=False)] = rng.integers(1, 9, entries)
+    x = rng.integers(1, 9, 40).astype(dtype)
+    A = ms.tensor(full, "CSR").convert(stored)
+    np.testing.assert_array_equal(ms.evaluate(SPMV, A=A, x=x), full @ x)
+
+
+@pytest.mark.parametrize(
+    ("stored", "dtype"), [("ELL", "f64"), ("COO", "f64"), ("CSR", "i32"), ("CSR", "c128"), ("DCSR", "i32")]
+)
+def test_it_says_which_entries_are_asked_for(stored: str, dtype: str) -> None:
+    assert said_by("prefetch-streams", SPMV, dtype=dtype, A=stored, x="") == ["applied to j"]
+
+
+def test_it_says_why_entries_are_not_asked_for() -> None:
+    rows = "j: its rows lie anywhere in memory: entries of another loop name them"
+    assert said_by("prefetch-streams", SPMM, "CSR", A="CSR", B="CSR") == [rows]
+    long = "k: more than 40 operations are done in a turn: it does not wait for entries"
+    assert said_by("prefetch-streams", SPMM, A="CSR", B="") == [long]
+    assert said_by("prefetch-streams", SPMV, A="DIA", x="") == ["A.l0: vectors of dense rows take most of the time"]
+
+
+def test_it_says_nothing_of_vectors_of_entries_which_ask_themselves() -> None:
+    assert said_by("prefetch-streams", SPMV, A="CSR", x="") == []
