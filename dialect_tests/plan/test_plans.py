@@ -8,7 +8,8 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests.generated import FAMILY, places
 from mlir_sparse.notation import Reduce, ReduceOp, reads, walk
-from mlir_sparse.plan import Conversion, Generic, Meeting, Program, plan
+from mlir_sparse.plan import Generic, Meeting, Program, plan
+from mlir_sparse.program import Conversion
 
 VECTOR, MATRIX, CSR, CSC = "f64[?]", "f64[?,?]", "f64[?,?] CSR", "f64[?,?] CSC"
 CSF = "f64[?,?,?] CSF"

@@ -24,18 +24,17 @@ from mlir_sparse._mlir import bindings_stamp
 from mlir_sparse._mlir.provider import _stamp
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.compile.cpu_kernel import Kernel
+from mlir_sparse.program import ProgramSteps, read_steps, write_steps
 from mlir_sparse.runtime import (
     LoadedObject,
-    Recipe,
     cache_state,
     disk_cache,
     fetch,
+    linked,
     operand_of,
     package_sources,
-    read_recipe,
     sources_changed,
     store,
-    write_recipe,
 )
 from mlir_sparse.runtime import operand_check as arguments
 
@@ -43,17 +42,17 @@ pytestmark = needs_objects
 SPMV = "y(i) = A(i,j) * x(j)"
 DENSE = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0], [0.0, 0.0, 5.0]])
 X = np.array([1.0, 10.0, 100.0])
-Made = tuple[Recipe, LoadedObject]
+Made = tuple[ProgramSteps, LoadedObject]
 
 
 @pytest.fixture(scope="module")
 def made() -> Made:
-    """A kernel's recipe and machine code, y = A x."""
+    """A kernel's steps and machine code, y = A x."""
     kernel = ms.compile(SPMV, A="f64[?,?] CSR", x="f64[?]")
     tensor = ms.tensor(DENSE)
     build = kernel._build_for((tensor.type, arguments.type_of(X)))
     code = build.executable.module.object_file()
-    return build.recipe, LoadedObject(code, build.recipe.functions)
+    return build.steps, LoadedObject(code, build.steps.functions)
 
 
 @pytest.fixture
@@ -69,10 +68,10 @@ def computes(found: Made | None) -> bool:
     """Whether what was found is the kernel that was stored."""
     if found is None:
         return False
-    recipe, machine = found
+    steps, machine = found
     tensor = ms.tensor(DENSE)
     operand_of(tensor)  # what the launcher reads
-    result = recipe.linked(machine).run({"A": tensor, "x": X}, {"i": 3, "j": 3}, None)
+    result = linked(steps, machine).run({"A": tensor, "x": X}, {"i": 3, "j": 3}, None)
     return bool(np.array_equal(result, DENSE @ X))
 
 
@@ -147,14 +146,14 @@ def test_another_process_finds_kernels_and_loads_no_compiler(tmp_path: Path) -> 
 
 def _write_and_read(made_by: tuple[str, bytes], seconds: float, index: int) -> None:
     """What each of several processes does: stores and finds kernels, in the same few files."""
-    recipe = read_recipe(made_by[0], ())
-    machine = LoadedObject(made_by[1], recipe.functions)
+    steps = read_steps(made_by[0], ())
+    machine = LoadedObject(made_by[1], steps.functions)
     random = np.random.default_rng(index)
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         key = f"key {random.integers(4)}"
         if random.random() < 0.5:
-            store(key, (), recipe, machine)
+            store(key, (), steps, machine)
         else:
             found = fetch(key, ())
             assert found is None or computes(found)
@@ -164,7 +163,7 @@ def test_eight_processes_at_once(made: Made, folder: Path, monkeypatch: pytest.M
     """Some of them are killed at any moment; no reader sees half an entry, and nothing is locked afterwards."""
     monkeypatch.setattr(disk_cache, "_MOST_BYTES", 20_000)  # entries are removed as well
     monkeypatch.setattr(disk_cache, "_SELDOM", 3)
-    parts = write_recipe(made[0], ()), made[1].object_file()
+    parts = write_steps(made[0], ()), made[1].object_file()
     context = multiprocessing.get_context("fork")
     workers = [context.Process(target=_write_and_read, args=(parts, 1.5, number)) for number in range(8)]
     for worker in workers:

@@ -74,7 +74,7 @@ def test_wrong_indexes_are_refused(saved: Path, tmp_path: Path) -> None:
             if changed == json.dumps(index).encode():
                 continue
             load(rewritten(saved, tmp_path / "k.msk", kernel_json=changed))
-    for text in (b"", b"\xff\xfe", b"[" * 100_000, b"1" * 5000, b"null", b"[]", b"{}", b'{"format": 4}'):
+    for text in (b"", b"\xff\xfe", b"[" * 100_000, b"1" * 5000, b"null", b"[]", b"{}", b'{"format": 5}'):
         with pytest.raises(FileFormatError, match=r"expected .* in .*k.msk, but got "):
             ms.load(rewritten(saved, tmp_path / "k.msk", kernel_json=text))
 

@@ -103,9 +103,13 @@ def _changed(path: Path, **changes: Any) -> None:
     [
         ({"features": ["no-such-feature"]}, ms.UnsupportedError, "a processor with no-such-feature"),
         ({"machine": "pdp11"}, ms.UnsupportedError, "but got one for .*/pdp11: save it here"),
-        ({"format": 999}, ms.FileFormatError, "expected format 4 .* but got 999"),
+        ({"format": 999}, ms.FileFormatError, "expected format 5 .* but got 999"),
         ({"version": "0.0"}, ms.FileFormatError, r"but got one of version 0\.0: save it again"),
-        ({"recipes": ['["Loops", 1]']}, ms.FileFormatError, "expected a recipe, but got .*: save it again"),
+        (
+            {"steps": ['["NestCall", 1]']},
+            ms.FileFormatError,
+            "expected the steps of a program, .*: save it again",
+        ),
     ],
 )
 def test_kernels_of_other_machines_and_versions(

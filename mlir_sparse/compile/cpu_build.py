@@ -7,12 +7,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mlir_sparse import _native, lower, pipeline, plan, runtime
-from mlir_sparse.compile.steps_of_plan import recipe_of
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import cached_property
+from mlir_sparse.program import (
+    Conversion,
+    ExtentVector,
+    FibreView,
+    LevelSpaceView,
+    Pick,
+    Position,
+    ProgramSteps,
+    SharedLevels,
+)
 from mlir_sparse.spec import KernelSpec
 from mlir_sparse.text.given_arguments import text_of
 
@@ -56,12 +65,12 @@ class Build:
         asked = cls(spec, schedule=schedule)
         stored = runtime.fetch(asked.key, asked.encodings)
         if stored is not None:
-            recipe, machine = stored
-            return cls(spec, recipe.densified, schedule).given(recipe, machine, None)
+            steps, machine = stored
+            return cls(spec, steps.densified, schedule).given(steps, machine, None)
         build = cls.of(spec, schedule)
         module = build.executable.module
-        if build.recipe.functions:
-            runtime.store(asked.key, asked.encodings, build.recipe, module, changed=build._changed)
+        if build.steps.functions:
+            runtime.store(asked.key, asked.encodings, build.steps, module, changed=build._changed)
         return build
 
     @property
@@ -74,33 +83,31 @@ class Build:
 
     @property
     def encodings(self) -> tuple[Encoding | None, ...]:
-        """Returns the encodings that are in the key: a stored recipe refers to them."""
+        """Returns the encodings that are in the key: stored steps refer to them."""
         return (*(kind.encoding for _, kind in self.spec.inputs), self.spec.output.encoding)
 
     @cached_property
     def program(self) -> plan.Program:
-        """Returns the steps."""
+        """Returns the plan: the steps with the expressions that loop nests compute."""
         order = self.schedule.order
         return plan.plan(self.spec, densified=self.densified, order=order, loops_only=self.loops_only)
 
     @cached_property
-    def recipe(self) -> runtime.Recipe:
+    def steps(self) -> ProgramSteps:
         """Returns the steps as data: all of the program but its machine code."""
-        return recipe_of(self.program, self.densified)
+        return plan.steps_of(self.program, self.densified)
 
     @property
     def identity(self) -> str:
         """Returns what tells this program from others."""
-        return self.recipe.identity
+        return self.steps.identity
 
-    def given(
-        self, recipe: runtime.Recipe, machine: runtime.Machine | None, computing: runtime.Machine | None
-    ) -> Build:
+    def given(self, steps: ProgramSteps, machine: runtime.Machine | None, computing: runtime.Machine | None) -> Build:
         """Returns this build with what was made of it before: nothing is planned, lowered or compiled for a call."""
-        self.__dict__["recipe"] = recipe
+        self.__dict__["steps"] = steps
         for name, code in (("executable", machine), ("computing", computing)):
             if code is not None:
-                self.__dict__[name] = recipe.linked(code)
+                self.__dict__[name] = runtime.linked(steps, code)
         return self
 
     @cached_property
@@ -134,8 +141,7 @@ class Build:
             return "its vectors read positions and coordinates of 32 bits and more only"
         if not all(k.encoding.is_unique for k in kinds if k.encoding):
             return "coordinates of one level may repeat, and lanes would meet in one element"
-        cuts = [step.cut for step in self.recipe.steps if isinstance(step, runtime.Loops) and step.cut is not None]
-        if self.inserts and any(part.level for cut in cuts for part in cut.stored):
+        if self.inserts and any(part.level for cut in self.steps.cuts for part in cut.stored):
             return "rows below others are cut where the result is, which vectors made before would not see"
         return (
             "" if self.spec.output.encoding is None else "the result is sparse, and its entries are appended one by one"
@@ -144,7 +150,7 @@ class Build:
     @property
     def sparsifier(self) -> pipeline.Pipeline:
         """Returns the passes down to loops."""
-        return self._sparsifier("assemble" if self.inserts or self.recipe.samples else None)
+        return self._sparsifier("assemble" if self.inserts or self.steps.samples else None)
 
     @property
     def tiles(self) -> bool:
@@ -189,7 +195,7 @@ class Build:
     @property
     def inserts(self) -> bool:
         """Returns whether some loops have a sparse result."""
-        return self.recipe.inserts
+        return self.steps.inserts
 
     @property
     def passes(self) -> pipeline.Pipeline:
@@ -219,7 +225,7 @@ class Build:
 
     def _machine(self, passes: pipeline.Pipeline) -> runtime.Machine:
         """Returns the machine code of the functions after the passes."""
-        functions = self.recipe.functions
+        functions = self.steps.functions
         if functions and _native.loads_objects:
             code = self.compile(passes, functions=functions)
             # What is left to MLIR's engine is what no kernel is known to have: other relocations, calls of its runtime.
@@ -231,7 +237,7 @@ class Build:
     def executable(self) -> runtime.Executable:
         """Returns the program as machine code of this process."""
         pipeline.warm_up()  # the compiler starts while the module is built
-        return self.recipe.linked(self._machine(self.passes))
+        return runtime.linked(self.steps, self._machine(self.passes))
 
     @cached_property
     def computing(self) -> runtime.Executable:
@@ -241,11 +247,11 @@ class Build:
         key = f"computing {self.key}"
         stored = runtime.fetch(key, self.encodings)
         if stored is not None:
-            return self.recipe.linked(stored[1])
+            return runtime.linked(self.steps, stored[1])
         passes = self._sparsifier("compute").then(pipeline.cpu())
         machine = self._machine(passes)
-        runtime.store(key, self.encodings, self.recipe, machine, changed=runtime.sources_changed())
-        return self.recipe.linked(machine)
+        runtime.store(key, self.encodings, self.steps, machine, changed=runtime.sources_changed())
+        return runtime.linked(self.steps, machine)
 
     @cached_property
     def remarks(self) -> tuple[pipeline.Remark, ...]:
@@ -254,7 +260,7 @@ class Build:
         Raises:
             CompileError, CompilerCrash: when MLIR fails, with a reproducer.
         """
-        variables = {each.name: tuple(map(str, each.step.loops)) for each in lower.functions_of(self.program)}
+        variables = {each.name: tuple(map(str, each.step.loops)) for each in plan.functions_of(self.program)}
         kernel = str(self.spec.assignment)
         return pipeline.remarks_on(self.lowered.bytecode, self.passes, variables, kernel=kernel) if variables else ()
 
@@ -293,26 +299,24 @@ def _native_steps(program: plan.Program) -> str:
     steps = [
         step
         for step in program.steps
-        if not isinstance(step, plan.Generic | plan.Extent | plan.Located | plan.LocatedRows)
+        if not isinstance(step, plan.Generic | plan.Located | plan.LocatedRows | ExtentVector)
     ]
     return "".join(
         f"// {s.result} = {_doing(s)} {s.operand} as {program.type_of(s.result)}: {s.reason}\n" for s in steps
     )
 
 
-def _doing(
-    step: plan.Conversion | plan.LevelView | plan.FibreView | plan.Rows | plan.Pick | plan.Position,
-) -> str:
+def _doing(step: Conversion | LevelSpaceView | FibreView | SharedLevels | Pick | Position) -> str:
     match step:
-        case plan.Conversion():
+        case Conversion():
             return "natively converted"
-        case plan.Pick(access=access):
+        case Pick(access=access):
             return f"elements {access} of"
-        case plan.Position():
+        case Position():
             return "positions in"
-        case plan.FibreView():
+        case FibreView():
             return "fibres of"
-        case plan.Rows(structure=structure, depth=depth):
+        case SharedLevels(structure=structure, depth=depth):
             return f"below {depth} levels of {structure}"
         case _:
             return "levels of"

@@ -22,6 +22,7 @@ from mlir_sparse.errors import ExtentError, SparseError
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import Lock, cached_property
+from mlir_sparse.program import write_steps
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import KernelSpec, bind, in_order, infer_extents, shape_text, warn_of_dense
 from mlir_sparse.tensor import SparseTensor
@@ -190,7 +191,7 @@ class Kernel(StatementKernel):
             return self._call(bound, out)
         target = operand_check.as_structure(out, self.spec.output)
         values, extents, build = self._ready(bound, target.shape)
-        operand_check.check_structure(target, build.recipe.type)
+        operand_check.check_structure(target, build.steps.type)
         with self._lock:
             computing = build.computing  # compiled once, when first wanted
         with self._limits:
@@ -263,7 +264,7 @@ class Kernel(StatementKernel):
         build = self._declared
         lanes = f", {build.lanes} lanes a vector" if build.lanes else "" if build.tiles else ", scalar loops"
         asked = f"\nschedule: {self.schedule}" if self.schedule != STATIC else ""
-        cut = any(isinstance(step, runtime.Loops) and step.cut is not None for step in build.recipe.steps)
+        cut = bool(build.steps.cuts)
         threads = (self.threads or runtime.get_num_threads()) if cut else 1
         many = f"up to {threads} threads" if threads > 1 else "1 thread"
         kept = ", the same results for any number of them" if self.deterministic else ""
@@ -297,7 +298,7 @@ class Kernel(StatementKernel):
             else "",
             "declared": [str(kind) for kind in self._types(self.spec)],
             "builds": [[str(kind) for kind in self._types(build.spec)] for build in builds],
-            "recipes": [runtime.write_recipe(build.recipe, ()) for build in builds],
+            "steps": [write_steps(build.steps, ()) for build in builds],
             "computing": computing,
             "schedule": str(self.schedule),
             "version": __version__,

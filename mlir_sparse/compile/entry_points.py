@@ -32,6 +32,7 @@ from mlir_sparse.errors import FileFormatError, OperandError
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, TensorVar, under
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.plan.schedule import STATIC, Schedule
+from mlir_sparse.program import ProgramSteps, read_steps
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import device_type_of, is_on_device
 from mlir_sparse.spec import KernelSpec, check_names, check_spec, infer_output, storage_instead
@@ -116,20 +117,20 @@ def _loaded(path: str | os.PathLike[str], index: Mapping[str, Any], codes: Seque
 
     schedule = Schedule.parse(index["schedule"])
     loaded = Kernel(spec_of(index["declared"]), schedule)
-    columns = (index["builds"], index["recipes"], index["computing"])
+    columns = (index["builds"], index["steps"], index["computing"])
     for number, (types, text, computing) in enumerate(zip(*columns, strict=True)):
-        recipe = _recipe(path, text)
+        steps = _steps(path, text)
         machines = [
-            None if n is None else runtime.machine_of(path, codes[n], recipe.functions) for n in (number, computing)
+            None if n is None else runtime.machine_of(path, codes[n], steps.functions) for n in (number, computing)
         ]
-        build = Build(spec_of(types), recipe.densified, schedule).given(recipe, *machines)
+        build = Build(spec_of(types), steps.densified, schedule).given(steps, *machines)
         loaded._builds[tuple(kind for _, kind in build.spec.inputs)] = build
     return loaded
 
 
-def _recipe(path: str | os.PathLike[str], text: str) -> runtime.Recipe:
+def _steps(path: str | os.PathLike[str], text: str) -> ProgramSteps:
     try:
-        return runtime.read_recipe(text, ())
+        return read_steps(text, ())
     except ValueError as error:
         raise FileFormatError(f"{shortened(str(error))} in {os.fspath(path)}: save it again") from None
 

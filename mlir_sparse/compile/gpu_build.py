@@ -17,6 +17,7 @@ from mlir_sparse.pipeline.gpu_passes import gpu, nvvm, ptx
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process import settings
 from mlir_sparse.process.forks import cached_property
+from mlir_sparse.program import Conversion, ExtentVector, FibreView, LevelSpaceView, SharedLevels
 from mlir_sparse.runtime.device.launch_values import LaunchProgram, View
 from mlir_sparse.spec import KernelSpec
 
@@ -68,25 +69,25 @@ class GpuBuild:
                 case plan.Generic():
                     found.append(plan.map_loops(step, types, frozenset(located)))
                     _check_result(found[-1], program)
-                case plan.Extent() | plan.LevelView() | plan.Located() | plan.LocatedRows():
+                case ExtentVector() | LevelSpaceView() | plan.Located() | plan.LocatedRows():
                     pass
-                case plan.FibreView() if step.operand in self.spec.assignment.inputs:
+                case FibreView() if step.operand in self.spec.assignment.inputs:
                     pass
-                case plan.Rows() if step.result == program.result and step.structure in self.spec.assignment.inputs:
+                case SharedLevels() if step.result == program.result and step.structure in self.spec.assignment.inputs:
                     pass
-                case plan.Rows():
+                case SharedLevels():
                     raise UnsupportedError(
                         f"expected a sparse result with the levels that {step.structure} has above its fibres, for a "
                         f"GPU, but got {program.result} stored as {types[program.result]}: "
                         f"ask for {types[step.result]}, for out='dense', or use target='cpu'"
                     )
-                case plan.Conversion() if step.result == program.result:
+                case Conversion() if step.result == program.result:
                     raise UnsupportedError(
                         f"expected a sparse result that a GPU's loops can fill, but got {step.result} stored as "
                         f"{types[step.result]} ({step.reason}): ask for storage in the order of the loops, "
                         "for out='dense', or use target='cpu'"
                     )
-                case plan.Conversion():
+                case Conversion():
                     raise UnsupportedError(
                         f"expected operands stored as a GPU's loops walk them, but got {step.operand}, which has to be "
                         f"converted to {types[step.result]} ({step.reason}): convert it before, or use target='cpu'"
@@ -217,7 +218,7 @@ def _check_result(mapped: plan.Mapped, program: plan.Program) -> None:
     """Refuses an intermediate result with a structure of its own: launches after it would not know its size."""
     name = mapped.step.result
     # Where it is the result in other storage, that is what to say.
-    converted = any(isinstance(step, plan.Conversion) and step.operand == name for step in program.steps)
+    converted = any(isinstance(step, Conversion) and step.operand == name for step in program.steps)
     if mapped.own is not None and name != program.result and not converted:
         raise UnsupportedError(
             f"expected no sparse intermediate result, for a GPU, but got {name} = {mapped.step.payload} stored as "

@@ -9,6 +9,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.gpu.assembled_module import HostLaunch
 from mlir_sparse.notation import AffineSubscript
+from mlir_sparse.program import ExtentVector, FibreView, LevelSpaceView, SharedLevels
 from mlir_sparse.runtime.device.launch_values import (
     Array,
     Choice,
@@ -56,7 +57,7 @@ def launch_program(
     text: str,
     chip: str,
     program: plan.Program,
-    functions: Sequence[lower.Function],
+    functions: Sequence[plan.Function],
     mapped: Sequence[plan.Mapped],
     found: Found,
 ) -> LaunchProgram:
@@ -82,7 +83,7 @@ def launch_program(
         made.setdefault(function.step.result, _made(function.step, program))
         written = _written(function.step.result, program)
         steps += _cases(function.name, nest, _Arguments(program, function, written), found)
-    rows = next((_rows(step, program) for step in program.steps if isinstance(step, plan.Rows)), None)
+    rows = next((_rows(step) for step in program.steps if isinstance(step, SharedLevels)), None)
     return LaunchProgram(text, chip, tuple(made.values()), tuple(steps), program.result, own, rows)
 
 
@@ -91,11 +92,10 @@ def views_of(program: plan.Program) -> dict[str, View]:
     found: dict[str, View] = {}
     for step in program.steps:
         match step:
-            case plan.LevelView():
+            case LevelSpaceView():
                 found[step.result] = View(step.operand)
-            case plan.FibreView():
-                encoding = program.type_of(step.result).encoding
-                found[step.result] = View(step.operand, step.depth, encoding, _counting(step.result, program))
+            case FibreView():
+                found[step.result] = View(step.operand, step.depth, step.encoding, _counting(step.result, program))
             case _:
                 pass
     return found
@@ -108,11 +108,9 @@ def _counting(view: str, program: plan.Program) -> str:
     return str(next(access.subscripts[0] for access in reads if access.tensor == view))
 
 
-def _rows(step: plan.Rows, program: plan.Program) -> MakeRows:
-    encoding = program.type_of(step.result).encoding
-    assert encoding is not None
-    shape = tuple(Extent(str(variable)) for variable in step.variables)
-    return MakeRows(step.result, step.operand, step.structure, step.depth, encoding, shape)
+def _rows(step: SharedLevels) -> MakeRows:
+    shape = tuple(map(Extent, step.variables))
+    return MakeRows(step.result, step.operand, step.structure, step.depth, step.encoding, shape)
 
 
 def _written(name: str, program: plan.Program) -> tuple[LevelBuffer | Array, ...]:
@@ -133,7 +131,7 @@ def _cases(name: str, mapped: plan.Mapped, arguments: _Arguments, found: Found) 
 
 
 def _counted(
-    function: lower.Function, mapped: plan.Mapped, own: plan.Own, program: plan.Program, found: Found
+    function: plan.Function, mapped: plan.Mapped, own: plan.Own, program: plan.Program, found: Found
 ) -> tuple[list[Launch | Choice], MakeOwn]:
     """Returns the launches that count the entries of a result, and the result with those that fill it."""
     name = function.step.result
@@ -193,12 +191,12 @@ class _Arguments:
     def __init__(
         self,
         program: plan.Program,
-        function: lower.Function,
+        function: plan.Function,
         written: Sequence[LevelBuffer | Array],
         *,
         operands: bool = True,
     ) -> None:
-        self._extents = {step.result: step.variable.name for step in program.steps if isinstance(step, plan.Extent)}
+        self._extents = {step.result: step.variable for step in program.steps if isinstance(step, ExtentVector)}
         self._sources = {step.result: step.source for step in program.steps if isinstance(step, plan.Located)}
         self._rows = {step.result: step for step in program.steps if isinstance(step, plan.LocatedRows)}
         self._buffers: list[LevelBuffer | Array | str] = []

@@ -1,16 +1,13 @@
 """A program to a verified `ir.Module`: `linalg.generic` on encoded tensors."""
 
 from mlir_sparse.lower.cancelled_operands import cancels_operands
-from mlir_sparse.lower.generic_module import Function, LoweredProgram, functions_of, identity_of, lower
+from mlir_sparse.lower.generic_module import LoweredProgram, lower
 from mlir_sparse.lower.plan_attributes import guards_of, level_buffers, with_mappings
 
 __all__ = [
-    "Function",
     "LoweredProgram",
     "cancels_operands",
-    "functions_of",
     "guards_of",
-    "identity_of",
     "level_buffers",
     "lower",
     "with_mappings",

@@ -6,11 +6,10 @@ from typing import Any
 
 from mlir_sparse._mlir import bindings
 from mlir_sparse.dtypes import DType
-from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.lower.mlir_types import element_type
 from mlir_sparse.notation import BinaryOp, ReduceOp
 
-__all__ = ["binary", "cast", "constant", "identity", "negate", "operation", "reduce"]
+__all__ = ["binary", "cast", "constant", "negate", "operation", "reduce"]
 
 _BINARY = {
     ("i", BinaryOp.ADD): "arith.addi",
@@ -119,30 +118,6 @@ def negate(value: Any, dtype: DType) -> Any:
 def binary(op: BinaryOp, left: Any, right: Any, dtype: DType) -> Any:
     """Returns two values joined by an arithmetic operator."""
     return operation(_BINARY[dtype.kind, op], element_type(dtype), left, right)
-
-
-def identity(op: ReduceOp, dtype: DType) -> int | float:
-    """Returns the number that an operator leaves everything unchanged with.
-
-    Raises:
-        UnsupportedError: for the greatest or least of complex numbers, which have no order.
-    """
-    match op:
-        case ReduceOp.SUM | ReduceOp.OR:
-            return 0
-        case ReduceOp.PRODUCT | ReduceOp.AND:
-            return 1
-        case ReduceOp.MAX | ReduceOp.MIN:
-            if dtype.kind == "b":
-                return int(op is ReduceOp.MIN)
-            if dtype.kind == "c":
-                rule = f"expected an ordered element type for {op.value}"
-                raise UnsupportedError(f"{rule}, but got {dtype}: pass moduli or real parts instead")
-            if dtype.kind == "f":
-                return float("-inf") if op is ReduceOp.MAX else float("inf")
-            return -(1 << (dtype.bits - 1)) if op is ReduceOp.MAX else (1 << (dtype.bits - 1)) - 1
-        case _:
-            raise AssertionError(f"the plan makes sums and choices of {op.value}")
 
 
 def reduce(op: ReduceOp, present: Any, value: Any, dtype: DType) -> Any:

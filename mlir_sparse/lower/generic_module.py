@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context, parse_module
-from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CompileError
 from mlir_sparse.lower import arithmetic_ops
@@ -16,27 +15,11 @@ from mlir_sparse.lower.entry_region_ops import emit_entries
 from mlir_sparse.lower.mlir_types import element_type, indexing_map, iterator_types, tensor_type
 from mlir_sparse.lower.scalar_region import Arguments, emit_payload
 from mlir_sparse.lower.slot_attributes import slots_of
-from mlir_sparse.notation import Access, Apply, Monoid, ReduceOp, Subscript, walk
-from mlir_sparse.plan import Generic, Meeting, Program, partition, scattered
+from mlir_sparse.notation import Access, Apply, IndexVar, Monoid, ReduceOp, Subscript, walk
+from mlir_sparse.plan import Function, Generic, Meeting, Program, choose_cut, functions_of, identity_of, scattered
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
-from mlir_sparse.spec import extreme_or
 
-__all__ = ["Function", "LoweredProgram", "functions_of", "identity_of", "lower"]
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """The function that a Generic became.
-
-    Args:
-        name: its symbol.
-        step: the Generic.
-        operands: the accesses read, one per argument; a dense output is one more argument, the last.
-    """
-
-    name: str
-    step: Generic
-    operands: tuple[Access, ...]
+__all__ = ["LoweredProgram", "lower"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +64,6 @@ def lower(program: Program) -> LoweredProgram:
         return LoweredProgram(buffer.getvalue(), functions)
 
 
-def functions_of(program: Program) -> tuple[Function, ...]:
-    """Returns the function that each Generic of a program becomes; needs no MLIR."""
-    generics = [step for step in program.steps if isinstance(step, Generic)]
-    names = ["kernel"] if len(generics) == 1 else [f"kernel_{number}" for number in range(len(generics))]
-    return tuple(Function(name, step, _operands(step)) for name, step in zip(names, generics, strict=True))
-
-
-def _operands(step: Generic) -> tuple[Access, ...]:
-    bodies = (step.payload,) if step.start is None else (step.payload, step.start)
-    return tuple(dict.fromkeys((*(access for body in bodies for access in accesses_of(body)), *step.extents)))
-
-
 def _build(function: Function, program: Program) -> None:
     ir, func = bindings().ir, bindings().module("dialects.func")
     step = function.step
@@ -130,10 +101,10 @@ def _output(step: Generic, program: Program) -> TensorType:
 
 def _rows(step: Generic, program: Program) -> int | None:
     """Returns the axis of the result along which the runtime cuts calls, where no level of an operand says how far."""
-    cut = partition(step, dict(program.types))
+    cut = choose_cut(step, dict(program.types))
     if isinstance(cut, str) or not any(part.level for part in cut.stored):
         return None
-    return step.target.subscripts.index(cut.variable)
+    return step.target.subscripts.index(IndexVar(cut.variable))
 
 
 def _outs(function: Function, program: Program, arguments: list[Any]) -> Any:
@@ -155,18 +126,7 @@ def _outs(function: Function, program: Program, arguments: list[Any]) -> Any:
 
 def _identity(step: Generic, output: TensorType) -> Any:
     """Emits the value that an accumulation starts from."""
-    return arithmetic_ops.constant(identity_of(step, output.dtype), output.dtype)
-
-
-def identity_of(step: Generic, dtype: DType) -> complex:
-    """Returns the number that an accumulation starts from.
-
-    Raises:
-        UnsupportedError: for the greatest or least of complex numbers, which have no order.
-    """
-    if isinstance(step.combine, Monoid):
-        return extreme_or(step.combine.identity, dtype)
-    return arithmetic_ops.identity(step.combine, dtype)
+    return arithmetic_ops.constant(identity_of(step.combine, output.dtype), output.dtype)
 
 
 def _empty(function: Function, output: TensorType, arguments: list[Any]) -> Any:

@@ -10,9 +10,9 @@ from typing import Any
 from mlir_sparse._mlir import bindings, mlir_context, parse_module
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
-from mlir_sparse.lower.generic_module import Function, LoweredProgram
+from mlir_sparse.lower.generic_module import LoweredProgram
 from mlir_sparse.notation import AffineSubscript, IndexVar, Subscript
-from mlir_sparse.plan import Case, Frame, Located, LocatedRows, Mapped
+from mlir_sparse.plan import Case, Frame, Function, Located, LocatedRows, Mapped
 
 __all__ = ["Guard", "guards_of", "level_buffers", "with_mappings"]
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.levels.plain_levels import Buffer
 from mlir_sparse.notation import Access
-from mlir_sparse.plan import LevelView, Program
+from mlir_sparse.plan import Program
+from mlir_sparse.program import LevelSpaceView
 
 __all__ = ["slots_of"]
 
@@ -22,7 +23,7 @@ def slots_of(operands: Sequence[Access], program: Program) -> list[int]:
         operands: the accesses that the function reads.
         program: whose steps say which of them are seen over their levels.
     """
-    views = {step.result: step.operand for step in program.steps if isinstance(step, LevelView)}
+    views = {step.result: step.operand for step in program.steps if isinstance(step, LevelSpaceView)}
     found: list[int] = []
     first = 0
     for access in operands:

@@ -10,22 +10,21 @@ or, where the result has no such variable, their results are combined by the ope
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
+
+import numpy as np
 
 from mlir_sparse.affine import Constant
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.notation import Access, AffineSubscript, IndexVar, ReduceOp, Subscript
+from mlir_sparse.plan.nest_payloads import Generic, Meeting, combining_name, identity_of, place_of
 from mlir_sparse.plan.order.co_iteration import products, walks
 from mlir_sparse.plan.order.storage_choice import is_sparse, level_variables
-from mlir_sparse.plan.program import Generic, Meeting
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
-from mlir_sparse.plan.words import listed
+from mlir_sparse.program import Cut, CutResult, IndexSum, StoredCut
 
-__all__ = ["Outcome", "Partition", "StoredPart", "partition"]
+__all__ = ["choose_cut"]
 
 Types = Mapping[str, TensorType]
 
@@ -35,84 +34,7 @@ _ELEMENTS = ("f32", "f64", "i8", "i16", "i32", "i64")
 _ONLY_SUMMED = ("c64", "c128")
 
 
-class Outcome(Enum):
-    """What the result of a piece is of the whole."""
-
-    APART = "apart"
-    """A part that no other piece writes to."""
-    ADDED = "added"
-    """As large as the whole; all are combined."""
-    JOINED = "joined"
-    """Entries that follow those of the piece before."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPart:
-    """An operand in level storage that is cut at its first level, or at a dense one below.
-
-    Args:
-        access: the operand.
-        listed: whether that level stores its coordinates.
-        block: elements of the variable to a coordinate of the level.
-        steps: (kind, number) from the positions of that level to the entries: `level` for the size of a level,
-            `times` for a constant, `positions` and `segments` for a buffer of one number or two for each parent.
-        shifts: (buffer, steps, factor): by how much buffers begin further on, in positions after so many steps.
-        stride: from one stored coordinate of the first level to the next.
-        sorted: whether those ascend.
-        level: which level is cut. Of one below the first, loops run as far as the result does: its size is also
-            what lies between the rows above.
-    """
-
-    access: Access
-    listed: bool
-    block: int
-    steps: tuple[tuple[str, int], ...]
-    shifts: tuple[tuple[int, int, int], ...]
-    stride: int
-    sorted: bool
-    level: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """How a loop nest is cut.
-
-    Args:
-        variable: the index variable along which it is.
-        listed: whether at coordinates that operands store, rather than at any.
-        outcome: what the result of a piece is.
-        stored: the operands in level storage that are cut; all arrays are that have the variable.
-        factors: the index variables that each entry is met once for.
-        reached: the buffer of coordinates, of the only operand that is cut, that are the rows of the result written
-            to; None where none says which those are.
-    """
-
-    variable: IndexVar
-    listed: bool
-    outcome: Outcome
-    stored: tuple[StoredPart, ...]
-    factors: tuple[IndexVar, ...]
-    reached: int | None = None
-
-    @property
-    def unit(self) -> int:
-        """Returns of what the cuts are multiples."""
-        return math.lcm(*(part.block for part in self.stored))
-
-    def __str__(self) -> str:
-        names = listed(dict.fromkeys(part.access.tensor for part in self.stored)) if self.stored else ""
-        by = f"by the {'coordinates' if self.listed else 'rows'} of {names}, " if names else ""
-        match self.outcome:
-            case Outcome.APART:
-                result = "each with a part of the result to itself"
-            case Outcome.ADDED:
-                result = "each with a result of its own, combined in their order"
-            case Outcome.JOINED:
-                result = "their entries joined in their order"
-        return f"along {self.variable}, {by}{result}"
-
-
-def partition(step: Generic, types: Types) -> Partition | str:
+def choose_cut(step: Generic, types: Types) -> Cut | str:
     """Returns how a loop nest is cut in pieces, or why it is not.
 
     Args:
@@ -122,12 +44,12 @@ def partition(step: Generic, types: Types) -> Partition | str:
     if not step.loops:
         return "there are no loops"
     found = _along_first(step, types)
-    if isinstance(found, Partition) and found.outcome is not Outcome.ADDED:
+    if isinstance(found, Cut) and found.outcome != "added":
         return found
     return _along_rows(step, types) or found
 
 
-def _along_rows(step: Generic, types: Types) -> Partition | None:
+def _along_rows(step: Generic, types: Types) -> Cut | None:
     """Returns how a nest is cut along rows that stand below diagonals, slots and the like; None where it cannot be."""
     stored = [access for access in (*accesses_of(step.payload), *step.extents) if types[access.tensor].encoding]
     if types[step.result].encoding is not None or len(set(stored)) != 1:
@@ -146,13 +68,60 @@ def _along_rows(step: Generic, types: Types) -> Partition | None:
             continue
         if [_has(subscript, variable) for subscript in stored[0].subscripts].count(True) != 1:
             continue
-        part = _walked(stored[0], encoding, 1, False, level)
-        if isinstance(part, StoredPart):
-            return Partition(variable, False, Outcome.APART, (part,), _factors(step, variable, types))
+        part = _walked(step, stored[0], encoding, 1, False, level)
+        if isinstance(part, StoredCut):
+            return _cut(step, variable, "apart", (part,), types)
     return None
 
 
-def _along_first(step: Generic, types: Types) -> Partition | str:
+def _cut(
+    step: Generic,
+    variable: IndexVar,
+    outcome: CutResult,
+    stored: tuple[StoredCut, ...],
+    types: Types,
+    reached: int | None = None,
+) -> Cut:
+    output = types[step.result]
+    arguments = (*step.operands, *((step.target,) if output.encoding is None else ()))
+    return Cut(
+        variable=variable.name,
+        listed=any(part.listed for part in stored),
+        outcome=outcome,
+        stored=stored,
+        axes=tuple(
+            axis
+            for number, access in enumerate(arguments)
+            if types[access.tensor].encoding is None
+            for axis in _axes(number, access, variable)
+        ),
+        factors=_factors(step, variable, types),
+        fills=step.meeting is Meeting.START and step.start is None and step.sampled is None,
+        identity=_identity(step, output),
+        combine=f"{combining_name(step.combine)} {output.dtype.numpy.name}",
+        reached=reached,
+    )
+
+
+def _axes(number: int, access: Access, variable: IndexVar) -> list[tuple[int, int, int, bool]]:
+    """Returns along which of its axes an array is cut."""
+    found = []
+    for dim, subscript in enumerate(access.subscripts):
+        place = place_of(subscript)
+        assert isinstance(place, IndexSum), "gathered elements are picked before the loops"
+        terms = [coefficient for coefficient, name in place.terms if name == variable.name]
+        found += [(number, dim, coefficient, subscript == variable) for coefficient in terms]
+    return found
+
+
+def _identity(step: Generic, output: TensorType) -> str:
+    """Returns the bytes of what an accumulation starts from, as hexadecimal digits."""
+    if output.encoding is not None or step.meeting is Meeting.REPLACE:
+        return ""
+    return np.array(identity_of(step.combine, output.dtype), output.dtype.numpy).tobytes().hex()
+
+
+def _along_first(step: Generic, types: Types) -> Cut | str:
     variable = step.loops[0]
     stored = _stored(step, variable, types)
     if isinstance(stored, str):
@@ -165,17 +134,18 @@ def _along_first(step: Generic, types: Types) -> Partition | str:
         # Entries of operands with rows meet those of a list, or nothing.
         stored = tuple(part for part in stored if part.listed)
     outcome = _outcome(step, variable, by_lists, types)
-    if isinstance(outcome, str):
-        return outcome
-    reached = _reached(step, stored, types) if outcome is Outcome.ADDED else None
-    return Partition(variable, by_lists, outcome, stored, _factors(step, variable, types), reached)
+    refused = _refused_result(step, variable, outcome, types)
+    if refused:
+        return refused
+    reached = _reached(step, stored, types) if outcome == "added" else None
+    return _cut(step, variable, outcome, stored, types, reached)
 
 
-def _reached(step: Generic, stored: tuple[StoredPart, ...], types: Types) -> int | None:
+def _reached(step: Generic, stored: tuple[StoredCut, ...], types: Types) -> int | None:
     """Returns the buffer of coordinates below rows that are counted, where those are rows of the result."""
     if len(stored) != 1 or stored[0].listed or stored[0].block != 1 or not step.target.subscripts:
         return None
-    access, row = stored[0].access, step.target.subscripts[0]
+    access, row = step.operands[stored[0].argument], step.target.subscripts[0]
     encoding = _encoding(access, types)
     if not encoding.is_permutation or stored[0].steps[:1] != (("positions", 0),) or not isinstance(row, IndexVar):
         return None
@@ -187,25 +157,26 @@ def _reached(step: Generic, stored: tuple[StoredPart, ...], types: Types) -> int
     return 1
 
 
-def _factors(step: Generic, variable: IndexVar, types: Types) -> tuple[IndexVar, ...]:
+def _factors(step: Generic, variable: IndexVar, types: Types) -> tuple[str, ...]:
+    """Returns the index variables that each entry is met once for."""
     met = {index for a in accesses_of(step.payload) if is_sparse(types[a.tensor]) for index in a.indices}
-    return tuple(other for other in step.loops if other != variable and other not in met)
+    return tuple(other.name for other in step.loops if other != variable and other not in met)
 
 
-def _stored(step: Generic, variable: IndexVar, types: Types) -> tuple[StoredPart, ...] | str:
+def _stored(step: Generic, variable: IndexVar, types: Types) -> tuple[StoredCut, ...] | str:
     found = []
     for access in dict.fromkeys((*accesses_of(step.payload), *step.extents)):
         encoding = types[access.tensor].encoding
         if encoding is None or variable not in access.indices:
             continue
-        part = _part(access, encoding, variable)
+        part = _part(step, access, encoding, variable)
         if isinstance(part, str):
             return part
         found.append(part)
     return tuple(found)
 
 
-def _part(access: Access, encoding: Encoding, variable: IndexVar) -> StoredPart | str:
+def _part(step: Generic, access: Access, encoding: Encoding, variable: IndexVar) -> StoredCut | str:
     """Returns how an operand is cut, or why it cannot be."""
     dims = [dim for dim, subscript in enumerate(access.subscripts) if _has(subscript, variable)]
     levels = encoding.levels
@@ -222,10 +193,12 @@ def _part(access: Access, encoding: Encoding, variable: IndexVar) -> StoredPart 
         return f"{access.tensor} lists blocks"
     if not by_list and (not kind.functions.is_counted or kind.interval is not None):
         return f"the first level of {access.tensor} is {kind}"
-    return _walked(access, encoding, block, by_list)
+    return _walked(step, access, encoding, block, by_list)
 
 
-def _walked(access: Access, encoding: Encoding, block: int, by_list: bool, first: int = 0) -> StoredPart | str:
+def _walked(
+    step: Generic, access: Access, encoding: Encoding, block: int, by_list: bool, first: int = 0
+) -> StoredCut | str:
     steps: list[tuple[str, int]] = []
     shifts: list[tuple[int, int, int]] = []
     buffer, begins, aos = 0, by_list, encoding.aos_levels
@@ -252,20 +225,20 @@ def _walked(access: Access, encoding: Encoding, block: int, by_list: bool, first
     if not begins:
         shifts.append((buffer, len(steps), 1))
     stride = len(aos) if 0 in aos else 1
-    ordered = encoding.level_types[first].ordered
-    return StoredPart(access, by_list, block, tuple(steps), tuple(shifts), stride, ordered, first)
+    ordered, argument = encoding.level_types[first].ordered, step.operands.index(access)
+    return StoredCut(access.tensor, argument, by_list, block, tuple(steps), tuple(shifts), stride, ordered, first)
 
 
-def _refused_lists(step: Generic, variable: IndexVar, stored: tuple[StoredPart, ...], types: Types) -> str:
+def _refused_lists(step: Generic, variable: IndexVar, stored: tuple[StoredCut, ...], types: Types) -> str:
     """Returns why loops by lists cannot be cut at stored coordinates; empty where they can."""
     for product in products(step.payload, types):
         if not walks(product, variable, step.loops, types):
             return f"{variable} is counted, with lists alongside"
     lists = [part for part in stored if part.listed]
     for part in lists:
-        first = _encoding(part.access, types).level_types[0]
+        first = _encoding(step.operands[part.argument], types).level_types[0]
         if not first.ordered and (len(lists) > 1 or not first.unique):
-            return f"the coordinates of {part.access.tensor} are in no order"
+            return f"the coordinates of {part.tensor} are in no order"
     return (
         f"what {variable} does not reach is given a value"
         if step.meeting is Meeting.REPLACE and step.sampled is None and _is_dense(step, types)
@@ -273,25 +246,33 @@ def _refused_lists(step: Generic, variable: IndexVar, stored: tuple[StoredPart, 
     )
 
 
-def _outcome(step: Generic, variable: IndexVar, by_lists: bool, types: Types) -> Outcome | str:
-    output = types[step.result]
-    if output.encoding is not None:
-        if level_variables(step.target, output.encoding)[:1] != (variable,):
-            return f"the first level of {step.result} is not one of {variable}"
-        return Outcome.JOINED
+def _outcome(step: Generic, variable: IndexVar, by_lists: bool, types: Types) -> CutResult:
+    if types[step.result].encoding is not None:
+        return "joined"
     if step.sampled is not None:
         # A piece has the rows of the operand to itself, and their positions are those in the result.
-        first = level_variables(step.sampled, _encoding(step.sampled, types))[:1]
-        return Outcome.APART if first == (variable,) else f"the first level of {step.sampled.tensor} is not {variable}"
+        return "apart"
     sums = [subscript for subscript in step.target.subscripts if _has(subscript, variable)]
-    if variable in sums or any(_is_of_blocks(subscript, variable, step, types) for subscript in sums if not by_lists):
-        return Outcome.APART
+    of_blocks = not by_lists and any(_is_of_blocks(subscript, variable, step, types) for subscript in sums)
+    return "apart" if variable in sums or of_blocks else "added"
+
+
+def _refused_result(step: Generic, variable: IndexVar, outcome: CutResult, types: Types) -> str:
+    """Returns why results of pieces do not make up the whole; empty where they do."""
+    output = types[step.result]
+    if output.encoding is not None:
+        first = level_variables(step.target, output.encoding)[:1] == (variable,)
+        return "" if first else f"the first level of {step.result} is not one of {variable}"
+    if step.sampled is not None:
+        first = level_variables(step.sampled, _encoding(step.sampled, types))[:1] == (variable,)
+        return "" if first else f"the first level of {step.sampled.tensor} is not {variable}"
+    if outcome == "apart":
+        return ""
     if step.combine not in _COMBINED or step.meeting is Meeting.REPLACE:
         return f"results of pieces are not combined by {getattr(step.combine, 'name', step.combine)}"
     name = output.dtype.name
-    if name not in _ELEMENTS and not (name in _ONLY_SUMMED and step.combine is ReduceOp.SUM):
-        return f"results of pieces in {name} are not combined"
-    return Outcome.ADDED
+    combined = name in _ELEMENTS or (name in _ONLY_SUMMED and step.combine is ReduceOp.SUM)
+    return "" if combined else f"results of pieces in {name} are not combined"
 
 
 def _is_of_blocks(subscript: Subscript, variable: IndexVar, step: Generic, types: Types) -> bool:

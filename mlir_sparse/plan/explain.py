@@ -8,31 +8,25 @@ from typing import assert_never
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Apply, Extreme, Fold, Monoid, ReduceOp, walk
-from mlir_sparse.plan.choose_cuts import partition
+from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.mapping.thread_mapping import Mapped, explain_mapping
-from mlir_sparse.plan.order.co_iteration import how_walked, iteration_graph, lattice, products
-from mlir_sparse.plan.order.scattered_masks import scattered
-from mlir_sparse.plan.program import (
-    Conversion,
-    Extent,
-    FibreView,
+from mlir_sparse.plan.nest_payloads import (
     Generic,
-    LevelView,
     Located,
     LocatedRows,
     Meeting,
-    Pick,
-    Position,
     Program,
-    Rows,
     Step,
     combining_name,
     values_read,
 )
+from mlir_sparse.plan.order.co_iteration import how_walked, iteration_graph, lattice, products
+from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
-from mlir_sparse.plan.words import listed
 from mlir_sparse.plan.work_formula import asymptotic_cost
+from mlir_sparse.program import Conversion, ExtentVector, FibreView, LevelSpaceView, Pick, Position, SharedLevels
+from mlir_sparse.text.listed_words import listed
 
 __all__ = ["explain"]
 
@@ -82,7 +76,7 @@ def _operators(program: Program) -> list[str]:
 
 def _step(number: int, step: Step, program: Program, mapped: Mapped | None) -> list[str]:
     match step:
-        case LevelView():
+        case LevelSpaceView():
             lines = [f"{step.result} is {step.operand} over its levels"]
         case Located():
             lines = [f"{step.result} is {step.source}, its elements found by their coordinates"]
@@ -90,9 +84,9 @@ def _step(number: int, step: Step, program: Program, mapped: Mapped | None) -> l
             lines = [f"{step.result} is {step.operand}, its rows found by their coordinate"]
         case FibreView():
             lines = [f"{step.result} is {step.operand} as its fibres below {step.depth} levels"]
-        case Rows():
+        case SharedLevels():
             lines = [f"{step.result} has {step.operand} below the first {step.depth} levels of {step.structure}"]
-        case Extent():
+        case ExtentVector():
             lines = [f"{step.result} is as long as {step.variable} runs"]
         case Pick():
             lines = [f"pick {step.access} as {step.result}: {_named(program.type_of(step.result))}"]
@@ -135,7 +129,7 @@ def _nest(step: Generic, program: Program, mapped: Mapped | None) -> list[str]:
         )
     if mapped is not None:
         return [*lines, f"  into {step.result}: {_named(program.type_of(step.result))}", *_on_threads(mapped)]
-    pieces = partition(step, types)
+    pieces = choose_cut(step, types)
     lines.append(f"  in one piece: {pieces}" if isinstance(pieces, str) else f"  in pieces: {pieces}")
     return [*lines, f"  into {step.result}: {_named(program.type_of(step.result))}{_gathered(step, program)}"]
 

@@ -14,6 +14,7 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Reduce, ReduceOp, free_indices
 from mlir_sparse.notation.entry_functions import is_about_entries
 from mlir_sparse.plan.mapping.coordinate_lookup import looked_up, looked_up_everywhere
+from mlir_sparse.plan.nest_payloads import Generic, Meeting, Program
 from mlir_sparse.plan.order.loop_order import LoopChoice, NestToOrder, choose_loops
 from mlir_sparse.plan.order.storage_choice import (
     has_limited_room,
@@ -24,7 +25,6 @@ from mlir_sparse.plan.order.storage_choice import (
     takes_as_result,
     why_not_inserted,
 )
-from mlir_sparse.plan.program import Conversion, FibreView, Generic, Meeting, Position, Program
 from mlir_sparse.plan.program_builder import Values, scheduled
 from mlir_sparse.plan.rewrite.common_subexpressions import Sharing
 from mlir_sparse.plan.rewrite.entry_regions import negated
@@ -39,6 +39,7 @@ from mlir_sparse.plan.rewrite.sparsifier_limits import Admission
 from mlir_sparse.plan.rewrite.split_accumulations import Splitter
 from mlir_sparse.plan.rewrite.structural_plans import Presence, folded
 from mlir_sparse.plan.rewrite.sum_of_terms import Term, accesses_of, addends, assigned, combine, unites
+from mlir_sparse.program import FibreView, Position
 from mlir_sparse.spec import KernelSpec, result_dtype, vanishes
 
 __all__ = ["plan"]
@@ -266,10 +267,9 @@ class _Planner:
         if direct:
             return result
         assert encoding is not None
-        self.values.declare(result, self.values.typed(encoding, variables))
-        ordered = takes_as_result(encoding)
+        ordered, kind = takes_as_result(encoding), self.values.typed(encoding, variables)
         reason = "the loops cannot insert in the order asked for" if ordered else why_not_inserted(encoding)
-        self.values.emit(Conversion(result, target.tensor, has_limited_room(encoding), reason))
+        self.values.conversion(result, target.tensor, kind, has_limited_room(encoding), reason)
         return result
 
     def _sampled(
@@ -295,8 +295,8 @@ class _Planner:
         self.dense(dense, variables, terms)
         if encoding is None:
             return dense
-        self.values.declare(result, self.values.typed(encoding, variables))
-        self.values.emit(Conversion(result, dense, True, "the expression has entries where its operands have none"))
+        reason, kind = "the expression has entries where its operands have none", self.values.typed(encoding, variables)
+        self.values.conversion(result, dense, kind, True, reason)
         return result
 
     def _choice(self, nest: NestToOrder) -> LoopChoice:

@@ -11,10 +11,11 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.errors import ScheduleError
 from mlir_sparse.notation import Access, Expr, IndexVar, Literal, ReduceOp, replace_accesses, walk
+from mlir_sparse.plan.nest_payloads import Generic, Located, LocatedRows, Meeting, Step
 from mlir_sparse.plan.order.loop_order import LoopChoice
 from mlir_sparse.plan.order.storage_choice import is_sparse
-from mlir_sparse.plan.program import Conversion, Extent, Generic, LevelView, Located, LocatedRows, Meeting, Step
 from mlir_sparse.plan.rewrite.round_once import widened
+from mlir_sparse.program import Conversion, ExtentVector, LevelSpaceView
 from mlir_sparse.spec import KernelSpec
 from mlir_sparse.text.name_spelling import made_name
 
@@ -152,7 +153,7 @@ class Values:
         if known is None:
             known = self._ranges[variable] = self.fresh(variable.name, "extent")
             self.declare(known, self.typed(None, (variable,)))
-            self.emit(Extent(known, variable, f"{variable} is no subscript by itself"))
+            self.emit(ExtentVector(known, variable.name, self.dtype, f"{variable} is no subscript by itself"))
         return known
 
     def inside(self, variable: IndexVar) -> str:
@@ -180,10 +181,23 @@ class Values:
         if known is not None:
             return known
         result = self.fresh(name, "converted")
-        self.declare(result, kind)
-        self.emit(Conversion(result, name, False, reason, otherwise=otherwise))
+        self.conversion(result, name, kind, False, reason, otherwise=otherwise)
         self._converted[name, kind] = result
         return result
+
+    def conversion(
+        self,
+        result: str,
+        operand: str,
+        kind: TensorType,
+        drop_zeros: bool,
+        reason: str,
+        missing: complex = 0,
+        otherwise: str = "",
+    ) -> None:
+        """Declares a value, and adds the step that converts another to it; see `Conversion`."""
+        self.declare(result, kind)
+        self.emit(Conversion(result, operand, kind, drop_zeros, reason, missing, otherwise))
 
     def view_name(self, name: str) -> str:
         """Returns the name that a tensor's view in level space has or gets."""
@@ -197,7 +211,7 @@ class Values:
             assert encoding is not None
             known = self._views[name] = self.view_name(name)
             self.declare(known, self._viewed(name, space))
-            self.emit(LevelView(known, name, f"the sparsifier makes no loops of {encoding.map_text()}"))
+            self.emit(LevelSpaceView(known, name, f"the sparsifier makes no loops of {encoding.map_text()}"))
         return known
 
     def _viewed(self, name: str, space: LevelSpace) -> TensorType:

@@ -1,6 +1,6 @@
 """Compiled kernels on disk, for the next process: found by what they are made of.
 
-An entry is a file of its own: recipe and object file behind a checksum and the whole key.
+An entry is a file of its own: steps and object file behind a checksum and the whole key.
 It appears by renaming, so that readers see all of it or nothing, however many processes
 write at once; there is no lock, so that none is left behind by a process that dies.
 What was cut off, or is another user's, or was written by other sources of this package,
@@ -22,15 +22,14 @@ from mlir_sparse import _native
 from mlir_sparse.disk import PARTIAL, write_whole
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.process import settings
+from mlir_sparse.program import ProgramSteps, read_steps, write_steps
 from mlir_sparse.runtime import package_sources
-from mlir_sparse.runtime.linked_program import Recipe
 from mlir_sparse.runtime.machine_code import LoadedObject, Machine
-from mlir_sparse.runtime.step_codec import read_recipe, write_recipe
 
 __all__ = ["cache_folder", "cache_state", "fetch", "sources_changed", "store"]
 
 _MAGIC = b"MLIRSPK1"
-_HEADER = struct.Struct("<8s32sIII")  # magic, checksum of all that follows it, lengths of key, recipe and code
+_HEADER = struct.Struct("<8s32sIII")  # magic, checksum of all that follows it, lengths of key, steps and code
 _CHECKED_FROM = 40
 _SUFFIX = ".kernel"
 _MOST_BYTES = 256 << 20  # of all entries
@@ -74,7 +73,7 @@ def _complete(key: str) -> str:
     return f"{package_sources.stamp()}\n{key}"
 
 
-def fetch(key: str, known: Sequence[Encoding | None]) -> tuple[Recipe, LoadedObject] | None:
+def fetch(key: str, known: Sequence[Encoding | None]) -> tuple[ProgramSteps, LoadedObject] | None:
     """Returns the kernel of a key, ready to be linked; None where there is none.
 
     Args:
@@ -90,8 +89,8 @@ def fetch(key: str, known: Sequence[Encoding | None]) -> tuple[Recipe, LoadedObj
     if parts is None:
         return None
     try:
-        recipe = read_recipe(parts[0], known)
-        return recipe, LoadedObject(parts[1], recipe.functions)
+        program = read_steps(parts[0], known)
+        return program, LoadedObject(parts[1], program.functions)
     except (ValueError, RuntimeError, MemoryError):
         return None
 
@@ -119,7 +118,7 @@ def _read(path: str) -> bytes | None:
 
 
 def _parts(content: bytes, key: str) -> tuple[bytes, bytes] | None:
-    """Returns the recipe and the code of an entry; None for what is none of this key, or not all of one."""
+    """Returns the steps and the code of an entry; None for what is none of this key, or not all of one."""
     if len(content) < _HEADER.size:
         return None
     magic, checksum, *lengths = _HEADER.unpack_from(content)
@@ -129,8 +128,8 @@ def _parts(content: bytes, key: str) -> tuple[bytes, bytes] | None:
     if hashlib.blake2b(checked, digest_size=32).digest() != checksum:
         return None
     ends = [_HEADER.size + sum(lengths[:count]) for count in range(4)]
-    named, recipe, code = (content[start:end] for start, end in pairwise(ends))
-    return (recipe, code) if named == key.encode() else None
+    named, steps, code = (content[start:end] for start, end in pairwise(ends))
+    return (steps, code) if named == key.encode() else None
 
 
 def sources_changed() -> bool:
@@ -143,23 +142,23 @@ def sources_changed() -> bool:
 
 
 def store(
-    key: str, known: Sequence[Encoding | None], recipe: Recipe, machine: Machine, *, changed: bool = False
+    key: str, known: Sequence[Encoding | None], program: ProgramSteps, machine: Machine, *, changed: bool = False
 ) -> None:
     """Keeps a kernel for other processes, where that works.
 
     Args:
         key: as for `fetch`.
         known: likewise.
-        recipe: the steps of the program.
+        program: the steps of the program.
         machine: the code of its functions.
         changed: whether the sources that it was made by may be others than those that the key is completed with.
     """
     folder = cache_folder()
-    if folder is None or not recipe.functions or changed or _usable(folder):
+    if folder is None or not program.functions or changed or _usable(folder):
         return
     key = _complete(key)
-    named, text, code = key.encode(), write_recipe(recipe, known).encode(), machine.object_file()
-    if len(named) + len(text) + len(code) > _LARGEST or not _loads(code, recipe.functions):
+    named, text, code = key.encode(), write_steps(program, known).encode(), machine.object_file()
+    if len(named) + len(text) + len(code) > _LARGEST or not _loads(code, program.functions):
         return
     checked = struct.pack("<III", len(named), len(text), len(code)) + named + text + code
     checksum = hashlib.blake2b(checked, digest_size=32).digest()

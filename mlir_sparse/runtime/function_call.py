@@ -14,11 +14,11 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import OperandError, StorageError, WidthError
 from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.program import NestCall
 from mlir_sparse.runtime.call_arguments import operand_of, sparse_result
 from mlir_sparse.runtime.level_view_calls import Viewed
 from mlir_sparse.runtime.narrowed_values import Rounded
 from mlir_sparse.runtime.result_buffers import Buffers, assemble, compute
-from mlir_sparse.runtime.result_capacity import Entries
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.stored_fibres import of_rows
 from mlir_sparse.tensor.widths import check_width
@@ -49,36 +49,22 @@ class Call:
     """A call of a compiled function.
 
     Args:
+        nest: what is called, with what.
         launcher: the function.
-        operands: the names of the values it reads.
-        axes: for each operand the index variable of each axis, None where the subscript is no plain variable.
-        frames: (variable, tensor, dim) of each variable that runs beyond the edges of a tensor in level space.
-        result: the name of the value it computes.
-        variables: the index variable of each axis of the result.
-        dtype: the result's element type.
-        encoding: the result's storage; None for a dense array.
-        continues: whether it adds to what the result holds.
         buffers: how a sparse result is laid out; None for a dense one.
-        entries: how many a sparse result has, from the entries of the sparse operands and the extents of the index
-            variables.
-        sampled: which operand it is at whose entries the result, a vector, has its elements; None for any other result.
     """
 
+    nest: NestCall
     launcher: _native.Launcher
-    operands: tuple[str, ...]
-    axes: tuple[tuple[str | None, ...], ...]
-    frames: tuple[tuple[str, str, int], ...]
-    result: str
-    variables: tuple[str, ...]
-    dtype: DType
-    encoding: Encoding | None
-    continues: bool
     buffers: Buffers | None
-    entries: Entries
-    sampled: int | None = None
+
+    @property
+    def result(self) -> str:
+        """Returns the name of the value it computes."""
+        return self.nest.result
 
 
-def run_call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
+def run_call(call: Call, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
     """Runs a call on named values; a dense result that is among them is written in place.
 
     Raises:
@@ -86,35 +72,36 @@ def run_call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int
         WidthError: for a sparse result with more entries than its positions can count, or a longer axis than its
             coordinates can.
     """
-    arguments = [values[name] for name in stage.operands]
-    given, extents = extents, _with_entries(stage, arguments, extents)
-    frames = _frames(stage, arguments, values, extents)
+    nest = call.nest
+    arguments = [values[name] for name in nest.operands]
+    given, extents = extents, _with_entries(nest, arguments, extents)
+    frames = _frames(nest, arguments, values, extents)
     ready = tuple(
         argument if isinstance(argument, SparseTensor) else _padded(argument, axes, extents, frames)
-        for argument, axes in zip(arguments, stage.axes, strict=True)
+        for argument, axes in zip(arguments, nest.axes, strict=True)
     )
-    if stage.encoding is None:
-        present = values.get(stage.result)
+    if nest.encoding is None:
+        present = values.get(nest.result)
         if present is None and extents is not given:  # values of a tensor
-            present = reserved(tuple(extents[variable] for variable in stage.variables), stage.dtype)
-        return _call_dense(stage, ready, present, extents, frames)
-    made = lay_out(stage, ready, extents)
+            present = reserved(tuple(extents[variable] for variable in nest.variables), nest.dtype)
+        return _call_dense(call, ready, present, extents, frames)
+    made = lay_out(call, ready, extents)
     if made is None:
-        raise _refused(stage)
+        raise _refused(nest)
     return made
 
 
-def _with_entries(stage: Call, arguments: Sequence[Value], extents: Mapping[str, int]) -> Mapping[str, int]:
+def _with_entries(nest: NestCall, arguments: Sequence[Value], extents: Mapping[str, int]) -> Mapping[str, int]:
     """Returns the extents with those of variables that count entries or fibres: only tensors know how many."""
-    unknown = [variable for variable in stage.variables if variable not in extents]
+    unknown = [variable for variable in nest.variables if variable not in extents]
     if not unknown:
         return extents
     found = dict(extents)
-    if stage.sampled is not None:
-        sampled = arguments[stage.sampled]
+    if nest.sampled is not None:
+        sampled = arguments[nest.sampled]
         assert isinstance(sampled, SparseTensor)
-        return found | {stage.variables[0]: _entries_at(sampled)}
-    for value, axes in zip(arguments, stage.axes, strict=True):
+        return found | {nest.variables[0]: _entries_at(sampled)}
+    for value, axes in zip(arguments, nest.axes, strict=True):
         named = zip(axes, value.shape, strict=True)
         found.update((axis, size) for axis, size in named if axis is not None and axis in unknown)
     return found
@@ -125,30 +112,30 @@ def _entries_at(sampled: SparseTensor) -> int:
     return len(sampled.storage.values)
 
 
-def lay_out(stage: Call, arguments: tuple[Value, ...], extents: Mapping[str, int]) -> SparseTensor | None:
+def lay_out(call: Call, arguments: tuple[Value, ...], extents: Mapping[str, int]) -> SparseTensor | None:
     """Returns the sparse result of a call as a new tensor; None where the operands are not the function's."""
-    layout = stage.buffers
+    nest, layout = call.nest, call.buffers
     assert layout is not None
-    sizes = _sizes(stage, layout, extents)
-    named = zip(stage.operands, arguments, strict=True)
+    sizes = _sizes(nest, layout, extents)
+    named = zip(nest.operands, arguments, strict=True)
     entries = {name: value.nse for name, value in named if isinstance(value, SparseTensor)}
     # Where nothing is summed, about as much is computed as is stored.
-    points = stage.entries.points(entries, extents) if stage.entries.reduces else 0
-    buffers = assemble(stage.launcher, layout, arguments, sizes, stage.entries.bounds(entries, extents), points)
+    points = nest.entries.points(entries, extents) if nest.entries.reduces else 0
+    buffers = assemble(call.launcher, layout, arguments, sizes, nest.entries.bounds(entries, extents), points)
     if buffers is None:
         return None
     _check_positions(layout.encoding, len(buffers[-1]))
-    shape = tuple(extents[variable] for variable in stage.variables)
+    shape = tuple(extents[variable] for variable in nest.variables)
     return sparse_result(layout.encoding, shape, sizes, buffers)
 
 
 def compute_into(
-    stage: Call, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor, results: Array
+    call: Call, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor, results: Array
 ) -> None:
     """Computes the values of a sparse result whose structure is there.
 
     Args:
-        stage: a call of a function that was compiled for that.
+        call: a call of a function that was compiled for that.
         values: the operands by name.
         extents: how far each index variable runs.
         structure: a tensor of the result's type and shape.
@@ -157,26 +144,26 @@ def compute_into(
     Raises:
         StorageError: when the loops find another structure; some values are written then.
     """
-    layout = stage.buffers
+    nest, layout = call.nest, call.buffers
     assert layout is not None
     buffers = [*structure.storage.buffers()[:-1], results]
-    arguments = tuple(values[name] for name in stage.operands)
+    arguments = tuple(values[name] for name in nest.operands)
     for argument in arguments:
         if isinstance(argument, SparseTensor):
             operand_of(argument)  # what the launcher reads
-    found = compute(stage.launcher, layout, arguments, _sizes(stage, layout, extents), buffers)
+    found = compute(call.launcher, layout, arguments, _sizes(nest, layout, extents), buffers)
     if found is None:
-        raise _refused(stage)
+        raise _refused(nest)
     if found != len(results):
         count = "another structure" if found < 0 else f"{found} entries"
         raise StorageError(
-            f"expected {count} for {stage.result}, but got a structure of {len(results)} entries: "
+            f"expected {count} for {call.result}, but got a structure of {len(results)} entries: "
             f"assemble it from operands of the same structure"
         )
 
 
-def _sizes(stage: Call, layout: Buffers, extents: Mapping[str, int]) -> tuple[int, ...]:
-    shape = tuple(extents[variable] for variable in stage.variables)
+def _sizes(nest: NestCall, layout: Buffers, extents: Mapping[str, int]) -> tuple[int, ...]:
+    shape = tuple(extents[variable] for variable in nest.variables)
     sizes = tuple(shape[dim] for dim in layout.order)
     _check_coordinates(layout.encoding, sizes)
     _check_room(layout, sizes, shape)
@@ -215,19 +202,19 @@ class SparseCall:
     """A call with a sparse result as what a user calls: the short way where all operands are as they must be.
 
     Args:
-        stage: a call, all of whose operands have plain index variables as subscripts.
+        call: a call, all of whose operands have plain index variables as subscripts.
     """
 
-    def __init__(self, stage: Call) -> None:
-        self._stage = stage
+    def __init__(self, call: Call) -> None:
+        self._call = call
 
     def direct(self, operands: tuple[Any, ...], out: object = None) -> SparseTensor | None:
         """Returns the result; None where something is not as it must be, for the caller to say what."""
-        stage = self._stage
-        if out is not None or len(operands) != len(stage.operands):
+        nest = self._call.nest
+        if out is not None or len(operands) != len(nest.operands):
             return None
         extents: dict[str, int] = {}
-        for operand, axes in zip(operands, stage.axes, strict=True):
+        for operand, axes in zip(operands, nest.axes, strict=True):
             # Arrays of other libraries have shapes too; the launcher lets none of them through.
             shape = getattr(operand, "shape", ())
             if not isinstance(operand, (SparseTensor, np.ndarray)) or len(shape) != len(axes):
@@ -235,30 +222,30 @@ class SparseCall:
             for variable, size in zip(axes, shape, strict=True):
                 if variable is None or extents.setdefault(variable, size) != size:
                     return None
-        return lay_out(stage, operands, extents)
+        return lay_out(self._call, operands, extents)
 
 
 class SampledCall:
     """A call that computes values at the entries of an operand, as what a user calls.
 
     Args:
-        stage: the call.
+        call: the call.
         encoding: the storage of the result: that of the operand.
     """
 
-    def __init__(self, stage: Call, encoding: Encoding) -> None:
-        self._stage = stage
+    def __init__(self, call: Call, encoding: Encoding) -> None:
+        self._call = call
         self._encoding = encoding
 
     def direct(self, operands: tuple[Any, ...], out: object = None) -> SparseTensor | None:
         """Returns the result; None where something is not as it must be, for the caller to say what."""
-        stage = self._stage
-        if stage.sampled is None or out is not None or len(operands) != len(stage.operands):
+        nest = self._call.nest
+        if nest.sampled is None or out is not None or len(operands) != len(nest.operands):
             return None
-        sampled = operands[stage.sampled]
+        sampled = operands[nest.sampled]
         if not isinstance(sampled, SparseTensor):
             return None
-        values = stage.launcher.direct(operands, reserved((_entries_at(sampled),), stage.dtype))
+        values = self._call.launcher.direct(operands, reserved((_entries_at(sampled),), nest.dtype))
         if values is None:
             return None
         return of_rows(values, sampled, self._encoding.lvl_rank, self._encoding, sampled.shape)
@@ -314,28 +301,29 @@ Direct = _native.Launcher | SparseCall | SampledCall | InOrder | Chained | Viewe
 
 
 def _call_dense(
-    stage: Call,
+    call: Call,
     arguments: tuple[Value, ...],
     present: Value | None,
     extents: Mapping[str, int],
     frames: Mapping[str, _Frame],
 ) -> Array:
-    shape = tuple(extents[variable] for variable in stage.variables)
-    windows = [frames[variable] for variable in stage.variables]
+    nest = call.nest
+    shape = tuple(extents[variable] for variable in nest.variables)
+    windows = [frames[variable] for variable in nest.variables]
     assert not isinstance(present, SparseTensor)
-    result = empty(shape, stage.dtype) if present is None else present
+    result = empty(shape, nest.dtype) if present is None else present
     if all(low == 0 and high == size for (low, high), size in zip(windows, shape, strict=True)):
-        if stage.launcher(arguments, result) is None:
-            raise _refused(stage)
+        if call.launcher(arguments, result) is None:
+            raise _refused(nest)
         return result
     # The loops reach beyond the tensor's edges: they need room there.
     inside = tuple(slice(-low, size - low) for (low, _), size in zip(windows, shape, strict=True))
-    room = empty(tuple(high - low for low, high in windows), stage.dtype)
+    room = empty(tuple(high - low for low, high in windows), nest.dtype)
     room[...] = 0
-    if stage.continues:
+    if nest.continues:
         room[inside] = result
-    if stage.launcher(arguments, room) is None:
-        raise _refused(stage)
+    if call.launcher(arguments, room) is None:
+        raise _refused(nest)
     result[...] = room[inside]
     return result
 
@@ -345,16 +333,16 @@ _Frame = tuple[int, int]
 
 
 def _frames(
-    stage: Call, arguments: Sequence[Value], values: Mapping[str, Value], extents: Mapping[str, int]
+    nest: NestCall, arguments: Sequence[Value], values: Mapping[str, Value], extents: Mapping[str, int]
 ) -> Mapping[str, _Frame]:
     """Returns where the loops run: beyond the edges where an operand is stored in blocks or read in level space."""
     frames = {variable: (0, extent) for variable, extent in extents.items()}
-    for argument, axes in zip(arguments, stage.axes, strict=True):
+    for argument, axes in zip(arguments, nest.axes, strict=True):
         if isinstance(argument, SparseTensor):
             for variable, size in zip(axes, operand_of(argument).shape, strict=True):
                 if variable is not None and variable in extents:
                     frames[variable] = (0, size)
-    for variable, name, dim in stage.frames:
+    for variable, name, dim in nest.frames:
         tensor_ = values[name]
         assert isinstance(tensor_, SparseTensor)
         low, high = tensor_.encoding.level_space().dim_bounds[dim]
@@ -388,6 +376,6 @@ def reserved(shape: tuple[int, ...], dtype: DType) -> Array:
     return _native.reserve(math.prod(shape), dtype.numpy).reshape(shape)
 
 
-def _refused(stage: Call) -> OperandError:
-    # The arguments were checked before; this names the stage rather than let a wrong one through.
-    return OperandError(f"expected operands {', '.join(stage.operands)} as compiled for, but got others")
+def _refused(nest: NestCall) -> OperandError:
+    # The arguments were checked before; this names them rather than let a wrong one through.
+    return OperandError(f"expected operands {', '.join(nest.operands)} as compiled for, but got others")

@@ -9,8 +9,19 @@ from typing import Any, assert_never
 import numpy as np
 
 from mlir_sparse import _native
-from mlir_sparse.dtypes import DType
-from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.program import (
+    Conversion,
+    ExtentVector,
+    FibreView,
+    Gathered,
+    LevelSpaceView,
+    NativeStep,
+    NestCall,
+    Pick,
+    Position,
+    SharedLevels,
+)
 from mlir_sparse.runtime.function_call import (
     Call,
     Chained,
@@ -25,122 +36,17 @@ from mlir_sparse.runtime.function_call import (
 from mlir_sparse.runtime.level_view_calls import Viewed
 from mlir_sparse.runtime.machine_code import Machine
 from mlir_sparse.runtime.narrowed_values import Rounded, rounded
+from mlir_sparse.runtime.pick_elements import pick
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.extreme_position import position
-from mlir_sparse.tensor.pick_elements import Gathered, Place, pick
 from mlir_sparse.tensor.stored_fibres import fibres_of, of_rows
 
-__all__ = [
-    "Call",
-    "Convert",
-    "Executable",
-    "Extent",
-    "Fibres",
-    "Pick",
-    "Position",
-    "Rows",
-    "Stage",
-    "View",
-    "run_stage",
-]
+__all__ = ["Call", "Executable", "Stage", "run_stage"]
 
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Convert:
-    """A native change of storage or element type.
-
-    Args:
-        result: the name of the value it makes.
-        operand: the name of the value it reads.
-        type: what to make of it.
-        drop_zeros: whether explicit zeros go.
-        missing: the value of a dense array's elements that are no entries.
-    """
-
-    result: str
-    operand: str
-    type: TensorType
-    drop_zeros: bool
-    missing: complex = 0
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A tensor seen over its levels; nothing is copied that the storage has."""
-
-    result: str
-    operand: str
-
-
-@dataclass(frozen=True, slots=True)
-class Fibres:
-    """A tensor as its stored fibres; nothing is copied."""
-
-    result: str
-    operand: str
-    depth: int
-    encoding: Encoding
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Computed rows below the first levels of a tensor, which are shared.
-
-    Args:
-        result: the name of the tensor it makes.
-        operand: the rows.
-        structure: whose levels.
-        depth: how many.
-        variables: the index variable of each dimension.
-        encoding: the storage of the result.
-    """
-
-    result: str
-    operand: str
-    structure: str
-    depth: int
-    variables: tuple[str, ...]
-    encoding: Encoding
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """A vector as long as an index variable runs; loops take their bounds from it, and nobody reads it."""
-
-    result: str
-    variable: str
-    dtype: DType
-
-
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """The elements of a tensor at places that other tensors, or sums of index variables, name.
-
-    Args:
-        result: the name of the tensor over the variables of the subscripts.
-        operand: the tensor.
-        places: a subscript for each of its dimensions.
-        encoding: the storage of the result; None for an array.
-    """
-
-    result: str
-    operand: str
-    places: tuple[Place, ...]
-    encoding: Encoding | None
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """The first position of the greatest or least value along the last axis."""
-
-    result: str
-    operand: str
-    greatest: bool
-
-
-Stage = Call | Convert | View | Fibres | Rows | Extent | Pick | Position
+Stage = Call | NativeStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +76,17 @@ class Executable:
             first = Executable(self.stages[:-1], wide, self.module).direct(parameters, values)
             return None if first is None else Rounded(first.direct, finish)
         match self.stages:
-            case (Call(operands=operands) as call,) if sorted(operands) == sorted(parameters):
+            case (Call(NestCall(operands=operands)) as call,) if sorted(operands) == sorted(parameters):
                 function: _native.Launcher | SparseCall | SampledCall = (
-                    call.launcher if call.encoding is None else SparseCall(call)
+                    call.launcher if call.buffers is None else SparseCall(call)
                 )
-            case (Call(operands=operands, sampled=int()) as call, Rows() as rows) if set(operands) == set(parameters):
-                function = SampledCall(call, rows.encoding)
+            case (Call(NestCall(operands=operands, sampled=int())) as call, SharedLevels(encoding=encoding)) if set(
+                operands
+            ) == set(parameters):
+                function = SampledCall(call, encoding)
             case (Call(), Call(), *_):
                 return _chained(self.stages, self.result, parameters)
-            case (*views, Call(encoding=None, sampled=None) as call):
+            case (*views, Call(NestCall(encoding=None, sampled=None)) as call):
                 return _viewed(views, call, parameters, values)
             case _:
                 return None
@@ -207,12 +115,14 @@ class Executable:
 def _rounds(stage: Stage, result: str, parameters: Sequence[str]) -> tuple[str, Callable[[Any, Any], Any]] | None:
     """Returns what a stage reads, and what it makes of it, where that is all it reads and of the result's shape."""
     match stage:
-        case Call(operands=(wide,), axes=(axes,), encoding=None, sampled=None, frames=(), continues=False):
-            if wide in (result, *parameters) or axes != stage.variables:
+        case Call(
+            NestCall(operands=(wide,), axes=(axes,), encoding=None, sampled=None, frames=(), continues=False) as nest,
+            launcher,
+        ):
+            if wide in (result, *parameters) or axes != nest.variables:
                 return None
-            launcher = stage.launcher
             return wide, lambda value, out: launcher.direct((value,), out)
-        case Convert(operand=wide, type=kind) if wide not in parameters and kind.encoding is not None:
+        case Conversion(operand=wide, type=kind) if wide not in parameters and kind.encoding is not None:
             return wide, lambda value, out: None if out is not None else _convert(value, stage)
         case _:
             return None
@@ -221,27 +131,28 @@ def _rounds(stage: Stage, result: str, parameters: Sequence[str]) -> tuple[str, 
 def _chained(stages: Sequence[Stage], result: str, parameters: Sequence[str]) -> Chained | None:
     """Returns the calls of a program that all write to its result, an array; None for any other program."""
     calls = [stage for stage in stages if isinstance(stage, Call)]
-    names = {name for call in calls for name in call.operands}
+    names = {name for call in calls for name in call.nest.operands}
     if len(calls) != len(stages) or names != set(parameters) or result in names:
         return None
     summed: set[str] = set()
-    for call in calls:
-        dense = call.encoding is None and call.sampled is None and not call.frames
-        walked = {variable for axes in call.axes for variable in axes if variable}
+    for nest in (call.nest for call in calls):
+        dense = nest.encoding is None and nest.sampled is None and not nest.frames
+        walked = {variable for axes in nest.axes for variable in axes if variable}
         # Functions compare the extents of their own operands, and those of others by the result alone.
-        apart = summed.isdisjoint(walked - set(call.variables)) and walked.issuperset(call.variables)
-        if call.result != result or not dense or not apart:
+        apart = summed.isdisjoint(walked - set(nest.variables)) and walked.issuperset(nest.variables)
+        if nest.result != result or not dense or not apart:
             return None
-        summed |= walked - set(call.variables)
-    return Chained([(call.launcher, tuple(map(parameters.index, call.operands))) for call in calls], len(parameters))
+        summed |= walked - set(nest.variables)
+    orders = [tuple(map(parameters.index, call.nest.operands)) for call in calls]
+    return Chained([(call.launcher, order) for call, order in zip(calls, orders, strict=True)], len(parameters))
 
 
 def _viewed(
     views: Sequence[Stage], call: Call, parameters: Sequence[str], values: Mapping[str, Value]
 ) -> Viewed | None:
     """Returns the call of a program that sees operands over their levels before it; None for any other program."""
-    seen = {stage.result: stage.operand for stage in views if isinstance(stage, View)}
-    names = [seen.get(name, name) for name in call.operands]
+    seen = {stage.result: stage.operand for stage in views if isinstance(stage, LevelSpaceView)}
+    names = [seen.get(name, name) for name in call.nest.operands]
     if len(seen) != len(views) or sorted(names) != sorted(parameters) or set(seen.values()) - set(names):
         return None
     found = {}
@@ -249,26 +160,26 @@ def _viewed(
         value = values[operand]
         assert isinstance(value, SparseTensor)
         found[parameters.index(operand)] = value.encoding
-    framed = _framed(call, parameters, found)
+    framed = _framed(call.nest, parameters, found)
     if framed is None:
         return None
     return Viewed(call.launcher, tuple(parameters.index(name) for name in names), found, framed)
 
 
 def _framed(
-    call: Call, parameters: Sequence[str], viewed: Mapping[int, Encoding]
+    nest: NestCall, parameters: Sequence[str], viewed: Mapping[int, Encoding]
 ) -> Mapping[int, tuple[int, int]] | None:
     """Returns the arrays that are read along diagonals, as `Viewed` takes them; None where calls need room around."""
-    if not call.frames:
+    if not nest.frames:
         return {}
-    ((variable, name, dim), *others) = call.frames
-    if others or variable in call.variables or name not in parameters or len(viewed) != 1:
+    ((variable, name, dim), *others) = nest.frames
+    if others or variable in nest.variables or name not in parameters or len(viewed) != 1:
         return None
     number = parameters.index(name)
     if number not in viewed or not _lists_diagonals(viewed[number]):
         return None
     found = {}
-    for place, axes in enumerate(call.axes):
+    for place, axes in enumerate(nest.axes):
         if variable in axes[1:]:
             return None
         if axes[:1] == (variable,):
@@ -285,15 +196,15 @@ def _lists_diagonals(encoding: Encoding) -> bool:
 def run_stage(stage: Stage, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
     """Returns the value that a stage makes of those before it."""
     match stage:
-        case Convert(operand=operand):
+        case Conversion(operand=operand):
             return _convert(values[operand], stage)
-        case View(operand=operand):
+        case LevelSpaceView(operand=operand):
             return _view(values[operand])
-        case Fibres():
+        case FibreView():
             return _fibres(values[stage.operand], stage)
-        case Rows():
+        case SharedLevels():
             return _rows(stage, values, extents)
-        case Extent(variable=variable, dtype=dtype):
+        case ExtentVector(variable=variable, dtype=dtype):
             return empty((extents[variable],), dtype)
         case Pick():
             return _pick(stage, values, extents)
@@ -315,7 +226,7 @@ def _pick(stage: Pick, values: Mapping[str, Value], extents: Mapping[str, int]) 
     return pick(values[stage.operand], stage.operand, stage.places, arrays, extents, stage.encoding)
 
 
-def _convert(value: Value, stage: Convert) -> Value:
+def _convert(value: Value, stage: Conversion) -> Value:
     kind = stage.type
     if kind.encoding is None:
         dense = value.to_numpy() if isinstance(value, SparseTensor) else value
@@ -334,12 +245,12 @@ def _view(value: Value) -> SparseTensor:
     return level_view(value)
 
 
-def _fibres(value: Value, stage: Fibres) -> SparseTensor:
+def _fibres(value: Value, stage: FibreView) -> SparseTensor:
     assert isinstance(value, SparseTensor)
     return fibres_of(value, stage.depth, stage.encoding)
 
 
-def _rows(stage: Rows, values: Mapping[str, Value], extents: Mapping[str, int]) -> SparseTensor:
+def _rows(stage: SharedLevels, values: Mapping[str, Value], extents: Mapping[str, int]) -> SparseTensor:
     rows, structure = values[stage.operand], values[stage.structure]
     assert isinstance(structure, SparseTensor)
     assert not isinstance(rows, SparseTensor)

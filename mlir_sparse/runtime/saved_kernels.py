@@ -30,7 +30,7 @@ __all__ = ["SAVED", "machine_of", "read_archive", "write_archive"]
 
 SAVED = "a kernel written by Kernel.save"
 """What is expected in a file."""
-_FORMAT = 4
+_FORMAT = 5
 _INDEX = "kernel.json"
 # What can make a shared library of an object file, in the order tried.
 _LINKERS = (("ld", "-shared"), ("cc", "-shared"), ("gcc", "-shared"), ("clang", "-shared"), ("ld.lld", "-shared"))

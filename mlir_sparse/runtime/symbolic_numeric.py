@@ -15,9 +15,10 @@ import numpy as np
 
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import StorageError
+from mlir_sparse.program import Conversion
 from mlir_sparse.runtime.function_call import Call, Value, compute_into
 from mlir_sparse.runtime.narrowed_values import rounded
-from mlir_sparse.runtime.run_steps import Convert, Executable, run_stage
+from mlir_sparse.runtime.run_steps import Executable, run_stage
 from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
 
 __all__ = ["Structures", "assemble", "compute"]
@@ -54,10 +55,10 @@ def assemble(executable: Executable, program: str, inputs: Mapping[str, Value], 
     known = Structures(program)
     for stage in executable.stages:
         made = values[stage.result] = run_stage(stage, values, extents)
-        if not isinstance(made, SparseTensor) or (isinstance(stage, Convert) and stage.operand in inputs):
+        if not isinstance(made, SparseTensor) or (isinstance(stage, Conversion) and stage.operand in inputs):
             continue
-        operand = values[stage.operand] if isinstance(stage, Convert) else None
-        if isinstance(stage, Convert) and isinstance(operand, SparseTensor) and _keeps_entries(made.encoding):
+        operand = values[stage.operand] if isinstance(stage, Conversion) else None
+        if isinstance(stage, Conversion) and isinstance(operand, SparseTensor) and _keeps_entries(made.encoding):
             known.places[stage.result] = _places(operand, stage, made.encoding)
         if stage.result != executable.result:
             known.tensors[stage.result] = made
@@ -97,13 +98,13 @@ def compute(
     for stage, twin in zip(executable.stages, computing.stages, strict=True):
         last = stage.result == executable.result
         structure = out if last else known.tensors.get(stage.result)
-        if isinstance(twin, Call) and twin.encoding is not None and structure is not None:
+        if isinstance(twin, Call) and twin.buffers is not None and structure is not None:
             _call(twin, values, extents, structure)
             values[stage.result] = structure
-        elif isinstance(stage, Convert) and stage.result in known.places and structure is not None:
+        elif isinstance(stage, Conversion) and stage.result in known.places and structure is not None:
             _move(values[stage.operand], known.places[stage.result], stage, structure)
             values[stage.result] = structure
-        elif isinstance(stage, Convert) and last and isinstance(values[stage.operand], np.ndarray):
+        elif isinstance(stage, Conversion) and last and isinstance(values[stage.operand], np.ndarray):
             _sample(values[stage.operand], stage, out)
             values[stage.result] = out
         else:
@@ -121,7 +122,7 @@ def _keeps_entries(encoding: Encoding) -> bool:
     return not chosen and encoding.explicit_val is None
 
 
-def _places(operand: SparseTensor, stage: Convert, encoding: Encoding) -> Array:
+def _places(operand: SparseTensor, stage: Conversion, encoding: Encoding) -> Array:
     """Returns which entry of a tensor each entry of its conversion is, from 1; 0 for padding."""
     numbered = _numbered(operand)
     if stage.drop_zeros:
@@ -141,7 +142,7 @@ def _numbered(source: SparseTensor) -> SparseTensor:
 
 def _call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor) -> None:
     target = structure.storage.values
-    operands = [values[name] for name in stage.operands]
+    operands = [values[name] for name in stage.nest.operands]
     held = [b for o in operands for b in (o.storage.buffers() if isinstance(o, SparseTensor) else (o,))]
     # Loops that read what they write would read new values for old ones.
     results = np.empty_like(target) if any(np.may_share_memory(target, buffer) for buffer in held) else target
@@ -150,7 +151,7 @@ def _call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int], 
         target[...] = results
 
 
-def _move(operand: Value, places: Array, stage: Convert, out: SparseTensor) -> None:
+def _move(operand: Value, places: Array, stage: Conversion, out: SparseTensor) -> None:
     assert isinstance(operand, SparseTensor)
     target, source = out.storage.values, _values(operand, stage)
     padded = np.concatenate([np.zeros(1, source.dtype), source])
@@ -159,14 +160,14 @@ def _move(operand: Value, places: Array, stage: Convert, out: SparseTensor) -> N
         raise _lost(stage, int(entries))
 
 
-def _values(operand: SparseTensor, stage: Convert) -> Array:
+def _values(operand: SparseTensor, stage: Conversion) -> Array:
     """Returns the values of an operand in the element type that a conversion gives them."""
     values = rounded(operand.storage.values, stage.type.dtype)
     assert isinstance(values, np.ndarray)
     return values
 
 
-def _sample(dense: Value, stage: Convert, out: SparseTensor) -> None:
+def _sample(dense: Value, stage: Conversion, out: SparseTensor) -> None:
     """Takes the entries of a structure from a dense value, in which there may be no others."""
     dense = rounded(dense, stage.type.dtype)
     assert isinstance(dense, np.ndarray)
@@ -180,7 +181,7 @@ def _sample(dense: Value, stage: Convert, out: SparseTensor) -> None:
     out.storage.values[numbers - 1] = found
 
 
-def _lost(stage: Convert, entries: int) -> StorageError:
+def _lost(stage: Conversion, entries: int) -> StorageError:
     return StorageError(
         f"expected entries of {stage.result} at all {entries} places that have a value, but got a structure "
         f"without some of them: assemble it from operands like these"

@@ -10,7 +10,8 @@ from mlir_sparse.encoding import PRESETS, Encoding, Preset, TensorType, encoding
 from mlir_sparse.encoding.presets import find_preset
 from mlir_sparse.errors import SparseError
 from mlir_sparse.notation import Access, parse, walk
-from mlir_sparse.plan import Conversion, plan
+from mlir_sparse.plan import plan
+from mlir_sparse.program import Conversion
 from mlir_sparse.spec import KernelSpec, infer_output
 
 __all__ = ["describe_format", "describe_formats", "table", "works_with"]

@@ -26,7 +26,7 @@ from mlir_sparse.compile.tuning.storage_candidates import Asked, combinations
 from mlir_sparse.compile.tuning.tuning_table import TuningRow
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import SparseError
-from mlir_sparse.runtime import Loops, get_num_threads, operand_check
+from mlir_sparse.runtime import get_num_threads, operand_check
 from mlir_sparse.spec import KernelSpec, infer_extents
 from mlir_sparse.tensor import SparseTensor
 
@@ -211,7 +211,7 @@ class Search:
     def _is_cut(self, candidate: Candidate) -> bool:
         """Returns whether calls may be cut in pieces for threads."""
         _, _, build = kernel_of(self._base, candidate)._ready(self.values(candidate), None)
-        return any(isinstance(step, Loops) and step.cut is not None for step in build.recipe.steps)
+        return bool(build.steps.cuts)
 
     # -- storage -------------------------------------------------------------------------------------------------
 

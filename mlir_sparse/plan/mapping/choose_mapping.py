@@ -20,9 +20,9 @@ from mlir_sparse.plan.mapping.map_two_phase import map_own
 from mlir_sparse.plan.mapping.mapped_nest import CHUNK, THREADS, Level, MappedNest, Types, held_roles
 from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped, shared_structure
 from mlir_sparse.plan.mapping.two_phase_results import own_structure
+from mlir_sparse.plan.nest_payloads import Generic, combining_name
 from mlir_sparse.plan.order.storage_choice import is_packed
-from mlir_sparse.plan.program import Generic, combining_name
-from mlir_sparse.plan.words import listed
+from mlir_sparse.text.listed_words import listed
 
 __all__ = ["map_loops"]
 

@@ -10,7 +10,7 @@ from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.mapping.mapped_nest import THREADS, Level, MappedNest, held_roles
 from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
 from mlir_sparse.plan.order.storage_choice import is_packed
-from mlir_sparse.plan.words import listed
+from mlir_sparse.text.listed_words import listed
 
 __all__ = ["map_blocks"]
 

@@ -10,7 +10,7 @@ from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.mapping.mapped_nest import CHUNK, MOST_TURNS, THREADS, Level, MappedNest
 from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped, Quantity, Test
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
-from mlir_sparse.plan.words import listed
+from mlir_sparse.text.listed_words import listed
 
 __all__ = ["map_tree"]
 

@@ -10,7 +10,7 @@ from mlir_sparse.plan.mapping.mapped_nest import THREADS, MappedNest
 from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
 from mlir_sparse.plan.mapping.two_phase_results import Own
 from mlir_sparse.plan.order.co_iteration import products
-from mlir_sparse.plan.words import listed
+from mlir_sparse.text.listed_words import listed
 
 __all__ = ["map_own"]
 

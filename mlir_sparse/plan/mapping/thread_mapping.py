@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access
 from mlir_sparse.plan.mapping.two_phase_results import Own
-from mlir_sparse.plan.program import Generic
+from mlir_sparse.plan.nest_payloads import Generic
 from mlir_sparse.plan.rewrite.sampled_results import with_entries_of, with_fibres_of
 
 __all__ = ["CPU", "Case", "Mapped", "Quantity", "Test", "Whole", "explain_mapping", "shared_structure"]

@@ -29,8 +29,8 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.plan.order.storage_choice import is_sparse, level_variables
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
-from mlir_sparse.plan.words import listed
 from mlir_sparse.spec import vanishes
+from mlir_sparse.text.listed_words import listed
 
 __all__ = ["Product", "Walk", "how_walked", "iteration_graph", "lattice", "products", "walks"]
 

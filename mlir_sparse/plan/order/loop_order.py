@@ -29,7 +29,7 @@ from mlir_sparse.plan.order.storage_choice import (
     why_converted,
 )
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
-from mlir_sparse.plan.words import listed
+from mlir_sparse.text.listed_words import listed
 
 __all__ = ["LoopChoice", "NestToOrder", "choose_loops"]
 

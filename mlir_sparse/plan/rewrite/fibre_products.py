@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from mlir_sparse.affine import Dim
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
 from mlir_sparse.notation import Access, IndexVar, ReduceOp, substitute
+from mlir_sparse.plan.nest_payloads import Meeting
 from mlir_sparse.plan.order.storage_choice import (
     has_limited_room,
     is_sparse,
@@ -21,9 +22,9 @@ from mlir_sparse.plan.order.storage_choice import (
     takes_shared,
     why_converted,
 )
-from mlir_sparse.plan.program import Conversion, FibreView, Meeting, Rows
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.sum_of_terms import Term, accesses_of
+from mlir_sparse.program import FibreView, SharedLevels
 
 __all__ = ["Fibres", "compute_by_fibres", "find_fibres"]
 
@@ -120,21 +121,24 @@ def compute_by_fibres(
     view, rows = values.fresh(structure, "fibres"), values.fresh(result, "rows")
     place = values.variable(structure, "fibre")
     sizes = tuple(kind.shape[fibres.access.subscripts.index(variable)] for variable in fibres.inner)
-    values.declare(view, TensorType(kind.dtype, (None, *sizes), values.widened(_view(kind.encoding, place, fibres))))
-    values.emit(FibreView(view, structure, fibres.depth, "each stored fibre makes one row of the result"))
+    seen = values.widened(_view(kind.encoding, place, fibres))
+    values.declare(view, TensorType(kind.dtype, (None, *sizes), seen))
+    values.emit(FibreView(view, structure, fibres.depth, seen, "each stored fibre makes one row of the result"))
     values.declare(rows, values.typed(None, (place, *fibres.rows)))
     body = substitute(term.body, {fibres.access: Access(view, (place, *fibres.inner))})
     accumulate(Access(rows, (place, *fibres.rows)), replace(term, body=body), Meeting.START)
     storage = values.widened(_result(kind.encoding, variables, fibres))
     direct = storage == encoding
     target = result if direct else values.fresh(result, "by_fibres")
-    values.declare(target, values.typed(encoding if direct else storage, variables))
+    made = values.typed(encoding if direct else storage, variables)
+    assert made.encoding is not None
+    values.declare(target, made)
     why = "the result has an entry where the operand has a fibre"
-    values.emit(Rows(target, rows, structure, fibres.depth, variables, why))
+    names = tuple(variable.name for variable in variables)
+    values.emit(SharedLevels(target, rows, structure, fibres.depth, names, made.encoding, why))
     if not direct:
-        values.declare(result, values.typed(encoding, variables))
         why = "the levels asked for are not those of the operand"
-        values.emit(Conversion(result, target, has_limited_room(encoding), why))
+        values.conversion(result, target, values.typed(encoding, variables), has_limited_room(encoding), why)
 
 
 def _is_plain(access: Access) -> bool:

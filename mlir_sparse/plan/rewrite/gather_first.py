@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, substitute
+from mlir_sparse.plan.nest_payloads import place_of
 from mlir_sparse.plan.order.storage_choice import is_sparse, natural
-from mlir_sparse.plan.program import Pick
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.program import Pick
 
 __all__ = ["Picking"]
 
@@ -52,7 +53,8 @@ class Picking:
         result_type = replace(self._values.typed(storage, variables), dtype=kind.dtype)
         name = self._values.fresh(access.tensor, "picked")
         self._values.declare(name, result_type)
-        self._values.emit(Pick(name, taken.tensor, taken, reason))
+        places = tuple(map(place_of, taken.subscripts))
+        self._values.emit(Pick(name, taken.tensor, places, storage, str(taken), reason))
         return Access(name, variables)
 
     def _index(self, access: Access) -> Access:

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Apply, Expr, Monoid, ReduceOp, walk
-from mlir_sparse.plan.choose_cuts import partition
-from mlir_sparse.plan.program import Extent, Generic, Meeting, Program, Step, values_read
+from mlir_sparse.plan.choose_cuts import choose_cut
+from mlir_sparse.plan.nest_payloads import Generic, Meeting, Program, Step, values_read
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.program import ExtentVector
 from mlir_sparse.spec import KernelSpec
 
 __all__ = ["inputs_first", "joined", "parted"]
@@ -29,7 +30,7 @@ def inputs_first(spec: KernelSpec, steps: Sequence[Step]) -> tuple[Step, ...]:
     """Returns the steps with all conversions of inputs ahead: one that fails must not leave half an output behind."""
     ready, early = {name for name, _ in spec.inputs}, []
     for step in steps:
-        if not isinstance(step, Generic | Extent) and ready.issuperset(values_read(step)):
+        if not isinstance(step, Generic | ExtentVector) and ready.issuperset(values_read(step)):
             early.append(step)
             ready.add(step.result)
     return (*early, *(step for step in steps if step not in early))
@@ -74,7 +75,7 @@ def _starts(before: Generic, step: Generic, types: Types) -> bool:
     if isinstance(step.combine, Monoid) or step.frames or before.frames or before.extents:
         return False
     # In pieces, each has the rows it starts to itself; lists of rows leave some out, and those are not started.
-    pieces = partition(step, types)
+    pieces = choose_cut(step, types)
     listed = not isinstance(pieces, str) and pieces.listed
     return step.loops[:1] == before.loops and not listed and _is_elementwise(before.payload, step, types)
 

@@ -15,7 +15,7 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Subscript, substitute
-from mlir_sparse.plan.program import Frame
+from mlir_sparse.plan.nest_payloads import Frame
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.text.name_spelling import made_name
 

@@ -12,7 +12,8 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Reduce, ReduceOp, walk
 from mlir_sparse.notation.semiring import MONOIDS
-from mlir_sparse.plan.program import Conversion, Generic, Meeting, Step
+from mlir_sparse.plan.nest_payloads import Generic, Meeting, Step
+from mlir_sparse.program import Conversion
 
 __all__ = ["accumulates", "is_narrow", "rounded", "rounding", "widened"]
 
@@ -81,7 +82,7 @@ def rounded(steps: list[Step], target: Access, wide: str, types: dict[str, Tenso
     elif isinstance(last, Conversion) and last.result == wide:
         del types[wide]
         reason = f"{last.reason}; sums of {kind.dtype} are made in f32, and rounded once"
-        steps[-1] = replace(last, result=target.tensor, reason=reason)
+        steps[-1] = replace(last, result=target.tensor, type=kind, reason=reason)
     else:
         reason = f"sums of {kind.dtype} are made in f32, and rounded once"
-        steps.append(Conversion(target.tensor, wide, False, reason))
+        steps.append(Conversion(target.tensor, wide, kind, False, reason))

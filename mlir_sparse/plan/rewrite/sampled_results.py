@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.notation import Access, Expr, IndexVar
+from mlir_sparse.plan.nest_payloads import Generic
 from mlir_sparse.plan.order.co_iteration import products
 from mlir_sparse.plan.order.storage_choice import is_packed, is_sparse, level_variables
-from mlir_sparse.plan.program import Generic, Rows
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.program import SharedLevels
 
 __all__ = ["compute_at_entries", "find_sampled", "with_entries_of", "with_fibres_of"]
 
@@ -100,5 +101,5 @@ def compute_at_entries(result: str, nest: Generic, sampled: Access, values: Valu
     reason = f"values at the entries of {sampled.tensor}, which are those of the result"
     values.emit(nest.at_entries(Access(vector, (place,)), sampled, reason))
     why = "the result has an entry where the operand has one"
-    variables = tuple(s for s in sampled.subscripts if isinstance(s, IndexVar))
-    values.emit(Rows(result, vector, sampled.tensor, encoding.lvl_rank, variables, why))
+    variables, made = tuple(index.name for index in sampled.indices), values.encoding_of(result)
+    values.emit(SharedLevels(result, vector, sampled.tensor, encoding.lvl_rank, variables, made, why))

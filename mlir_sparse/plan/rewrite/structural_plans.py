@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mlir_sparse.dtypes import DType
-from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import (
     SELECT,
@@ -32,9 +32,9 @@ from mlir_sparse.notation import (
 from mlir_sparse.notation.entry_functions import lifted
 from mlir_sparse.notation.operator import Number
 from mlir_sparse.notation.semiring import MONOIDS
+from mlir_sparse.plan.nest_payloads import Generic, Meeting
 from mlir_sparse.plan.order.loop_order import LoopChoice, NestToOrder, choose_loops
 from mlir_sparse.plan.order.storage_choice import has_limited_room, stores_padding
-from mlir_sparse.plan.program import Conversion, Generic, Meeting
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.structural_payloads import Bodies, without
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
@@ -162,9 +162,9 @@ class Presence:
         if direct:
             return result
         assert encoding is not None
-        self._declare(Access(result, variables), encoding, self._declared_dtype(result, node))
-        reason, limited = "the loops cannot insert in the order asked for", has_limited_room(encoding)
-        self._values.emit(Conversion(result, target.tensor, limited, reason))
+        kind = self._typed(encoding, variables, self._declared_dtype(result, node))
+        reason = "the loops cannot insert in the order asked for"
+        self._values.conversion(result, target.tensor, kind, has_limited_room(encoding), reason)
         return result
 
     def value(self, node: Expr) -> Access:
@@ -188,11 +188,10 @@ class Presence:
         self.dense(dense, variables, node)
         if encoding is None:
             return dense
-        self._declare(Access(result, variables), encoding, dtype)
-        identity = node.monoid.identity if isinstance(node, Fold) else 0
-        self._values.emit(
-            Conversion(result, dense, True, "the expression has entries where its operands have none", identity)
-        )
+        missing = extreme_or(node.monoid.identity if isinstance(node, Fold) else 0, dtype)
+        kind = self._typed(encoding, variables, dtype)
+        reason = "the expression has entries where its operands have none"
+        self._values.conversion(result, dense, kind, True, reason, missing)
         return result
 
     def _terms(self, monoid: Monoid, node: Expr) -> list[tuple[tuple[IndexVar, ...], Expr]]:
@@ -292,4 +291,7 @@ class Presence:
 
     def _declare(self, target: Access, encoding: Encoding | None, dtype: DType) -> None:
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
-        self._values.declare(target.tensor, replace(self._values.typed(encoding, variables), dtype=dtype))
+        self._values.declare(target.tensor, self._typed(encoding, variables, dtype))
+
+    def _typed(self, encoding: Encoding | None, variables: tuple[IndexVar, ...], dtype: DType) -> TensorType:
+        return replace(self._values.typed(encoding, variables), dtype=dtype)

@@ -1,4 +1,4 @@
-"""What the planner makes of a kernel: steps, each of which the sparsifier is known to take."""
+"""What the planner makes of a kernel: steps; loop nests among them hold the expressions that they compute."""
 
 from __future__ import annotations
 
@@ -6,27 +6,25 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from mlir_sparse.affine import AffineMap
+from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Monoid, ReduceOp, reads, walk
-from mlir_sparse.notation.operator import Extreme, Number
-from mlir_sparse.spec import KernelSpec
+from mlir_sparse.notation import Access, AffineSubscript, Expr, Extreme, IndexVar, Monoid, ReduceOp, Subscript, walk
+from mlir_sparse.program import Gathered, IndexSum, NativeStep, Place
+from mlir_sparse.spec import KernelSpec, extreme_or
 
 __all__ = [
-    "Conversion",
-    "Extent",
-    "FibreView",
     "Frame",
+    "Function",
     "Generic",
-    "LevelView",
     "Located",
     "LocatedRows",
     "Meeting",
-    "Pick",
-    "Position",
     "Program",
-    "Rows",
     "Step",
     "combining_name",
+    "functions_of",
+    "identity_of",
+    "place_of",
     "values_read",
 ]
 
@@ -101,6 +99,17 @@ class Generic:
         return self.target.tensor
 
     @property
+    def bodies(self) -> tuple[Expr, ...]:
+        """Returns what is computed at each point, and what an accumulation starts from where that is an expression."""
+        return (self.payload,) if self.start is None else (self.payload, self.start)
+
+    @property
+    def operands(self) -> tuple[Access, ...]:
+        """Returns the accesses read, one per argument of the function that this becomes."""
+        read = (node for body in self.bodies for node in walk(body) if isinstance(node, Access))
+        return tuple(dict.fromkeys((*read, *self.extents)))
+
+    @property
     def computed(self) -> Access:
         """Returns the result as loops compute it: at index variables, also where it holds what is at entries."""
         return self.target if self.sampled is None else replace(self.sampled, tensor=self.result)
@@ -139,48 +148,6 @@ class Generic:
 def combining_name(combine: ReduceOp | Monoid) -> str:
     """Returns how notation calls what a loop nest accumulates by."""
     return combine.name if isinstance(combine, Monoid) else combine.value
-
-
-@dataclass(frozen=True, slots=True)
-class Conversion:
-    """A change of storage, done natively between kernels.
-
-    Args:
-        result: the name of the new value.
-        operand: the value to convert.
-        drop_zeros: whether explicit zeros go, as they must where a dense value becomes sparse.
-        reason: why the plan has this step.
-        missing: the value that an element has which is no entry, where a dense value becomes sparse.
-        otherwise: what going without the conversion would cost.
-    """
-
-    result: str
-    operand: str
-    drop_zeros: bool
-    reason: str
-    missing: Number | Extreme = 0
-    otherwise: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.result} = convert {self.operand}  # {self.reason}"
-
-
-@dataclass(frozen=True, slots=True)
-class LevelView:
-    """A tensor read as the plain tensor over levels that its buffers are.
-
-    Args:
-        result: the name of the view.
-        operand: the tensor.
-        reason: why the plan has this step.
-    """
-
-    result: str
-    operand: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.result} = levels of {self.operand}  # {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,128 +198,18 @@ class LocatedRows:
         return f"{self.result} = rows of {self.operand}, by a search  # {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class FibreView:
-    """A tensor read as its stored fibres, one after another: a dimension counts them, the rest is that of a fibre.
-
-    Args:
-        result: the name of the view.
-        operand: the tensor.
-        depth: how many levels are above the fibres.
-        reason: why the plan has this step.
-    """
-
-    result: str
-    operand: str
-    depth: int
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.result} = fibres of {self.operand} below {self.depth} levels  # {self.reason}"
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """A tensor with the levels of another above its fibres, and a computed row for each fibre; or with all its levels.
-
-    Args:
-        result: the name of the tensor.
-        operand: the rows, dense; values, where all levels are taken.
-        structure: whose levels it has.
-        depth: how many of them.
-        variables: the index variable of each dimension of the result.
-        reason: why the plan has this step.
-    """
-
-    result: str
-    operand: str
-    structure: str
-    depth: int
-    variables: tuple[IndexVar, ...]
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.result} = {self.operand} below {self.depth} levels of {self.structure}  # {self.reason}"
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """A vector as long as an index variable runs, whose elements nobody reads.
-
-    A loop's bounds are those of an axis that it runs over, which a variable that
-    only stands in sums (the `k` of `x(2*i + k)`) has not.
-
-    Args:
-        result: the name of the vector.
-        variable: the index variable.
-        reason: why the plan has this step.
-    """
-
-    result: str
-    variable: IndexVar
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.result} = extent of {self.variable}  # {self.reason}"
-
-
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """The elements that an access reads, as a tensor over its variables; done natively between kernels.
-
-    Args:
-        result: the name of the new value, a dimension for each variable of the access.
-        operand: the tensor that is read.
-        access: which of its elements: gathered, on a diagonal, or strided.
-        reason: why the plan has this step.
-    """
-
-    result: str
-    operand: str
-    access: Access
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.result} = pick {self.access}  # {self.reason}"
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """The first position of the greatest or least value along the last axis, done natively between kernels.
-
-    Args:
-        result: the name of the new value, dense.
-        operand: the value to look in; zeros that it does not store count.
-        greatest: whether to look for the greatest.
-        reason: why the plan has this step.
-    """
-
-    result: str
-    operand: str
-    greatest: bool
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.result} = arg{'max' if self.greatest else 'min'} {self.operand}  # {self.reason}"
-
-
-Step = Generic | Conversion | LevelView | Located | LocatedRows | FibreView | Rows | Extent | Pick | Position
+Step = Generic | Located | LocatedRows | NativeStep
 
 
 def values_read(step: Step) -> tuple[str, ...]:
     """Returns the names of the values that a step reads, each as often as it does."""
     match step:
         case Generic():
-            read = (step.payload,) if step.start is None else (step.payload, step.start)
-            return tuple(node.tensor for body in read for node in walk(body) if isinstance(node, Access))
-        case Extent():
-            return ()
-        case Pick():
-            return tuple(access.tensor for access in reads(step.access))
-        case Rows():
-            return step.operand, step.structure
-        case _:
+            return tuple(node.tensor for body in step.bodies for node in walk(body) if isinstance(node, Access))
+        case Located() | LocatedRows():
             return (step.operand,)
+        case _:
+            return step.operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,3 +241,57 @@ class Program:
         lines += [f"  {name}: {kind}" for name, kind in self.types]
         lines += [f"  {step}" for step in self.steps]
         return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The function that a Generic becomes.
+
+    Args:
+        name: its symbol.
+        step: the Generic.
+        operands: the accesses read, one per argument; a dense output is one more argument, the last.
+    """
+
+    name: str
+    step: Generic
+    operands: tuple[Access, ...]
+
+
+def functions_of(program: Program) -> tuple[Function, ...]:
+    """Returns the function that each Generic of a program becomes."""
+    nests = [step for step in program.steps if isinstance(step, Generic)]
+    names = ["kernel"] if len(nests) == 1 else [f"kernel_{number}" for number in range(len(nests))]
+    return tuple(Function(name, step, step.operands) for name, step in zip(names, nests, strict=True))
+
+
+def identity_of(combine: ReduceOp | Monoid, dtype: DType) -> complex:
+    """Returns the number that an accumulation by an operator starts from.
+
+    Raises:
+        UnsupportedError: for the greatest or least of complex numbers, which have no order.
+    """
+    match combine:
+        case Monoid():
+            return extreme_or(combine.identity, dtype)
+        case ReduceOp.SUM | ReduceOp.OR:
+            return 0
+        case ReduceOp.PRODUCT | ReduceOp.AND:
+            return 1
+        case ReduceOp.MAX:
+            return extreme_or(Extreme.LEAST, dtype)
+        case ReduceOp.MIN:
+            return extreme_or(Extreme.GREATEST, dtype)
+        case _:
+            raise AssertionError(f"the plan makes sums and choices of {combine.value}")
+
+
+def place_of(subscript: Subscript) -> Place:
+    """Returns a subscript as data."""
+    match subscript:
+        case IndexVar(name):
+            return IndexSum(((1, name),))
+        case AffineSubscript(terms, constant):
+            return IndexSum(tuple((coefficient, variable.name) for coefficient, variable in terms), constant)
+        case Access(tensor):
+            return Gathered(tensor, tuple(variable.name for variable in subscript.indices))

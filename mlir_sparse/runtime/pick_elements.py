@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,41 +15,13 @@ import numpy as np
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import CoordinatesError
 from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.program import Gathered, IndexSum, Place
 from mlir_sparse.tensor.create import tensor
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["Gathered", "Place", "Sum", "pick"]
+__all__ = ["pick"]
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """A subscript that is a sum of index variables.
-
-    Args:
-        terms: (coefficient, variable) pairs.
-        constant: the rest.
-    """
-
-    terms: tuple[tuple[int, str], ...]
-    constant: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """A subscript that another tensor holds: `I(i,j)`.
-
-    Args:
-        tensor: the name of the tensor, a dense array of integers.
-        variables: its index variables, a dimension each.
-    """
-
-    tensor: str
-    variables: tuple[str, ...]
-
-
-Place = Sum | Gathered
 
 
 def pick(
@@ -159,7 +130,7 @@ def _of_entries(
     return tensor(pair, encoding, shape=tuple(extents.values()))
 
 
-def _solve(place: Sum, column: Array, extents: Mapping[str, int], columns: dict[str, Array], keep: Array) -> None:
+def _solve(place: IndexSum, column: Array, extents: Mapping[str, int], columns: dict[str, Array], keep: Array) -> None:
     """Finds the variable of a sum for each entry's coordinate; drops the entries that no value of it gives."""
     if not place.terms:
         keep &= column == place.constant

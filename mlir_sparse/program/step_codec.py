@@ -1,7 +1,7 @@
-"""Recipes to JSON and back: the one place that says how they are stored.
+"""Programs to JSON and back: the one place that says how they are stored.
 
 Every class below is written by its fields, so that a new field needs nothing here. Lists
-begin with what they are: `["Loops", ...]` a step, `["()", ...]` a tuple. Encodings stand in a
+begin with what they are: `["NestCall", ...]` a step, `["()", ...]` a tuple. Encodings stand in a
 table; those that the reader knows anyway, the types of the kernel, are not written out.
 """
 
@@ -10,55 +10,56 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import SparseError
-from mlir_sparse.runtime.function_cuts import Cut, StoredCut
-from mlir_sparse.runtime.linked_program import Argument, Loops, Recipe
-from mlir_sparse.runtime.result_capacity import Entries
-from mlir_sparse.runtime.run_steps import Convert, Extent, Fibres, Pick, Position, Rows, View
-from mlir_sparse.tensor.pick_elements import Gathered, Sum
+from mlir_sparse.program.cuts import Cut, StoredCut
+from mlir_sparse.program.entry_bounds import EntryBounds
+from mlir_sparse.program.nest_call import Argument, NestCall
+from mlir_sparse.program.places import Gathered, IndexSum
+from mlir_sparse.program.program_steps import ProgramSteps
+from mlir_sparse.program.steps import NativeStep
 
-__all__ = ["read_recipe", "write_recipe"]
+__all__ = ["read_steps", "write_steps"]
 
 _CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        *(Argument, Convert, Cut, Entries, Extent, Fibres, Gathered, Loops, Pick, Position, Recipe),
-        *(Rows, StoredCut, Sum, TensorType, View),
+        *(Argument, Cut, EntryBounds, Gathered, IndexSum, NestCall, ProgramSteps, StoredCut, TensorType),
+        *get_args(NativeStep),
     )
 }
 _FIELDS = {name: tuple(field.name for field in fields(kind)) for name, kind in _CLASSES.items()}
 
 
-def write_recipe(recipe: Recipe, known: Sequence[Encoding | None]) -> str:
-    """Returns a recipe as JSON.
+def write_steps(program: ProgramSteps, known: Sequence[Encoding | None]) -> str:
+    """Returns the steps of a program as JSON.
 
     Args:
-        recipe: the recipe.
-        known: encodings that `read_recipe` will be given too.
+        program: the steps.
+        known: encodings that `read_steps` will be given too.
     """
     table = list(known)
-    data = _written(recipe, table)
+    data = _written(program, table)
     return json.dumps([data, [item.to_text() for item in table[len(known) :] if item is not None]])
 
 
-def read_recipe(text: str | bytes, known: Sequence[Encoding | None]) -> Recipe:
-    """Returns the recipe that `write_recipe` wrote.
+def read_steps(text: str | bytes, known: Sequence[Encoding | None]) -> ProgramSteps:
+    """Returns the steps that `write_steps` wrote.
 
     Raises:
         ValueError: for what it did not write.
     """
     try:
         data, more = json.loads(text)
-        recipe = _read(data, [*known, *map(encoding, more)])
+        program = _read(data, [*known, *map(encoding, more)])
     except (AttributeError, IndexError, KeyError, RecursionError, SparseError, TypeError) as error:
-        raise ValueError(f"expected a recipe, but got {type(error).__name__}: {error}") from None
-    if not isinstance(recipe, Recipe):
-        raise ValueError(f"expected a recipe, but got {type(recipe).__name__}")
-    return recipe
+        raise ValueError(f"expected the steps of a program, but got {type(error).__name__}: {error}") from None
+    if not isinstance(program, ProgramSteps):
+        raise ValueError(f"expected the steps of a program, but got {type(program).__name__}")
+    return program
 
 
 def _written(value: Any, table: list[Encoding | None]) -> Any:

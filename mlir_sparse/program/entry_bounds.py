@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Entries"]
+__all__ = ["EntryBounds"]
 
 # How many tuples of coordinates a node has entries at, and which variables they are of.
 _Tuples = tuple[int, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class EntryBounds:
     """The bounds on the entries of a sparse result.
 
     Args:
@@ -39,7 +39,7 @@ class Entries:
             entries: the stored entries of each sparse operand.
             extents: how far each index variable runs.
 
-        >>> product = Entries(("*", ("of", "A", "i", "k"), ("of", "B", "k", "j")), ("i", "j"), True)
+        >>> product = EntryBounds(("*", ("of", "A", "i", "k"), ("of", "B", "k", "j")), ("i", "j"), True)
         >>> product.most({"A": 5, "B": 7}, {"i": 10, "j": 4, "k": 10})
         20
         """
@@ -56,7 +56,7 @@ class Entries:
             entries: the stored entries of each sparse operand.
             extents: how far each index variable runs.
 
-        >>> outer = Entries(("*", ("of", "u", "i"), ("of", "v", "j")), ("i", "j"), False)
+        >>> outer = EntryBounds(("*", ("of", "u", "i"), ("of", "v", "j")), ("i", "j"), False)
         >>> outer.least({"u": 2, "v": 3}, {"i": 9, "j": 9})
         6
         """
@@ -71,10 +71,10 @@ class Entries:
             entries: the stored entries of each sparse operand.
             extents: how far each index variable runs.
 
-        >>> product = Entries(("*", ("of", "A", "i", "k"), ("of", "B", "k", "j")), ("i", "j"), True)
+        >>> product = EntryBounds(("*", ("of", "A", "i", "k"), ("of", "B", "k", "j")), ("i", "j"), True)
         >>> product.points({"A": 50, "B": 70}, {"i": 100, "j": 100, "k": 100})
         35
-        >>> more = Entries(("+", product.tree, ("of", "D", "i", "j")), ("i", "j"), True)
+        >>> more = EntryBounds(("+", product.tree, ("of", "D", "i", "j")), ("i", "j"), True)
         >>> more.points({"A": 50, "B": 70, "D": 3}, {"i": 100, "j": 100, "k": 100})
         335
         """

@@ -1,0 +1,62 @@
+"""A program as data: all that running one takes but its machine code.
+
+The plan makes it once, a file holds it ever after, and the runtime links it with the addresses of functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.program.cuts import Cut
+from mlir_sparse.program.nest_call import NestCall
+from mlir_sparse.program.steps import NativeStep
+
+__all__ = ["ProgramSteps", "Step"]
+
+Step = NestCall | NativeStep
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSteps:
+    """The steps of a program.
+
+    Args:
+        steps: what to do, in order.
+        result: the name of the value to return.
+        type: the type of the result, with the widths of its positions and coordinates.
+        identity: what tells this program from others.
+        densified: whether it reads dense operands in place of sparse ones.
+    """
+
+    steps: tuple[Step, ...]
+    result: str
+    type: TensorType
+    identity: str
+    densified: bool
+
+    @property
+    def nests(self) -> Iterator[NestCall]:
+        """Yields the calls of loop nests."""
+        return (step for step in self.steps if isinstance(step, NestCall))
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Returns the names of the functions that it calls."""
+        return tuple(nest.function for nest in self.nests)
+
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        """Returns how those calls are cut that are."""
+        return tuple(nest.cut for nest in self.nests if nest.cut is not None)
+
+    @property
+    def samples(self) -> bool:
+        """Returns whether some loops compute values at the entries of an operand."""
+        return any(nest.sampled is not None for nest in self.nests)
+
+    @property
+    def inserts(self) -> bool:
+        """Returns whether some loops have a sparse result."""
+        return any(nest.encoding is not None for nest in self.nests)
