@@ -45,7 +45,7 @@ class TuningRow:
 class Table(Sequence[TuningRow]):
     """Rows, the fastest first and those not timed last.
 
-    >>> print(Table([Row("order=j,i", 0.002, 6.0, 9), Row("static", 0.001, 12.0, 15)]))
+    >>> print(Table([TuningRow("order=j,i", 0.002, 6.0, 9), TuningRow("static", 0.001, 12.0, 15)]))
     candidate         ms  to best   GB/s
     static             1     1.00     12
     order=j,i          2     2.00      6
