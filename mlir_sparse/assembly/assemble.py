@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.entry_writer import Computing, Laying, Writer
 from mlir_sparse.assembly.insert_short_rows import counting, find_gathered_row
 from mlir_sparse.assembly.result_arguments import append_arguments
@@ -13,6 +12,7 @@ from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
 from mlir_sparse.assembly.row_workspace import Workspace
 from mlir_sparse.assembly.shared_structure import store_at_entries
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import result_maker
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.strategies.lookup_rows import scatter_rows
@@ -55,15 +55,14 @@ def assemble_sparse_results(seen: Seen, options: Mapping[str, str]) -> bool:
     return True
 
 
-def own_buffers(function: Any) -> None:
+def own_buffers(function: ir.Operation) -> None:
     """Says of the tensors that the sparsifier read back from buffers that nothing else shares them.
 
     It wrote to the buffers of arguments, which the caller keeps apart; the passes that turn tensors
     into memory take no tensor of which that is not said.
     """
-    ir = bindings().ir
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name == "bufferization.to_tensor":
             op.attributes["restrict"] = op.attributes["writable"] = ir.UnitAttr.get()
         return ir.WalkResult.ADVANCE
@@ -71,8 +70,7 @@ def own_buffers(function: Any) -> None:
     function.walk(visit)
 
 
-def _rewrite(function: Any, found: Chain, mode: type[Writer], remarks: Remarks) -> None:
-    ir = bindings().ir
+def _rewrite(function: ir.Operation, found: Chain, mode: type[Writer], remarks: Remarks) -> None:
     block = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(block):
         kind = ir.RankedTensorType(found.start.type)
@@ -88,16 +86,16 @@ def _rewrite(function: Any, found: Chain, mode: type[Writer], remarks: Remarks) 
     closes = turns_of(chain)
     for op in chain.sizes:
         _replace_size(op, result.sizes)
-    start = chain.start.owner
+    start = result_maker(chain.start)
     chain.start.replace_all_uses_with(writer.start)
     for value in chain.values:
         if value != chain.start:
             value.set_type(ir_words.index_type())
     for op in chain.inserts:
         with ir.InsertionPoint(op):
-            value, count, *coordinates = op.operands
+            value, count, *at = op.operands
             holds = next((condition for insert, condition in sometimes if insert == op), None)
-            _replace(op, writer.insert(count, value, coordinates, holds))
+            _replace(op, writer.insert(count, value, at, holds))
     for op in chain.compresses:
         with ir.InsertionPoint(op):
             _replace(op, _compressed(op, writer))
@@ -115,15 +113,15 @@ def _rewrite(function: Any, found: Chain, mode: type[Writer], remarks: Remarks) 
     _unmark(function)
 
 
-def _compressed(op: Any, writer: Writer) -> Any:
+def _compressed(op: ir.Operation, writer: Writer) -> ir.Value:
     """Writes a row that was gathered; returns the number of entries after it."""
     _, _, _, touched, count, *coordinates = op.operands
     row = find_gathered_row(op) if writer.inserts_in_order else None
     if row is None:
         return writer.compress(count, touched, coordinates)
 
-    def gather() -> list[Any]:
-        loops = row.outer.clone(bindings().ir.InsertionPoint.current)
+    def gather() -> list[ir.Value]:
+        loops = row.outer.clone(ir.InsertionPoint.current)
         return [writer.compress(count, loops.results[0], coordinates)]
 
     short = row.is_short(count, writer.result)
@@ -133,13 +131,13 @@ def _compressed(op: Any, writer: Writer) -> Any:
     return after
 
 
-def turns_of(chain: Chain) -> list[tuple[int, Carrier, Sequence[Any]]]:
+def turns_of(chain: Chain) -> list[tuple[int, Carrier, Sequence[ir.Value]]]:
     """Returns each loop over a level above the last, with that level and the coordinates there.
 
     Raises:
         ValueError: where a loop does not stay at one coordinate of its level.
     """
-    found: dict[Any, tuple[int, Carrier, Sequence[Any]]] = {}
+    found: dict[ir.Value, tuple[int, Carrier, Sequence[ir.Value]]] = {}
     for op in (*chain.inserts, *chain.compresses):
         inserts = op.name == "tensor.insert"
         coordinates = list(op.operands)[2 if inserts else 5 :]
@@ -152,9 +150,8 @@ def turns_of(chain: Chain) -> list[tuple[int, Carrier, Sequence[Any]]]:
     return list(found.values())
 
 
-def _stop(carrier: Carrier, limit: Any) -> None:
+def _stop(carrier: Carrier, limit: ir.Value) -> None:
     """Lets an outermost loop do nothing more once there are more entries than can be of use."""
-    ir = bindings().ir
     if carrier.op.name == "scf.while":
         *_, condition = carrier.op.regions[0].blocks[0].operations
         condition = condition.operation
@@ -171,29 +168,28 @@ def _stop(carrier: Carrier, limit: Any) -> None:
         goes_on = ir_words.compare("ule", carrier.entry, limit)
         kinds = [value.type for value in yielded]
         results = ir_words.branch(goes_on, lambda: yielded, lambda: kept, kinds)
-    *_, end = results[0].owner.regions[0].blocks[0].operations
+    *_, end = result_maker(results[0]).regions[0].blocks[0].operations
     for op in inside:
         op.move_before(end.operation)
     for at, value in enumerate(results):
         carrier.end.operands[at] = value
 
 
-def _replace(op: Any, value: Any) -> None:
+def _replace(op: ir.Operation, value: ir.Value) -> None:
     op.results[0].replace_all_uses_with(value)
     op.erase()
 
 
-def _replace_size(op: Any, sizes: Sequence[Any]) -> None:
+def _replace_size(op: ir.Operation, sizes: Sequence[ir.Value]) -> None:
     """Reads a size of the result, of a level or of a dimension that is one, from the control."""
-    level = op.operands[1].owner
+    level = result_maker(op.operands[1])
     if level.name != "arith.constant":
         raise ValueError(f"expected a constant level, but got {level.name}")
-    _replace(op, sizes[bindings().ir.IntegerAttr(level.attributes["value"]).value])
+    _replace(op, sizes[ir.IntegerAttr(level.attributes["value"]).value])
 
 
-def _replace_workspace(op: Any, workspace: Workspace, *, ordered: bool) -> None:
+def _replace_workspace(op: ir.Operation, workspace: Workspace, *, ordered: bool) -> None:
     """Reads and writes the workspace instead of the buffers of `sparse_tensor.expand`."""
-    ir = bindings().ir
     values, filled, added, count = op.results
     users = [use.owner.operation for use in filled.uses]
     idle = [ordered and user.name == "memref.load" and _only_counts(user) for user in users]
@@ -216,7 +212,7 @@ def _replace_workspace(op: Any, workspace: Workspace, *, ordered: bool) -> None:
     op.erase()
 
 
-def _only_counts(load: Any) -> bool:
+def _only_counts(load: ir.Operation) -> bool:
     """Returns whether only the branch hangs on a flag that marks entries which had none, and counts them.
 
     Where entries are taken in the order of their bits, they need not be counted, and marks may be set again.
@@ -226,9 +222,8 @@ def _only_counts(load: Any) -> bool:
     return all(user.name == "arith.cmpi" for user in users) and all(map(counting, branches))
 
 
-def _finish(function: Any, chain: Chain, writer: Writer, gaps: bool) -> None:
+def _finish(function: ir.Operation, chain: Chain, writer: Writer, gaps: bool) -> None:
     """Ends the function with the number of entries instead of a tensor."""
-    ir = bindings().ir
     for op in chain.ends:
         if op.name != "func.return":
             op.results[0].replace_all_uses_with(op.operands[0])
@@ -245,11 +240,10 @@ def _finish(function: Any, chain: Chain, writer: Writer, gaps: bool) -> None:
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
 
 
-def _unmark(function: Any) -> None:
+def _unmark(function: ir.Operation) -> None:
     """Takes the mark off the loops that the vectoriser goes by: it would take a count of entries for a sum."""
-    ir = bindings().ir
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         if "Emitted from" in op.attributes:
             del op.attributes["Emitted from"]
         return ir.WalkResult.ADVANCE

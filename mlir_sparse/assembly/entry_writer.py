@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
+from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.result_arguments import Result
 from mlir_sparse.assembly.row_workspace import Workspace
 from mlir_sparse.loops import ir_words
@@ -44,14 +44,16 @@ class Writer(ABC):
         return False
 
     @abstractmethod
-    def insert(self, count: Any, value: Any, coordinates: Sequence[Any], holds: Any | None = None) -> Any:
+    def insert(
+        self, count: ir.Value, value: ir.Value, coordinates: Sequence[ir.Value], holds: ir.Value | None = None
+    ) -> ir.Value:
         """Writes an entry, if a condition holds; returns the number of entries after it."""
 
     @abstractmethod
-    def compress(self, count: Any, touched: Any, coordinates: Sequence[Any]) -> Any:
+    def compress(self, count: ir.Value, touched: ir.Value, coordinates: Sequence[ir.Value]) -> ir.Value:
         """Writes a row from the workspace; returns the number of entries after it."""
 
-    def close(self, level: int, coordinates: Sequence[Any], before: Any, after: Any) -> None:
+    def close(self, level: int, coordinates: Sequence[ir.Value], before: ir.Value, after: ir.Value) -> None:
         """Writes the end of the children of one coordinate of a level.
 
         Args:
@@ -72,7 +74,7 @@ class Writer(ABC):
             node = ir_words.add(ir_words.multiply(node, size), coordinate)
         self._row(node, before, self._children(level, after))
 
-    def finish(self, count: Any, *, gaps: bool) -> None:
+    def finish(self, count: ir.Value, *, gaps: bool) -> None:
         """Writes what only the end of all loops tells.
 
         Args:
@@ -87,35 +89,35 @@ class Writer(ABC):
         for level in range(result.depth, result.rank):
             ir_words.store(self._count(level, count), result.control, result.count_slot(level))
 
-    def _append(self, level: int, coordinate: Any, after: Any) -> None:
+    def _append(self, level: int, coordinate: ir.Value, after: ir.Value) -> None:
         """Writes a coordinate of a compressed level that has got children."""
         cell = self.cells[level]
         count = ir_words.load(cell, ir_words.constant(0))
         self._node(level, count, coordinate, self._children(level, after))
         ir_words.store(ir_words.add(count, ir_words.constant(1)), cell, ir_words.constant(0))
 
-    def _count(self, level: int, count: Any) -> Any:
+    def _count(self, level: int, count: ir.Value) -> ir.Value:
         if level == self.last or self.result.appends_all:
             return count
         return ir_words.load(self.cells[level], ir_words.constant(0))
 
-    def _children(self, level: int, count: Any) -> Any:
+    def _children(self, level: int, count: ir.Value) -> ir.Value:
         """Returns the number of entries of the level below."""
         return self._count(level + 1, count)
 
     @abstractmethod
-    def _row(self, node: Any, before: Any, children: Any) -> None: ...
+    def _row(self, node: ir.Value, before: ir.Value, children: ir.Value) -> None: ...
 
     @abstractmethod
-    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None: ...
+    def _node(self, level: int, count: ir.Value, coordinate: ir.Value, children: ir.Value) -> None: ...
 
     @abstractmethod
-    def _ends(self, level: int, children: Any) -> None: ...
+    def _ends(self, level: int, children: ir.Value) -> None: ...
 
     @abstractmethod
     def _fill_gaps(self) -> None: ...
 
-    def _places(self, count: Any) -> list[tuple[Any, Any, int]]:
+    def _places(self, count: ir.Value) -> list[tuple[ir.Value, ir.Value, int]]:
         """Returns the buffer, the place and the level of each coordinate stored with an entry."""
         result = self.result
         if result.interleaved:
@@ -139,7 +141,7 @@ class Laying(Writer):
         super().__init__(result)
         # The first row begins where the caller says; those after it begin where others end.
         for level in range(max(1, result.depth), result.rank):
-            if result.positions[level] is not None:
+            if level in result.positions:
                 begin = result.first if level == result.depth else ir_words.constant(0)
                 self._put(result.positions[level], begin, self._count(level, self.start))
 
@@ -148,7 +150,9 @@ class Laying(Writer):
         """Returns whether an entry is one coordinate and a value."""
         return not (self.result.appends_all or self.result.interleaved)
 
-    def insert(self, count: Any, value: Any, coordinates: Sequence[Any], holds: Any | None = None) -> Any:
+    def insert(
+        self, count: ir.Value, value: ir.Value, coordinates: Sequence[ir.Value], holds: ir.Value | None = None
+    ) -> ir.Value:
         """Writes an entry, if a condition holds; returns the number of entries after it.
 
         What is written without the condition lies beyond the entries: the next one is written over it.
@@ -164,20 +168,20 @@ class Laying(Writer):
         )
         return ir_words.add(count, one)
 
-    def compress(self, count: Any, touched: Any, coordinates: Sequence[Any]) -> Any:
+    def compress(self, count: ir.Value, touched: ir.Value, coordinates: Sequence[ir.Value]) -> ir.Value:
         """Writes a row from the workspace; returns the number of entries after it."""
         workspace = Workspace(self.result.workspace)
         return workspace.drain(count, lambda k, value, last: self.insert(k, value, [*coordinates, last]))
 
-    def _row(self, node: Any, before: Any, children: Any) -> None:
+    def _row(self, node: ir.Value, before: ir.Value, children: ir.Value) -> None:
         self._put(self.result.positions[self.result.depth], ir_words.add(node, ir_words.constant(1)), children)
 
-    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None:
+    def _node(self, level: int, count: ir.Value, coordinate: ir.Value, children: ir.Value) -> None:
         place = ir_words.minimum(count, self.result.room[level])
         self._put(self.result.coordinates[level], place, coordinate)
         self._put(self.result.positions[level + 1], ir_words.add(place, ir_words.constant(1)), children)
 
-    def _ends(self, level: int, children: Any) -> None:
+    def _ends(self, level: int, children: ir.Value) -> None:
         self._put(
             self.result.positions[level],
             ir_words.constant(0),
@@ -192,7 +196,7 @@ class Laying(Writer):
         for size in self.result.sizes[: self.result.depth]:
             rows = ir_words.multiply(rows, size)
 
-        def body(row: Any, running: Any) -> list[Any]:
+        def body(row: ir.Value, running: ir.Value) -> list[ir.Value]:
             at = ir_words.add(row, ir_words.constant(1))
             largest = ir_words.operation("arith.maxui", running.type, running, ir_words.load(positions, at))
             ir_words.store(largest, positions, at)
@@ -201,7 +205,7 @@ class Laying(Writer):
         first = self.result.first
         ir_words.loop(rows, [ir_words.load(positions, first)], body, first)
 
-    def _put(self, buffer: Any, at: Any, value: Any) -> None:
+    def _put(self, buffer: ir.Value, at: ir.Value, value: ir.Value) -> None:
         ir_words.store(ir_words.cut(value, ir_words.element_of(buffer)), buffer, at)
 
 
@@ -216,14 +220,16 @@ class Computing(Writer):
         super().__init__(result)
         self.flag = ir_words.alloca_cell(ir_words.constant(0))
 
-    def insert(self, count: Any, value: Any, coordinates: Sequence[Any], holds: Any | None = None) -> Any:
+    def insert(
+        self, count: ir.Value, value: ir.Value, coordinates: Sequence[ir.Value], holds: ir.Value | None = None
+    ) -> ir.Value:
         """Writes an entry, if a condition holds; returns the number of entries after it."""
         if holds is None:
             return self._insert(count, value, coordinates)
         kinds = [ir_words.index_type()]
         return ir_words.branch(holds, lambda: [self._insert(count, value, coordinates)], lambda: [count], kinds)[0]
 
-    def _insert(self, count: Any, value: Any, coordinates: Sequence[Any]) -> Any:
+    def _insert(self, count: ir.Value, value: ir.Value, coordinates: Sequence[ir.Value]) -> ir.Value:
         def inside() -> None:
             same = [
                 ir_words.compare("eq", self._get(buffer, at), coordinates[level])
@@ -236,7 +242,7 @@ class Computing(Writer):
         ir_words.branch(ir_words.compare("ult", count, self.result.room[self.last]), inside, self._miss)
         return ir_words.add(count, ir_words.constant(1))
 
-    def compress(self, count: Any, touched: Any, coordinates: Sequence[Any]) -> Any:
+    def compress(self, count: ir.Value, touched: ir.Value, coordinates: Sequence[ir.Value]) -> ir.Value:
         """Writes a row from the workspace; returns the number of entries after it."""
         result = self.result
         end = ir_words.add(count, touched)
@@ -244,7 +250,7 @@ class Computing(Writer):
         bound = ir_words.minimum(end, result.room[self.last])
         workspace = Workspace(result.workspace)
 
-        def body(place: Any) -> None:
+        def body(place: ir.Value) -> None:
             at = {level: self._get(buffer, where) for buffer, where, level in self._places(place)}
             above = [ir_words.compare("eq", at[level], coordinates[level]) for level in at if level < self.last]
             found = ir_words.conjunction([workspace.has(at[self.last]), *above])
@@ -256,18 +262,18 @@ class Computing(Writer):
         self._expect(ir_words.compare("eq", bound, end))
         return end
 
-    def finish(self, count: Any, *, gaps: bool) -> None:
+    def finish(self, count: ir.Value, *, gaps: bool) -> None:
         """Writes what only the end of all loops tells."""
         super().finish(count, gaps=gaps)
         ir_words.store(ir_words.load(self.flag, ir_words.constant(0)), self.result.control, self.result.flag_slot)
 
-    def _row(self, node: Any, before: Any, children: Any) -> None:
+    def _row(self, node: ir.Value, before: ir.Value, children: ir.Value) -> None:
         positions = self.result.positions[self.result.depth]
         last = self.result.depth == self.last
         ends = [(ir_words.add(node, ir_words.constant(1)), children), *([(node, before)] if last else [])]
         self._expect(ir_words.conjunction([ir_words.compare("eq", self._get(positions, at), end) for at, end in ends]))
 
-    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None:
+    def _node(self, level: int, count: ir.Value, coordinate: ir.Value, children: ir.Value) -> None:
         result = self.result
 
         def inside() -> None:
@@ -277,17 +283,17 @@ class Computing(Writer):
 
         ir_words.branch(ir_words.compare("ult", count, result.room[level]), inside, self._miss)
 
-    def _ends(self, level: int, children: Any) -> None:
+    def _ends(self, level: int, children: ir.Value) -> None:
         self._expect(ir_words.compare("eq", self._get(self.result.positions[level], ir_words.constant(1)), children))
 
     def _fill_gaps(self) -> None:
         """Leaves rows without entries to the comparison of their neighbours."""
 
-    def _expect(self, condition: Any) -> None:
+    def _expect(self, condition: ir.Value) -> None:
         ir_words.branch(condition, lambda: None, self._miss)
 
     def _miss(self) -> None:
         ir_words.store(ir_words.constant(1), self.flag, ir_words.constant(0))
 
-    def _get(self, buffer: Any, at: Any) -> Any:
+    def _get(self, buffer: ir.Value, at: ir.Value) -> ir.Value:
         return ir_words.widened(ir_words.load(buffer, at))

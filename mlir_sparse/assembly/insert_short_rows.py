@@ -9,13 +9,12 @@ do it (Nagasaka et al. 2019, which puts hash tables and heaps beside dense array
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.result_arguments import Result
 from mlir_sparse.assembly.row_workspace import zero_of
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, copy_of, maker, operations_in, operations_within
+from mlir_sparse.loops.inner_loops import body_of, copy_of, maker, operations_in, operations_within, result_maker
 
 __all__ = ["GatheredRow", "counting", "find_gathered_row"]
 
@@ -40,20 +39,20 @@ class GatheredRow:
         stores: where it is written.
     """
 
-    outer: Any
-    inner: Any
-    flags: tuple[Any, ...]
-    counts: Any
-    count: Any
-    loads: tuple[Any, ...]
-    stores: tuple[Any, ...]
+    outer: ir.Operation
+    inner: ir.Operation
+    flags: tuple[ir.Operation, ...]
+    counts: ir.Operation
+    count: ir.Value
+    loads: tuple[ir.Operation, ...]
+    stores: tuple[ir.Operation, ...]
 
     @property
-    def coordinate(self) -> Any:
+    def coordinate(self) -> ir.Value:
         """Returns the coordinate."""
         return self.flags[0].operands[1]
 
-    def is_short(self, begin: Any, result: Result) -> Any:
+    def is_short(self, begin: ir.Value, result: Result) -> ir.Value:
         """Writes how many entries the row may have; returns whether they are few, and have room in the result.
 
         Args:
@@ -62,28 +61,27 @@ class GatheredRow:
         """
         lower, upper, *_ = self.outer.operands
 
-        def body(place: Any, so_far: Any) -> list[Any]:
-            known = {body_of(self.outer).arguments[0]: place}
+        def body(place: ir.Value, so_far: ir.Value) -> list[ir.Value]:
+            known: dict[ir.Value, ir.Value] = {body_of(self.outer).arguments[0]: place}
             for op in _before(self.inner, self.outer):
                 copy_of(op, known)
             first, end = (known.get(bound, bound) for bound in list(self.inner.operands)[:2])
             return [ir_words.add(so_far, ir_words.operation("arith.subi", end.type, end, first))]
 
         size = ir_words.loop(upper, [ir_words.constant(0)], body, lower)[0]
-        ir_words.keep_rolled(size.owner, scalar=True)
+        ir_words.keep_rolled(result_maker(size), scalar=True)
         few = ir_words.compare("ule", size, ir_words.constant(_MOST_ENTRIES))
         return ir_words.conjunction(
             [few, ir_words.compare("ule", ir_words.add(begin, size), result.room[result.rank - 1])]
         )
 
-    def insert(self, begin: Any, result: Result) -> Any:
+    def insert(self, begin: ir.Value, result: Result) -> ir.Value:
         """Writes the loops so that the row comes about in its place; returns the number of entries after it.
 
         Args:
             begin: the number of entries in the result before the row.
             result: the result.
         """
-        ir = bindings().ir
         copied = self.outer.clone(ir.InsertionPoint.current).operation
         here = _found_in(copied)
         assert here is not None
@@ -104,7 +102,7 @@ class GatheredRow:
         return copied.results[0]
 
 
-def find_gathered_row(compress: Any) -> GatheredRow | None:
+def find_gathered_row(compress: ir.Operation) -> GatheredRow | None:
     """Returns the loops that gather a row for a `sparse_tensor.compress`; None where they have another form."""
     loop = maker(compress.operands[3])
     if loop is None or loop.name != "scf.for" or loop.parent != compress.parent or len(loop.results) != 1:
@@ -120,7 +118,7 @@ def find_gathered_row(compress: Any) -> GatheredRow | None:
     return row if len([op for op in uses if op != compress]) == known else None
 
 
-def _found_in(outer: Any) -> GatheredRow | None:
+def _found_in(outer: ir.Operation) -> GatheredRow | None:
     """Returns the parts of the loops; None where they are not one over entries around one over a row."""
     loops = [op for op in operations_within(outer) if op.name in _LOOPS]
     if len(loops) != 1 or loops[0].parent != outer or loops[0].name != "scf.for" or len(loops[0].results) != 1:
@@ -154,7 +152,7 @@ def _found_in(outer: Any) -> GatheredRow | None:
     return GatheredRow(outer, inner, flags, counts, count, loads, stores)
 
 
-def counting(op: Any) -> tuple[Any, Any, Any] | None:
+def counting(op: ir.Operation) -> tuple[ir.Operation, ir.Operation, ir.Value] | None:
     """Returns a branch that marks an entry which had none and counts it, the load of the mark, and the count.
 
     None for any other operation.
@@ -174,29 +172,31 @@ def counting(op: Any) -> tuple[Any, Any, Any] | None:
     return op, flag, counted[0]
 
 
-def _before(op: Any, parent: Any) -> list[Any]:
+def _before(op: ir.Operation, parent: ir.Operation) -> list[ir.Operation]:
     """Returns the operations in front of one in its parent."""
     inside = operations_in(parent)
     return inside[: inside.index(op)]
 
 
-def _placed(coordinate: Any, begin: Any, end: Any, coordinates: Any, values: Any) -> tuple[Any, Any]:
+def _placed(
+    coordinate: ir.Value, begin: ir.Value, end: ir.Value, coordinates: ir.Value, values: ir.Value
+) -> tuple[ir.Value, ir.Value]:
     """Writes an entry of 0 in order, where a row has none; returns its place, and whether the row had it."""
     one = ir_words.constant(1)
 
-    def before(place: Any) -> Any:
+    def before(place: ir.Value) -> ir.Value:
         """Returns the coordinate before a place; of any other before the first."""
         at = ir_words.operation(
             "arith.subi", place.type, ir_words.operation("arith.maxui", place.type, place, one), one
         )
         return ir_words.widened(ir_words.load(coordinates, at))
 
-    def lies_behind(place: Any) -> Any:
+    def lies_behind(place: ir.Value) -> ir.Value:
         return ir_words.bits_of(
             "andi", ir_words.compare("ugt", place, begin), ir_words.compare("ugt", before(place), coordinate)
         )
 
-    def step(place: Any) -> list[Any]:
+    def step(place: ir.Value) -> list[ir.Value]:
         return [ir_words.operation("arith.subi", place.type, place, one)]
 
     place = ir_words.value_after([end], lies_behind, step)[0]
@@ -204,16 +204,16 @@ def _placed(coordinate: Any, begin: Any, end: Any, coordinates: Any, values: Any
         "andi", ir_words.compare("ugt", place, begin), ir_words.compare("eq", before(place), coordinate)
     )
 
-    def move(to: Any) -> list[Any]:
+    def move(to: ir.Value) -> list[ir.Value]:
         """Moves an entry on by one place."""
         [at] = step(to)
         for buffer in (coordinates, values):
             ir_words.store(ir_words.load(buffer, at), buffer, to)
         return [at]
 
-    def make_room() -> list[Any]:
+    def make_room() -> list[ir.Value]:
         moved = ir_words.value_after([end], lambda to: ir_words.compare("ugt", to, place), move)[0]
-        ir_words.keep_rolled(moved.owner, scalar=True)
+        ir_words.keep_rolled(result_maker(moved), scalar=True)
         ir_words.store(ir_words.cut(coordinate, ir_words.element_of(coordinates)), coordinates, place)
         ir_words.store(zero_of(ir_words.element_of(values)), values, place)
         return [place]

@@ -13,13 +13,13 @@ rows there are before the first that the loops come to, whose position is the fi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.loops import ir_words
 
-__all__ = ["Result", "append_arguments"]
+__all__ = ["Result", "ResultLevels", "append_arguments", "result_levels"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +44,34 @@ class Result:
 
     depth: int
     rank: int
-    positions: tuple[Any | None, ...]
-    coordinates: tuple[Any | None, ...]
+    positions: Mapping[int, ir.Value]
+    coordinates: Mapping[int, ir.Value]
     interleaved: bool
-    values: Any
-    workspace: tuple[Any, ...]
-    places: Any | None
-    control: Any
-    room: tuple[Any, ...]
-    sizes: tuple[Any, ...]
-    limit: Any
-    first: Any
+    values: ir.Value
+    workspace: tuple[ir.Value, ...]
+    places: ir.Value | None
+    control: ir.Value
+    room: tuple[ir.Value, ...]
+    sizes: tuple[ir.Value, ...]
+    limit: ir.Value
+    first: ir.Value
 
     @property
     def appends_all(self) -> bool:
         """Returns whether each entry is stored with all its coordinates."""
-        return all(positions is None for positions in self.positions[1:]) and self.depth == 0
+        return self.positions.keys() <= {0} and self.depth == 0
 
-    def count_slot(self, level: int) -> Any:
+    def count_slot(self, level: int) -> ir.Value:
         """Returns where the control holds the number of entries of a level."""
         return ir_words.constant(2 * self.rank + level)
 
     @property
-    def flag_slot(self) -> Any:
+    def flag_slot(self) -> ir.Value:
         """Returns where the control says that a given structure did not fit."""
         return ir_words.constant(3 * self.rank)
 
 
-def append_arguments(block: Any, kind: Any, *, gathers: bool, scatters: bool) -> Result:
+def append_arguments(block: ir.Block, kind: ir.RankedTensorType, *, gathers: bool, scatters: bool) -> Result:
     """Adds the arguments of a sparse result to a function.
 
     Args:
@@ -83,28 +83,26 @@ def append_arguments(block: Any, kind: Any, *, gathers: bool, scatters: bool) ->
     Raises:
         ValueError: for levels that nothing can be appended to.
     """
-    ir = bindings().ir
-    encoding = bindings().module("dialects.sparse_tensor").EncodingAttr(kind.encoding)
-    formats = _formats(encoding)
+    levels = result_levels(kind)
+    formats = levels.formats
     depth = next((level for level, name in enumerate(formats) if name != "dense"), len(formats))
     trailing = formats[depth:]
     listed = depth == 0 and trailing[1:] == ["singleton"] * (len(trailing) - 1)
     if not trailing or trailing[0] != "compressed" or not (listed or set(trailing) == {"compressed"}):
         raise ValueError(f"expected dense levels, then compressed ones, or singletons, but got {kind}")
-    apart = not listed or len(formats) == 1 or _is_apart(encoding)
+    apart = not listed or len(formats) == 1 or levels.apart
 
-    def argument(element: Any) -> Any:
+    def argument(element: ir.Type) -> ir.Value:
         memref = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element)
         return block.add_argument(memref, ir.Location.unknown())
 
-    positions: list[Any | None] = []
-    coordinates: list[Any | None] = []
+    positions: dict[int, ir.Value] = {}
+    coordinates: dict[int, ir.Value] = {}
     for level, name in enumerate(formats):
-        positions.append(argument(_index_of(encoding.pos_width)) if name == "compressed" else None)
-        if name == "dense":
-            coordinates.append(None)
-        else:
-            coordinates.append(argument(_index_of(encoding.crd_width)) if apart or level == 0 else coordinates[0])
+        if name == "compressed":
+            positions[level] = argument(levels.position)
+        if name != "dense":
+            coordinates[level] = argument(levels.coordinate) if apart or level == 0 else coordinates[0]
     values = argument(kind.element_type)
     words = [ir_words.word_type()] * 3
     workspace = tuple(argument(element) for element in ([kind.element_type, *words] if gathers else []))
@@ -115,20 +113,49 @@ def append_arguments(block: Any, kind: Any, *, gathers: bool, scatters: bool) ->
         tuple(ir_words.load(control, ir_words.constant(first + level)) for level in range(rank)) for first in (0, rank)
     )
     limit, first_row = (ir_words.load(control, ir_words.constant(3 * rank + after)) for after in (1, 2))
-    tables = (tuple(positions), tuple(coordinates))
-    return Result(depth, rank, *tables, not apart, values, workspace, places, control, room, sizes, limit, first_row)
+    return Result(
+        depth,
+        rank,
+        positions,
+        coordinates,
+        not apart,
+        values,
+        workspace,
+        places,
+        control,
+        room,
+        sizes,
+        limit,
+        first_row,
+    )
 
 
-def _formats(encoding: Any) -> list[str]:
-    formats = bindings().module("dialects.sparse_tensor").LevelFormat
+@dataclass(frozen=True, slots=True)
+class ResultLevels:
+    """What the encoding of a sparse result says of its levels.
+
+    Args:
+        formats: "dense", "compressed", "singleton" or "other", by level.
+        position: the element type of positions.
+        coordinate: that of coordinates.
+        apart: whether singleton levels keep a buffer each.
+    """
+
+    formats: list[str]
+    position: ir.Type
+    coordinate: ir.Type
+    apart: bool
+
+
+def result_levels(kind: ir.RankedTensorType) -> ResultLevels:
+    """Reads the encoding of a sparse tensor type."""
+    dialect = bindings().module("dialects.sparse_tensor")
+    encoding, formats = dialect.EncodingAttr(kind.encoding), dialect.LevelFormat
     names = {formats.dense: "dense", formats.compressed: "compressed", formats.singleton: "singleton"}
-    return [names.get(found, "other") for found in encoding.lvl_formats_enum]
+    levels = [names.get(found, "other") for found in encoding.lvl_formats_enum]
+    # The bindings tell by text alone whether levels are apart.
+    return ResultLevels(levels, _index_of(encoding.pos_width), _index_of(encoding.crd_width), "soa" in str(encoding))
 
 
-def _is_apart(encoding: Any) -> bool:
-    """Returns whether singleton levels keep a buffer each; the bindings tell it by text alone."""
-    return "soa" in str(encoding)
-
-
-def _index_of(width: int) -> Any:
-    return bindings().ir.IntegerType.get_signless(width) if width else ir_words.index_type()
+def _index_of(width: int) -> ir.Type:
+    return ir.IntegerType.get_signless(width) if width else ir_words.index_type()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
+from mlir_sparse.loops.inner_loops import is_constant, parent_of
 
 __all__ = ["Carrier", "Chain", "find_chain"]
 
@@ -27,9 +27,9 @@ class Carrier:
         place: which operand of the terminator hands the result on.
     """
 
-    op: Any
-    entry: Any
-    end: Any
+    op: ir.Operation
+    entry: ir.Value
+    end: ir.Operation
     place: int
 
     @property
@@ -37,8 +37,7 @@ class Carrier:
         """Returns whether the loop counts from zero: a dense level, each of whose coordinates is met."""
         if self.op.name != "scf.for":
             return False
-        lower = self.op.operands[0].owner
-        return bool(lower.name == "arith.constant" and bindings().ir.IntegerAttr(lower.attributes["value"]).value == 0)
+        return is_constant(self.op.operands[0], 0)
 
 
 @dataclass(slots=True)
@@ -56,16 +55,16 @@ class Chain:
         ends: the operations after the last insertion, in order.
     """
 
-    start: Any
-    values: list[Any] = field(default_factory=list)
+    start: ir.Value
+    values: list[ir.Value] = field(default_factory=list)
     carriers: list[Carrier] = field(default_factory=list)
-    inserts: list[Any] = field(default_factory=list)
-    expands: list[Any] = field(default_factory=list)
-    compresses: list[Any] = field(default_factory=list)
-    sizes: list[Any] = field(default_factory=list)
-    ends: list[Any] = field(default_factory=list)
+    inserts: list[ir.Operation] = field(default_factory=list)
+    expands: list[ir.Operation] = field(default_factory=list)
+    compresses: list[ir.Operation] = field(default_factory=list)
+    sizes: list[ir.Operation] = field(default_factory=list)
+    ends: list[ir.Operation] = field(default_factory=list)
 
-    def around(self, op: Any) -> list[Carrier]:
+    def around(self, op: ir.Operation) -> list[Carrier]:
         """Returns the loops around an operation that carry the result, outermost first."""
         found: list[Carrier] = []
         parent = op.parent
@@ -75,13 +74,12 @@ class Chain:
         return found[::-1]
 
 
-def find_chain(function: Any) -> Chain | None:
+def find_chain(function: ir.Operation) -> Chain | None:
     """Returns the thread of a function's sparse result; None where it has no such result.
 
     Raises:
         ValueError: where the result goes through an operation that insertion does not know.
     """
-    ir = bindings().ir
     if not list(function.regions[0].blocks):
         return None  # a declaration
     block = function.regions[0].blocks[0]
@@ -94,7 +92,7 @@ def find_chain(function: Any) -> Chain | None:
     if len(starts) != 1:
         raise ValueError(f"expected one empty sparse tensor in a function with a sparse result, but got {len(starts)}")
     chain = Chain(starts[0].results[0])
-    pending, met = [chain.start], set[Any]()
+    pending, met = [chain.start], set["ir.Value"]()
     while pending:
         value = pending.pop()
         if value in met:
@@ -106,7 +104,7 @@ def find_chain(function: Any) -> Chain | None:
     return chain
 
 
-def _after(chain: Chain, op: Any, place: int) -> Sequence[Any]:
+def _after(chain: Chain, op: ir.Operation, place: int) -> Sequence[ir.Value]:
     """Returns the values that the result becomes in an operation."""
     match op.name:
         case "scf.for":
@@ -114,7 +112,7 @@ def _after(chain: Chain, op: Any, place: int) -> Sequence[Any]:
         case "scf.while":
             return [op.regions[0].blocks[0].arguments[place]]
         case "scf.condition":
-            parent = op.parent
+            parent = parent_of(op)
             return [parent.regions[1].blocks[0].arguments[place - 1], parent.results[place - 1]]
         case "scf.yield":
             return _yielded(chain, op, place)
@@ -140,8 +138,8 @@ def _after(chain: Chain, op: Any, place: int) -> Sequence[Any]:
             raise ValueError(f"expected insertions, loops and branches around a sparse result, but got {name}")
 
 
-def _yielded(chain: Chain, op: Any, place: int) -> Sequence[Any]:
-    parent = op.parent
+def _yielded(chain: Chain, op: ir.Operation, place: int) -> Sequence[ir.Value]:
+    parent = parent_of(op)
     match parent.name:
         case "scf.if":
             return [parent.results[place]]
@@ -156,7 +154,7 @@ def _yielded(chain: Chain, op: Any, place: int) -> Sequence[Any]:
             raise ValueError(f"expected insertions, loops and branches around a sparse result, but got {name}")
 
 
-def _carry_while(chain: Chain, parent: Any, end: Any, place: int) -> None:
+def _carry_while(chain: Chain, parent: ir.Operation, end: ir.Operation, place: int) -> None:
     """Adds a co-iterating loop; its body takes what the condition passes on, in an order of its own."""
     *_, condition = parent.regions[0].blocks[0].operations
     before = parent.regions[0].blocks[0].arguments[place]

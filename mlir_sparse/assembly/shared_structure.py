@@ -6,16 +6,15 @@ entry is that of the operand's. So pieces of the loops, and threads of a GPU, wr
 
 from __future__ import annotations
 
-from typing import Any
-
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.result_chain import Chain
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import parent_of, result_maker
 
 __all__ = ["finish", "store_at_entries"]
 
 
-def store_at_entries(function: Any, chain: Chain, *, returned: bool) -> None:
+def store_at_entries(function: ir.Operation, chain: Chain, *, returned: bool) -> None:
     """Rewrites a function with a sparse result: its values become the last argument.
 
     Args:
@@ -26,17 +25,16 @@ def store_at_entries(function: Any, chain: Chain, *, returned: bool) -> None:
     Raises:
         ValueError: for a result that has entries where no operand has.
     """
-    ir = bindings().ir
     if chain.expands or chain.compresses or len(chain.inserts) != 1:
         raise ValueError("expected one insertion, at entries of one operand")
     block = function.regions[0].blocks[0]
-    start = chain.start.owner
+    start = result_maker(chain.start)
     element = ir.RankedTensorType(chain.start.type).element_type
     kind = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element)
     values = block.add_argument(kind, ir.Location.unknown())
     _store(chain.inserts[0], chain, values)
     for op in chain.sizes:
-        level = ir.IntegerAttr(op.operands[1].owner.attributes["value"]).value
+        level = ir.IntegerAttr(result_maker(op.operands[1]).attributes["value"]).value
         op.results[0].replace_all_uses_with(start.operands[level])
         op.erase()
     with ir.InsertionPoint.at_block_begin(block):
@@ -52,24 +50,23 @@ def store_at_entries(function: Any, chain: Chain, *, returned: bool) -> None:
     start.erase()
 
 
-def _store(insert: Any, chain: Chain, values: Any) -> None:
+def _store(insert: ir.Operation, chain: Chain, values: ir.Value) -> None:
     """Stores what is inserted at the position of the operand's entry."""
-    ir = bindings().ir
     around = chain.around(insert)
     if not around or around[-1].op.name != "scf.for":
         raise ValueError("expected a loop over the entries of one operand around an insertion")
     entry = around[-1].op.regions[0].blocks[0].arguments[0]
     before = insert
-    while before.parent.operation != around[-1].op:
-        before = before.parent.operation
+    while parent_of(before) != around[-1].op:
+        before = parent_of(before)
         # Inserted where a sum has terms; one without is 0, which the structure has room for.
-        if before.name != "scf.if" or insert.operands[0].owner.name not in ("scf.for", "arith.constant"):
+        if before.name != "scf.if" or result_maker(insert.operands[0]).name not in ("scf.for", "arith.constant"):
             raise ValueError(f"expected an insertion at every entry, but got one in {before.name}")
     with ir.InsertionPoint(before):
         ir_words.store(insert.operands[0], values, entry)
 
 
-def finish(function: Any, chain: Chain, results: list[Any]) -> None:
+def finish(function: ir.Operation, chain: Chain, results: list[ir.Value]) -> None:
     """Ends a function without the tensor that it returned.
 
     Args:
@@ -77,7 +74,6 @@ def finish(function: Any, chain: Chain, results: list[Any]) -> None:
         chain: the tensor's way, of which nothing is left but its end.
         results: what the function returns instead.
     """
-    ir = bindings().ir
     for op in chain.ends:
         if op.name != "func.return":
             op.results[0].replace_all_uses_with(op.operands[0])

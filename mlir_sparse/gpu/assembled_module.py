@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings, mlir_context, parse_module
+from mlir_sparse._mlir import ir, mlir_context, parse_module
 from mlir_sparse.gpu.host_launches import LAUNCHES
 from mlir_sparse.gpu.ptx.emit_ptx import kernels_ir, ptx_of
 
@@ -44,7 +43,6 @@ def llvm_ir_of(module: bytes) -> str:
 
 def read_launches(module: bytes) -> Mapping[str, tuple[HostLaunch, ...]]:
     """Returns the launches of each function of a module, by the function's name."""
-    ir = bindings().ir
     with mlir_context():
         parsed = parse_module(module)
         found: dict[str, tuple[HostLaunch, ...]] = {}
@@ -55,8 +53,7 @@ def read_launches(module: bytes) -> Mapping[str, tuple[HostLaunch, ...]]:
         return found
 
 
-def _launch(attribute: Any) -> HostLaunch:
-    ir = bindings().ir
+def _launch(attribute: ir.Attribute) -> HostLaunch:
     fields = ir.DictAttr(attribute)
 
     def texts(name: str) -> tuple[str, ...]:

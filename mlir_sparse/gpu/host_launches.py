@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
@@ -43,7 +42,7 @@ def write_case(source: SparsifiedFunction, name: str, launches: Sequence[HostLau
         name: the new function's symbol.
         launches: the launches, in order.
     """
-    ir, func = bindings().ir, bindings().module("dialects.func")
+    func = bindings().module("dialects.func")
     given = ("start", "level")
     starts = sorted({spec for launch in launches for spec in launch.parameters if spec.startswith(given)})
     kinds = [argument.type for argument in source.arguments] + [_kind(spec) for spec in starts]
@@ -60,10 +59,9 @@ def write_case(source: SparsifiedFunction, name: str, launches: Sequence[HostLau
         func.ReturnOp([])
 
 
-def _attribute(launch: HostLaunch) -> Any:
-    ir = bindings().ir
+def _attribute(launch: HostLaunch) -> ir.Attribute:
 
-    def texts(values: Sequence[object]) -> Any:
+    def texts(values: Sequence[object]) -> ir.Attribute:
         return ir.ArrayAttr.get([ir.StringAttr.get(str(value)) for value in values])
 
     return ir.DictAttr.get(
@@ -76,9 +74,8 @@ def _attribute(launch: HostLaunch) -> Any:
     )
 
 
-def _kind(spec: str) -> Any:
+def _kind(spec: str) -> ir.Type:
     """Returns the type of what no argument of the function tells: a number, or a buffer of an operand looked up."""
-    ir = bindings().ir
     what, *_, last = spec.split()
     return (
         ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], ir.Type.parse(last))
@@ -90,13 +87,14 @@ def _kind(spec: str) -> Any:
 class _Host:
     """Reads sizes off the arguments of a function, each once."""
 
-    def __init__(self, source: SparsifiedFunction, arguments: tuple[Any, ...], starts: dict[str, Any]) -> None:
+    def __init__(
+        self, source: SparsifiedFunction, arguments: tuple[ir.Value, ...], starts: dict[str, ir.Value]
+    ) -> None:
         self._source = source
         self._arguments = arguments
         self._made = starts
 
     def launch(self, launch: HostLaunch) -> None:
-        ir = bindings().ir
         grid = [self._blocks(size, block) for size, block in launch.grid]
         threads = [self.number(f"fixed {count}") for count in launch.threads]
         operands = [self._parameter(spec) for spec in launch.parameters]
@@ -110,13 +108,13 @@ class _Host:
             },
         )
 
-    def _blocks(self, size: str, block: int) -> Any:
+    def _blocks(self, size: str, block: int) -> ir.Value:
         pieces = self.number(size)
         if block == 1:
             return pieces
         return ir_words.operation("arith.ceildivui", pieces.type, pieces, self.number(f"fixed {block}"))
 
-    def _parameter(self, spec: str) -> Any:
+    def _parameter(self, spec: str) -> ir.Value:
         kind, *numbers = spec.split()
         if kind == "buffer":
             return self._flat(int(numbers[0]))
@@ -124,14 +122,14 @@ class _Host:
             return self._parts(int(numbers[0]))
         return self.number(spec)
 
-    def number(self, spec: str) -> Any:
+    def number(self, spec: str) -> ir.Value:
         """Returns a size as an `index`."""
         if spec not in self._made:
             kind, *numbers = spec.split()
             self._made[spec] = self._number(kind, [int(number) for number in numbers])
         return self._made[spec]
 
-    def _number(self, kind: str, numbers: Sequence[int]) -> Any:
+    def _number(self, kind: str, numbers: Sequence[int]) -> ir.Value:
         if kind == "fixed":
             return ir_words.constant(numbers[0])
         if kind == "size":
@@ -153,20 +151,18 @@ class _Host:
             return ir_words.operation("arith.ceildivui", stored.type, stored, chunk)
         raise UnmappedError(f"expected a size of an argument, but got {kind}")
 
-    def _level_size(self, number: int, level: int) -> Any:
-        ir = bindings().ir
+    def _level_size(self, number: int, level: int) -> ir.Value:
         place = ir.DenseI64ArrayAttr.get([0, level])
         word = ir_words.operation("llvm.extractvalue", ir_words.word_type(), self._arguments[number], position=place)
         return ir_words.operation("arith.index_cast", ir_words.index_type(), word)
 
-    def _dim(self, number: int, axis: int) -> Any:
+    def _dim(self, number: int, axis: int) -> ir.Value:
         return ir_words.operation(
             "memref.dim", ir_words.index_type(), self._arguments[number], self.number(f"fixed {axis}")
         )
 
-    def _flat(self, number: int) -> Any:
+    def _flat(self, number: int) -> ir.Value:
         """Returns an array of more dimensions as one of one, which its elements are in memory."""
-        ir = bindings().ir
         argument = self._arguments[number]
         kind = ir.MemRefType(argument.type)
         if kind.rank < 2:
@@ -176,9 +172,8 @@ class _Host:
         groups = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(index, axis) for axis in range(kind.rank)])])
         return ir_words.operation("memref.collapse_shape", flat, argument, reassociation=groups)
 
-    def _parts(self, number: int) -> Any:
+    def _parts(self, number: int) -> ir.Value:
         """Returns an array of complex numbers as one of their parts."""
-        ir = bindings().ir
         flat = self._flat(number)
         element = ir.ComplexType(ir.MemRefType(flat.type).element_type).element_type
         parts = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element)

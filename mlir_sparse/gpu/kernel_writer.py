@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernels.combine_partials import identity
 from mlir_sparse.gpu.kernels.coordinate_search import find, find_row
 from mlir_sparse.gpu.kernels.widen_half import as_register
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import made_by, maker, result_maker
 
 __all__ = ["WARP", "KernelText", "copied"]
 
@@ -37,13 +37,12 @@ class KernelText:
     def __init__(
         self, source: SparsifiedFunction, name: str, adjacent: frozenset[int] = frozenset(), number: int = 1
     ) -> None:
-        ir = bindings().ir
         self.source = source
         self._adjacent, self._number = adjacent, number
         self.name = name
         self.parameters: list[str] = []
-        self._values: dict[str, Any] = {}
-        self._copies: dict[Any, Any] = {}
+        self._values: dict[str, ir.Value] = {}
+        self._copies: dict[ir.Value, ir.Value] = {}
         self.operation = ir.Operation.create(
             "gpu.func",
             regions=1,
@@ -57,39 +56,35 @@ class KernelText:
         self.block = self.operation.regions[0].blocks.append()
         with ir.InsertionPoint(self.block):
             # Everything at the start is written before it.
-            self._start = ir_words.constant(0).owner
+            self._start = result_maker(ir_words.constant(0))
             self._end = ir.Operation.create("gpu.return")
 
     def bound(self, threads: int, blocks: int) -> None:
         """Says how many threads a block has at most, and how many blocks a multiprocessor is to take at least."""
-        ir = bindings().ir
         self.operation.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([threads])
         self.operation.attributes["nvvm.minctasm"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), blocks)
 
     def bytes_of(self, number: int) -> int:
         """Returns how many bytes an element of an argument has."""
-        width: int = bindings().ir.MemRefType(self.source.arguments[number].type).element_type.width
-        return width // 8
+        return ir_words.width_of(ir_words.element_of(self.source.arguments[number])) // 8
 
     @property
-    def body(self) -> Any:
+    def body(self) -> ir.InsertionPoint:
         """Returns the insertion point of what threads do."""
-        return bindings().ir.InsertionPoint(self._end)
+        return ir.InsertionPoint(self._end)
 
     def finish(self) -> None:
         """Gives the function the type of its parameters."""
-        ir = bindings().ir
         kinds = [argument.type for argument in self.block.arguments]
         self.operation.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
         self.operation.attributes["arg_attrs"] = ir.ArrayAttr.get([self._attributes(spec) for spec in self.parameters])
 
-    def _attributes(self, spec: str) -> Any:
+    def _attributes(self, spec: str) -> ir.Attribute:
         """Returns what LLVM may know of a parameter: buffers lie apart from that which is written."""
-        ir = bindings().ir
         kind, *number = spec.split()
         if kind not in ("buffer", "parts", "level"):
             return ir.DictAttr.get({})
-        known = {"llvm.noalias": ir.UnitAttr.get()}
+        known: dict[str, ir.Attribute] = {"llvm.noalias": ir.UnitAttr.get()}
         if kind == "level" or int(number[0]) not in self.source.outputs:
             known["llvm.readonly"] = ir.UnitAttr.get()
         if kind == "buffer" and int(number[0]) in self._adjacent:
@@ -99,7 +94,7 @@ class KernelText:
 
     # -- parameters ----------------------------------------------------------------------------------------------
 
-    def parameter(self, spec: str, kind: Any) -> Any:
+    def parameter(self, spec: str, kind: ir.Type) -> ir.Value:
         """Returns a parameter, which is added where it is new.
 
         Args:
@@ -111,16 +106,15 @@ class KernelText:
         """
         if spec not in self._values:
             self.parameters.append(spec)
-            self._values[spec] = self.block.add_argument(kind, bindings().ir.Location.unknown())
+            self._values[spec] = self.block.add_argument(kind, ir.Location.unknown())
         return self._values[spec]
 
-    def size(self, spec: str) -> Any:
+    def size(self, spec: str) -> ir.Value:
         """Returns a parameter that is a number."""
         return self.parameter(spec, ir_words.index_type())
 
-    def buffer(self, number: int) -> Any:
+    def buffer(self, number: int) -> ir.Value:
         """Returns an argument that is a memref; of one dimension as a parameter, of more as a view of one."""
-        ir = bindings().ir
         kind = ir.MemRefType(self.source.arguments[number].type)
         flat = kind if kind.rank < 2 else ir.MemRefType.get([_any()], kind.element_type)
         parameter = self.parameter(f"buffer {number}", flat)
@@ -132,8 +126,7 @@ class KernelText:
                 self._values[name] = self._view(parameter, number, kind)
         return self._values[name]
 
-    def _view(self, flat: Any, number: int, kind: Any) -> Any:
-        ir = bindings().ir
+    def _view(self, flat: ir.Value, number: int, kind: ir.MemRefType) -> ir.Value:
         sizes = [self.extent(number, axis) for axis in range(kind.rank)]
         strides = [ir_words.constant(1)]
         for size in reversed(sizes[1:]):
@@ -154,9 +147,8 @@ class KernelText:
             operandSegmentSizes=groups,
         )
 
-    def extent(self, number: int, axis: int) -> Any:
+    def extent(self, number: int, axis: int) -> ir.Value:
         """Returns an extent of an array, at the insertion point."""
-        ir = bindings().ir
         kind = ir.MemRefType(self.source.arguments[number].type)
         if kind.is_dynamic_dim(axis):
             size = self.size(f"dim {number} {axis}")
@@ -165,19 +157,19 @@ class KernelText:
             return ir_words.bits_of("andi", size, ir_words.constant(-self._number)) if aligned else size
         return ir_words.constant(kind.get_dim_size(axis))
 
-    def outer(self, value: Any) -> Any:
+    def outer(self, value: ir.Value) -> ir.Value:
         """Returns a value that the function computes before its loops, as it is in the kernel."""
         if value not in self._copies:
-            with bindings().ir.InsertionPoint(self._start):
+            with ir.InsertionPoint(self._start):
                 self._copies[value] = self._outer(value)
         return self._copies[value]
 
-    def _outer(self, value: Any) -> Any:
+    def _outer(self, value: ir.Value) -> ir.Value:
         alias = self.source.alias_of(value)
         if alias is not None:
             return self.buffer(alias.argument)
-        op = value.owner
-        if not hasattr(op, "operands"):
+        op = maker(value)
+        if op is None:
             raise UnmappedError(f"expected values that are known before the loops, but got {value}")
         if op.name == "memref.dim":
             axis = constant_of(op.operands[1])
@@ -186,17 +178,17 @@ class KernelText:
                 raise UnmappedError(f"expected an extent of an argument, but got {op}")
             return self.extent(alias.argument, axis)
         if op.name == "llvm.extractvalue":
-            field, level = bindings().ir.DenseI64ArrayAttr(op.attributes["position"])
+            field, level = ir.DenseI64ArrayAttr(op.attributes["position"])
             if field != 0:
                 raise UnmappedError(f"expected the size of a level, but got {op}")
             return self.size(f"size {self.source.arguments.index(op.operands[0])} {level}")
-        if op.name == "arith.index_cast" and op.operands[0].owner.name == "llvm.extractvalue":
+        if op.name == "arith.index_cast" and made_by(op.operands[0], "llvm.extractvalue") is not None:
             return self.outer(op.operands[0])
         if op.name == "memref.load":
             return self.load(op, [self.outer(index) for index in list(op.operands)[1:]])
-        return copied(op, self.outer)[list(op.results).index(value)]
+        return copied(op, self.outer)[ir.OpResult(value).result_number]
 
-    def inside(self, number: int, indices: Sequence[Any]) -> tuple[list[Any], Any | None]:
+    def inside(self, number: int, indices: Sequence[ir.Value]) -> tuple[list[ir.Value], ir.Value | None]:
         """Returns indices that are in an array, and whether those asked for are; None where they always are.
 
         Loops over blocks and over diagonals reach beyond the edges of arrays, where there are zeros, if anything.
@@ -209,7 +201,7 @@ class KernelText:
             truth = there if truth is None else ir_words.bits_of("andi", truth, there)
         return found, truth
 
-    def place(self, memref: Any, indices: Sequence[Any]) -> tuple[Any, list[Any]]:
+    def place(self, memref: ir.Value, indices: Sequence[ir.Value]) -> tuple[ir.Value, list[ir.Value]]:
         """Returns the memref and the indices of an access in the kernel."""
         alias = self.source.alias_of(memref)
         if alias is None:
@@ -224,18 +216,18 @@ class KernelText:
             at = [ir_words.add(ir_words.multiply(at[0], ir_words.constant(stride)), ir_words.constant(offset))]
         return self.buffer(alias.argument), at
 
-    def load(self, op: Any, indices: Sequence[Any]) -> Any:
+    def load(self, op: ir.Operation, indices: Sequence[ir.Value]) -> ir.Value:
         """Returns what a load of the function reads, at other indices."""
         return self.looked_up(op, indices)[0]
 
-    def looked_up(self, op: Any, indices: Sequence[Any]) -> tuple[Any, Any | None]:
+    def looked_up(self, op: ir.Operation, indices: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value | None]:
         """Returns the same, and whether there is an entry; None for arrays, which have all elements."""
         alias = self.source.alias_of(op.operands[0])
         kind = op.results[0].type
         indices, truth = self.inside(alias.argument, indices) if alias is not None else (list(indices), None)
         located = None if alias is None else self.source.located.get(alias.argument)
         if located is not None:
-            value, found = find(self, located, indices, self._element(op.operands[0]))
+            value, found = find(self, located, indices, ir_words.element_of(op.operands[0]))
             value = as_register(value, kind)
             if truth is not None:
                 value = ir_words.operation("arith.select", kind, truth, value, identity("sum", kind))
@@ -245,13 +237,13 @@ class KernelText:
         if rows is not None:
             return ir_words.cut(find_row(self, rows, indices[0]), kind), None
         memref, at = self.place(op.operands[0], indices)
-        loaded = as_register(ir_words.operation("memref.load", self._element(op.operands[0]), memref, *at), kind)
-        nothing = identity("sum", kind) if truth is not None else None
-        return (loaded if truth is None else ir_words.operation("arith.select", kind, truth, loaded, nothing)), None
+        loaded = as_register(ir_words.operation("memref.load", ir_words.element_of(op.operands[0]), memref, *at), kind)
+        if truth is None:
+            return loaded, None
+        return ir_words.operation("arith.select", kind, truth, loaded, identity("sum", kind)), None
 
-    def shared(self, count: int, kind: Any) -> Any:
+    def shared(self, count: int, kind: ir.Type) -> ir.Value:
         """Returns memory that the threads of a block share, of some elements."""
-        ir = bindings().ir
         place = ir.Attribute.parse("#gpu.address_space<workgroup>")
         held = ir.MemRefType.get([count], kind, memory_space=place)
         name = f"{self.name}_held"
@@ -269,32 +261,28 @@ class KernelText:
             named = {"name": ir.FlatSymbolRefAttr.get(name)}
             return ir.Operation.create("memref.get_global", results=[held], attributes=named).result
 
-    def _element(self, memref: Any) -> Any:
-        return bindings().ir.MemRefType(memref.type).element_type
-
     # -- threads -------------------------------------------------------------------------------------------------
 
-    def identity(self, what: str, axis: str) -> Any:
+    def identity(self, what: str, axis: str) -> ir.Value:
         """Returns `thread_id`, `block_id`, `block_dim` or `grid_dim` along an axis, as an `index`."""
         name = f"{what} {axis}"
         if name not in self._values:
-            ir = bindings().ir
             attribute = ir.Attribute.parse(f"#gpu<dim {axis}>")
             with ir.InsertionPoint(self._start):
                 self._values[name] = ir_words.operation(f"gpu.{what}", ir_words.index_type(), dimension=attribute)
         return self._values[name]
 
-    def lane(self) -> Any:
+    def lane(self) -> ir.Value:
         """Returns the thread's number in its warp, of a block whose threads along x divide a warp."""
         if "lane" not in self._values:
             x, y, width = (self.identity(*of) for of in (("thread_id", "x"), ("thread_id", "y"), ("block_dim", "x")))
-            with bindings().ir.InsertionPoint(self._start):
+            with ir.InsertionPoint(self._start):
                 number = ir_words.add(ir_words.multiply(y, width), x)
                 self._values["lane"] = ir_words.bits_of("andi", number, ir_words.constant(WARP - 1))
         return self._values["lane"]
 
 
-def copied(op: Any, value_of: Any) -> list[Any]:
+def copied(op: ir.Operation, value_of: Callable[[ir.Value], ir.Value]) -> list[ir.Value]:
     """Writes an operation without regions once more, on other operands; returns its results."""
     if len(op.regions):
         raise UnmappedError(f"expected no {op.name} before the loops")
@@ -306,5 +294,4 @@ def copied(op: Any, value_of: Any) -> list[Any]:
 
 
 def _any() -> int:
-    size: int = bindings().ir.ShapedType.get_dynamic_size()
-    return size
+    return ir.ShapedType.get_dynamic_size()

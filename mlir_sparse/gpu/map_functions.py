@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Options
 from dataclasses import replace
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.host_launches import KERNELS, HostLaunch, write_case
 from mlir_sparse.gpu.kernel_writer import KernelText
 from mlir_sparse.gpu.kernels.flattened_entries import FlattenedEntries
@@ -17,6 +16,7 @@ from mlir_sparse.gpu.kernels.widen_half import widen
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of, inside, read_source
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter, Mapping
+from mlir_sparse.loops.inner_loops import parent_of
 
 __all__ = ["MAPPINGS", "map_loops"]
 
@@ -29,7 +29,7 @@ _BLOCKS, _FEWER_BLOCKS, _FEW_BYTES = 4, 2, 16
 _FILL_THREADS = (256, (32, 8))  # a block of a vector's fill, and of a matrix's
 
 
-def map_loops(module: Any, options: Options[str, str]) -> None:
+def map_loops(module: ir.Module, options: Options[str, str]) -> None:
     """Rewrites a module of functions over buffers: a `gpu.module`, and for each mapping a function that launches.
 
     Args:
@@ -39,7 +39,6 @@ def map_loops(module: Any, options: Options[str, str]) -> None:
     Raises:
         UnmappedError: for loops that cannot be mapped so.
     """
-    ir = bindings().ir
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
     module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
     with ir.InsertionPoint.at_block_begin(module.body):
@@ -53,16 +52,14 @@ def map_loops(module: Any, options: Options[str, str]) -> None:
         function.erase()
 
 
-def _map_scan(function: Any, kernels: Any) -> None:
-    ir = bindings().ir
+def _map_scan(function: ir.Operation, kernels: ir.Block) -> None:
     name: str = ir.StringAttr(function.attributes[SCANS]).value
     source, launches = write_scan(function, name, kernels)
     with ir.InsertionPoint(function):
         write_case(source, f"{source.name}_all", launches)
 
 
-def _map(function: Any, kernels: Any) -> None:
-    ir = bindings().ir
+def _map(function: ir.Operation, kernels: ir.Block) -> None:
     widen(function)
     source = read_source(function)
     written: dict[tuple[object, ...], HostLaunch] = {}
@@ -75,7 +72,7 @@ def _map(function: Any, kernels: Any) -> None:
         fresh = not folded and source.fill is not None and _is_fresh(source, mapping)
         launches = []
         if source.fill is not None and not fresh:
-            launches.append(written.setdefault(("fill",), _fill(source, kernels, written)))
+            launches.append(written.setdefault(("fill",), _fill(source, source.fill, kernels, written)))
         key = (mapping.roles, mapping.lanes, mapping.chunk, mapping.tile, mapping.adjacent, mapping.atomic)
         if key not in written:
             written[key] = _kernel(source, kernels, mapping, fresh, threads)
@@ -84,8 +81,7 @@ def _map(function: Any, kernels: Any) -> None:
             write_case(source, f"{source.name}_{mapping.name}", launches)
 
 
-def _mapping(fields: Any) -> Mapping:
-    ir = bindings().ir
+def _mapping(fields: ir.DictAttr) -> Mapping:
 
     def text(name: str) -> str:
         value: str = ir.StringAttr(fields[name]).value
@@ -98,8 +94,8 @@ def _mapping(fields: Any) -> Mapping:
     return Mapping(text("name"), text("kernel"), roles, lanes, chunk, tile, adjacent, atomic, text("combine"))
 
 
-def _threads(fields: Any) -> tuple[int, int]:
-    across, down = bindings().ir.DenseI64ArrayAttr(fields["threads"])
+def _threads(fields: ir.DictAttr) -> tuple[int, int]:
+    across, down = ir.DenseI64ArrayAttr(fields["threads"])
     return across, down
 
 
@@ -128,11 +124,11 @@ def _is_fresh(source: SparsifiedFunction, mapping: Mapping) -> bool:
     return all(_covers(source, store, held) for store in stores)
 
 
-def _covers(source: SparsifiedFunction, store: Any, held: list[Any]) -> bool:
-    indices, op = set(list(store.operands)[2:]), store.parent
+def _covers(source: SparsifiedFunction, store: ir.Operation, held: list[ir.Operation]) -> bool:
+    indices, op = set(list(store.operands)[2:]), parent_of(store)
     while op.name != "func.func":
         if op in held:  # what it adds up is stored behind it
-            op = _parent(op)
+            op = parent_of(op)
             continue
         if op.name != "scf.for" or not source.is_spine(op) or constant_of(op.operands[0]) != 0:
             return False
@@ -140,15 +136,11 @@ def _covers(source: SparsifiedFunction, store: Any, held: list[Any]) -> bool:
         if index not in indices or _is_inside(op.operands[1], source):
             return False
         indices.discard(index)
-        op = _parent(op)
+        op = parent_of(op)
     return not indices
 
 
-def _parent(op: Any) -> Any:
-    return op.parent.operation if hasattr(op.parent, "operation") else op.parent
-
-
-def _is_inside(value: Any, source: SparsifiedFunction) -> bool:
+def _is_inside(value: ir.Value, source: SparsifiedFunction) -> bool:
     """Returns whether a value is computed in the loops."""
     return any(value in list(op.results) for outer in source.main for op in inside(outer))
 
@@ -161,11 +153,13 @@ def _resized(launch: HostLaunch, threads: tuple[int, int], tile: int) -> HostLau
     return HostLaunch(launch.kernel, grid, (*threads, 1), launch.parameters)
 
 
-def _fill(source: SparsifiedFunction, kernels: Any, written: Options[tuple[object, ...], HostLaunch]) -> HostLaunch:
+def _fill(
+    source: SparsifiedFunction, fill: ir.Operation, kernels: ir.Block, written: Options[tuple[object, ...], HostLaunch]
+) -> HostLaunch:
     """Writes the kernel that sets the result to what an accumulation starts from."""
     if ("fill",) in written:
         return written["fill",]
-    depth = sum(1 for op in inside(source.fill) if op.name == "scf.for")
+    depth = sum(1 for op in inside(fill) if op.name == "scf.for")
     roles = ("rows", "columns")[:depth] if depth < 3 else ("rows", *["layers"], *["run"] * (depth - 3), "columns")
     mapping = Mapping("fill", "fill", roles, 1, 1, 1, 1, atomic=False, combine="sum")
     threads = (1, _FILL_THREADS[0]) if depth < 2 else _FILL_THREADS[1]
@@ -174,7 +168,7 @@ def _fill(source: SparsifiedFunction, kernels: Any, written: Options[tuple[objec
         source.name,
         source.arguments,
         None,
-        (source.fill,),
+        (fill,),
         marked=False,
         outputs=source.outputs,
         guards={},
@@ -184,10 +178,9 @@ def _fill(source: SparsifiedFunction, kernels: Any, written: Options[tuple[objec
 
 
 def _kernel(
-    source: SparsifiedFunction, kernels: Any, mapping: Mapping, fresh: bool, threads: tuple[int, int]
+    source: SparsifiedFunction, kernels: ir.Block, mapping: Mapping, fresh: bool, threads: tuple[int, int]
 ) -> HostLaunch:
     """Writes a kernel; returns its launch."""
-    ir = bindings().ir
     with ir.InsertionPoint(kernels):
         adjacent = _adjacent(source, mapping)
         kernel = KernelText(source, f"{source.name}_{mapping.kernel}", adjacent, mapping.adjacent)
@@ -234,7 +227,7 @@ def _work(source: SparsifiedFunction, mapping: Mapping, role: str) -> str:
     return source.size_of(loop.operands[1])
 
 
-def _loop_at(source: SparsifiedFunction, depth: int) -> Any:
+def _loop_at(source: SparsifiedFunction, depth: int) -> ir.Operation:
     ops = list(source.main)
     for _ in range(depth + 1):
         loops = [op for op in ops if source.is_spine(op)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernels.coordinate_search import CoordinateSearch, RowSearch, read_located, read_located_rows
 from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.loops.inner_loops import made_by, maker
 
 __all__ = ["APART", "Alias", "SparsifiedFunction", "constant_of", "depends", "inside", "is_loop", "read_source"]
 
@@ -45,11 +45,11 @@ class SparsifiedFunction:
         rows: the operands whose rows are looked up, by their first argument.
     """
 
-    function: Any
+    function: ir.Operation
     name: str
-    arguments: tuple[Any, ...]
-    fill: Any | None
-    main: tuple[Any, ...]
+    arguments: tuple[ir.Value, ...]
+    fill: ir.Operation | None
+    main: tuple[ir.Operation, ...]
     marked: bool
     outputs: tuple[int, ...]
     guards: Mapping[int, tuple[tuple[int, bool], ...]]
@@ -63,21 +63,23 @@ class SparsifiedFunction:
         return self.outputs[-1]
 
     @property
-    def filler(self) -> Any:
+    def filler(self) -> ir.Value:
         """Returns what the fill stores."""
+        if self.fill is None:
+            raise UnmappedError(f"expected loops that fill the result of {self.name}, but got none")
         store = next(op for op in inside(self.fill) if op.name == "memref.store")
         return store.operands[0]
 
-    def is_spine(self, op: Any) -> bool:
+    def is_spine(self, op: ir.Operation) -> bool:
         """Returns whether an operation is a loop over an index variable, and no search on the way."""
         return is_loop(op) and (not self.marked or _MARK in op.attributes)
 
-    def alias_of(self, value: Any) -> Alias | None:
+    def alias_of(self, value: ir.Value) -> Alias | None:
         """Returns which buffer argument a memref is or views; None for no memref of an argument."""
         if value in self.arguments:
             return Alias(self.arguments.index(value))
-        op = value.owner
-        if getattr(op, "name", "") != "memref.subview":
+        op = made_by(value, "memref.subview")
+        if op is None:
             return None
         base = self.alias_of(op.operands[0])
         if base is None:
@@ -85,7 +87,7 @@ class SparsifiedFunction:
         offset, stride = (_static(op, name) for name in ("static_offsets", "static_strides"))
         return Alias(base.argument, base.offset + base.stride * offset, base.stride * stride)
 
-    def size_of(self, value: Any) -> str:
+    def size_of(self, value: ir.Value) -> str:
         """Returns how the host names a bound of a loop: a number, or a size of an argument.
 
         A bound that is the end of a level's positions is the number of its coordinates: `stored N S`, of the
@@ -97,13 +99,16 @@ class SparsifiedFunction:
         number = constant_of(value)
         if number is not None:
             return f"fixed {number}"
-        op = value.owner
-        if op.name == "arith.index_cast" and op.operands[0].owner.name == "llvm.extractvalue":
-            op = op.operands[0].owner
+        op = maker(value)
+        if op is None:
+            raise UnmappedError(f"expected a bound that arguments tell, but got {value}")
+        read = made_by(op.operands[0], "llvm.extractvalue") if op.name == "arith.index_cast" else None
+        if read is not None:
+            op = read
         elif op.name.startswith(("arith.index_cast", "arith.ext")):
             return self.size_of(op.operands[0])
         if op.name == "llvm.extractvalue":
-            field, level = bindings().ir.DenseI64ArrayAttr(op.attributes["position"])
+            field, level = ir.DenseI64ArrayAttr(op.attributes["position"])
             if field == 0:
                 return f"size {self.arguments.index(op.operands[0])} {level}"
         alias = self.alias_of(op.operands[0]) if op.name in ("memref.dim", "memref.load") else None
@@ -121,7 +126,7 @@ class SparsifiedFunction:
         return f"stored {positions} {max(widths, default=1)}"
 
 
-def read_source(function: Any) -> SparsifiedFunction:
+def read_source(function: ir.Operation) -> SparsifiedFunction:
     """Takes a function apart.
 
     Raises:
@@ -134,7 +139,7 @@ def read_source(function: Any) -> SparsifiedFunction:
     arguments = tuple(function.regions[0].blocks[0].arguments)
     stores = (inner for op in ops for inner in inside(op) if inner.name == "memref.store")
     # What one thread keeps to itself is no output.
-    written = {op.operands[1] for op in stores if getattr(op.operands[1].owner, "name", "") != "memref.alloca"}
+    written = {op.operands[1] for op in stores if made_by(op.operands[1], "memref.alloca") is None}
     outputs = tuple(number for number, argument in enumerate(arguments) if argument in written)
     apart = APART in function.attributes
     if len(outputs) != len(written) or (len(written) != 1 and not apart):
@@ -144,15 +149,14 @@ def read_source(function: Any) -> SparsifiedFunction:
     marks = [number for number, op in enumerate(ops) if is_loop(op) and _MARK in op.attributes]
     main = tuple(ops[min([first, *marks]) : stored[-1] + 1])
     marked = bool(marks)
-    name = bindings().ir.StringAttr(function.attributes["sym_name"]).value
+    name = ir.StringAttr(function.attributes["sym_name"]).value
     located, rows = read_located(function), read_located_rows(function)
     return SparsifiedFunction(
         function, name, arguments, fill, main, marked, outputs, _guards(function), apart, located, rows
     )
 
 
-def _guards(function: Any) -> Mapping[int, tuple[tuple[int, bool], ...]]:
-    ir = bindings().ir
+def _guards(function: ir.Operation) -> Mapping[int, tuple[tuple[int, bool], ...]]:
     found: dict[int, tuple[tuple[int, bool], ...]] = {}
     if GUARDS in function.attributes:
         for attribute in ir.ArrayAttr(function.attributes[GUARDS]):
@@ -161,20 +165,20 @@ def _guards(function: Any) -> Mapping[int, tuple[tuple[int, bool], ...]]:
     return found
 
 
-def _is_fill(op: Any) -> bool:
+def _is_fill(op: ir.Operation) -> bool:
     """Returns whether loops store one value everywhere."""
     return all(inner.name not in ("memref.load", "scf.while", "scf.if") for inner in inside(op))
 
 
-def depends(value: Any, on: Any) -> bool:
+def depends(value: ir.Value, on: ir.Value) -> bool:
     """Returns whether a value is computed from another one."""
     if value == on:
         return True
-    op = value.owner
-    return hasattr(op, "operands") and any(depends(operand, on) for operand in op.operands)
+    op = maker(value)
+    return op is not None and any(depends(operand, on) for operand in op.operands)
 
 
-def inside(op: Any) -> Iterator[Any]:
+def inside(op: ir.Operation) -> Iterator[ir.Operation]:
     """Yields an operation and all operations in its regions."""
     yield op
     for region in op.regions:
@@ -183,23 +187,22 @@ def inside(op: Any) -> Iterator[Any]:
                 yield from inside(inner.operation)
 
 
-def is_loop(op: Any) -> bool:
+def is_loop(op: ir.Operation) -> bool:
     """Returns whether an operation is a loop."""
     return op.name in _LOOPS
 
 
-def constant_of(value: Any) -> int | None:
+def constant_of(value: ir.Value) -> int | None:
     """Returns the number that a value of an integer type always is; None where that is not known."""
-    op = value.owner
-    if getattr(op, "name", "") != "arith.constant":
+    op = made_by(value, "arith.constant")
+    if op is None:
         return None
     attribute = op.attributes["value"]
-    ir = bindings().ir
     return int(ir.IntegerAttr(attribute).value) if isinstance(attribute, ir.IntegerAttr) else None
 
 
-def _static(op: Any, name: str) -> int:
-    (value,) = bindings().ir.DenseI64ArrayAttr(op.attributes[name])
-    if value == bindings().ir.ShapedType.get_dynamic_stride_or_offset():
+def _static(op: ir.Operation, name: str) -> int:
+    (value,) = ir.DenseI64ArrayAttr(op.attributes[name])
+    if value == ir.ShapedType.get_dynamic_stride_or_offset():
         raise UnmappedError(f"expected constant {name} of a view, but got {op}")
     return int(value)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernel_writer import KernelText, copied
 from mlir_sparse.gpu.kernels import combine_partials as combine
 from mlir_sparse.gpu.kernels.columns_per_thread import write_columns
@@ -19,6 +18,7 @@ from mlir_sparse.gpu.kernels.widen_half import as_element
 from mlir_sparse.gpu.sparsified_function import constant_of, depends, inside
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import made_by, parent_of, result_maker
 
 __all__ = ["ROLES", "Emitter", "Mapping"]
 
@@ -79,42 +79,42 @@ class Emitter(Guards):
         self.kernel = kernel
         self.mapping = mapping
         self._fresh = fresh
-        self._values: dict[Any, Any] = {}
+        self._values: dict[ir.Value, ir.Value] = {}
         # Of the column that is written, where a thread takes several together.
         self._own = self._values
         # The loop over rows of the function, and the first of those that the block takes in a turn.
-        self.rows_of_block: tuple[Any, Any] = (None, None)
+        self.rows_of_block: tuple[ir.Operation, ir.Value] | None = None
 
     # -- values --------------------------------------------------------------------------------------------------
 
-    def value(self, old: Any) -> Any:
+    def value(self, old: ir.Value) -> ir.Value:
         """Returns a value of the function as it is in the kernel."""
         for known in (self._own, self._values):
             if old in known:
                 return known[old]
-        op = old.owner
-        if getattr(op, "name", "") == "memref.load" and self.is_output(op.operands[0]):
+        op = made_by(old, "memref.load")
+        if op is not None and self.is_output(op.operands[0]):
             return self.present(op)
         return self.kernel.outer(old)
 
-    def turn_to(self, own: dict[Any, Any] | None) -> None:
+    def turn_to(self, own: dict[ir.Value, ir.Value] | None) -> None:
         """Says which column is written from now on, by what stands for values in it; None where there is but one."""
         self._own = self._values if own is None else own
 
-    def bind(self, old: Any, new: Any) -> None:
+    def bind(self, old: ir.Value, new: ir.Value) -> None:
         """Says what stands for a value of the function; while several columns are written, for one of them."""
         self._own[old] = new
 
-    def is_output(self, memref: Any) -> bool:
+    def is_output(self, memref: ir.Value) -> bool:
         """Returns whether a memref of the function is the result."""
         alias = self.kernel.source.alias_of(memref)
         return alias is not None and alias.argument in self.kernel.source.outputs
 
-    def knows(self, old: Any) -> bool:
+    def knows(self, old: ir.Value) -> bool:
         """Returns whether something stands for a value of the function already."""
         return old in self._own or old in self._values
 
-    def present(self, op: Any, indices: Sequence[Any] | None = None) -> Any:
+    def present(self, op: ir.Operation, indices: Sequence[ir.Value] | None = None) -> ir.Value:
         """Returns what the result holds before: the identity where other threads add to it, or nothing did."""
         if self.mapping.atomic:
             return combine.identity(self.mapping.combine, op.results[0].type)
@@ -124,9 +124,9 @@ class Emitter(Guards):
 
     # -- operations ----------------------------------------------------------------------------------------------
 
-    def block(self, ops: Sequence[Any], depth: int) -> list[Any]:
+    def block(self, ops: Sequence[ir.Operation], depth: int) -> list[ir.Value]:
         """Writes operations; returns the operands of the terminator."""
-        yielded: list[Any] = []
+        yielded: list[ir.Value] = []
         with self.turns() as counted:
             for op in ops:
                 if op.name in ("scf.yield", "scf.condition"):
@@ -135,14 +135,14 @@ class Emitter(Guards):
                     self.one(op, depth)
         return yielded
 
-    def _before(self, op: Any) -> list[Any]:
+    def _before(self, op: ir.Operation) -> list[ir.Value]:
         """Returns what a loop carries into the turn that a terminator ends."""
-        loop = op.parent.operation if hasattr(op.parent, "operation") else op.parent
+        loop = parent_of(op)
         if loop.name != "scf.for" or not self.searches:
             return []
         return [self.value(argument) for argument in list(loop.regions[0].blocks[0].arguments)[1:]]
 
-    def one(self, op: Any, depth: int) -> None:
+    def one(self, op: ir.Operation, depth: int) -> None:
         """Writes an operation."""
         if self.kernel.source.is_spine(op):
             self._loop(op, depth)
@@ -158,22 +158,21 @@ class Emitter(Guards):
         else:
             self._copied(op)
 
-    def _load(self, op: Any) -> Any:
+    def _load(self, op: ir.Operation) -> ir.Value:
         loaded, found = self.kernel.looked_up(op, [self.value(index) for index in list(op.operands)[1:]])
         if found is not None:
             self.found(found)
         return loaded
 
-    def _copied(self, op: Any) -> None:
+    def _copied(self, op: ir.Operation) -> None:
         for old, new in zip(op.results, copied(op, self.value), strict=True):
             self.bind(old, new)
             if op.name in _CONTRACTED:
                 # A product and a sum are one instruction, which rounds once.
-                new.owner.attributes["fastmath"] = bindings().ir.Attribute.parse("#arith.fastmath<contract>")
+                result_maker(new).attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<contract>")
 
-    def _rebuilt(self, op: Any, depth: int) -> None:
+    def _rebuilt(self, op: ir.Operation, depth: int) -> None:
         """Writes an operation with regions again."""
-        ir = bindings().ir
         kinds = [result.type for result in op.results]
         operands = [self.value(operand) for operand in op.operands]
         copy = ir.Operation.create(op.name, results=kinds, operands=operands, regions=len(op.regions))
@@ -186,12 +185,12 @@ class Emitter(Guards):
                 inner = [one.operation for one in block.operations]
                 with ir.InsertionPoint(made):
                     ir.Operation.create(inner[-1].name, operands=self.block(inner, depth))
-        for old, new in zip(op.results, copy.results, strict=True):
-            self.bind(old, new)
+        for result, copied_result in zip(op.results, copy.results, strict=True):
+            self.bind(result, copied_result)
 
     # -- stores --------------------------------------------------------------------------------------------------
 
-    def store(self, op: Any, value: Any | None = None, indices: Sequence[Any] | None = None) -> None:
+    def store(self, op: ir.Operation, value: ir.Value | None = None, indices: Sequence[ir.Value] | None = None) -> None:
         """Writes a store, of another value at other indices where these are given."""
         old, memref, *at = op.operands
         value = self.value(old) if value is None else value
@@ -202,8 +201,7 @@ class Emitter(Guards):
         else:
             self.within(truth, lambda: self.guarded(lambda: self._stored(value, memref, at)))
 
-    def _stored(self, value: Any, memref: Any, indices: Sequence[Any]) -> None:
-        ir = bindings().ir
+    def _stored(self, value: ir.Value, memref: ir.Value, indices: Sequence[ir.Value]) -> None:
         value = as_element(value, ir.MemRefType(memref.type).element_type)
         if not self.mapping.atomic:
             place, at = self.kernel.place(memref, indices)
@@ -214,11 +212,11 @@ class Emitter(Guards):
             place, at = self.kernel.place(memref, indices)
             combine.atomically(self.mapping.combine, value, place, at)
 
-    def _add_parts(self, value: Any, indices: Sequence[Any]) -> None:
+    def _add_parts(self, value: ir.Value, indices: Sequence[ir.Value]) -> None:
         """Adds a complex number by its parts: no memory takes it whole."""
         if self.mapping.combine != "sum":
             raise UnmappedError(f"expected a sum of complex numbers, but got {self.mapping.combine}")
-        ir, number = bindings().ir, self.kernel.source.output
+        number = self.kernel.source.output
         element = ir.ComplexType(value.type).element_type
         parts = self.kernel.parameter(f"parts {number}", ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element))
         at = ir_words.constant(0)
@@ -231,7 +229,7 @@ class Emitter(Guards):
 
     # -- loops ---------------------------------------------------------------------------------------------------
 
-    def _loop(self, op: Any, depth: int) -> None:
+    def _loop(self, op: ir.Operation, depth: int) -> None:
         role = self.mapping.role(depth)
         if role == "run" or (role == "lanes" and self.mapping.lanes == 1):
             self._rebuilt(op, depth + 1)
@@ -248,6 +246,8 @@ class Emitter(Guards):
             case "lanes":
                 results = write_lanes(self, op, depth)
             case "staged":
+                if self.rows_of_block is None:
+                    raise UnmappedError(f"expected a loop over rows around one that is {STAGED}")
                 results = [write_staged(self, op, *self.rows_of_block)]
             case "columns" | "layers" | "spread":
                 results = self._apart(op, depth, role)
@@ -256,14 +256,14 @@ class Emitter(Guards):
         for old, new in zip(op.results, results, strict=True):
             self.bind(old, new)
 
-    def turn(self, op: Any, index: Any, carried: Sequence[Any], depth: int) -> list[Any]:
+    def turn(self, op: ir.Operation, index: ir.Value, carried: Sequence[ir.Value], depth: int) -> list[ir.Value]:
         """Writes a turn of a loop; returns what it hands on."""
         block = op.regions[0].blocks[0]
         for old, new in zip(block.arguments, [index, *carried], strict=True):
             self.bind(old, new)
         return self.block([one.operation for one in block.operations], depth + 1)
 
-    def check_apart(self, op: Any, role: str) -> None:
+    def check_apart(self, op: ir.Operation, role: str) -> None:
         """Refuses to divide turns that store to one element, where nothing makes that safe."""
         if self.mapping.atomic or role in ("lanes", STAGED) or self.kernel.source.apart:
             return
@@ -271,7 +271,7 @@ class Emitter(Guards):
             if not any(depends(index, _index(op)) for index in list(store.operands)[2:]):
                 raise UnmappedError(f"expected turns that store to elements of their own, for {role}")
 
-    def _apart(self, op: Any, depth: int, role: str) -> list[Any]:
+    def _apart(self, op: ir.Operation, depth: int, role: str) -> list[ir.Value]:
         """Writes a loop each of whose turns is one thread's, or one block's."""
         if len(op.results):
             raise UnmappedError(f"expected turns that hand nothing on, for {role}")
@@ -281,7 +281,7 @@ class Emitter(Guards):
         strided(*self.steps(op, role), (), lambda at: self.turn(op, at, (), depth))
         return []
 
-    def steps(self, op: Any, role: str) -> tuple[Any, Any, Any]:
+    def steps(self, op: ir.Operation, role: str) -> tuple[ir.Value, ir.Value, ir.Value]:
         """Returns where a thread's turns of a loop begin, where the loop ends, and how far it is to the next."""
         kernel = self.kernel
         lower, upper = self.value(op.operands[0]), self.value(op.operands[1])
@@ -305,11 +305,11 @@ class Emitter(Guards):
         return ir_words.add(lower, first), upper, step
 
 
-def _is_cell(op: Any) -> bool:
+def _is_cell(op: ir.Operation) -> bool:
     """Returns whether a load or a store is one of a thread's own memory, which LLVM makes registers of."""
     memref = op.operands[0 if op.name == "memref.load" else 1]
-    return getattr(memref.owner, "name", "") == "memref.alloca"
+    return made_by(memref, "memref.alloca") is not None
 
 
-def _index(loop: Any) -> Any:
+def _index(loop: ir.Operation) -> ir.Value:
     return loop.regions[0].blocks[0].arguments[0]

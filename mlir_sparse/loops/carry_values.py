@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 
 __all__ = ["LINE", "PATH", "carry"]
 
@@ -13,10 +12,10 @@ __all__ = ["LINE", "PATH", "carry"]
 PATH = "value goes through"
 LINE = "value changes"
 
-Step = Callable[[Any, Any], Any]
+Step = Callable[["ir.Operation", "ir.Value"], "ir.Value"]
 
 
-def carry(op: Any, value: Any, step: Step) -> Any:
+def carry(op: ir.Operation, value: ir.Value, step: Step) -> ir.Value:
     """Rebuilds an operation so that a value goes through it.
 
     Args:
@@ -41,14 +40,14 @@ def carry(op: Any, value: Any, step: Step) -> Any:
             return _through_if(op, value, step)
 
 
-def _through_for(op: Any, value: Any, step: Step) -> Any:
+def _through_for(op: ir.Operation, value: ir.Value, step: Step) -> ir.Value:
     made = _rebuilt(op, value, [*op.operands, value])
     block = made.regions[0].blocks[0]
     _end(block, _through_block(block, _argument(block, value), step))
     return _replace(op, made)
 
 
-def _through_while(op: Any, value: Any, step: Step) -> Any:
+def _through_while(op: ir.Operation, value: ir.Value, step: Step) -> ir.Value:
     made = _rebuilt(op, value, [*op.operands, value])
     before, after = (region.blocks[0] for region in made.regions)
     _end(before, _through_block(before, _argument(before, value), step))
@@ -56,8 +55,7 @@ def _through_while(op: Any, value: Any, step: Step) -> Any:
     return _replace(op, made)
 
 
-def _through_if(op: Any, value: Any, step: Step) -> Any:
-    ir = bindings().ir
+def _through_if(op: ir.Operation, value: ir.Value, step: Step) -> ir.Value:
     made = _rebuilt(op, value, list(op.operands))
     for region in made.regions:
         if not list(region.blocks):
@@ -68,16 +66,15 @@ def _through_if(op: Any, value: Any, step: Step) -> Any:
     return _replace(op, made)
 
 
-def _through_block(block: Any, value: Any, step: Step) -> Any:
+def _through_block(block: ir.Block, value: ir.Value, step: Step) -> ir.Value:
     for op in [found.operation for found in block.operations]:
         if LINE in op.attributes or PATH in op.attributes:
             value = carry(op, value, step)
     return value
 
 
-def _rebuilt(op: Any, value: Any, operands: list[Any]) -> Any:
+def _rebuilt(op: ir.Operation, value: ir.Value, operands: list[ir.Value]) -> ir.Operation:
     """Returns an operation with the regions of another, and one more result."""
-    ir = bindings().ir
     kinds = [*(result.type for result in op.results), value.type]
     with ir.InsertionPoint(op):
         made = ir.Operation.create(op.name, results=kinds, operands=operands, regions=len(op.regions))
@@ -90,7 +87,7 @@ def _rebuilt(op: Any, value: Any, operands: list[Any]) -> Any:
     return made
 
 
-def _replace(op: Any, made: Any) -> Any:
+def _replace(op: ir.Operation, made: ir.Operation) -> ir.Value:
     """Puts an operation in place of another; returns its last result."""
     *results, carried = made.results
     for old, new in zip(op.results, results, strict=True):
@@ -99,13 +96,12 @@ def _replace(op: Any, made: Any) -> Any:
     return carried
 
 
-def _argument(block: Any, value: Any) -> Any:
-    return block.add_argument(value.type, bindings().ir.Location.unknown())
+def _argument(block: ir.Block, value: ir.Value) -> ir.Value:
+    return block.add_argument(value.type, ir.Location.unknown())
 
 
-def _end(block: Any, value: Any) -> None:
+def _end(block: ir.Block, value: ir.Value) -> None:
     """Lets the terminator of a block hand a value on as well."""
-    ir = bindings().ir
     *_, last = block.operations
     old = last.operation
     with ir.InsertionPoint(old):

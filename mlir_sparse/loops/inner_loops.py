@@ -8,9 +8,8 @@ what is computed from those, or the place in a row, which counts up by one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops.remarks import Missed, type_name
 
 __all__ = [
@@ -20,10 +19,14 @@ __all__ = [
     "is_constant",
     "is_number",
     "line_of",
+    "made_by",
     "maker",
     "may_share",
+    "operation_around",
     "operations_in",
     "operations_within",
+    "parent_of",
+    "result_maker",
     "root_of",
 ]
 
@@ -51,40 +54,67 @@ class Line:
         bits: the width of the widest element.
     """
 
-    loop: Any
-    body: tuple[Any, ...]
-    streams: tuple[Any, ...]
-    varying: frozenset[Any]
-    stores: tuple[Any, ...]
+    loop: ir.Operation
+    body: tuple[ir.Operation, ...]
+    streams: tuple[ir.Operation, ...]
+    varying: frozenset[ir.Value]
+    stores: tuple[ir.Operation, ...]
     bits: int
 
     @property
-    def bounds(self) -> tuple[Any, Any]:
+    def bounds(self) -> tuple[ir.Value, ir.Value]:
         """Returns the first place and the one behind the last."""
         lower, upper, *_ = self.loop.operands
         return lower, upper
 
 
-def maker(value: Any) -> Any | None:
+def maker(value: ir.Value) -> ir.Operation | None:
     """Returns the operation that a value is a result of; None for the argument of a block."""
-    return None if isinstance(value.owner, bindings().ir.Block) else value.owner.operation
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
-def body_of(loop: Any) -> Any:
+def made_by(value: ir.Value, *names: str) -> ir.Operation | None:
+    """Returns the operation that a value is a result of, if it has one of these names; None for any other value."""
+    op = maker(value)
+    return op if op is not None and op.name in names else None
+
+
+def result_maker(value: ir.Value) -> ir.Operation:
+    """Returns the operation that a value, known to be a result, is one of."""
+    made = maker(value)
+    if made is None:
+        raise TypeError(f"expected the result of an operation, but got the argument of a block: {value}")
+    return made
+
+
+def parent_of(op: ir.Operation) -> ir.Operation:
+    """Returns the operation that one inside a module is right inside."""
+    parent = op.parent
+    if parent is None:
+        raise TypeError(f"expected an operation inside another, but got {op.name} by itself")
+    return parent
+
+
+def operation_around(value: ir.Value) -> ir.Operation:
+    """Returns the operation that has the block in which a value is made, or whose argument it is."""
+    owner = value.owner
+    return owner.owner.operation if isinstance(owner, ir.Block) else parent_of(owner)
+
+
+def body_of(loop: ir.Operation) -> ir.Block:
     """Returns the block of an `scf.for`."""
     return loop.regions[0].blocks[0]
 
 
-def operations_in(op: Any) -> list[Any]:
+def operations_in(op: ir.Operation) -> list[ir.Operation]:
     """Returns the operations right inside an operation's regions, in order.
 
     Iterating over a block would make an object of each operation's own class, for which
     Python loads the whole dialect: 40 ms for those of loops alone.
     """
-    ir = bindings().ir
-    found: list[Any] = []
+    found: list[ir.Operation] = []
 
-    def visit(inner: Any) -> Any:
+    def visit(inner: ir.Operation) -> ir.WalkResult:
         if inner == op:
             return ir.WalkResult.ADVANCE
         found.append(inner)
@@ -94,18 +124,17 @@ def operations_in(op: Any) -> list[Any]:
     return found
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: ir.Value) -> bool:
     """Returns whether a value is a constant."""
     op = maker(value)
     return op is not None and bool(op.name == "arith.constant")
 
 
-def operations_within(op: Any) -> list[Any]:
+def operations_within(op: ir.Operation) -> list[ir.Operation]:
     """Returns all operations inside an operation, those inside others too, each behind what is in it."""
-    ir = bindings().ir
-    found: list[Any] = []
+    found: list[ir.Operation] = []
 
-    def visit(inner: Any) -> Any:
+    def visit(inner: ir.Operation) -> ir.WalkResult:
         found.append(inner)
         return ir.WalkResult.ADVANCE
 
@@ -113,16 +142,15 @@ def operations_within(op: Any) -> list[Any]:
     return found[:-1]
 
 
-def copy_of(op: Any, known: dict[Any, Any]) -> Any:
+def copy_of(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> ir.Operation:
     """Returns a copy of an operation at the insertion point, with known values in place of those they are of.
 
     Args:
         op: the operation.
         known: the values; the copy's results are added for the operation's.
     """
-    ir = bindings().ir
 
-    def replace(inner: Any) -> Any:
+    def replace(inner: ir.Operation) -> ir.WalkResult:
         for at, value in enumerate(inner.operands):
             if value in known:
                 inner.operands[at] = known[value]
@@ -134,15 +162,15 @@ def copy_of(op: Any, known: dict[Any, Any]) -> Any:
     return copied
 
 
-def is_constant(value: Any, number: int) -> bool:
+def is_constant(value: ir.Value, number: int) -> bool:
     """Returns whether a value is a constant of type `index`."""
     op = maker(value)
     if op is None or op.name != "arith.constant":
         return False
-    return bool(bindings().ir.IntegerAttr(op.attributes["value"]).value == number)
+    return bool(ir.IntegerAttr(op.attributes["value"]).value == number)
 
 
-def root_of(buffer: Any) -> Any | None:
+def root_of(buffer: ir.Value) -> ir.Value | None:
     """Returns the buffer that a view is into: an argument of the function, or an allocation; None where unknown.
 
     Two arguments share no memory where one is written: the runtime sees to it before each call.
@@ -152,17 +180,17 @@ def root_of(buffer: Any) -> Any | None:
         buffer = op.operands[0]
         op = maker(buffer)
     if op is None:
-        return buffer if buffer.owner.owner.operation.name == "func.func" else None
+        return buffer if operation_around(buffer).name == "func.func" else None
     return buffer if op.name in ("memref.alloc", "memref.alloca") else None
 
 
-def may_share(buffer: Any, other: Any) -> bool:
+def may_share(buffer: ir.Value, other: ir.Value) -> bool:
     """Returns whether two buffers may be into one: what a view is into is not always known."""
     root, second = root_of(buffer), root_of(other)
     return root is None or second is None or bool(root == second)
 
 
-def line_of(loop: Any) -> Line | Missed:
+def line_of(loop: ir.Operation) -> Line | Missed:
     """Returns a loop as a line, or why it is none."""
     return _Reader(loop).line() if is_constant(loop.operands[2], 1) else Missed("its step is not 1")
 
@@ -170,13 +198,13 @@ def line_of(loop: Any) -> Line | Missed:
 class _Reader:
     """Sorts the values of a body by how they differ from lane to lane."""
 
-    def __init__(self, loop: Any) -> None:
+    def __init__(self, loop: ir.Operation) -> None:
         self.loop = loop
-        self.places = {body_of(loop).arguments[0]}
+        self.places: set[ir.Value] = {body_of(loop).arguments[0]}
         # What a sum has reached is a vector as well.
-        self.varying: set[Any] = set(list(body_of(loop).arguments)[1:])
-        self.streams: list[Any] = []
-        self.stores: list[Any] = []
+        self.varying: set[ir.Value] = set(list(body_of(loop).arguments)[1:])
+        self.streams: list[ir.Operation] = []
+        self.stores: list[ir.Operation] = []
         self.bits = 0
 
     def line(self) -> Line | Missed:
@@ -188,7 +216,7 @@ class _Reader:
             return Missed("it goes through no elements of f32 or f64")
         return Line(self.loop, tuple(body), tuple(self.streams), frozenset(self.varying), tuple(self.stores), self.bits)
 
-    def _reason(self, op: Any) -> str:
+    def _reason(self, op: ir.Operation) -> str:
         """Returns why vectors do not do what an operation does."""
         in_memory = op.name in ("memref.load", "memref.store")
         kind = op.results[0].type if op.results else op.operands[0].type
@@ -198,7 +226,7 @@ class _Reader:
             return f"its elements are of {type_name(kind)}: vectors of rows are of f32 and f64 only"
         return f"vectors of rows have no {op.name} of {type_name(kind)}"
 
-    def _takes(self, op: Any) -> bool:
+    def _takes(self, op: ir.Operation) -> bool:
         match op.name:
             case "memref.load":
                 return self._takes_load(op)
@@ -215,7 +243,7 @@ class _Reader:
             case _:
                 return False
 
-    def _takes_load(self, op: Any) -> bool:
+    def _takes_load(self, op: ir.Operation) -> bool:
         _, *at = op.operands
         if not any(o in self.varying or o in self.places for o in at):
             return True
@@ -225,7 +253,7 @@ class _Reader:
         self.varying.add(op.results[0])
         return True
 
-    def _takes_place(self, op: Any) -> bool:
+    def _takes_place(self, op: ir.Operation) -> bool:
         """Takes the place in a row moved by a number that is the same for all lanes."""
         left, right = op.operands
         moved, by = (left, right) if left in self.places else (right, left)
@@ -234,20 +262,19 @@ class _Reader:
         self.places.add(op.results[0])
         return op.name == "arith.addi" or bool(moved == left)
 
-    def _takes_arithmetic(self, op: Any) -> bool:
+    def _takes_arithmetic(self, op: ir.Operation) -> bool:
         if any(o in self.places for o in op.operands):
             return False
         self.varying.add(op.results[0])
         # A truth value is chosen by, never stored.
         return bool(op.name == "arith.cmpf") or self._is_element(op.results[0].type)
 
-    def _is_consecutive(self, at: list[Any]) -> bool:
+    def _is_consecutive(self, at: list[ir.Value]) -> bool:
         if not at or at[-1] not in self.places:
             return False
         return not any(o in self.varying or o in self.places for o in at[:-1])
 
-    def _is_element(self, kind: Any) -> bool:
-        ir = bindings().ir
+    def _is_element(self, kind: ir.Type) -> bool:
         width = 64 if isinstance(kind, ir.F64Type) else 32 if isinstance(kind, ir.F32Type) else 0
         self.bits = max(self.bits, width)
         return width > 0

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops.remarks import keep_name
 
 __all__ = [
@@ -34,6 +33,7 @@ __all__ = [
     "store",
     "value_after",
     "widened",
+    "width_of",
     "word_type",
 ]
 
@@ -43,59 +43,58 @@ _ANNOTATION = "loop_annotation"
 PREDICATES = {"eq": 0, "ne": 1, "ult": 6, "ule": 7, "ugt": 8}
 
 
-def operation(name: str, result: Any, *operands: Any, **attributes: Any) -> Any:
+def operation(name: str, result: ir.Type, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Value:
     """Returns the result of an operation."""
-    return bindings().ir.Operation.create(name, results=[result], operands=list(operands), attributes=attributes).result
+    return ir.Operation.create(name, results=[result], operands=list(operands), attributes=attributes).result
 
 
-def index_type() -> Any:
+def index_type() -> ir.Type:
     """Returns `index`."""
-    return bindings().ir.IndexType.get()
+    return ir.IndexType.get()
 
 
-def word_type() -> Any:
+def word_type() -> ir.Type:
     """Returns `i64`, the words that bits of a workspace are kept in."""
-    return bindings().ir.IntegerType.get_signless(64)
+    return ir.IntegerType.get_signless(64)
 
 
-def constant(value: int) -> Any:
+def constant(value: int) -> ir.Value:
     """Returns a constant of type `index`."""
     return integer(value, index_type())
 
 
-def integer(value: int, kind: Any) -> Any:
+def integer(value: int, kind: ir.Type) -> ir.Value:
     """Returns a constant of an integer type."""
-    return operation("arith.constant", kind, value=bindings().ir.IntegerAttr.get(kind, value))
+    return operation("arith.constant", kind, value=ir.IntegerAttr.get(kind, value))
 
 
-def add(left: Any, right: Any) -> Any:
+def add(left: ir.Value, right: ir.Value) -> ir.Value:
     """Returns a sum of two integers of one type."""
     return operation("arith.addi", left.type, left, right)
 
 
-def multiply(left: Any, right: Any) -> Any:
+def multiply(left: ir.Value, right: ir.Value) -> ir.Value:
     """Returns a product of two integers of one type."""
     return operation("arith.muli", left.type, left, right)
 
 
-def minimum(left: Any, right: Any) -> Any:
+def minimum(left: ir.Value, right: ir.Value) -> ir.Value:
     """Returns the lesser of two counts."""
     return operation("arith.minui", left.type, left, right)
 
 
-def bits_of(name: str, left: Any, right: Any) -> Any:
+def bits_of(name: str, left: ir.Value, right: ir.Value) -> ir.Value:
     """Returns `andi`, `ori`, `xori`, `shli` or `shrui` of two integers of one type."""
     return operation(f"arith.{name}", left.type, left, right)
 
 
-def compare(predicate: str, left: Any, right: Any) -> Any:
+def compare(predicate: str, left: ir.Value, right: ir.Value) -> ir.Value:
     """Returns the truth of a comparison of two integers of one type."""
-    ir = bindings().ir
     code = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES[predicate])
     return operation("arith.cmpi", ir.IntegerType.get_signless(1), left, right, predicate=code)
 
 
-def conjunction(conditions: Sequence[Any]) -> Any:
+def conjunction(conditions: Sequence[ir.Value]) -> ir.Value:
     """Returns the truth of all conditions, of which there is one at least."""
     truth = conditions[0]
     for condition in conditions[1:]:
@@ -103,44 +102,50 @@ def conjunction(conditions: Sequence[Any]) -> Any:
     return truth
 
 
-def element_of(buffer: Any) -> Any:
+def element_of(buffer: ir.Value) -> ir.Type:
     """Returns the element type of a memref."""
-    return bindings().ir.MemRefType(buffer.type).element_type
+    return ir.MemRefType(buffer.type).element_type
 
 
-def load(buffer: Any, at: Any) -> Any:
+def width_of(kind: ir.Type) -> int:
+    """Returns how many bits a number of an integer or float type has."""
+    if isinstance(kind, ir.IntegerType | ir.FloatType):
+        return kind.width
+    raise TypeError(f"expected a type of integers or floats, but got {kind}")
+
+
+def load(buffer: ir.Value, at: ir.Value) -> ir.Value:
     """Returns an element of a memref of rank 1."""
     return operation("memref.load", element_of(buffer), buffer, at)
 
 
-def size_of(buffer: Any) -> Any:
+def size_of(buffer: ir.Value) -> ir.Value:
     """Returns the number of elements of a memref of rank 1."""
     return operation("memref.dim", index_type(), buffer, constant(0))
 
 
-def store(value: Any, buffer: Any, at: Any) -> None:
+def store(value: ir.Value, buffer: ir.Value, at: ir.Value) -> None:
     """Stores an element of a memref of rank 1."""
-    bindings().ir.Operation.create("memref.store", operands=[value, buffer, at])
+    ir.Operation.create("memref.store", operands=[value, buffer, at])
 
 
-def cut(value: Any, kind: Any) -> Any:
+def cut(value: ir.Value, kind: ir.Type) -> ir.Value:
     """Returns an `index` as an integer of a width, its upper bits cut off; an `index` stays."""
     return value if value.type == kind else operation("arith.index_cast", kind, value)
 
 
-def widened(value: Any) -> Any:
+def widened(value: ir.Value) -> ir.Value:
     """Returns an integer as an `index`, zero-extended as MLIR reads positions and coordinates."""
     return value if value.type == index_type() else operation("arith.index_castui", index_type(), value)
 
 
-def alloca(kind: Any) -> Any:
+def alloca(kind: ir.Type) -> ir.Value:
     """Returns a memref of one element on the stack."""
-    ir = bindings().ir
     segments = ir.DenseI32ArrayAttr.get([0, 0])
     return operation("memref.alloca", ir.MemRefType.get([1], kind), operandSegmentSizes=segments)
 
 
-def alloca_cell(value: Any) -> Any:
+def alloca_cell(value: ir.Value) -> ir.Value:
     """Returns a memref on the stack that holds a value; LLVM keeps it in a register."""
     cell = alloca(value.type)
     store(value, cell, constant(0))
@@ -148,17 +153,16 @@ def alloca_cell(value: Any) -> Any:
 
 
 def branch(
-    condition: Any,
-    then: Callable[[], Sequence[Any] | None],
-    otherwise: Callable[[], Sequence[Any] | None] | None = None,
-    types: Sequence[Any] = (),
-) -> list[Any]:
+    condition: ir.Value,
+    then: Callable[[], Sequence[ir.Value] | None],
+    otherwise: Callable[[], Sequence[ir.Value] | None] | None = None,
+    types: Sequence[ir.Type] = (),
+) -> list[ir.Value]:
     """Writes an `scf.if`; each side returns what it yields, if anything.
 
     Returns:
         the results.
     """
-    ir = bindings().ir
     op = ir.Operation.create("scf.if", results=list(types), operands=[condition], regions=2)
     for region, side in zip(op.regions, (then, otherwise), strict=True):
         if side is not None:
@@ -168,13 +172,13 @@ def branch(
 
 
 def loop(
-    upper: Any,
-    start: Sequence[Any],
-    body: Callable[..., Sequence[Any] | None],
-    lower: Any | None = None,
+    upper: ir.Value,
+    start: Sequence[ir.Value],
+    body: Callable[..., Sequence[ir.Value] | None],
+    lower: ir.Value | None = None,
     step: int = 1,
-    like: Any | None = None,
-) -> list[Any]:
+    like: ir.Operation | None = None,
+) -> list[ir.Value]:
     """Writes an `scf.for`; the body takes the index and the carried values, and returns those.
 
     Args:
@@ -188,7 +192,6 @@ def loop(
     Returns:
         the carried values after the loop.
     """
-    ir = bindings().ir
     kinds = [value.type for value in start]
     first = constant(0) if lower is None else lower
     op = ir.Operation.create("scf.for", results=kinds, operands=[first, upper, constant(step), *start], regions=1)
@@ -200,7 +203,7 @@ def loop(
     return list(op.results)
 
 
-def keep_rolled(loop: Any, scalar: bool = False) -> None:
+def keep_rolled(loop: ir.Operation, scalar: bool = False) -> None:
     """Lets LLVM leave a loop as it is, where turns written several times over would only be more to compile.
 
     Passes that make branches of loops hand on what is of the LLVM dialect, by the name it has here.
@@ -211,32 +214,32 @@ def keep_rolled(loop: Any, scalar: bool = False) -> None:
     """
     vectors = ", vectorize = <disable = true>" if scalar else ""
     text = f"#llvm.loop_annotation<unroll = <disable = true>{vectors}>"
-    loop.attributes[_ANNOTATION] = bindings().ir.Attribute.parse(text)
+    loop.attributes[_ANNOTATION] = ir.Attribute.parse(text)
 
 
-def is_kept_rolled(loop: Any) -> bool:
+def is_kept_rolled(loop: ir.Operation) -> bool:
     """Returns whether `keep_rolled` was told of a loop."""
     return _ANNOTATION in loop.attributes
 
 
-def keep_scalar(function: Any) -> None:
+def keep_scalar(function: ir.Operation) -> None:
     """Lets LLVM look for no lanes in a function and its C interface: an eighth of its time where there are none.
 
     Args:
         function: a `func.func`.
     """
-    ir = bindings().ir
     # Both of LLVM's vectorizers leave alone what has this attribute; numbers that the code names stay where they are.
     function.attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("noimplicitfloat")])
 
 
-def value_after(start: Sequence[Any], holds: Callable[..., Any], body: Callable[..., Sequence[Any]]) -> list[Any]:
+def value_after(
+    start: Sequence[ir.Value], holds: Callable[..., ir.Value], body: Callable[..., Sequence[ir.Value]]
+) -> list[ir.Value]:
     """Writes an `scf.while`: as long as the condition on the carried values holds, the body makes new ones.
 
     Returns:
         the carried values after the loop.
     """
-    ir = bindings().ir
     kinds = [value.type for value in start]
     op = ir.Operation.create("scf.while", results=kinds, operands=list(start), regions=2)
     before, after = (r.blocks.append(*kinds, arg_locs=[ir.Location.unknown()] * len(kinds)) for r in op.regions)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.process.forks import cached_property
 
@@ -28,16 +27,16 @@ class Inside:
         by_name: operations, each behind what is in it.
     """
 
-    by_name: Mapping[str, list[Any]]
+    by_name: Mapping[str, list[ir.Operation]]
 
-    def named(self, name: str) -> list[Any]:
+    def named(self, name: str) -> list[ir.Operation]:
         """Returns the operations of a name."""
         return self.by_name.get(name, [])
 
     @cached_property
-    def innermost(self) -> Sequence[Any]:
+    def innermost(self) -> Sequence[ir.Operation]:
         """Returns the `scf.for` without loops or branches inside."""
-        around = {op.parent.operation for name in _BRANCHES for op in self.named(name)}
+        around = {op.parent for name in _BRANCHES for op in self.named(name)}
         return [op for op in self.named("scf.for") if op not in around]
 
 
@@ -49,7 +48,7 @@ class Seen:
         remarks: where strategies say what they applied, and why not.
     """
 
-    def __init__(self, module: Any, remarks: Remarks | None = None) -> None:
+    def __init__(self, module: ir.Module, remarks: Remarks | None = None) -> None:
         self.module = module
         self.remarks = remarks or Remarks()
         self._whole: Inside | None = None
@@ -66,7 +65,7 @@ class Seen:
         return self._whole
 
     @property
-    def functions(self) -> Sequence[tuple[Any, Inside]]:
+    def functions(self) -> Sequence[tuple[ir.Operation, Inside]]:
         """Returns the functions, each with what is in it."""
         functions = self.whole.named("func.func")
         if len(functions) == 1:
@@ -74,11 +73,11 @@ class Seen:
         return [(function, _inside(function)) for function in functions]
 
 
-def _inside(around: Any) -> Inside:
-    found: defaultdict[str, list[Any]] = defaultdict(list)
-    advance = bindings().ir.WalkResult.ADVANCE
+def _inside(around: ir.Operation) -> Inside:
+    found: defaultdict[str, list[ir.Operation]] = defaultdict(list)
+    advance = ir.WalkResult.ADVANCE
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         found[op.name].append(op)
         return advance
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import maker, operation_around
 
-__all__ = ["conjuncts", "is_comparison", "is_inside", "loaded_from", "maker", "merges"]
+__all__ = ["conjuncts", "is_comparison", "is_inside", "loaded_from", "merges"]
 
 
-def merges(function: Any) -> list[Any]:
+def merges(function: ir.Operation) -> list[ir.Operation]:
     """Returns the loops of a sparsified function that advance in several operands at once."""
-    ir = bindings().ir
-    loops: list[Any] = []
+    loops: list[ir.Operation] = []
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name == "scf.while" and "Emitted from" in op.attributes:
             loops.append(op)
         return ir.WalkResult.ADVANCE
@@ -25,20 +24,14 @@ def merges(function: Any) -> list[Any]:
     return loops
 
 
-def maker(value: Any) -> Any | None:
-    """Returns the operation that a value is a result of; None for the argument of a block."""
-    ir = bindings().ir
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
-
-
-def is_comparison(op: Any, predicate: str) -> bool:
+def is_comparison(op: ir.Operation, predicate: str) -> bool:
     """Returns whether an operation compares two integers in the way named."""
     if op.name != "arith.cmpi":
         return False
-    return bool(bindings().ir.IntegerAttr(op.attributes["predicate"]).value == ir_words.PREDICATES[predicate])
+    return bool(ir.IntegerAttr(op.attributes["predicate"]).value == ir_words.PREDICATES[predicate])
 
 
-def conjuncts(value: Any) -> list[Any]:
+def conjuncts(value: ir.Value) -> list[ir.Operation]:
     """Returns the operations whose truth, all together, is a condition."""
     op = maker(value)
     if op is None:
@@ -48,7 +41,7 @@ def conjuncts(value: Any) -> list[Any]:
     return [op]
 
 
-def loaded_from(value: Any) -> Any | None:
+def loaded_from(value: ir.Value) -> ir.Operation | None:
     """Returns the `memref.load` that a number is read by, widenings aside; None for any other value."""
     op = maker(value)
     while op is not None and op.name in ("arith.extui", "arith.index_cast", "arith.index_castui"):
@@ -56,14 +49,12 @@ def loaded_from(value: Any) -> Any | None:
     return op if op is not None and op.name == "memref.load" else None
 
 
-def is_inside(value: Any, op: Any) -> bool:
+def is_inside(value: ir.Value, op: ir.Operation) -> bool:
     """Returns whether a value is made inside a region of an operation."""
-    made_by = maker(value)
-    parent = value.owner.owner if made_by is None else made_by.parent
-    return any(around == op for around in _enclosing(parent))
+    return any(around == op for around in _enclosing(operation_around(value)))
 
 
-def _enclosing(op: Any) -> Iterator[Any]:
+def _enclosing(op: ir.Operation | None) -> Iterator[ir.Operation]:
     while op is not None and op.name != "builtin.module":
         yield op
-        op = op.operation.parent
+        op = op.parent

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse.loops.inner_loops import Line, body_of, maker, operations_in, root_of
+from mlir_sparse._mlir import ir
+from mlir_sparse.loops.inner_loops import Line, body_of, operation_around, operations_in, parent_of, root_of
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["OuterLoops", "is_inside", "nests_of"]
@@ -32,13 +32,13 @@ class OuterLoops:
         stays: whether the row is the same in all turns of the root; else what it is added to is read in each.
     """
 
-    root: Any
+    root: ir.Operation
     lines: tuple[Line, ...]
-    path: tuple[Any, ...]
+    path: tuple[ir.Operation, ...]
     stays: bool
 
     @property
-    def store(self) -> Any:
+    def store(self) -> ir.Operation:
         """Returns where the row is written."""
         return self.lines[0].stores[0]
 
@@ -77,7 +77,7 @@ def _why_no_row(line: Line) -> str:
 def _nest_around(line: Line, rows: Sequence[Line]) -> OuterLoops | Missed:
     """Returns the largest nest whose loops stay in one row; else the innermost loop around the line, if it may be."""
     best: OuterLoops | Missed = Missed("no loop around it goes through one row again and again")
-    parent = line.loop.parent
+    parent = parent_of(line.loop)
     while parent.name in _LOOPS or parent.name == "scf.if":
         lines = tuple(other for other in rows if _is_around(parent, other.loop))
         why = _why_once(parent, lines)
@@ -90,22 +90,22 @@ def _nest_around(line: Line, rows: Sequence[Line]) -> OuterLoops | Missed:
             best = OuterLoops(parent, lines, _paths(parent, lines), stays)
         elif not stays:
             break
-        parent = parent.parent
+        parent = parent_of(parent)
     return best
 
 
-def _paths(root: Any, lines: Sequence[Line]) -> tuple[Any, ...]:
-    found: list[Any] = []
+def _paths(root: ir.Operation, lines: Sequence[Line]) -> tuple[ir.Operation, ...]:
+    found: list[ir.Operation] = []
     for line in lines:
         op = line.loop
         while op != root:
-            op = op.parent
+            op = parent_of(op)
             if op not in found:
                 found.append(op)
     return tuple(found)
 
 
-def _why_once(op: Any, lines: Sequence[Line]) -> str:
+def _why_once(op: ir.Operation, lines: Sequence[Line]) -> str:
     """Returns why an operation around lines may not run once for each tile; "" where it may.
 
     Nothing in it but the lines may write, what it reads must not be what they write, and
@@ -122,13 +122,13 @@ def _why_once(op: Any, lines: Sequence[Line]) -> str:
     return "" if apart else "the loops around it write more than its row, or read what it writes"
 
 
-def _row(line: Line) -> list[Any]:
+def _row(line: Line) -> list[ir.Value]:
     """Returns the buffer of a row, and which row it is."""
     _, buffer, *at = line.stores[0].operands
     return [buffer, *at[:-1]]
 
 
-def _is_harmless(op: Any, written: Any, lines: Sequence[Any]) -> bool:
+def _is_harmless(op: ir.Operation, written: ir.Value | None, lines: Sequence[ir.Operation]) -> bool:
     if op in lines:
         return True
     if op.name in ("scf.for", "scf.while", "scf.if"):
@@ -139,16 +139,16 @@ def _is_harmless(op: Any, written: Any, lines: Sequence[Any]) -> bool:
     return op.name in _HARMLESS or op.name.startswith(("arith.", "math.", "affine."))
 
 
-def _is_fixed_address(op: Any, lines: Sequence[Line]) -> bool:
+def _is_fixed_address(op: ir.Operation, lines: Sequence[Line]) -> bool:
     """Returns whether all turns of a loop write one row."""
     return not any(is_inside(value, op) for value in _row(lines[0]))
 
 
-def _is_used(value: Any) -> bool:
+def _is_used(value: ir.Value) -> bool:
     return next(iter(value.uses), None) is not None
 
 
-def _is_around(op: Any, inner: Any) -> bool:
+def _is_around(op: ir.Operation, inner: ir.Operation | None) -> bool:
     while inner is not None and inner.name != "func.func":
         inner = inner.parent
         if inner == op:
@@ -156,10 +156,7 @@ def _is_around(op: Any, inner: Any) -> bool:
     return False
 
 
-def is_inside(value: Any, op: Any) -> bool:
+def is_inside(value: ir.Value, op: ir.Operation) -> bool:
     """Returns whether a value is made inside an operation."""
-    owner = maker(value)
-    if owner is None:
-        block = value.owner.owner
-        return bool(block.operation == op) or _is_around(op, block.operation)
-    return _is_around(op, owner)
+    around = operation_around(value)
+    return around == op or _is_around(op, around)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import is_number, maker
+from mlir_sparse.loops.inner_loops import is_number, maker, operation_around
 
 __all__ = ["coordinate_load", "is_loaded", "later_coordinate", "prefetch", "prefetch_ahead", "stored_load"]
 
@@ -14,7 +12,7 @@ _LINE = 64  # bytes that caches hold together
 _WIDENINGS = frozenset(("arith.extui", "arith.index_cast", "arith.index_castui"))
 
 
-def prefetch_ahead(buffer: Any, at: list[Any], size: int, distance: int) -> None:
+def prefetch_ahead(buffer: ir.Value, at: list[ir.Value], size: int, distance: int) -> None:
     """Asks for the elements that a load will read some entries later, where stored coordinates tell which.
 
     Args:
@@ -29,12 +27,12 @@ def prefetch_ahead(buffer: Any, at: list[Any], size: int, distance: int) -> None
     place, load = rows[0]
     later = list(at)
     later[place] = later_coordinate(load, distance)
-    step = _LINE * 8 // ir_words.element_of(buffer).width
+    step = _LINE * 8 // ir_words.width_of(ir_words.element_of(buffer))
     for line in range(0, size, step):
         prefetch(buffer, [*later[:-1], ir_words.add(later[-1], ir_words.constant(line)) if line else later[-1]])
 
 
-def prefetch(buffer: Any, at: list[Any], *, written: bool = False) -> None:
+def prefetch(buffer: ir.Value, at: list[ir.Value], *, written: bool = False) -> None:
     """Asks for an element to be read, or written, soon; where there is none, for nothing.
 
     Args:
@@ -42,7 +40,6 @@ def prefetch(buffer: Any, at: list[Any], *, written: bool = False) -> None:
         at: the subscripts.
         written: whether it will be.
     """
-    ir = bindings().ir
     ir.Operation.create(
         "memref.prefetch",
         operands=[buffer, *at],
@@ -54,12 +51,12 @@ def prefetch(buffer: Any, at: list[Any], *, written: bool = False) -> None:
     )
 
 
-def is_loaded(value: Any) -> bool:
+def is_loaded(value: ir.Value) -> bool:
     """Returns whether a number is one that a buffer holds."""
     return stored_load(value) is not None
 
 
-def stored_load(value: Any) -> Any | None:
+def stored_load(value: ir.Value) -> ir.Operation | None:
     """Returns the load that a number is read by, widened or not; None for any other value."""
     op = maker(value)
     while op is not None and op.name in _WIDENINGS:
@@ -67,16 +64,16 @@ def stored_load(value: Any) -> Any | None:
     return op if op is not None and op.name == "memref.load" else None
 
 
-def coordinate_load(value: Any) -> Any | None:
+def coordinate_load(value: ir.Value) -> ir.Operation | None:
     """Returns the load that a coordinate is read by, at the index of a loop; None for any other value."""
     op = stored_load(value)
     if op is None or len(op.operands) != 2:
         return None
     index = _index_of(op.operands[1])
-    return op if index is not None and index.owner.owner.operation.name == "scf.for" else None
+    return op if index is not None and operation_around(index).name == "scf.for" else None
 
 
-def _index_of(value: Any) -> Any | None:
+def _index_of(value: ir.Value) -> ir.Value | None:
     """Returns the argument of a block that a value is, or is a constant beyond; None for any other."""
     op = maker(value)
     if op is not None and op.name == "arith.addi" and is_number(op.operands[1]):
@@ -84,7 +81,7 @@ def _index_of(value: Any) -> Any | None:
     return value if op is None else None
 
 
-def later_coordinate(load: Any, distance: int) -> Any:
+def later_coordinate(load: ir.Operation, distance: int) -> ir.Value:
     """Returns the coordinate some entries later, that of the last one where there are fewer."""
     buffer, at = load.operands
     last = ir_words.operation("arith.subi", at.type, ir_words.size_of(buffer), ir_words.constant(1))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 
 __all__ = ["Missed", "Remark", "Remarks", "keep_name", "type_name"]
 
@@ -80,7 +80,7 @@ class Remarks:
         """Returns the remarks in the order of the strategies, each once."""
         return tuple(self._found)
 
-    def of(self, op: Any, found: T | Missed, strategy: str = "") -> T | None:
+    def of(self, op: ir.Operation, found: T | Missed, strategy: str = "") -> T | None:
         """Notes what a strategy found of a loop before it rewrites it.
 
         Args:
@@ -95,12 +95,12 @@ class Remarks:
             self._note(op, found.reason if isinstance(found, Missed) else "", strategy or self.strategy)
         return None if isinstance(found, Missed) else found
 
-    def _note(self, op: Any, reason: str, strategy: str) -> None:
+    def _note(self, op: ir.Operation, reason: str, strategy: str) -> None:
         # What a strategy leaves of the loops that another one wrote is no news.
         if not reason or _NAME in op.attributes or op.name not in _LOOPS:
             self._found[Remark(strategy, _function_of(op), _name_of(op), not reason, reason)] = None
 
-    def name_loops(self, module: Any) -> None:
+    def name_loops(self, module: ir.Module) -> None:
         """Gives loops the names of their index variables, which copies of loops keep.
 
         Args:
@@ -115,26 +115,26 @@ class Remarks:
             if len(variables) != most:
                 variables = [f"loop {depth + 1} of {most}" for depth in range(most)]
             for op, depth in depths.items():
-                op.attributes[_NAME] = bindings().ir.StringAttr.get(variables[depth])
+                op.attributes[_NAME] = ir.StringAttr.get(variables[depth])
 
 
-def keep_name(old: Any, new: Any) -> None:
+def keep_name(old: ir.Operation, new: ir.Operation) -> None:
     """Gives a loop the name of the one that it is written for, if that has one."""
     if _NAME in old.attributes:
         new.attributes[_NAME] = old.attributes[_NAME]
 
 
-def type_name(kind: Any) -> str:
+def type_name(kind: ir.Type) -> str:
     """Returns an element type as the notation calls it."""
     return {"complex<f32>": "c64", "complex<f64>": "c128"}.get(str(kind), str(kind))
 
 
-def _loops_in(op: Any) -> list[Any]:
+def _loops_in(op: ir.Operation) -> list[ir.Operation]:
     """Returns the loops inside an operation, each behind those in it."""
-    found: list[Any] = []
-    advance = bindings().ir.WalkResult.ADVANCE
+    found: list[ir.Operation] = []
+    advance = ir.WalkResult.ADVANCE
 
-    def visit(inner: Any) -> Any:
+    def visit(inner: ir.Operation) -> ir.WalkResult:
         if inner.name in _LOOPS and inner != op:
             found.append(inner)
         return advance
@@ -143,23 +143,24 @@ def _loops_in(op: Any) -> list[Any]:
     return found
 
 
-def _loops_around(op: Any) -> list[Any]:
+def _loops_around(op: ir.Operation) -> list[ir.Operation]:
     """Returns the loops around an operation, the innermost first."""
-    found: list[Any] = []
-    while op.name != "func.func":
-        op = op.parent
-        if op.name in _LOOPS:
-            found.append(op)
+    found: list[ir.Operation] = []
+    around = op.parent
+    while around is not None and around.name != "func.func":
+        if around.name in _LOOPS:
+            found.append(around)
+        around = around.parent
     return found
 
 
-def _function_of(op: Any) -> str:
-    while op.name != "func.func":
+def _function_of(op: ir.Operation) -> str:
+    while op.name != "func.func" and op.parent is not None:
         op = op.parent
-    return str(bindings().ir.StringAttr(op.attributes["sym_name"]).value)
+    return ir.StringAttr(op.attributes["sym_name"]).value
 
 
-def _name_of(op: Any) -> str:
+def _name_of(op: ir.Operation) -> str:
     """Returns the name of a loop; of a loop that strategies made, that of those inside, or else around."""
     for named in (op, *reversed(_loops_in(op))) if op.name != "func.func" else ():
         if _NAME in named.attributes:
@@ -168,5 +169,5 @@ def _name_of(op: Any) -> str:
     return "" if around is None else _text(around)
 
 
-def _text(loop: Any) -> str:
-    return str(bindings().ir.StringAttr(loop.attributes[_NAME]).value)
+def _text(loop: ir.Operation) -> str:
+    return ir.StringAttr(loop.attributes[_NAME]).value

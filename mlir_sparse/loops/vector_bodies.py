@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import Line, body_of, maker
+from mlir_sparse.loops.inner_loops import Line, body_of, maker, result_maker
 from mlir_sparse.loops.prefetch import prefetch_ahead
 
 __all__ = ["Lanes", "Tile", "load_vector", "mask_of", "splat_number", "store_vector", "strided"]
@@ -28,19 +27,19 @@ class Tile:
             the one before, which takes longer than counting turns.
     """
 
-    start: Any
+    start: ir.Value
     size: int
-    mask: Any | None
+    mask: ir.Value | None
     fuses: bool
     ahead: int = 0
     rolled: bool = False
 
-    def of(self, element: Any) -> Any:
+    def of(self, element: ir.Type) -> ir.Type:
         """Returns the type of a vector of elements."""
-        return bindings().ir.VectorType.get([self.size], element)
+        return ir.VectorType.get([self.size], element)
 
 
-def load_vector(tile: Tile, buffer: Any, at: Sequence[Any]) -> Any:
+def load_vector(tile: Tile, buffer: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
     """Returns consecutive elements; zeros in place of those that there are not."""
     kind = tile.of(ir_words.element_of(buffer))
     if tile.mask is None:
@@ -48,38 +47,38 @@ def load_vector(tile: Tile, buffer: Any, at: Sequence[Any]) -> Any:
     return ir_words.operation("vector.maskedload", kind, buffer, *at, tile.mask, splat_number(kind, 0))
 
 
-def store_vector(tile: Tile, value: Any, buffer: Any, at: Sequence[Any]) -> None:
+def store_vector(tile: Tile, value: ir.Value, buffer: ir.Value, at: Sequence[ir.Value]) -> None:
     """Stores consecutive elements, as many as there are."""
-    ir = bindings().ir
     if tile.mask is None:
         ir.Operation.create("vector.store", operands=[value, buffer, *at])
     else:
         ir.Operation.create("vector.maskedstore", operands=[buffer, *at, tile.mask, value])
 
 
-def splat_number(kind: Any, number: int) -> Any:
+def splat_number(kind: ir.Type, number: int) -> ir.Value:
     """Returns a constant vector whose elements are one number."""
-    ir = bindings().ir
     element = ir.FloatAttr.get(ir.VectorType(kind).element_type, number)
     return ir_words.operation("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, element))
 
 
-def mask_of(count: Any, lanes: int) -> Any:
+def mask_of(count: ir.Value, lanes: int) -> ir.Value:
     """Returns the mask of the first lanes of a vector, as many as there are places."""
-    ir = bindings().ir
     kind = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
     return ir_words.operation("vector.create_mask", kind, count)
 
 
 def strided(
-    lower: Any, upper: Any, step: int, start: Sequence[Any], body: Callable[..., Sequence[Any] | None]
-) -> list[Any]:
+    lower: ir.Value,
+    upper: ir.Value,
+    step: int,
+    start: Sequence[ir.Value],
+    body: Callable[..., Sequence[ir.Value] | None],
+) -> list[ir.Value]:
     """Writes an `scf.for`; the body takes the index and the carried values, and returns those.
 
     Returns:
         the carried values after the loop.
     """
-    ir = bindings().ir
     kinds = [value.type for value in start]
     operands = [lower, upper, ir_words.constant(step), *start]
     op = ir.Operation.create("scf.for", results=kinds, operands=operands, regions=1)
@@ -104,7 +103,9 @@ class Lanes:
         place: returns the operation before which a load may stand.
     """
 
-    def __init__(self, line: Line, tile: Tile, known: dict[Any, Any], place: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, line: Line, tile: Tile, known: dict[ir.Value, ir.Value], place: Callable[[ir.Operation], ir.Operation]
+    ) -> None:
         self.line = line
         self.tile = tile
         self.vectors = dict(known)
@@ -114,25 +115,24 @@ class Lanes:
                 continue
             if op in line.streams:
                 buffer, *at = op.operands
-                with bindings().ir.InsertionPoint(place(op)):
+                with ir.InsertionPoint(place(op)):
                     self.vectors[op.results[0]] = load_vector(tile, buffer, at)
                     if tile.ahead:
                         prefetch_ahead(buffer, at, tile.size, tile.ahead)
             elif op.results[0] not in line.varying:
                 op.move_before(line.loop)
 
-    def of(self, value: Any) -> Any:
+    def of(self, value: ir.Value) -> ir.Value:
         """Returns the vector that a value of the line is."""
         if value not in self.vectors:
-            op = maker(value)
-            with bindings().ir.InsertionPoint(self.line.loop):
+            with ir.InsertionPoint(self.line.loop):
                 if value in self.line.varying:
-                    self.vectors[value] = self._computed(op)
+                    self.vectors[value] = self._computed(result_maker(value))
                 else:
                     self.vectors[value] = ir_words.operation("vector.broadcast", self.tile.of(value.type), value)
         return self.vectors[value]
 
-    def _computed(self, op: Any) -> Any:
+    def _computed(self, op: ir.Operation) -> ir.Value:
         if self.tile.fuses and op.name in ("arith.addf", "arith.subf"):
             fused = self._fused(op)
             if fused is not None:
@@ -140,7 +140,7 @@ class Lanes:
         attributes = {name: op.attributes[name] for name in op.attributes}
         return ir_words.operation(op.name, self.tile.of(op.results[0].type), *map(self.of, op.operands), **attributes)
 
-    def _fused(self, op: Any) -> Any | None:
+    def _fused(self, op: ir.Operation) -> ir.Value | None:
         """Returns a sum with a product that nothing else takes, or the difference of one, rounded once."""
         for at in (1, 0):
             product, made = op.operands[at], maker(op.operands[at])
@@ -157,5 +157,5 @@ class Lanes:
         return None
 
 
-def _is_shared(value: Any) -> bool:
+def _is_shared(value: ir.Value) -> bool:
     return len(list(value.uses)) != 1

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import DType
 from mlir_sparse.lower.mlir_types import element_type
 from mlir_sparse.notation import BinaryOp, ReduceOp
@@ -36,14 +34,13 @@ _EXTREMES = {
 }
 
 
-def operation(name: str, result: Any, *operands: Any, **attributes: Any) -> Any:
+def operation(name: str, result: ir.Type, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Value:
     """Returns the result of an operation of one result, built at the insertion point."""
-    return bindings().ir.Operation.create(name, results=[result], operands=list(operands), attributes=attributes).result
+    return ir.Operation.create(name, results=[result], operands=list(operands), attributes=attributes).result
 
 
-def constant(value: int | float | complex, dtype: DType) -> Any:
+def constant(value: int | float | complex, dtype: DType) -> ir.Value:
     """Returns a constant of an element type."""
-    ir = bindings().ir
     kind = element_type(dtype)
     if dtype.kind == "c":
         number = complex(value)
@@ -62,7 +59,7 @@ def _wrapped(value: int, bits: int) -> int:
     return (value + half) % (2 * half) - half
 
 
-def cast(value: Any, source: DType, target: DType) -> Any:
+def cast(value: ir.Value, source: DType, target: DType) -> ir.Value:
     """Returns a value in a wider element type."""
     if source == target:
         return value
@@ -82,9 +79,8 @@ def cast(value: Any, source: DType, target: DType) -> Any:
     return operation("arith.extf" if source.bits < target.bits else "arith.truncf", kind, value)
 
 
-def _to_truth(value: Any, source: DType, target: DType) -> Any:
+def _to_truth(value: ir.Value, source: DType, target: DType) -> ir.Value:
     """Returns 1 where a value is not zero, NaN included, else 0."""
-    ir = bindings().ir
     kind, zero = element_type(target), constant(0, source)
     bit = ir.IntegerType.get_signless(1)
     if source.kind == "c":
@@ -94,7 +90,7 @@ def _to_truth(value: Any, source: DType, target: DType) -> Any:
     return operation("arith.extui", kind, operation(name, bit, value, zero, predicate=predicate))
 
 
-def _to_complex(value: Any, source: DType, target: DType) -> Any:
+def _to_complex(value: ir.Value, source: DType, target: DType) -> ir.Value:
     part = DType("f32" if target.name == "c64" else "f64")
     kind = element_type(target)
     if source.kind == "c":
@@ -107,7 +103,7 @@ def _part(dtype: DType) -> DType:
     return DType("f32" if dtype.name == "c64" else "f64")
 
 
-def negate(value: Any, dtype: DType) -> Any:
+def negate(value: ir.Value, dtype: DType) -> ir.Value:
     """Returns the negative of a value."""
     if dtype.kind == "i":
         # Not `0 - value`: once the zero is moved out of the loops, the sparsifier runs over all of its places.
@@ -115,12 +111,12 @@ def negate(value: Any, dtype: DType) -> Any:
     return operation("complex.neg" if dtype.kind == "c" else "arith.negf", element_type(dtype), value)
 
 
-def binary(op: BinaryOp, left: Any, right: Any, dtype: DType) -> Any:
+def binary(op: BinaryOp, left: ir.Value, right: ir.Value, dtype: DType) -> ir.Value:
     """Returns two values joined by an arithmetic operator."""
     return operation(_BINARY[dtype.kind, op], element_type(dtype), left, right)
 
 
-def reduce(op: ReduceOp, present: Any, value: Any, dtype: DType) -> Any:
+def reduce(op: ReduceOp, present: ir.Value, value: ir.Value, dtype: DType) -> ir.Value:
     """Returns the present value of an accumulation combined with a new one."""
     match op:
         case ReduceOp.SUM:

@@ -7,9 +7,7 @@ every rule it has is seen.
 
 from __future__ import annotations
 
-from typing import Any
-
-from mlir_sparse._mlir import bindings, mlir_context, parse_module
+from mlir_sparse._mlir import bindings, ir, mlir_context, parse_module
 
 __all__ = ["cancels_operands"]
 
@@ -25,12 +23,11 @@ def cancels_operands(bytecode: bytes) -> bool:
         return _sparse_uses(module) < before
 
 
-def _sparse_uses(module: Any) -> int:
+def _sparse_uses(module: ir.Module) -> int:
     """Returns how many encoded operands of generics their payloads read."""
-    ir = bindings().ir
     count = 0
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal count
         if op.name == "linalg.generic":
             arguments = list(op.regions[0].blocks[0].arguments)

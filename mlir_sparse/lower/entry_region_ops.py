@@ -7,9 +7,8 @@ of the operator that it meets a sparse operand in, so that only sparse operands 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import DType
 from mlir_sparse.lower import arithmetic_ops, truth_ops
 from mlir_sparse.lower.mlir_types import element_type
@@ -19,7 +18,7 @@ from mlir_sparse.spec import TRUTH, depends_on, extreme_or, logic_of, result_dty
 
 __all__ = ["emit_entries"]
 
-Region = Callable[..., Any]
+Region = Callable[..., "ir.Value"]
 _COMMUTATIVE = frozenset(
     f"arith.{name}"
     for name in ("addf", "addi", "mulf", "muli", "maxsi", "minsi", "maximumf", "minimumf", "maxnumf", "minnumf")
@@ -27,8 +26,13 @@ _COMMUTATIVE = frozenset(
 
 
 def emit_entries(
-    body: Expr, arguments: Arguments, present: Any | None, monoid: Monoid | None, identity: Any, dtype: DType
-) -> Any:
+    body: Expr,
+    arguments: Arguments,
+    present: ir.Value | None,
+    monoid: Monoid | None,
+    identity: ir.Value | None,
+    dtype: DType,
+) -> ir.Value:
     """Emits a payload of operators at the insertion point.
 
     Args:
@@ -47,11 +51,12 @@ def emit_entries(
         return value
     assert monoid is not None
 
-    def combine(a: Any, b: Any) -> Any:
+    def combine(a: ir.Value, b: ir.Value) -> ir.Value:
         return _computed(monoid.operator, monoid.operator.overlap, [(a, dtype), (b, dtype)], dtype)
 
     if is_addition(monoid) or not depends_on(body, arguments.sparse):
         return combine(present, value)
+    assert identity is not None
     return _operation("sparse_tensor.reduce", [present, value, identity], dtype, [((dtype, dtype), combine)])
 
 
@@ -66,7 +71,7 @@ class _Emitter:
         self._arguments = arguments
         self._types = {access.tensor: dtype for access, (_, dtype) in arguments.values.items()}
 
-    def emit(self, node: Expr, wanted: DType | None = None) -> Any:
+    def emit(self, node: Expr, wanted: DType | None = None) -> ir.Value:
         """Emits a node; in an element type of its own where none is wanted."""
         own = result_dtype(node, self._types)
         dtype = wanted or own
@@ -88,7 +93,7 @@ class _Emitter:
             return [node.arguments[0]]
         return [argument for argument in node.arguments if depends_on(argument, self._arguments.sparse)]
 
-    def _unary(self, node: Apply, dtype: DType) -> Any:
+    def _unary(self, node: Apply, dtype: DType) -> ir.Value:
         """Emits operators that one sparse operand decides on, all in one region: nested ones do not lower."""
         base: Expr = node
         while isinstance(base, Apply) and len(self._sparse(base)) == 1 and base.operator != SELECT:
@@ -96,13 +101,13 @@ class _Emitter:
         kind = result_dtype(base, self._types)
         value = self.emit(base)
 
-        def compute(entry: Any) -> Any:
+        def compute(entry: ir.Value) -> ir.Value:
             inner = self._with_entry(base, entry, kind)
             return inner.within(node, base, (entry, kind), dtype)
 
         return _unary(value, kind, dtype, compute)
 
-    def within(self, node: Expr, base: Expr, entry: tuple[Any, DType], dtype: DType | None = None) -> Any:
+    def within(self, node: Expr, base: Expr, entry: tuple[ir.Value, DType], dtype: DType | None = None) -> ir.Value:
         """Emits a node inside a region, where its one sparse operand is the entry at hand."""
         if node is base:
             return entry[0]
@@ -115,7 +120,7 @@ class _Emitter:
         ]
         return _computed(node.operator, node.operator.overlap, list(zip(values, kinds, strict=True)), dtype)
 
-    def _binary(self, node: Apply, dtype: DType) -> Any:
+    def _binary(self, node: Apply, dtype: DType) -> ir.Value:
         kinds = [result_dtype(argument, self._types) for argument in node.arguments]
         operands = [self.emit(argument) for argument in node.arguments]
         known = node.operator
@@ -126,7 +131,7 @@ class _Emitter:
                 return None
             types = tuple(kind for kind, name in zip(kinds, known.parameters, strict=True) if name in names)
 
-            def compute(*values: Any) -> Any:
+            def compute(*values: ir.Value) -> ir.Value:
                 given = dict(zip(names, zip(values, types, strict=True), strict=True))
                 # A region of one operand does not read the other, whose value stands in for it.
                 both = [given.get(name) or given[names[0]] for name in known.parameters]
@@ -137,28 +142,28 @@ class _Emitter:
         regions = [region(known.overlap, (first, second)), region(known.left, (first,)), region(known.right, (second,))]
         return _operation("sparse_tensor.binary", operands, dtype, regions)
 
-    def _select(self, node: Apply, dtype: DType) -> Any:
+    def _select(self, node: Apply, dtype: DType) -> ir.Value:
         value, condition = node.arguments
         found = self.emit(value, dtype)
 
-        def compute(entry: Any) -> Any:
+        def compute(entry: ir.Value) -> ir.Value:
             inner = self._with_entry(value, entry, dtype)._arguments
             return truth_ops.nonzero(emit_payload(condition, inner, None, ReduceOp.SUM, TRUTH), TRUTH)
 
         return _operation("sparse_tensor.select", [found], dtype, [((dtype,), compute)])
 
-    def _with_entry(self, operand: Expr, entry: Any, dtype: DType) -> _Emitter:
+    def _with_entry(self, operand: Expr, entry: ir.Value, dtype: DType) -> _Emitter:
         """Returns an emitter for the inside of a region, where an operand is the entry at hand."""
         values = dict(self._arguments.values)
         if isinstance(operand, Access):
             values[operand] = (entry, dtype)
         return _Emitter(Arguments(values, ()))
 
-    def _inlined(self, node: Expr) -> tuple[Any, DType]:
+    def _inlined(self, node: Expr) -> tuple[ir.Value, DType]:
         dtype = result_dtype(node, self._types)
         return self._inline(node, dtype), dtype
 
-    def _inline(self, node: Expr, dtype: DType) -> Any:
+    def _inline(self, node: Expr, dtype: DType) -> ir.Value:
         """Emits a node that reads dense arrays only, as plain arithmetic."""
         if not isinstance(node, Apply):
             return emit_payload(node, Arguments(self._arguments.values, ()), None, ReduceOp.SUM, dtype)
@@ -167,7 +172,9 @@ class _Emitter:
         return _computed(node.operator, node.operator.overlap, given, dtype)
 
 
-def _computed(known: Operator, region: Expr | None, operands: Sequence[tuple[Any, DType]], dtype: DType) -> Any:
+def _computed(
+    known: Operator, region: Expr | None, operands: Sequence[tuple[ir.Value, DType]], dtype: DType
+) -> ir.Value:
     """Emits a region of an operator on values."""
     assert region is not None
     names = [Access(name) for name in known.parameters]
@@ -188,14 +195,13 @@ def _computed(known: Operator, region: Expr | None, operands: Sequence[tuple[Any
     return result
 
 
-def _unary(operand: Any, kind: DType, dtype: DType, compute: Region) -> Any:
+def _unary(operand: ir.Value, kind: DType, dtype: DType, compute: Region) -> ir.Value:
     return _operation("sparse_tensor.unary", [operand], dtype, [((kind,), compute), None])
 
 
 def _operation(
-    name: str, operands: list[Any], dtype: DType, regions: Sequence[tuple[tuple[DType, ...], Region] | None]
-) -> Any:
-    ir = bindings().ir
+    name: str, operands: list[ir.Value], dtype: DType, regions: Sequence[tuple[tuple[DType, ...], Region] | None]
+) -> ir.Value:
     op = ir.Operation.create(name, results=[element_type(dtype)], operands=operands, regions=len(regions))
     for region, given in zip(op.regions, regions, strict=True):
         if given is None:
@@ -209,13 +215,12 @@ def _operation(
     return op.result
 
 
-def _arrays_first(block: Any) -> None:
+def _arrays_first(block: ir.Block) -> None:
     """Lets operations of a region name elements of arrays before values that others use too, where that is the same.
 
     The sparsifier puts the load of an element where it looked last: behind a value that it has moved before, that is
     ahead of the coordinates that the load needs (lit/lower/array_in_region.mlir).
     """
-    ir = bindings().ir
     for op in block.operations:
         if op.operation.name not in _COMMUTATIVE:
             continue

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import DType
 from mlir_sparse.lower import arithmetic_ops, truth_ops
 from mlir_sparse.lower.mlir_types import element_type
@@ -17,7 +17,7 @@ __all__ = ["Scalar", "Truth", "choose", "parts_of", "real_of"]
 class Truth:
     """A value of one bit."""
 
-    value: Any
+    value: ir.Value
 
     def __and__(self, other: Truth) -> Truth:
         return Truth(truth_ops.join(BinaryOp.AND, self.value, other.value))
@@ -36,7 +36,7 @@ class Truth:
 class Scalar:
     """A value and its element type; numbers that it meets become constants of the type."""
 
-    value: Any
+    value: ir.Value
     dtype: DType
 
     def like(self, number: float) -> Scalar:
@@ -48,7 +48,7 @@ class Scalar:
         operands = [self.value, *(self._as_value(other) for other in others)]
         return Scalar(arithmetic_ops.operation(name, element_type(self.dtype), *operands), self.dtype)
 
-    def _as_value(self, other: Scalar | float) -> Any:
+    def _as_value(self, other: Scalar | float) -> ir.Value:
         return other.value if isinstance(other, Scalar) else arithmetic_ops.constant(other, self.dtype)
 
     def _joined(self, op: BinaryOp, other: Scalar | float) -> Scalar:

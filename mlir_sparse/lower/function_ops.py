@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
+from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import DType
 from mlir_sparse.lower import complex_functions
 from mlir_sparse.lower.arithmetic_ops import operation
@@ -86,7 +86,7 @@ _UNCHANGED = {
 }
 
 
-def call(function: str, arguments: list[Any], dtype: DType) -> Any:
+def call(function: str, arguments: list[ir.Value], dtype: DType) -> ir.Value:
     """Returns a function of values of an element type that has it.
 
     Returns:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from mlir_sparse._mlir import bindings, diagnostics_of, mlir_context, parse_module
+from mlir_sparse._mlir import bindings, diagnostics_of, ir, mlir_context, parse_module
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CompileError
 from mlir_sparse.lower import arithmetic_ops
@@ -48,7 +47,6 @@ def lower(program: Program) -> LoweredProgram:
         CompileError: when MLIR refuses the module.
     """
     functions = functions_of(program)
-    ir = bindings().ir
     with mlir_context():
         try:
             module = ir.Module.create()
@@ -65,7 +63,7 @@ def lower(program: Program) -> LoweredProgram:
 
 
 def _build(function: Function, program: Program) -> None:
-    ir, func = bindings().ir, bindings().module("dialects.func")
+    func = bindings().module("dialects.func")
     step = function.step
     output = _output(step, program)
     types = [tensor_type(program.type_of(access.tensor)) for access in function.operands]
@@ -107,7 +105,7 @@ def _rows(step: Generic, program: Program) -> int | None:
     return step.target.subscripts.index(IndexVar(cut.variable))
 
 
-def _outs(function: Function, program: Program, arguments: list[Any]) -> Any:
+def _outs(function: Function, program: Program, arguments: list[ir.Value]) -> ir.Value:
     """Returns the tensor that the generic writes to: empty, filled with what it starts from, or as it is."""
     step, output = function.step, _output(function.step, program)
     if output.encoding is not None:
@@ -121,17 +119,18 @@ def _outs(function: Function, program: Program, arguments: list[Any]) -> Any:
         )
         return _generic(before, program, values, arguments[-1])
     linalg = bindings().module("dialects.linalg")
-    return linalg.fill(_identity(step, output), outs=[arguments[-1]])
+    filled: ir.Value = linalg.fill(_identity(step, output), outs=[arguments[-1]])
+    return filled
 
 
-def _identity(step: Generic, output: TensorType) -> Any:
+def _identity(step: Generic, output: TensorType) -> ir.Value:
     """Emits the value that an accumulation starts from."""
     return arithmetic_ops.constant(identity_of(step.combine, output.dtype), output.dtype)
 
 
-def _empty(function: Function, output: TensorType, arguments: list[Any]) -> Any:
+def _empty(function: Function, output: TensorType, arguments: list[ir.Value]) -> ir.Value:
     """Returns an empty sparse tensor whose sizes are those of the operands' axes."""
-    ir, tensor = bindings().ir, bindings().module("dialects.tensor")
+    tensor = bindings().module("dialects.tensor")
     arith = bindings().module("dialects.arith")
     sizes = []
     for variable, static in zip(function.step.computed.subscripts, output.shape, strict=True):
@@ -150,15 +149,15 @@ def _axis_of(function: Function, variable: Subscript) -> tuple[int, int]:
     raise AssertionError("a sparse result has every variable from some operand")
 
 
-def _generic(step: Generic, program: Program, arguments: Mapping[Access, Any], outs: Any) -> Any:
-    ir, linalg = bindings().ir, bindings().module("dialects.linalg")
+def _generic(step: Generic, program: Program, arguments: Mapping[Access, ir.Value], outs: ir.Value) -> ir.Value:
+    linalg = bindings().module("dialects.linalg")
     accesses = tuple(dict.fromkeys((*accesses_of(step.payload), *step.extents)))
     operands = [arguments[access] for access in accesses]
     about_entries = isinstance(step.combine, Monoid) or any(isinstance(node, Apply) for node in walk(step.payload))
     # The identity of a custom reduction is read outside the loops' bodies.
     identity = _identity(step, program.type_of(step.result)) if isinstance(step.combine, Monoid) else None
     maps = [indexing_map(access, step.loops) for access in (*accesses, step.computed)]
-    op = linalg.GenericOp(
+    op: ir.Operation = linalg.GenericOp(
         [outs.type], operands, [outs], ir.ArrayAttr.get(maps), iterator_types(step.loops, step.reductions)
     )
     if step.in_order:

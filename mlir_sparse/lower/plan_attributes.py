@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings, mlir_context, parse_module
+from mlir_sparse._mlir import ir, mlir_context, parse_module
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.lower.generic_module import LoweredProgram
@@ -82,7 +81,6 @@ def with_mappings(
         types: the types of all values.
         located: the operands that are looked up.
     """
-    ir = bindings().ir
     with mlir_context():
         module = parse_module(lowered.bytecode)
         functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
@@ -108,8 +106,7 @@ def with_mappings(
         return LoweredProgram(buffer.getvalue(), lowered.functions)
 
 
-def _attribute(case: Case, combine: str) -> Any:
-    ir = bindings().ir
+def _attribute(case: Case, combine: str) -> ir.Attribute:
     word = ir.IntegerType.get_signless(64)
     return ir.DictAttr.get(
         {
@@ -127,11 +124,11 @@ def _attribute(case: Case, combine: str) -> Any:
     )
 
 
-def _searched(function: Function, types: Mapping[str, TensorType], located: Sequence[Located]) -> list[Any]:
+def _searched(function: Function, types: Mapping[str, TensorType], located: Sequence[Located]) -> list[ir.Attribute]:
     """Returns what the pass must know of arguments that are looked up: where, and by which coordinates."""
-    ir = bindings().ir
     word = ir.IntegerType.get_signless(64)
-    found, number = [], 0
+    found: list[ir.Attribute] = []
+    number = 0
     steps = {step.result: step for step in located}
     for access in function.operands:
         encoding = types[access.tensor].encoding
@@ -157,11 +154,13 @@ def _searched(function: Function, types: Mapping[str, TensorType], located: Sequ
     return found
 
 
-def _searched_rows(function: Function, types: Mapping[str, TensorType], located: Sequence[LocatedRows]) -> list[Any]:
+def _searched_rows(
+    function: Function, types: Mapping[str, TensorType], located: Sequence[LocatedRows]
+) -> list[ir.Attribute]:
     """Returns what the pass must know of arguments whose rows are looked up: the first argument, and where they are."""
-    ir = bindings().ir
     word = ir.IntegerType.get_signless(64)
-    found, number = [], 0
+    found: list[ir.Attribute] = []
+    number = 0
     steps = {step.result: step for step in located}
     for access in function.operands:
         encoding, step = types[access.tensor].encoding, steps.get(access.tensor)
@@ -181,8 +180,7 @@ def _searched_rows(function: Function, types: Mapping[str, TensorType], located:
     return found
 
 
-def _width(bits: int) -> Any:
-    ir = bindings().ir
+def _width(bits: int) -> ir.Attribute:
     return ir.TypeAttr.get(ir.IntegerType.get_signless(bits) if bits else ir.IndexType.get())
 
 

@@ -7,10 +7,10 @@ nothing is sparse any more, and dense operands are read as they are outside.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple, assert_never
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, assert_never
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import DType
 from mlir_sparse.lower import arithmetic_ops, function_ops, truth_ops
 from mlir_sparse.lower.mlir_types import element_type
@@ -43,7 +43,7 @@ class Arguments(NamedTuple):
         sparse: the tensors that leave out zeros.
     """
 
-    values: Mapping[Access, tuple[Any, DType]]
+    values: Mapping[Access, tuple[ir.Value, DType]]
     sparse: Collection[str]
 
     @property
@@ -52,7 +52,9 @@ class Arguments(NamedTuple):
         return {access.tensor: dtype for access, (_, dtype) in self.values.items()}
 
 
-def emit_payload(body: Expr, arguments: Arguments, present: Any | None, combine: ReduceOp, dtype: DType) -> Any:
+def emit_payload(
+    body: Expr, arguments: Arguments, present: ir.Value | None, combine: ReduceOp, dtype: DType
+) -> ir.Value:
     """Emits a payload at the insertion point.
 
     Args:
@@ -73,7 +75,7 @@ def emit_payload(body: Expr, arguments: Arguments, present: Any | None, combine:
     return arithmetic_ops.reduce(combine, present, _emit(body, arguments, dtype), dtype)
 
 
-def _emit(node: Expr, arguments: Arguments, dtype: DType) -> Any:
+def _emit(node: Expr, arguments: Arguments, dtype: DType) -> ir.Value:
     """Emits an expression as a value of an element type, in which it computes unless it has a type of its own."""
     if depends_on(node, arguments.sparse) and not is_native(node, arguments.sparse, dtype.kind):
         found = regions_of(node, arguments.sparse)
@@ -104,21 +106,26 @@ def _emit(node: Expr, arguments: Arguments, dtype: DType) -> Any:
             assert_never(node)
 
 
-def _called(node: Expr, arguments: Arguments, dtype: DType) -> Any:
+def _called(node: Expr, arguments: Arguments, dtype: DType) -> ir.Value:
     """Emits a function of operands computed in a type."""
     assert isinstance(node, Call)
     return function_ops.call(node.function, [_emit(operand, arguments, dtype) for operand in node.arguments], dtype)
 
 
-def _access(node: Access, arguments: Arguments, dtype: DType) -> Any:
+def _access(node: Access, arguments: Arguments, dtype: DType) -> ir.Value:
     value, source = arguments.values[node]
     if node.tensor in arguments.sparse and dtype.kind == "c" and source != dtype:
         # The sparsifier cannot cast to complex on the way.
-        return _region("unary", [(value, source)], dtype, lambda values: arithmetic_ops.cast(values[0], source, dtype))
+        def compute(values: Sequence[ir.Value | None]) -> ir.Value:
+            (entry,) = values
+            stored = arithmetic_ops.constant(0, source) if entry is None else entry
+            return arithmetic_ops.cast(stored, source, dtype)
+
+        return _region("unary", [(value, source)], dtype, compute)
     return arithmetic_ops.cast(value, source, dtype)
 
 
-def _truth(node: Expr, arguments: Arguments) -> Any:
+def _truth(node: Expr, arguments: Arguments) -> ir.Value:
     """Emits whether an expression is not zero, as a value of one bit."""
     match node:
         case Binary(BinaryOp.AND | BinaryOp.OR as op, left, right):
@@ -138,13 +145,13 @@ def _truth(node: Expr, arguments: Arguments) -> Any:
 # -- regions ------------------------------------------------------------------------------------------------------
 
 
-def _regions(node: Expr, found: Regions, arguments: Arguments, dtype: DType) -> Any:
+def _regions(node: Expr, found: Regions, arguments: Arguments, dtype: DType) -> ir.Value:
     """Emits an expression as a function of one or two sparse parts."""
     parts = [_part(operand, node, arguments, dtype) for operand in found.operands]
     names = [operand if isinstance(operand, Access) else Access(f"#{n}") for n, operand in enumerate(found.operands)]
     whole = _with_parts(node, dict(zip(found.operands, names, strict=True)))
 
-    def compute(values: list[Any | None]) -> Any:
+    def compute(values: Sequence[ir.Value | None]) -> ir.Value:
         inner = dict(arguments.values)
         for name, value, (_, kind) in zip(names, values, parts, strict=True):
             inner[name] = (arithmetic_ops.constant(0, kind) if value is None else value, kind)
@@ -155,7 +162,7 @@ def _regions(node: Expr, found: Regions, arguments: Arguments, dtype: DType) -> 
     return _region("binary", parts, dtype, compute, found.left, found.right)
 
 
-def _part(operand: Expr, node: Expr, arguments: Arguments, dtype: DType) -> tuple[Any, DType]:
+def _part(operand: Expr, node: Expr, arguments: Arguments, dtype: DType) -> tuple[ir.Value, DType]:
     """Emits a part of an expression, in the type in which the expression takes it."""
     if isinstance(operand, Access):
         return arguments.values[operand]
@@ -174,14 +181,13 @@ def _with_parts(node: Expr, names: Mapping[Expr, Access]) -> Expr:
 
 def _region(
     name: str,
-    operands: list[tuple[Any, DType]],
+    operands: list[tuple[ir.Value, DType]],
     dtype: DType,
-    compute: Any,
+    compute: Callable[[Sequence[ir.Value | None]], ir.Value],
     left: bool = False,
     right: bool = False,
-) -> Any:
+) -> ir.Value:
     """Emits `sparse_tensor.unary` or `.binary`: `compute` gives the value from those of the operands, None for none."""
-    ir = bindings().ir
     regions = 2 if name == "unary" else 3
     values = [value for value, _ in operands]
     op = ir.Operation.create(f"sparse_tensor.{name}", results=[element_type(dtype)], operands=values, regions=regions)

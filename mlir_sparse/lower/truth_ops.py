@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import DType
 from mlir_sparse.lower.arithmetic_ops import constant, operation
 from mlir_sparse.lower.mlir_types import element_type
@@ -18,13 +16,12 @@ _INTEGER = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 _COMPLEX = {"==": "complex.eq", "!=": "complex.neq"}
 
 
-def _bit() -> Any:
-    return bindings().ir.IntegerType.get_signless(1)
+def _bit() -> ir.Type:
+    return ir.IntegerType.get_signless(1)
 
 
-def compare(op: BinaryOp, left: Any, right: Any, dtype: DType) -> Any:
+def compare(op: BinaryOp, left: ir.Value, right: ir.Value, dtype: DType) -> ir.Value:
     """Returns whether a comparison holds of two values of an element type; complex numbers have no order."""
-    ir = bindings().ir
     if dtype.kind == "c":
         return operation(_COMPLEX[op.value], _bit(), left, right)
     name, predicates = ("arith.cmpf", _FLOAT) if dtype.kind == "f" else ("arith.cmpi", _INTEGER)
@@ -32,29 +29,28 @@ def compare(op: BinaryOp, left: Any, right: Any, dtype: DType) -> Any:
     return operation(name, _bit(), left, right, predicate=predicate)
 
 
-def nonzero(value: Any, dtype: DType) -> Any:
+def nonzero(value: ir.Value, dtype: DType) -> ir.Value:
     """Returns whether a value is not zero; NaN is not."""
     return compare(BinaryOp.NE, value, constant(0, dtype), dtype)
 
 
-def join(op: BinaryOp, left: Any, right: Any) -> Any:
+def join(op: BinaryOp, left: ir.Value, right: ir.Value) -> ir.Value:
     """Returns two truth values joined by `&` or `|`."""
     return operation("arith.andi" if op is BinaryOp.AND else "arith.ori", _bit(), left, right)
 
 
-def invert(value: Any) -> Any:
+def invert(value: ir.Value) -> ir.Value:
     """Returns a truth value negated."""
-    ir = bindings().ir
     one = operation("arith.constant", _bit(), value=ir.IntegerAttr.get(_bit(), 1))
     return operation("arith.xori", _bit(), value, one)
 
 
-def select(condition: Any, then: Any, otherwise: Any, dtype: DType) -> Any:
+def select(condition: ir.Value, then: ir.Value, otherwise: ir.Value, dtype: DType) -> ir.Value:
     """Returns one of two values of an element type."""
     return operation("arith.select", element_type(dtype), condition, then, otherwise)
 
 
-def number(value: Any, dtype: DType) -> Any:
+def number(value: ir.Value, dtype: DType) -> ir.Value:
     """Returns a truth value as 0 or 1 of an element type."""
     if dtype.kind in "bi":
         return operation("arith.extui", element_type(dtype), value)

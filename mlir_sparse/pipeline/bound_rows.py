@@ -8,11 +8,10 @@ a part of the result, by which the loops over rows know where they end.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import is_constant, may_share, root_of
+from mlir_sparse.loops.inner_loops import is_constant, may_share, parent_of, root_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_inside
 
@@ -36,16 +35,15 @@ def bound_rows(seen: Seen, _: Mapping[str, str]) -> bool:
     """
     functions = [function for function, _ in seen.functions if ROWS in function.attributes]
     for function in functions:
-        _bound(function, bindings().ir.IntegerAttr(function.attributes[ROWS]).value)
+        _bound(function, ir.IntegerAttr(function.attributes[ROWS]).value)
     return bool(functions)
 
 
-def _bound(function: Any, axis: int) -> None:
-    ir = bindings().ir
+def _bound(function: ir.Operation, axis: int) -> None:
     *_, result = function.regions[0].blocks[0].arguments
-    stores: list[Any] = []
+    stores: list[ir.Operation] = []
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name == "memref.store":
             root = root_of(op.operands[1])
             if root is None:
@@ -57,7 +55,7 @@ def _bound(function: Any, axis: int) -> None:
         return ir.WalkResult.ADVANCE
 
     function.walk(visit)
-    loops: list[Any] = []
+    loops: list[ir.Operation] = []
     for store in stores:
         loop = _loop_of(list(store.operands)[2 + axis])
         if loop is None:
@@ -65,7 +63,7 @@ def _bound(function: Any, axis: int) -> None:
         if loop not in loops:
             loops.append(loop)
     # Written once for all loops around: what is tiled runs between bounds that no loop changes.
-    ends: list[tuple[Any, Any, Any]] = []
+    ends: list[tuple[ir.Operation, ir.Value, ir.Value]] = []
     for loop in loops:
         upper, place = loop.operands[1], _outermost(loop)
         known = [end for there, bound, end in ends if there == place and bound == upper]
@@ -77,22 +75,21 @@ def _bound(function: Any, axis: int) -> None:
         loop.operands[1] = known[0]
 
 
-def _outermost(loop: Any) -> Any:
+def _outermost(loop: ir.Operation) -> ir.Operation:
     """Returns the outermost loop around one at whose place it is known how far that one runs."""
     upper = loop.operands[1]
     place = loop
-    while place.parent.name != "func.func" and not is_inside(upper, place.parent):
-        place = place.parent
+    while parent_of(place).name != "func.func" and not is_inside(upper, parent_of(place)):
+        place = parent_of(place)
     return place
 
 
-def _is_buffer(value: Any) -> bool:
-    return isinstance(value.type, bindings().ir.MemRefType)
+def _is_buffer(value: ir.Value) -> bool:
+    return isinstance(value.type, ir.MemRefType)
 
 
-def _loop_of(value: Any) -> Any | None:
+def _loop_of(value: ir.Value) -> ir.Operation | None:
     """Returns the loop over all rows that a value is the row of; None for any other value."""
-    ir = bindings().ir
     if not isinstance(value.owner, ir.Block):
         return None
     loop = value.owner.owner.operation

@@ -7,16 +7,15 @@ storage of all is the same, so are the loops of both.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 
 __all__ = ["put_back_twins", "take_out_twins"]
 
 _INTERFACE = "_mlir_ciface_"
 
 
-def take_out_twins(module: Any) -> dict[str, str]:
+def take_out_twins(module: ir.Module) -> dict[str, str]:
     """Erases each function that is the same as one before it.
 
     Args:
@@ -39,7 +38,7 @@ def take_out_twins(module: Any) -> dict[str, str]:
     return twins
 
 
-def put_back_twins(module: Any, twins: Mapping[str, str]) -> None:
+def put_back_twins(module: ir.Module, twins: Mapping[str, str]) -> None:
     """Gives functions that were taken out C interfaces again, which call those of their twins.
 
     Args:
@@ -48,7 +47,6 @@ def put_back_twins(module: Any, twins: Mapping[str, str]) -> None:
     """
     if not twins:
         return
-    ir = bindings().ir
     functions = {_name(op.operation): op.operation for op in module.body.operations if "sym_name" in op.attributes}
     for name, first in twins.items():
         made = ir.Module.parse(_calling(f"{_INTERFACE}{name}", functions[f"{_INTERFACE}{first}"]))
@@ -56,7 +54,7 @@ def put_back_twins(module: Any, twins: Mapping[str, str]) -> None:
         module.body.append(caller.detach_from_parent())
 
 
-def _calling(name: str, function: Any) -> str:
+def _calling(name: str, function: ir.Operation) -> str:
     """Returns a function that does nothing but call another of the same type, and what declares that one, as text."""
     kinds = [str(argument.type) for argument in function.regions[0].blocks[0].arguments]
     values = [f"%{number}" for number in range(len(kinds))]
@@ -67,5 +65,5 @@ def _calling(name: str, function: Any) -> str:
     return f"{caller} llvm.func @{_name(function)}({', '.join(kinds)})"
 
 
-def _name(function: Any) -> str:
-    return str(bindings().ir.StringAttr(function.attributes["sym_name"]).value)
+def _name(function: ir.Operation) -> str:
+    return str(ir.StringAttr(function.attributes["sym_name"]).value)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.assembly import assemble_sparse_results
 from mlir_sparse.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
 from mlir_sparse.loops.operation_index import Seen
@@ -32,7 +31,7 @@ __all__ = ["OWN_PASSES", "run_passes"]
 _Pass = Callable[[Seen, Mapping[str, str]], bool]
 
 
-def _anywhere(change: Callable[[Any, Mapping[str, str]], None]) -> _Pass:
+def _anywhere(change: Callable[[ir.Module, Mapping[str, str]], None]) -> _Pass:
     """Returns a pass that looks through a module by itself, and changes it."""
 
     def run(seen: Seen, options: Mapping[str, str]) -> bool:
@@ -80,7 +79,7 @@ _ANCHOR = "builtin.module("
 _FUNCTIONS = "func.func("
 
 
-def run_passes(module: Any, pipeline: str, remarks: Remarks | None = None) -> None:
+def run_passes(module: ir.Module, pipeline: str, remarks: Remarks | None = None) -> None:
     """Runs a pipeline on a module, in place.
 
     Args:
@@ -121,7 +120,7 @@ def _run_ours(passes: Iterable[str], seen: Seen) -> None:
             seen.forget()
 
 
-def _run_theirs(pipeline: str, module: Any) -> None:
+def _run_theirs(pipeline: str, module: ir.Module) -> None:
     stretch = bindings().module("passmanager").PassManager.parse(pipeline)
     stretch.enable_verifier(False)  # after each pass it takes as long as most passes
     stretch.run(module.operation)

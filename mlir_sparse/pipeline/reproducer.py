@@ -9,7 +9,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 
-from mlir_sparse._mlir import bindings, mlir_context, parse_module
+from mlir_sparse._mlir import bindings, ir, mlir_context, parse_module
 from mlir_sparse.disk import PARTIAL, write_whole
 from mlir_sparse.errors import SettingError
 from mlir_sparse.process import settings
@@ -91,5 +91,5 @@ def _as_text(module: bytes) -> str:
     try:
         with mlir_context():
             return str(parse_module(module))
-    except bindings().ir.MLIRError:
+    except ir.MLIRError:
         return f"// bytecode that MLIR does not read: {module.hex()}\n"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings, diagnostics_of, execution_engine, mlir_context, object_code, parse_module
+from mlir_sparse._mlir import diagnostics_of, execution_engine, ir, mlir_context, object_code, parse_module
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops.remarks import Remark, Remarks
 from mlir_sparse.pipeline.equal_functions import put_back_twins, take_out_twins
@@ -59,7 +58,7 @@ def run_here(
     as_text: bool = False,
     functions: tuple[str, ...] = (),
     variables: Mapping[str, tuple[str, ...]] | None = None,
-    used: list[Any] | None = None,
+    used: list[ir.Value] | None = None,
 ) -> PassOutcome:
     """Runs a pipeline; a crash of the compiler is a crash of this process.
 
@@ -94,5 +93,5 @@ def run_here(
             return PassOutcome(buffer.getvalue())
     except UnmappedError as error:
         return PassOutcome(None, refusal=str(error))
-    except (bindings().ir.MLIRError, ValueError, RuntimeError) as error:
+    except (ir.MLIRError, ValueError, RuntimeError) as error:
         return PassOutcome(None, diagnostics=diagnostics_of(error) or "MLIR gave no reason")

@@ -10,9 +10,8 @@ import gc
 import os
 import resource
 import sys
-from typing import Any
 
-from mlir_sparse._mlir import QUICK, bindings, set_options
+from mlir_sparse._mlir import QUICK, bindings, ir, set_options
 from mlir_sparse.pipeline.process_messages import read_message, write_message
 from mlir_sparse.pipeline.run_passes import PassOutcome, PassRequest, run_here
 
@@ -21,7 +20,7 @@ __all__ = ["main"]
 _SMALLEST = "llvm.func @_mlir_ciface_f() attributes {llvm.emit_c_interface} { llvm.return }"
 
 
-def _answer(request: PassRequest, used: list[Any]) -> PassOutcome:
+def _answer(request: PassRequest, used: list[ir.Value]) -> PassOutcome:
     return run_here(
         request.module,
         request.pipeline,
@@ -50,7 +49,7 @@ def main(memory_limit: int) -> None:
     gc.freeze()  # what was imported is not looked through again, which takes as long as a compilation
     gc.disable()  # nor is anything while somebody waits
     while isinstance(request := read_message(sys.stdin.buffer), PassRequest):
-        used: list[Any] = []
+        used: list[ir.Value] = []
         write_message(answers, _answer(request, used))
         while used:
             used.pop()  # the engine before the module

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import copy_of, is_constant, maker, operations_in, root_of
+from mlir_sparse.loops.inner_loops import copy_of, is_constant, maker, operations_in, parent_of, root_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_comparison, loaded_from
 from mlir_sparse.loops.remarks import Missed
@@ -37,10 +36,10 @@ class _Run:
         coordinates: the list.
     """
 
-    op: Any
-    begin: Any
-    end: Any
-    coordinates: Any
+    op: ir.Operation
+    begin: ir.Value
+    end: ir.Value
+    coordinates: ir.Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +54,11 @@ class _Segments:
         sums: for each value that it carries, the load of an element before it, and the store after it.
     """
 
-    loop: Any
-    begin: Any
+    loop: ir.Operation
+    begin: ir.Value
     run: _Run
-    entries: Any
-    sums: tuple[tuple[Any, Any], ...]
+    entries: ir.Operation
+    sums: tuple[tuple[ir.Operation, ir.Operation], ...]
 
 
 def join_segments(seen: Seen, _: Mapping[str, str]) -> bool:
@@ -80,12 +79,12 @@ def join_segments(seen: Seen, _: Mapping[str, str]) -> bool:
     return changed
 
 
-def _finds_runs(loop: Any) -> bool:
+def _finds_runs(loop: ir.Operation) -> bool:
     """Returns whether a loop looks for the end of a run of equal coordinates at the end of each turn."""
     return _run_of(maker(_inside(loop, 1)[-1].operands[1])) is not None
 
 
-def _segments_of(loop: Any) -> _Segments | Missed:
+def _segments_of(loop: ir.Operation) -> _Segments | Missed:
     """Returns a loop over runs whose entries can be taken one by one, or why they cannot."""
     begin, first_end = loop.operands
     before, after = (list(region.blocks[0].arguments) for region in loop.regions)
@@ -104,7 +103,7 @@ def _segments_of(loop: Any) -> _Segments | Missed:
     return _taken(loop, begin, run, [op for op in body if op != run.op], last)
 
 
-def _run_of(op: Any) -> _Run | None:
+def _run_of(op: ir.Operation | None) -> _Run | None:
     """Returns a loop `while q < end and list[begin] == list[q]: q += 1` as what it is."""
     if op is None or op.name != "scf.while" or len(op.operands) != 1:
         return None
@@ -135,14 +134,14 @@ def _run_of(op: Any) -> _Run | None:
     return None if coordinates is None else _Run(op, begin, compared.operands[1], coordinates)
 
 
-def _is_false(side: Sequence[Any]) -> bool:
+def _is_false(side: Sequence[ir.Operation]) -> bool:
     if [op.name for op in side] != ["scf.yield"]:
         return False
     made = maker(side[0].operands[0])
     return made is not None and made.name == "arith.constant" and "false" in str(made.attributes["value"])
 
 
-def _compared(op: Any, begin: Any, at: Any) -> Any | None:
+def _compared(op: ir.Operation | None, begin: ir.Value, at: ir.Value) -> ir.Value | None:
     """Returns the list of which a truth value compares the elements at two positions."""
     if op is None or not is_comparison(op, "eq"):
         return None
@@ -153,7 +152,7 @@ def _compared(op: Any, begin: Any, at: Any) -> Any | None:
     return one if one == other and [here, there] in ([[begin], [at]], [[at], [begin]]) else None
 
 
-def _bound_of(loop: Any, position: Any) -> Any | None:
+def _bound_of(loop: ir.Operation, position: ir.Value) -> ir.Value | None:
     """Returns behind which position a loop ends that hands on all it has."""
     head, arguments = _inside(loop, 0), list(loop.regions[0].blocks[0].arguments)
     if [op.name for op in head] != ["arith.cmpi", "scf.condition"] or not is_comparison(head[0], "ult"):
@@ -163,7 +162,9 @@ def _bound_of(loop: Any, position: Any) -> Any | None:
     return head[0].operands[1]
 
 
-def _taken(loop: Any, begin: Any, run: _Run, body: Sequence[Any], last: Any) -> _Segments | Missed:
+def _taken(
+    loop: ir.Operation, begin: ir.Value, run: _Run, body: Sequence[ir.Operation], last: ir.Operation
+) -> _Segments | Missed:
     at, end = loop.regions[1].blocks[0].arguments
     inner = [op for op in body if op.name == "scf.for"]
     if len(inner) != 1:
@@ -187,12 +188,12 @@ def _taken(loop: Any, begin: Any, run: _Run, body: Sequence[Any], last: Any) -> 
     return _Segments(loop, begin, run, entries, pairs)
 
 
-def _is_within(op: Any, around: Sequence[Any]) -> bool:
+def _is_within(op: ir.Operation, around: Sequence[ir.Operation]) -> bool:
     """Returns whether an operation is one of some, or inside the first."""
-    return op in around or op.parent == around[0] or op.parent.parent == around[0]
+    return op in around or around[0] in (parent_of(op), parent_of(op).parent)
 
 
-def _sum(start: Any, result: Any) -> tuple[Any, Any] | None:
+def _sum(start: ir.Value, result: ir.Value) -> tuple[ir.Operation, ir.Operation] | None:
     """Returns where a carried value is loaded and stored, if that is one element, and nothing else sees the value."""
     load, uses = maker(start), [use.owner.operation for use in result.uses]
     if load is None or load.name != "memref.load" or [op.name for op in uses] != ["memref.store"]:
@@ -202,7 +203,9 @@ def _sum(start: Any, result: Any) -> tuple[Any, Any] | None:
     return (load, uses[0]) if alone and address == list(load.operands) else None
 
 
-def _adds_alone(entries: Any, sums: Sequence[tuple[Any, Any]], body: Sequence[Any]) -> bool:
+def _adds_alone(
+    entries: ir.Operation, sums: Sequence[tuple[ir.Operation, ir.Operation]], body: Sequence[ir.Operation]
+) -> bool:
     """Returns whether a run does nothing but add up, and reads nothing that it writes but the sums."""
     within = operations_in(entries)
     loads, stores = [load for load, _ in sums], [store for _, store in sums]
@@ -219,7 +222,7 @@ def _adds_alone(entries: Any, sums: Sequence[tuple[Any, Any]], body: Sequence[An
     return all(op in written or _is_harmless(op, None if written else target) for op in within)
 
 
-def _is_harmless(op: Any, written: Any | None) -> bool:
+def _is_harmless(op: ir.Operation, written: ir.Value | None) -> bool:
     if op.name == "memref.load":
         root = root_of(op.operands[0])
         return written is None or (root is not None and root != written)
@@ -228,15 +231,14 @@ def _is_harmless(op: Any, written: Any | None) -> bool:
 
 def _join(segments: _Segments) -> None:
     """Writes one loop in place of the loops."""
-    ir = bindings().ir
     loop, entries = segments.loop, segments.entries
     position, _ = loop.regions[1].blocks[0].arguments
     place, *carried = entries.regions[0].blocks[0].arguments
     *body, _ = _inside(loop, 1)
     with ir.InsertionPoint(loop):
 
-        def turn(at: Any) -> None:
-            known = {position: at, place: at}
+        def turn(at: ir.Value) -> None:
+            known: dict[ir.Value, ir.Value] = {position: at, place: at}
             for op in body:
                 if op == segments.run.op:
                     continue
@@ -257,7 +259,7 @@ def _join(segments: _Segments) -> None:
         first.erase()
 
 
-def _inside(op: Any, region: int) -> list[Any]:
+def _inside(op: ir.Operation, region: int) -> list[ir.Operation]:
     """Returns the operations right inside one of the regions of an operation."""
     block = op.regions[region].blocks[0]
     return [inner for inner in operations_in(op) if inner.block == block]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of, maker
+from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of, maker, parent_of, result_maker
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.vector_bodies import Lanes, Tile, mask_of, splat_number, strided
 from mlir_sparse.loops.vector_options import Target
@@ -40,7 +38,7 @@ def _why_not_dense(line: Line, lanes: int) -> str:
         return "it stores elements besides its sum, or reads none"
     if not is_constant(lower, 0) or made is None or made.name not in _EXTENTS:
         return "it runs over stored entries, not over a dense level"
-    few = made.name == "arith.constant" and bindings().ir.IntegerAttr(made.attributes["value"]).value < lanes
+    few = made.name == "arith.constant" and ir.IntegerAttr(made.attributes["value"]).value < lanes
     return f"its rows have fewer elements than a vector, {lanes}" if few else ""
 
 
@@ -62,11 +60,11 @@ def _place_of_sum(line: Line) -> int | None:
     return sums[0] if len(sums) == 1 else None
 
 
-def _carried(line: Line) -> tuple[list[Any], list[Any]]:
+def _carried(line: Line) -> tuple[list[ir.Value], list[ir.Value]]:
     """Returns what is carried through a loop, before and after its body."""
     block = body_of(line.loop)
     *_, last = block.operations
-    return list(block.arguments)[1:], list(last.operation.operands)
+    return [*block.arguments][1:], list(last.operation.operands)
 
 
 class InnerSum:
@@ -81,15 +79,15 @@ class InnerSum:
     def run(self) -> None:
         """Puts them in place of the loop."""
         loop = self.line.loop
-        around = loop.parent
+        around = parent_of(loop)
         while around.name == "scf.for":
             # LLVM writes these once for each answer to whether a row has whole vectors, and a rest: that is enough.
             ir_words.keep_rolled(around, scalar=True)
-            around = around.parent
+            around = parent_of(around)
         at, upper = self.line.bounds
         first = list(loop.operands)[3 + self.place]
         wide = self.lanes * _ACCUMULATORS
-        with bindings().ir.InsertionPoint(loop):
+        with ir.InsertionPoint(loop):
             ends = [self.end(at, upper, size) for size in (wide, self.lanes)]
             held = self._loop(at, ends[0], wide, self.zeros(wide, first.type))
             held = self._loop(ends[0], ends[1], self.lanes, self._folded(held))
@@ -106,27 +104,27 @@ class InnerSum:
                 result.replace_all_uses_with(value)
             loop.erase()
 
-    def end(self, lower: Any, upper: Any, size: int) -> Any:
+    def end(self, lower: ir.Value, upper: ir.Value, size: int) -> ir.Value:
         """Returns where the last whole vector ends."""
         left = ir_words.operation("arith.subi", upper.type, upper, lower)
         rest = ir_words.operation("arith.remui", upper.type, left, ir_words.constant(size))
         return ir_words.operation("arith.subi", upper.type, upper, rest)
 
-    def _loop(self, lower: Any, upper: Any, size: int, held: Any) -> Any:
-        def body(start: Any, so_far: Any) -> list[Any]:
+    def _loop(self, lower: ir.Value, upper: ir.Value, size: int, held: ir.Value) -> ir.Value:
+        def body(start: ir.Value, so_far: ir.Value) -> list[ir.Value]:
             # A sum has its registers for little else: rows are asked for at each of its turns.
             ahead = self.target.entries_ahead if self.target.ahead(2 * size, self.line.bits) else 0
             return [self.turn(Tile(start, size, None, self.target.fuses, ahead), so_far)]
 
         total = strided(lower, upper, size, [held], body)[0]
         if size == self.lanes:
-            ir_words.keep_rolled(total.owner)  # fewer turns than there are accumulators
+            ir_words.keep_rolled(result_maker(total))  # fewer turns than there are accumulators
         return total
 
-    def _masked(self, at: Any, upper: Any, held: Any) -> Any:
+    def _masked(self, at: ir.Value, upper: ir.Value, held: ir.Value) -> ir.Value:
         left = ir_words.operation("arith.subi", upper.type, upper, at)
 
-        def some() -> list[Any]:
+        def some() -> list[ir.Value]:
             mask = mask_of(left, self.lanes)
             made = self.turn(Tile(at, self.lanes, mask, self.target.fuses), held)
             # Zeros in place of what there is not, times what is not finite, are no zeros.
@@ -134,9 +132,9 @@ class InnerSum:
 
         return ir_words.branch(ir_words.compare("ult", at, upper), some, lambda: [held], [held.type])[0]
 
-    def turn(self, tile: Tile, held: Any) -> Any:
+    def turn(self, tile: Tile, held: ir.Value) -> ir.Value:
         """Writes one turn of the loop for the places of a tile; returns the sums after it."""
-        copy = self.line.loop.clone(bindings().ir.InsertionPoint.current)
+        copy = self.line.loop.clone(ir.InsertionPoint.current)
         line = line_of(copy)
         assert isinstance(line, Line)
         arguments, ends = _carried(line)
@@ -144,13 +142,12 @@ class InnerSum:
         copy.erase()
         return made
 
-    def zeros(self, size: int, element: Any) -> Any:
+    def zeros(self, size: int, element: ir.Type) -> ir.Value:
         """Returns a vector of zeros."""
-        return splat_number(bindings().ir.VectorType.get([size], element), 0)
+        return splat_number(ir.VectorType.get([size], element), 0)
 
-    def _folded(self, held: Any) -> Any:
+    def _folded(self, held: ir.Value) -> ir.Value:
         """Returns the sums of a few vectors as one vector."""
-        ir = bindings().ir
         kind = ir.VectorType.get([self.lanes], ir.VectorType(held.type).element_type)
         count = ir.VectorType(held.type).shape[0] // self.lanes
         parts = [slice_of(held, kind, part * self.lanes, self.lanes) for part in range(count)]
@@ -158,7 +155,7 @@ class InnerSum:
             parts = [ir_words.operation("arith.addf", kind, *parts[at : at + 2]) for at in range(0, len(parts), 2)]
         return parts[0]
 
-    def _after(self, total: Any) -> list[Any]:
+    def _after(self, total: ir.Value) -> list[ir.Value]:
         """Returns the sum, and for all other results what they are once there was a turn."""
         inits, (_, ends) = list(self.line.loop.operands)[3:], _carried(self.line)
         ran = ir_words.compare("ult", *self.line.bounds)
@@ -168,9 +165,8 @@ class InnerSum:
         ]
 
 
-def slice_of(vector: Any, kind: Any, offset: int, size: int) -> Any:
+def slice_of(vector: ir.Value, kind: ir.Type, offset: int, size: int) -> ir.Value:
     """Returns consecutive elements of a vector."""
-    ir = bindings().ir
     word = ir.IntegerType.get_signless(64)
     offsets, sizes, strides = (ir.ArrayAttr.get([ir.IntegerAttr.get(word, n)]) for n in (offset, size, 1))
     return ir_words.operation(
@@ -178,9 +174,8 @@ def slice_of(vector: Any, kind: Any, offset: int, size: int) -> Any:
     )
 
 
-def _added(vector: Any) -> Any:
+def _added(vector: ir.Value) -> ir.Value:
     """Returns the sum of the elements of a vector, in the order that is fastest."""
-    ir = bindings().ir
     attributes = {
         "kind": ir.Attribute.parse("#vector.kind<add>"),
         "fastmath": ir.Attribute.parse("#arith.fastmath<reassoc>"),

@@ -10,11 +10,11 @@ one look (the dense workspace of Kjolstad et al. 2019, section 4, put to a mask)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.origins import conjuncts, is_comparison, is_inside, loaded_from, maker, merges
+from mlir_sparse.loops.inner_loops import maker, parent_of, result_maker
+from mlir_sparse.loops.origins import conjuncts, is_comparison, is_inside, loaded_from, merges
 from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["LOOK_UP_ROWS", "scatter_rows"]
@@ -38,10 +38,10 @@ class _Segment:
     """
 
     at: int
-    begin: Any
-    end: Any
-    coordinate: Any
-    load: Any
+    begin: ir.Value
+    end: ir.Value
+    coordinate: ir.Value
+    load: ir.Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class _Lookup:
         walked: the other.
     """
 
-    around: Any
-    choice: Any
+    around: ir.Operation
+    choice: ir.Operation
     row: _Segment
     walked: _Segment
 
 
-def scatter_rows(function: Any, places: Any, remarks: Remarks) -> None:
+def scatter_rows(function: ir.Operation, places: ir.Value, remarks: Remarks) -> None:
     """Rewrites each loop that intersects two operands of which one stays the same in the loops around.
 
     Args:
@@ -76,7 +76,7 @@ def scatter_rows(function: Any, places: Any, remarks: Remarks) -> None:
             _look_up(loop, found.choice, found.row, found.walked, places)
 
 
-def _lookup_of(loop: Any) -> _Lookup | Missed:
+def _lookup_of(loop: ir.Operation) -> _Lookup | Missed:
     met = _intersection(loop)
     if met is None:
         return Missed("it does not intersect two operands and do nothing where they do not meet")
@@ -88,7 +88,7 @@ def _lookup_of(loop: Any) -> _Lookup | Missed:
     return Missed("no row stays the same in the loops around")
 
 
-def _intersection(loop: Any) -> tuple[tuple[_Segment, _Segment], Any] | None:
+def _intersection(loop: ir.Operation) -> tuple[tuple[_Segment, _Segment], ir.Operation] | None:
     """Returns the operands of a loop that does something where two of them meet, and nothing elsewhere."""
     *_, condition = loop.regions[0].blocks[0].operations
     holds, *passed = condition.operation.operands
@@ -111,7 +111,7 @@ def _intersection(loop: Any) -> tuple[tuple[_Segment, _Segment], Any] | None:
     return (found[0], found[1]), choices[0]
 
 
-def _is_idle(choice: Any, loop: Any) -> bool:
+def _is_idle(choice: ir.Operation, loop: ir.Operation) -> bool:
     """Returns whether the second branch hands on what the loop was given, and the loop what the branches do."""
     (idle,) = [op.operation for op in choice.regions[1].blocks[0].operations][-1:]
     *_, end = loop.regions[1].blocks[0].operations
@@ -123,22 +123,21 @@ def _is_idle(choice: Any, loop: Any) -> bool:
     return kept and len(list(choice.regions[1].blocks[0].operations)) == 1
 
 
-def _outermost(loop: Any, row: _Segment) -> Any | None:
+def _outermost(loop: ir.Operation, row: _Segment) -> ir.Operation | None:
     """Returns the outermost loop around in which a row stays the same, and no result is inserted into."""
-    found, around = None, loop.parent
+    found, around = None, parent_of(loop)
     while around.name in ("scf.for", "scf.while"):
         if _inserts(around) or not (_is_fixed(row.begin, around) and _is_fixed(row.end, around)):
             break
-        found, around = around, around.parent
+        found, around = around, parent_of(around)
     return found
 
 
-def _inserts(loop: Any) -> bool:
+def _inserts(loop: ir.Operation) -> bool:
     """Returns whether a loop hands out rows or entries: their coordinates would have to be those of the row."""
-    ir = bindings().ir
     found = False
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal found
         found = found or op.name in ("tensor.insert", "sparse_tensor.expand", "sparse_tensor.compress")
         return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
@@ -147,14 +146,14 @@ def _inserts(loop: Any) -> bool:
     return found
 
 
-def _is_fixed(value: Any, around: Any) -> bool:
+def _is_fixed(value: ir.Value, around: ir.Operation) -> bool:
     if not is_inside(value, around):
         return True
     op = maker(value)
     return op is not None and op.name in _HOISTED and all(_is_fixed(operand, around) for operand in op.operands)
 
 
-def _hoisted(value: Any, around: Any) -> Any:
+def _hoisted(value: ir.Value, around: ir.Operation) -> ir.Value:
     """Returns a value made inside a loop as one that is made before it."""
     if not is_inside(value, around):
         return value
@@ -167,18 +166,17 @@ def _hoisted(value: Any, around: Any) -> Any:
     return copy.results[0]
 
 
-def _scatter(around: Any, row: _Segment, places: Any) -> None:
+def _scatter(around: ir.Operation, row: _Segment, places: ir.Value) -> None:
     """Writes the loops that scatter a row before a loop, and take it back after."""
-    ir = bindings().ir
     one = ir_words.constant
     with ir.InsertionPoint(around):
         begin, end = _hoisted(row.begin, around), _hoisted(row.end, around)
         coordinates = _hoisted(row.load.operands[0], around)
 
-        def put(at: Any) -> None:
+        def put(at: ir.Value) -> None:
             ir_words.store(ir_words.add(at, one(1)), places, ir_words.widened(ir_words.load(coordinates, at)))
 
-        def take(at: Any) -> None:
+        def take(at: ir.Value) -> None:
             ir_words.store(one(0), places, ir_words.widened(ir_words.load(coordinates, at)))
 
         ir_words.loop(end, [], put, begin)
@@ -188,13 +186,12 @@ def _scatter(around: Any, row: _Segment, places: Any) -> None:
         with ir.InsertionPoint(block):
             take(block.arguments[0])
             ir.Operation.create("scf.yield")
-    first.owner.erase()
+    result_maker(first).erase()
     cleared.move_after(around)
 
 
-def _look_up(loop: Any, choice: Any, row: _Segment, walked: _Segment, places: Any) -> None:
+def _look_up(loop: ir.Operation, choice: ir.Operation, row: _Segment, walked: _Segment, places: ir.Value) -> None:
     """Puts a loop over one operand in place of one that merges it with a scattered row."""
-    ir = bindings().ir
     body = loop.regions[1].blocks[0]
     arguments = list(body.arguments)
     *_, end = body.operations
@@ -217,8 +214,8 @@ def _look_up(loop: Any, choice: Any, row: _Segment, walked: _Segment, places: An
         place = ir_words.load(places, walked.coordinate)
         choice.operands[0] = ir_words.compare("ne", place, ir_words.constant(0))
         position = ir_words.add(place, ir_words.constant(-1))
-    for value in (row.coordinate, *_least(moved, row, walked)):
-        value.replace_all_uses_with(walked.coordinate)
+    for coordinate in (row.coordinate, *_least(moved, row, walked)):
+        coordinate.replace_all_uses_with(walked.coordinate)
     arguments[row.at].replace_all_uses_with(position)
     for at, result in zip(kept, new.results, strict=True):
         loop.results[at].replace_all_uses_with(result)
@@ -226,7 +223,7 @@ def _look_up(loop: Any, choice: Any, row: _Segment, walked: _Segment, places: An
     _erase_unused(moved)
 
 
-def _least(moved: list[Any], row: _Segment, walked: _Segment) -> list[Any]:
+def _least(moved: list[ir.Operation], row: _Segment, walked: _Segment) -> list[ir.Value]:
     """Returns the lesser of the two coordinates, which are one where the operands meet."""
     both = [row.coordinate, walked.coordinate]
     return [
@@ -234,7 +231,7 @@ def _least(moved: list[Any], row: _Segment, walked: _Segment) -> list[Any]:
     ]
 
 
-def _erase_unused(ops: list[Any]) -> None:
+def _erase_unused(ops: list[ir.Operation]) -> None:
     for op in reversed(ops):
         pure = op.name.startswith("arith.") or op.name == "memref.load"
         if pure and not any(list(result.uses) for result in op.results):

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.origins import conjuncts, is_comparison, maker, merges
+from mlir_sparse.loops.inner_loops import maker
+from mlir_sparse.loops.origins import conjuncts, is_comparison, merges
 from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["ARRANGE_MERGES", "arrange_merges"]
@@ -47,12 +47,12 @@ class _Choice:
         holds: whether any branch inserts; None where one always does.
     """
 
-    value: Any | None
-    where: tuple[Any, ...]
-    holds: Any | None
+    value: ir.Value | None
+    where: tuple[ir.Value, ...]
+    holds: ir.Value | None
 
 
-def arrange_merges(function: Any, remarks: Remarks) -> list[tuple[Any, Any]]:
+def arrange_merges(function: ir.Operation, remarks: Remarks) -> list[tuple[ir.Operation, ir.Value]]:
     """Rewrites the merging loops of a sparsified function that inserts into a sparse result.
 
     Args:
@@ -62,7 +62,7 @@ def arrange_merges(function: Any, remarks: Remarks) -> list[tuple[Any, Any]]:
     Returns:
         the insertions that happen only sometimes, each with its condition.
     """
-    found: list[tuple[Any, Any]] = []
+    found: list[tuple[ir.Operation, ir.Value]] = []
     for loop in merges(function):
         body = loop.regions[1].blocks[0]
         ends = [op.operation for op in body.operations if op.operation.name == "scf.if"]
@@ -81,7 +81,7 @@ def arrange_merges(function: Any, remarks: Remarks) -> list[tuple[Any, Any]]:
 # -- choices instead of branches ------------------------------------------------------------------------------------
 
 
-def _without_branches(op: Any, loop: Any) -> list[tuple[Any, Any]]:
+def _without_branches(op: ir.Operation, loop: ir.Operation) -> list[tuple[ir.Operation, ir.Value]]:
     """Puts one insertion in place of nested branches that each insert at the same coordinates."""
     inside = list(_all_operations(op))
     safe = _read_safely(loop)
@@ -89,9 +89,9 @@ def _without_branches(op: Any, loop: Any) -> list[tuple[Any, Any]]:
         return []
     if not _is_one_insertion(op):
         return []
-    ir = bindings().ir
     with ir.InsertionPoint(op):
         choice = _chosen(op, op, _leaves(op))
+        assert choice.value is not None
         tensor, *coordinates = choice.where
         operands = [choice.value, tensor, *coordinates]
         insert = ir.Operation.create("tensor.insert", results=[tensor.type], operands=operands)
@@ -100,7 +100,7 @@ def _without_branches(op: Any, loop: Any) -> list[tuple[Any, Any]]:
     return [] if choice.holds is None else [(insert, choice.holds)]
 
 
-def _all_operations(op: Any) -> Iterator[Any]:
+def _all_operations(op: ir.Operation) -> Iterator[ir.Operation]:
     for region in op.regions:
         for block in region.blocks:
             for below in block.operations:
@@ -108,14 +108,14 @@ def _all_operations(op: Any) -> Iterator[Any]:
                 yield from _all_operations(below.operation)
 
 
-def _may_run(op: Any, safe: Collection[Any]) -> bool:
+def _may_run(op: ir.Operation, safe: Collection[ir.Value]) -> bool:
     """Returns whether an operation may run where its branch is not taken."""
     if op.name == "memref.load":
         return len(op.operands) == 2 and op.operands[1] in safe
     return op.name in _CHEAP or op.name in ("scf.if", "scf.yield", "tensor.insert")
 
 
-def _read_safely(loop: Any) -> list[Any]:
+def _read_safely(loop: ir.Operation) -> list[ir.Value]:
     """Returns the positions that the loop's condition has found inside their segments."""
     *_, condition = loop.regions[0].blocks[0].operations
     holds, *passed = condition.operation.operands
@@ -124,7 +124,7 @@ def _read_safely(loop: Any) -> list[Any]:
     return [arguments[at] for at, value in enumerate(passed) if value in checked]
 
 
-def _is_one_insertion(op: Any) -> bool:
+def _is_one_insertion(op: ir.Operation) -> bool:
     """Returns whether each branch inserts once, into the same tensor at the same coordinates, or nothing at all."""
     inserts = [o for o in _all_operations(op) if o.name == "tensor.insert"]
     if not inserts or any(list(o.operands)[1:] != list(inserts[0].operands)[1:] for o in inserts):
@@ -135,7 +135,7 @@ def _is_one_insertion(op: Any) -> bool:
     return all(len(end) == 1 and (end[0] == tensor or end[0] in made) for end in ends)
 
 
-def _chosen(op: Any, outermost: Any, every: Collection[Any]) -> _Choice:
+def _chosen(op: ir.Operation, outermost: ir.Operation, every: Collection[ir.Value]) -> _Choice:
     """Moves what branches compute before the outermost, and returns the insertion that is to be made instead."""
     condition = op.operands[0]
     then, otherwise = (_chosen_in(region.blocks[0], outermost, every) for region in op.regions)
@@ -155,7 +155,7 @@ def _chosen(op: Any, outermost: Any, every: Collection[Any]) -> _Choice:
     return _Choice(value, then.where, holds)
 
 
-def _chosen_in(block: Any, outermost: Any, every: Collection[Any]) -> _Choice:
+def _chosen_in(block: ir.Block, outermost: ir.Operation, every: Collection[ir.Value]) -> _Choice:
     choice = _Choice(None, (), None)
     for below in [o.operation for o in block.operations]:
         match below.name:
@@ -171,18 +171,17 @@ def _chosen_in(block: Any, outermost: Any, every: Collection[Any]) -> _Choice:
     return choice
 
 
-def _else(condition: Any, holds: Any | None) -> Any:
-    ir = bindings().ir
+def _else(condition: ir.Value, holds: ir.Value | None) -> ir.Value:
     truth = ir_words.integer(1, ir.IntegerType.get_signless(1))
     negated = ir_words.bits_of("xori", condition, truth)
     return _all_of(negated, holds)
 
 
-def _all_of(condition: Any, holds: Any | None) -> Any:
+def _all_of(condition: ir.Value, holds: ir.Value | None) -> ir.Value:
     return condition if holds is None else ir_words.bits_of("andi", condition, holds)
 
 
-def _leaves(op: Any) -> list[Any]:
+def _leaves(op: ir.Operation) -> list[ir.Value]:
     """Returns the coordinates that nested branches ask for one by one."""
     found = []
     for below in (op, *(o for o in _all_operations(op) if o.name == "scf.if")):
@@ -192,7 +191,7 @@ def _leaves(op: Any) -> list[Any]:
     return found
 
 
-def _is_least(condition: Any, every: Collection[Any]) -> bool:
+def _is_least(condition: ir.Value, every: Collection[ir.Value]) -> bool:
     """Returns whether a condition must hold once those before it failed: the least coordinate is one of them all."""
     terms = conjuncts(condition)
     if len(terms) != 1 or not is_comparison(terms[0], "eq"):
@@ -200,7 +199,7 @@ def _is_least(condition: Any, every: Collection[Any]) -> bool:
     return all(leaf in every for leaf in _least_of(terms[0].operands[1]))
 
 
-def _least_of(value: Any) -> list[Any]:
+def _least_of(value: ir.Value) -> list[ir.Value]:
     """Returns the values that a chain of selections takes the least of."""
     op = maker(value)
     if op is None or op.name != "arith.select":
@@ -215,7 +214,7 @@ def _least_of(value: Any) -> list[Any]:
 # -- moving on together ---------------------------------------------------------------------------------------------
 
 
-def _steps_of(loop: Any, op: Any) -> dict[int, tuple[Any, Any]] | Missed:
+def _steps_of(loop: ir.Operation, op: ir.Operation) -> dict[int, tuple[ir.Value, ir.Value]] | Missed:
     """Returns where each operand goes in a branch where all meet, and in general, or why not all move on there."""
     *_, end = loop.regions[1].blocks[0].operations
     met = [list(term.operands) for term in conjuncts(op.operands[0]) if is_comparison(term, "eq")]
@@ -225,16 +224,15 @@ def _steps_of(loop: Any, op: Any) -> dict[int, tuple[Any, Any]] | Missed:
     return steps
 
 
-def _move_together(loop: Any, op: Any, steps: dict[int, tuple[Any, Any]]) -> None:
+def _move_together(loop: ir.Operation, op: ir.Operation, steps: dict[int, tuple[ir.Value, ir.Value]]) -> None:
     """Lets the branch where all operands meet say itself that each moves on by one."""
-    ir = bindings().ir
     *_, end = loop.regions[1].blocks[0].operations
     end = end.operation
     kinds = [*(result.type for result in op.results), *[ir_words.index_type()] * len(steps)]
     with ir.InsertionPoint(end):
         new = ir.Operation.create("scf.if", results=kinds, operands=[op.operands[0]], regions=2)
-    for old, region, side in zip(op.regions, new.regions, range(2), strict=True):
-        old.blocks[0].append_to(region)
+    for before, region, side in zip(op.regions, new.regions, range(2), strict=True):
+        before.blocks[0].append_to(region)
         *_, last = region.blocks[0].operations
         with ir.InsertionPoint(last.operation):
             moved = [step[side] for step in steps.values()]
@@ -248,7 +246,7 @@ def _move_together(loop: Any, op: Any, steps: dict[int, tuple[Any, Any]]) -> Non
     op.erase()
 
 
-def _step(value: Any, met: Collection[list[Any]]) -> tuple[Any, Any] | None:
+def _step(value: ir.Value, met: Collection[list[ir.Value]]) -> tuple[ir.Value, ir.Value] | None:
     """Returns where an operand goes if it meets the others, and where in general; None for any other value."""
     op = maker(value)
     if op is None or op.name != "arith.select":

@@ -11,11 +11,10 @@ store would cost as much as is won, so the nest is written twice.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import maker, operations_within
+from mlir_sparse.loops.inner_loops import maker, operations_within, parent_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.remarks import Missed
 
@@ -50,7 +49,7 @@ def write_around_caches(seen: Seen, _: Mapping[str, str]) -> bool:
     return changed
 
 
-def _appending_nest(appending: Mapping[Any, Any]) -> Any | Missed:
+def _appending_nest(appending: Mapping[ir.Operation, ir.Value]) -> ir.Operation | Missed:
     """Returns the nest that appends all entries of a result and merges operands, or why it is not written twice.
 
     Args:
@@ -69,27 +68,26 @@ def _appending_nest(appending: Mapping[Any, Any]) -> Any | Missed:
     return nest
 
 
-def _room_of(op: Any) -> Any | None:
+def _room_of(op: ir.Operation) -> ir.Value | None:
     """Returns how many entries there is room for, of a store in a loop that writes one behind the others; else None."""
-    if op.name != "memref.store" or len(op.operands) != 3 or op.parent.name == "func.func":
+    if op.name != "memref.store" or len(op.operands) != 3 or parent_of(op).name == "func.func":
         return None
     least = maker(op.operands[2])
     if least is None or least.name != "arith.minui":
         return None
     room = maker(least.operands[1])
-    held = room is not None and room.name == "memref.load" and room.parent.name == "func.func"
+    held = room is not None and room.name == "memref.load" and parent_of(room).name == "func.func"
     return least.operands[1] if held else None
 
 
-def _nest_of(op: Any) -> Any:
-    while op.parent.name != "func.func":
-        op = op.parent
+def _nest_of(op: ir.Operation) -> ir.Operation:
+    while parent_of(op).name != "func.func":
+        op = parent_of(op)
     return op
 
 
-def _divide(nest: Any, room: Any, appending: list[Any]) -> None:
+def _divide(nest: ir.Operation, room: ir.Value, appending: list[ir.Operation]) -> None:
     """Writes a nest for large results and for others."""
-    ir = bindings().ir
     for op in appending:
         op.attributes[_MARK] = ir.UnitAttr.get()
     with ir.InsertionPoint(nest):
@@ -101,9 +99,8 @@ def _divide(nest: Any, room: Any, appending: list[Any]) -> None:
     nest.erase()
 
 
-def _copy(nest: Any, *, large: bool) -> list[Any]:
+def _copy(nest: ir.Operation, *, large: bool) -> list[ir.Value]:
     """Copies a nest to the insertion point; returns its results."""
-    ir = bindings().ir
     copied = nest.clone(ir.InsertionPoint.current).operation
     for op in operations_within(copied):
         if _MARK in op.attributes:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, operations_within
+from mlir_sparse.loops.inner_loops import body_of, operations_within, parent_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.prefetch import coordinate_load, later_coordinate, prefetch, stored_load
 from mlir_sparse.loops.remarks import Missed
@@ -37,10 +36,10 @@ class _Row:
         coordinate: the load of the entry's coordinate.
     """
 
-    loop: Any
-    entries: Any
-    positions: Any
-    coordinate: Any
+    loop: ir.Operation
+    entries: ir.Operation
+    positions: ir.Operation
+    coordinate: ir.Operation
 
 
 def prefetch_rows(seen: Seen, _: Mapping[str, str]) -> bool:
@@ -59,18 +58,18 @@ def prefetch_rows(seen: Seen, _: Mapping[str, str]) -> bool:
         if row is None:
             continue
         streams = _streams_of(row)
-        with bindings().ir.InsertionPoint(row.coordinate):
+        with ir.InsertionPoint(row.coordinate):
             _ask(row, streams)
         changed = True
     return changed
 
 
-def is_row_of_entry(loop: Any) -> bool:
+def is_row_of_entry(loop: ir.Operation) -> bool:
     """Returns whether an `scf.for` goes through a row that an entry of another operand names."""
     return isinstance(_row_of(loop), _Row)
 
 
-def _row_of(loop: Any) -> _Row | Missed | None:
+def _row_of(loop: ir.Operation) -> _Row | Missed | None:
     """Returns a loop over a row that a stored coordinate names, or why rows are not asked for; None for any other."""
     positions = stored_load(loop.operands[0])
     if positions is None or len(positions.operands) != 2:
@@ -78,19 +77,20 @@ def _row_of(loop: Any) -> _Row | Missed | None:
     coordinate = coordinate_load(positions.operands[1])
     if coordinate is None:
         return None
-    if loop.parent.name != "scf.for" or coordinate.operands[1] != body_of(loop.parent).arguments[0]:
+    around = parent_of(loop)
+    if around.name != "scf.for" or coordinate.operands[1] != body_of(around).arguments[0]:
         return Missed("the entry that names its row is not one of the loop right around it")
-    return _Row(loop, loop.parent, positions, coordinate)
+    return _Row(loop, around, positions, coordinate)
 
 
-def _streams_of(row: _Row) -> list[Any]:
+def _streams_of(row: _Row) -> list[ir.Value]:
     """Returns the buffers that are read at the loop's index."""
     place = body_of(row.loop).arguments[0]
     loads = [op for op in operations_within(row.loop) if op.name == "memref.load"]
     return list(dict.fromkeys(op.operands[0] for op in loads if list(op.operands)[1:] == [place]))
 
 
-def _ask(row: _Row, streams: list[Any]) -> None:
+def _ask(row: _Row, streams: list[ir.Value]) -> None:
     starts = row.positions.operands[0]
     prefetch(starts, [later_coordinate(row.coordinate, 2 * _AHEAD)])
     # What lies beyond the last entry, or between rows that have room left, need not be coordinates.

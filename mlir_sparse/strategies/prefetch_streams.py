@@ -11,17 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import (
     body_of,
     copy_of,
     is_constant,
     maker,
+    operation_around,
     operations_in,
     operations_within,
+    parent_of,
+    result_maker,
     root_of,
 )
 from mlir_sparse.loops.operation_index import Seen
@@ -53,8 +55,8 @@ class _Stream:
         written: whether it is stored to.
     """
 
-    buffer: Any
-    place: Any
+    buffer: ir.Value
+    place: ir.Value
     written: bool
 
 
@@ -76,18 +78,18 @@ def prefetch_streams(seen: Seen, _: Mapping[str, str]) -> bool:
         if streams is None:
             continue
         changed = True
-        if is_constant(loop.operands[2], 1) and (loop.results or loop.parent.name != "func.func"):
+        if is_constant(loop.operands[2], 1) and (loop.results or parent_of(loop).name != "func.func"):
             _cut(loop, streams)
         elif is_constant(loop.operands[2], 1):
             _cut_off(loop, streams)
         else:  # chunks already: the lanes of vectors
             block = body_of(loop)
-            with bindings().ir.InsertionPoint.at_block_begin(block):
+            with ir.InsertionPoint.at_block_begin(block):
                 _ask(streams, block.arguments[0], block.arguments[0])
     return changed
 
 
-def _is_over_slots(loop: Any) -> bool:
+def _is_over_slots(loop: ir.Operation) -> bool:
     """Returns whether a loop counts rows, of each of which it reads one slot: a coordinate, and what it names."""
     if loop.results or not is_constant(loop.operands[2], 1):
         return False
@@ -97,27 +99,26 @@ def _is_over_slots(loop: Any) -> bool:
     return any(op is not None and op.operands[1] != index and _is_shifted(op.operands[1], index) for op in named)
 
 
-def _is_shifted(value: Any, index: Any) -> bool:
+def _is_shifted(value: ir.Value, index: ir.Value) -> bool:
     """Returns whether a number is the index of a loop plus what does not change in the loop, if anything."""
     if value == index:
         return True
     op = maker(value)
-    if op is None or op.name != "arith.addi" or op.parent != index.owner.owner.operation:
+    if op is None or op.name != "arith.addi" or op.parent != operation_around(index):
         return False
     shifted = [_is_shifted(operand, index) for operand in op.operands]
-    fixed = [not is_inside(operand, index.owner.owner.operation) for operand in op.operands]
+    fixed = [not is_inside(operand, operation_around(index)) for operand in op.operands]
     return shifted in ([True, False], [False, True]) and fixed == [not moves for moves in shifted]
 
 
-def _streams_of(loop: Any, body: list[Any]) -> tuple[_Stream, ...] | Missed:
+def _streams_of(loop: ir.Operation, body: list[ir.Operation]) -> tuple[_Stream, ...] | Missed:
     """Returns the buffers that a loop over positions which follow each other reads, or writes, at its index."""
     if is_row_of_entry(loop) and not _is_over_slots(loop):
         return Missed("its rows lie anywhere in memory: entries of another loop name them")
     if len(body) > _MOST_OPERATIONS:
         return Missed(f"more than {_MOST_OPERATIONS} operations are done in a turn: it does not wait for entries")
-    ir = bindings().ir
     by_one = is_constant(loop.operands[2], 1)
-    found: dict[Any, _Stream] = {}
+    found: dict[ir.Value, _Stream] = {}
     place = body_of(loop).arguments[0]
     slots = _is_over_slots(loop)
     for op in body:
@@ -132,40 +133,39 @@ def _streams_of(loop: Any, body: list[Any]) -> tuple[_Stream, ...] | Missed:
     return tuple(found.values()) or Missed("it goes through no buffer by its own index")
 
 
-def _ask(streams: tuple[_Stream, ...], place: Any, first: Any) -> None:
+def _ask(streams: tuple[_Stream, ...], place: ir.Value, first: ir.Value) -> None:
     """Writes the requests of a chunk."""
     later = ir_words.add(first, ir_words.constant(_AHEAD))
     for stream in streams:
         prefetch(stream.buffer, [_shifted(stream.place, place, later)], written=stream.written)
 
 
-def _shifted(value: Any, index: Any, later: Any) -> Any:
+def _shifted(value: ir.Value, index: ir.Value, later: ir.Value) -> ir.Value:
     """Returns what a number that is the index of a loop, shifted, will be."""
     if value == index:
         return later
     op = maker(value)
-    if op is None or not is_inside(value, index.owner.owner.operation):
+    if op is None or not is_inside(value, operation_around(index)):
         return value
     return ir_words.add(*(_shifted(operand, index, later) for operand in op.operands))
 
 
-def _cut(loop: Any, streams: tuple[_Stream, ...]) -> None:
+def _cut(loop: ir.Operation, streams: tuple[_Stream, ...]) -> None:
     """Writes a loop over chunks in place of one over entries."""
-    ir = bindings().ir
     lower, upper, _, *start = loop.operands
     place, *carried = body_of(loop).arguments
     *body, last = operations_in(loop)
 
-    def chunk(first: Any, *reached: Any) -> list[Any]:
+    def chunk(first: ir.Value, *reached: ir.Value) -> list[ir.Value]:
         _ask(streams, place, first)
         left = ir_words.operation("arith.subi", upper.type, upper, first)
         return ir_words.loop(ir_words.minimum(left, ir_words.constant(_CHUNK)), reached, lambda *at: entry(first, *at))
 
-    def entry(first: Any, number: Any, *reached: Any) -> list[Any]:
+    def entry(first: ir.Value, number: ir.Value, *reached: ir.Value) -> list[ir.Value]:
         here = ir_words.add(first, number)
         for old, new in zip((place, *carried), (here, *reached), strict=True):
             old.replace_all_uses_with(new)
-        behind = maker(here)
+        behind = result_maker(here)
         for op in body:
             op.move_after(behind)
             behind = op
@@ -178,19 +178,18 @@ def _cut(loop: Any, streams: tuple[_Stream, ...]) -> None:
     loop.erase()
 
 
-def _cut_off(loop: Any, streams: tuple[_Stream, ...]) -> None:
+def _cut_off(loop: ir.Operation, streams: tuple[_Stream, ...]) -> None:
     """Writes a loop over whole chunks before one over entries: there is one end only, and nothing to ask before it."""
-    ir = bindings().ir
     lower, upper, _ = loop.operands
     place = body_of(loop).arguments[0]
     *body, _ = operations_in(loop)
 
-    def chunk(first: Any) -> None:
+    def chunk(first: ir.Value) -> None:
         _ask(streams, place, first)
         ir_words.loop(ir_words.constant(_CHUNK), (), lambda number: entry(ir_words.add(first, number)))
 
-    def entry(here: Any) -> None:
-        known = {place: here}
+    def entry(here: ir.Value) -> None:
+        known: dict[ir.Value, ir.Value] = {place: here}
         for op in body:
             copy_of(op, known)
 

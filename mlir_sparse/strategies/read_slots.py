@@ -10,11 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, maker, operations_in, root_of
+from mlir_sparse.loops.inner_loops import (
+    body_of,
+    copy_of,
+    is_constant,
+    maker,
+    operation_around,
+    operations_in,
+    parent_of,
+    root_of,
+)
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import loaded_from
 from mlir_sparse.loops.remarks import Missed
@@ -39,10 +47,10 @@ class _Slot:
         coordinates: the loads of the coordinate in its body.
     """
 
-    loop: Any
-    parent: Any
-    positions: Any
-    coordinates: tuple[Any, ...]
+    loop: ir.Operation
+    parent: ir.Value
+    positions: ir.Value
+    coordinates: tuple[ir.Operation, ...]
 
 
 def read_slots(seen: Seen, _: Mapping[str, str]) -> bool:
@@ -63,7 +71,7 @@ def read_slots(seen: Seen, _: Mapping[str, str]) -> bool:
     return bool(slots)
 
 
-def _slot_of(loop: Any) -> _Slot | Missed | None:
+def _slot_of(loop: ir.Operation) -> _Slot | Missed | None:
     """Returns a loop over a slot as that, or why it stays one; None for any other."""
     lower, upper, step, *_ = loop.operands
     begin, end = loaded_from(lower), loaded_from(upper)
@@ -90,27 +98,26 @@ def _slot_of(loop: Any) -> _Slot | Missed | None:
     return _Slot(loop, parent, positions, coordinates)
 
 
-def _doubled(value: Any) -> Any | None:
+def _doubled(value: ir.Value) -> ir.Value | None:
     op = maker(value)
     return op.operands[0] if op is not None and op.name == "arith.muli" and is_constant(op.operands[1], 2) else None
 
 
-def _coordinates_of(positions: Any) -> Any | None:
+def _coordinates_of(positions: ir.Value) -> ir.Value | None:
     """Returns the argument that follows made positions; None for a buffer that is something else."""
-    ir, root = bindings().ir, root_of(positions)
+    root = root_of(positions)
     if root is None or maker(root) is not None:
         return None
-    function = root.owner.owner.operation
+    function = operation_around(root)
     if SLOTS not in function.attributes:
         return None
     number = ir.BlockArgument(root).arg_number
     made = list(ir.DenseI64ArrayAttr(function.attributes[SLOTS]))
-    return root.owner.arguments[number + 1] if number in made else None
+    return function.regions[0].blocks[0].arguments[number + 1] if number in made else None
 
 
 def _read(slot: _Slot) -> None:
     """Puts a branch in place of a loop."""
-    ir = bindings().ir
     loop, (place, *carried) = slot.loop, list(body_of(slot.loop).arguments)
     starts, kinds = list(loop.operands)[3:], [result.type for result in loop.results]
     first = _first_position(slot)
@@ -120,7 +127,7 @@ def _read(slot: _Slot) -> None:
         zero, truth = ir_words.integer(0, coordinate.type), ir.IntegerType.get_signless(1)
         predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _AT_LEAST)
         is_one = ir_words.operation("arith.cmpi", truth, coordinate, zero, predicate=predicate)
-        known: dict[Any, Any] = {place: at, **dict(zip(carried, starts, strict=True))}
+        known: dict[ir.Value, ir.Value] = {place: at, **dict(zip(carried, starts, strict=True))}
         known.update((load.results[0], coordinate) for load in slot.coordinates)
         ends = ir_words.branch(is_one, lambda: _taken(slot, known), (lambda: starts) if starts else None, kinds)
         for result, value in zip(loop.results, ends, strict=True):
@@ -134,7 +141,7 @@ def _read(slot: _Slot) -> None:
             op = above
 
 
-def _taken(slot: _Slot, known: dict[Any, Any]) -> list[Any]:
+def _taken(slot: _Slot, known: dict[ir.Value, ir.Value]) -> list[ir.Value]:
     """Writes the body of a loop for one position; returns what it hands on."""
     *body, last = operations_in(slot.loop)
     for op in body:
@@ -144,12 +151,12 @@ def _taken(slot: _Slot, known: dict[Any, Any]) -> list[Any]:
     return [known.get(value, value) for value in last.operands]
 
 
-def _first_position(slot: _Slot) -> Any:
+def _first_position(slot: _Slot) -> ir.Value:
     """Writes, before all loops, where the first list begins: a piece of a call has the lists from there on."""
     outermost = slot.loop
-    while outermost.parent.name != "func.func":
-        outermost = outermost.parent
-    with bindings().ir.InsertionPoint(outermost):
+    while parent_of(outermost).name != "func.func":
+        outermost = parent_of(outermost)
+    with ir.InsertionPoint(outermost):
         zero = ir_words.constant(0)
         length = ir_words.operation("memref.dim", ir_words.index_type(), slot.positions, zero)
         return ir_words.branch(

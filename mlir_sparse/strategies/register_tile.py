@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.carry_values import LINE, PATH, carry
-from mlir_sparse.loops.inner_loops import Line, is_constant, line_of, maker, operations_in, root_of
+from mlir_sparse.loops.inner_loops import Line, is_constant, line_of, maker, operations_in, parent_of, root_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.outer_loops import OuterLoops, is_inside, nests_of
 from mlir_sparse.loops.remarks import Remarks
@@ -55,7 +54,7 @@ def _lines(seen: Seen) -> Iterator[Line]:
             seen.remarks.of(loop, line)
 
 
-def _is_over_level(loop: Any) -> bool:
+def _is_over_level(loop: ir.Operation) -> bool:
     """Returns whether a loop runs over a dense level, from its begin; those over stored entries begin anywhere."""
     return is_constant(loop.operands[0], 0)
 
@@ -92,7 +91,6 @@ class _Tiler:
 
     def run(self) -> None:
         """Puts the tiled nest in place of the nest."""
-        ir = bindings().ir
         mark = ir.UnitAttr.get()
         for op in self.nest.path:
             op.attributes[PATH] = mark
@@ -110,16 +108,16 @@ class _Tiler:
                 self.start.store(upper, row=self.rows)
         if self.start is not None:
             if self.rows:
-                self.start.store_rows_after(self.nest.root.parent)
+                self.start.store_rows_after(parent_of(self.nest.root))
             self.start.erase()
         self.nest.root.erase()
 
     def _held(self, line: Line) -> int:
         """Returns how many rows registers hold at once across the innermost loop around a line."""
-        scope = self.nest.root.parent
+        scope = parent_of(self.nest.root)
         return 1 + len([load for load in line.streams if self._place(load, line, scope) != line.loop])
 
-    def _full(self, at: Any, upper: Any, size: int, before: int) -> Any:
+    def _full(self, at: ir.Value, upper: ir.Value, size: int, before: int) -> ir.Value:
         """Writes tiles of one size, as many as there is room for; returns where they end.
 
         Args:
@@ -134,7 +132,7 @@ class _Tiler:
         )
         ahead = self.target.ahead(size, self.nest.lines[0].bits)
 
-        def tile(start: Any) -> None:
+        def tile(start: ir.Value) -> None:
             self._tile(Tile(start, size, None, self.target.fuses, ahead, rolled=before > 0))
 
         if size < before <= 2 * size:
@@ -143,7 +141,7 @@ class _Tiler:
             strided(at, end, size, (), tile)
         return end
 
-    def _rest(self, at: Any, upper: Any, least: int) -> None:
+    def _rest(self, at: ir.Value, upper: ir.Value, least: int) -> None:
         """Writes what is less than the least tile: tiles with masks, or the loops as they were."""
         if least == 1:
             return
@@ -156,14 +154,14 @@ class _Tiler:
         else:
             ir_words.branch(ir_words.compare("ult", at, upper), lambda: self._masked(at, upper, size))
 
-    def _masked(self, at: Any, upper: Any, size: int) -> None:
+    def _masked(self, at: ir.Value, upper: ir.Value, size: int) -> None:
         mask = mask_of(ir_words.operation("arith.subi", at.type, upper, at), size)
         self._tile(Tile(at, size, mask, self.target.fuses, rolled=True))
 
-    def _scalar(self, at: Any, upper: Any) -> None:
+    def _scalar(self, at: ir.Value, upper: ir.Value) -> None:
         if self.start is not None:
             self.start.store(at, upper, self.rows)
-        root = self.nest.root.clone(bindings().ir.InsertionPoint.current)
+        root = self.nest.root.clone(ir.InsertionPoint.current)
         for op in [root, *_marked(root)]:
             if LINE in op.attributes:
                 op.operands[0] = at
@@ -173,11 +171,11 @@ class _Tiler:
 
     def _tile(self, tile: Tile) -> None:
         """Writes the nest for the places of a tile."""
-        root = self.nest.root.clone(bindings().ir.InsertionPoint.current)
+        root = self.nest.root.clone(ir.InsertionPoint.current)
         for op in (root, *_marked(root)) if tile.rolled else ():
             if op.name in ("scf.for", "scf.while") and PATH in op.attributes:
                 ir_words.keep_rolled(op)
-        scope = root.parent
+        scope = parent_of(root)
         _, buffer, *at = self.nest.store.operands
         at = [*at[:-1], tile.start]
         if not self.nest.stays:
@@ -185,30 +183,30 @@ class _Tiler:
                 self._line(op, tile, None, scope)
                 op.erase()
             return
-        with bindings().ir.InsertionPoint(root):
+        with ir.InsertionPoint(root):
             held = load_vector(tile, buffer, at) if self.start is None else self._started(tile)
         held = carry(root, held, lambda op, held: self._line(op, tile, held, scope))
         store_vector(tile, held, buffer, at)
 
-    def _started(self, tile: Tile) -> Any:
+    def _started(self, tile: Tile) -> ir.Value:
         assert self.start is not None
         value = self.start.value()
         return ir_words.operation("vector.broadcast", tile.of(value.type), value)
 
-    def _line(self, op: Any, tile: Tile, held: Any | None, scope: Any) -> Any:
+    def _line(self, op: ir.Operation, tile: Tile, held: ir.Value | None, scope: ir.Operation) -> ir.Value:
         """Writes a line before its loop; returns the row that it makes of one held, or stores it where none is."""
         line = line_of(op)
         assert isinstance(line, Line)
         value, buffer, *at = line.stores[0].operands
         sums = [load.results[0] for load in line.streams if root_of(load.operands[0]) == self.written]
-        known = {} if held is None else dict.fromkeys(sums, held)
+        known: dict[ir.Value, ir.Value] = {} if held is None else dict.fromkeys(sums, held)
         made = Lanes(line, tile, known, lambda load: self._place(load, line, scope)).of(value)
         if held is None:
-            with bindings().ir.InsertionPoint(op):
+            with ir.InsertionPoint(op):
                 store_vector(tile, made, buffer, [*at[:-1], tile.start])
         return made
 
-    def _place(self, load: Any, line: Line, scope: Any) -> Any:
+    def _place(self, load: ir.Operation, line: Line, scope: ir.Operation) -> ir.Operation:
         """Returns the operation before which a load may stand: the outermost loop that its address does not change in.
 
         An address is in bounds wherever all that it is made of is an index of a loop, or a stored coordinate.
@@ -216,19 +214,18 @@ class _Tiler:
         place, operands = line.loop, list(load.operands)
         if root_of(operands[0]) == self.written or not all(map(_is_index, operands[1:])):
             return place
-        while place.parent != scope and place.parent.name == "scf.for":
-            if any(is_inside(value, place.parent) for value in operands):
-                break
-            place = place.parent
+        around = parent_of(place)
+        while around != scope and around.name == "scf.for" and not any(is_inside(value, around) for value in operands):
+            place, around = around, parent_of(around)
         return place
 
 
-def _is_index(value: Any) -> bool:
+def _is_index(value: ir.Value) -> bool:
     op = maker(value)
     return op is None or op.name in ("memref.load", "arith.constant", "arith.index_cast", "arith.index_castui")
 
 
-def _marked(op: Any) -> Iterator[Any]:
+def _marked(op: ir.Operation) -> Iterator[ir.Operation]:
     """Yields the marked operations inside one, a copy of a nest."""
     for inner in operations_in(op):
         if LINE in inner.attributes or PATH in inner.attributes:

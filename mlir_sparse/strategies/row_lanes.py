@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import body_of, maker
 from mlir_sparse.loops.prefetch import prefetch
@@ -35,19 +34,19 @@ class LaneRow:
         add: `arith.addf` or `arith.subf` of the sum and the summand, or the summand and the sum.
     """
 
-    loop: Any
-    streams: tuple[Any, ...]
-    values: frozenset[Any]
-    add: Any
+    loop: ir.Operation
+    streams: tuple[ir.Value, ...]
+    values: frozenset[ir.Value]
+    add: ir.Operation
 
     @property
-    def summand(self) -> Any:
+    def summand(self) -> ir.Value:
         """Returns what is added, or subtracted, for each entry."""
         left, right = self.add.operands
         return right if left == body_of(self.loop).arguments[1] else left
 
 
-def sum_of_vectors(row: LaneRow, size: Any, short: bool) -> Any:
+def sum_of_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
     """Writes a loop over vectors of entries of a row, which has a turn at least.
 
     Args:
@@ -62,7 +61,7 @@ def sum_of_vectors(row: LaneRow, size: Any, short: bool) -> Any:
     return _Vectors(row, upper, _ahead(size, short)).total(lower)
 
 
-def _ahead(size: Any, short: bool) -> Any:
+def _ahead(size: ir.Value, short: bool) -> ir.Value:
     """Returns how many entries ahead are asked for."""
     if short:
         return ir_words.constant(_NEAR)
@@ -81,17 +80,16 @@ class _Vectors:
         ahead: how many entries ahead are asked for.
     """
 
-    def __init__(self, row: LaneRow, upper: Any, ahead: Any) -> None:
+    def __init__(self, row: LaneRow, upper: ir.Value, ahead: ir.Value) -> None:
         self.row = row
         self.upper = upper
         self.ahead = ahead
         element = row.summand.type
-        self.width = min(LANES, _BITS // element.width)
-        self.kind = bindings().ir.VectorType.get([self.width], element)
+        self.width = min(LANES, _BITS // ir_words.width_of(element))
+        self.kind = ir.VectorType.get([self.width], element)
 
-    def total(self, lower: Any) -> Any:
+    def total(self, lower: ir.Value) -> ir.Value:
         """Writes the loop; returns the sums of lanes."""
-        ir = bindings().ir
         start = [lower, splat_number(self.kind, 0)]
         kinds = [value.type for value in start]
         op = ir.Operation.create("scf.while", results=kinds, operands=start, regions=2)
@@ -105,7 +103,7 @@ class _Vectors:
             ir.Operation.create("scf.yield", operands=list(following.arguments))
         return op.results[1]
 
-    def _added(self, first: Any, held: Any) -> Any:
+    def _added(self, first: ir.Value, held: ir.Value) -> ir.Value:
         """Writes a turn; returns the sums of lanes after it."""
         for stream in self.row.streams:
             prefetch(stream, [ir_words.add(first, self.ahead)])
@@ -118,27 +116,25 @@ class _Vectors:
             parts.append(ir_words.operation("arith.select", made.type, mask, made, splat_number(made.type, 0)))
         return reduce(lambda left, right: ir_words.operation("arith.addf", self.kind, left, right), (held, *parts))
 
-    def _own(self, first: Any) -> Any:
+    def _own(self, first: ir.Value) -> ir.Value:
         """Returns which lanes of a vector are entries of the row."""
         word = ir_words.word_type()
-        kind = bindings().ir.VectorType.get([LANES], word)
+        kind = ir.VectorType.get([LANES], word)
         text = f"dense<{list(range(LANES))}> : vector<{LANES}xi64>"
-        lanes = ir_words.operation("arith.constant", kind, value=bindings().ir.Attribute.parse(text))
+        lanes = ir_words.operation("arith.constant", kind, value=ir.Attribute.parse(text))
         left = ir_words.cut(ir_words.operation("arith.subi", first.type, self.upper, first), word)
         return _compared("ult", lanes, ir_words.operation("vector.broadcast", kind, left))
 
 
-def _compared(predicate: str, left: Any, right: Any) -> Any:
+def _compared(predicate: str, left: ir.Value, right: ir.Value) -> ir.Value:
     """Returns which lanes of two vectors compare so."""
-    ir = bindings().ir
     number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ir_words.PREDICATES[predicate])
     kind = ir.VectorType.get([LANES], ir.IntegerType.get_signless(1))
     return ir_words.operation("arith.cmpi", kind, left, right, predicate=number)
 
 
-def _part(mask: Any, start: int, size: int) -> Any:
+def _part(mask: ir.Value, start: int, size: int) -> ir.Value:
     """Returns some lanes of a mask."""
-    ir = bindings().ir
     word = ir_words.word_type()
     offset, count, stride = (ir.ArrayAttr.get([ir.IntegerAttr.get(word, number)]) for number in (start, size, 1))
     kind = ir.VectorType.get([size], ir.VectorType(mask.type).element_type)
@@ -154,23 +150,23 @@ class _Lanes:
         count: how many there are.
     """
 
-    def __init__(self, row: LaneRow, first: Any, count: int) -> None:
+    def __init__(self, row: LaneRow, first: ir.Value, count: int) -> None:
         self.row = row
         self.first = first
         self.count = count
-        self.vectors: dict[Any, Any] = {}
-        self.lanes: dict[Any, list[Any]] = {}
+        self.vectors: dict[ir.Value, ir.Value] = {}
+        self.lanes: dict[ir.Value, list[ir.Value]] = {}
         places = [ir_words.add(first, ir_words.constant(lane)) if lane else first for lane in range(count)]
         self.lanes[body_of(row.loop).arguments[0]] = places
 
-    def of(self, value: Any) -> Any:
+    def of(self, value: ir.Value) -> ir.Value:
         """Returns the vector that a value is."""
         if value not in self.vectors:
             self.vectors[value] = self._vector(value)
         return self.vectors[value]
 
-    def _vector(self, value: Any) -> Any:
-        kind, op = bindings().ir.VectorType.get([self.count], value.type), maker(value)
+    def _vector(self, value: ir.Value) -> ir.Value:
+        kind, op = ir.VectorType.get([self.count], value.type), maker(value)
         if op is None or value not in self.row.values:
             return ir_words.operation("vector.broadcast", kind, value)
         if op.name != "memref.load":
@@ -181,7 +177,7 @@ class _Lanes:
             return ir_words.operation("vector.load", kind, buffer, self.first)
         return _gathered(buffer, list(zip(*map(self._each, at), strict=True)))
 
-    def _each(self, value: Any) -> list[Any]:
+    def _each(self, value: ir.Value) -> list[ir.Value]:
         """Returns a value for each entry; one that is the same for all as often."""
         if value in self.lanes:
             return self.lanes[value]
@@ -197,12 +193,11 @@ class _Lanes:
         return made
 
 
-def _gathered(buffer: Any, places: list[tuple[Any, ...]]) -> Any:
+def _gathered(buffer: ir.Value, places: list[tuple[ir.Value, ...]]) -> ir.Value:
     """Returns elements of a buffer side by side.
 
     They are loaded as vectors of one: of elements LLVM would make gathers, which take twice as long on some processors.
     """
-    ir = bindings().ir
     element = ir_words.element_of(buffer)
     parts = [ir_words.operation("vector.load", ir.VectorType.get([1], element), buffer, *at) for at in places]
     while len(parts) > 1:
@@ -213,9 +208,8 @@ def _gathered(buffer: Any, places: list[tuple[Any, ...]]) -> Any:
     return parts[0]
 
 
-def sum_of_lanes(vector: Any, *start: Any) -> Any:
+def sum_of_lanes(vector: ir.Value, *start: ir.Value) -> ir.Value:
     """Returns the sum of the elements of a vector, in the order that is fastest, and of what it starts from."""
-    ir = bindings().ir
     attributes = {
         "kind": ir.Attribute.parse("#vector.kind<add>"),
         "fastmath": ir.Attribute.parse("#arith.fastmath<reassoc>"),

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, root_of
+from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, parent_of, root_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.remarks import Missed
 
@@ -40,7 +39,7 @@ def start_rows(seen: Seen, options: Mapping[str, str]) -> bool:
         whether it changed anything.
     """
     changed = False
-    for op in [op for op in seen.whole.named("linalg.generic") if op.parent.name == "func.func"]:
+    for op in [op for op in seen.whole.named("linalg.generic") if parent_of(op).name == "func.func"]:
         fill = _fill_of(op)
         found = None if fill is None else _find_row(fill)
         if fill is None or found is None:
@@ -62,8 +61,8 @@ class _Fill:
         along: of each input, whether it is an array as well, read where the result is written; else it is one element.
     """
 
-    op: Any
-    result: Any
+    op: ir.Operation
+    result: ir.Value
     along: tuple[bool, ...]
 
 
@@ -76,8 +75,8 @@ class _Row:
         load: the only load of the vector in it; None where there is none.
     """
 
-    loop: Any
-    load: Any | None
+    loop: ir.Operation
+    load: ir.Operation | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +89,11 @@ class ConstantFill:
 
     fill: _Fill
 
-    def value(self) -> Any:
+    def value(self) -> ir.Value:
         """Writes the value; returns it."""
         return _value_at(self.fill, None)
 
-    def store(self, lower: Any, upper: Any | None = None, row: Sequence[Any] = ()) -> None:
+    def store(self, lower: ir.Value, upper: ir.Value | None = None, row: Sequence[ir.Value] = ()) -> None:
         """Writes a loop that gives it to the elements from one on, up to another or to the end.
 
         Args:
@@ -105,39 +104,40 @@ class ConstantFill:
         upper = self._size(len(row)) if upper is None else upper
         ir_words.loop(upper, (), lambda place: self._give([*row, place]), lower)
 
-    def store_rows_after(self, loop: Any) -> None:
+    def store_rows_after(self, loop: ir.Operation) -> None:
         """Writes loops that give it to the rows of a matrix that a loop does not reach, behind that."""
-        with bindings().ir.InsertionPoint(_following(loop)):
+        with ir.InsertionPoint(_following(loop)):
             upper = loop.operands[1]
             ir_words.loop(self._size(0), (), lambda row: self.store(ir_words.constant(0), row=[row]), upper)
 
-    def _size(self, dimension: int) -> Any:
+    def _size(self, dimension: int) -> ir.Value:
         return ir_words.operation("memref.dim", ir_words.index_type(), self.fill.result, ir_words.constant(dimension))
 
-    def _give(self, at: list[Any]) -> None:
-        bindings().ir.Operation.create("memref.store", operands=[self.value(), self.fill.result, *at])
+    def _give(self, at: list[ir.Value]) -> None:
+        ir.Operation.create("memref.store", operands=[self.value(), self.fill.result, *at])
 
     def erase(self) -> None:
         """Takes it out of the function."""
         self.fill.op.erase()
 
 
-def constant_before(root: Any, buffer: Any) -> ConstantFill | None:
+def constant_before(root: ir.Operation, buffer: ir.Value) -> ConstantFill | None:
     """Returns the constant that a buffer is filled with before a loop, if nothing reads or writes it in between."""
-    if root.parent.name != "func.func":
+    around = parent_of(root)
+    if around.name != "func.func":
         return None
-    operations = operations_in(root.parent)
+    operations = operations_in(around)
     for op in reversed(operations[: operations.index(root)]):
         if op.name == "linalg.generic" and op.operands[len(op.operands) - 1] == buffer:
             fill = _fill_of(op)
-            arrays = [value for value in list(op.operands)[:-1] if isinstance(value.type, bindings().ir.MemRefType)]
+            arrays = [value for value in list(op.operands)[:-1] if isinstance(value.type, ir.MemRefType)]
             return None if fill is None or arrays or any(fill.along) else ConstantFill(fill)
         if op.name != "memref.dim" and (buffer in list(op.operands) or _uses_in(buffer, op) or not _is_harmless(op)):
             return None
     return None
 
 
-def constant_before_rows(root: Any, buffer: Any, row: Any) -> ConstantFill | None:
+def constant_before_rows(root: ir.Operation, buffer: ir.Value, row: ir.Value) -> ConstantFill | None:
     """Returns the constant that a matrix is filled with, if nothing but a nest reads or writes it after that.
 
     Args:
@@ -145,7 +145,7 @@ def constant_before_rows(root: Any, buffer: Any, row: Any) -> ConstantFill | Non
         buffer: the matrix.
         row: the number of the nest's row, which must be that loop's index.
     """
-    loop = root.parent
+    loop = parent_of(root)
     if loop.name != "scf.for" or loop.results or list(body_of(loop).arguments) != [row]:
         return None
     lower, _, step = loop.operands
@@ -159,15 +159,14 @@ def constant_before_rows(root: Any, buffer: Any, row: Any) -> ConstantFill | Non
     return constant if all(op == constant.fill.op or op.name in _LOOKS for op in others) else None
 
 
-def _following(op: Any) -> Any:
+def _following(op: ir.Operation) -> ir.Operation:
     """Returns the operation behind one."""
-    operations = operations_in(op.parent)
+    operations = operations_in(parent_of(op))
     return operations[operations.index(op) + 1]
 
 
-def _fill_of(op: Any) -> _Fill | None:
+def _fill_of(op: ir.Operation) -> _Fill | None:
     """Returns an operation as a fill; None where it is none."""
-    ir = bindings().ir
     *inputs, result = op.operands
     maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
     along = ir.AffineMap.get_identity(ir.MemRefType(result.type).rank)
@@ -192,7 +191,7 @@ def _find_row(fill: _Fill) -> _Row | Missed | None:
 
     Returns None where nothing adds to what is filled.
     """
-    later = operations_in(fill.op.parent)
+    later = operations_in(parent_of(fill.op))
     for op in later[later.index(fill.op) + 1 :]:
         if op.name == "scf.for" and _uses_in(fill.result, op):
             return _row_of(fill, op)
@@ -203,7 +202,7 @@ def _find_row(fill: _Fill) -> _Row | Missed | None:
     return None
 
 
-def _row_of(fill: _Fill, loop: Any) -> _Row | Missed:
+def _row_of(fill: _Fill, loop: ir.Operation) -> _Row | Missed:
     lower, _, step = list(loop.operands)[:3]
     if loop.results or not (is_constant(lower, 0) and is_constant(step, 1)):
         return Missed("the loop that adds to the result does not go through all of its rows")
@@ -222,13 +221,13 @@ def _row_of(fill: _Fill, loop: Any) -> _Row | Missed:
     return _Row(loop, loads[0] if loads else None)
 
 
-def _address(op: Any) -> list[Any]:
+def _address(op: ir.Operation) -> list[ir.Value]:
     return list(op.operands)[2 if op.name == "memref.store" else 1 :]
 
 
-def _uses_in(value: Any, loop: Any) -> list[Any]:
+def _uses_in(value: ir.Value, loop: ir.Operation) -> list[ir.Operation]:
     """Returns the operations inside a loop that take a value, in their order."""
-    found: list[Any] = []
+    found: list[ir.Operation] = []
     for op in operations_in(loop):
         if value in list(op.operands):
             found.append(op)
@@ -236,7 +235,7 @@ def _uses_in(value: Any, loop: Any) -> list[Any]:
     return found
 
 
-def _is_harmless(op: Any) -> bool:
+def _is_harmless(op: ir.Operation) -> bool:
     """Returns whether an operation writes to no memory."""
     if op.name in _NESTS:
         return all(_is_harmless(inner) for inner in operations_in(op))
@@ -245,7 +244,6 @@ def _is_harmless(op: Any) -> bool:
 
 def _start(fill: _Fill, row: _Row) -> None:
     """Makes the first value of an element where it was loaded, and of those behind the loop after it."""
-    ir = bindings().ir
     (at,) = list(body_of(row.loop).arguments)
     if row.load is not None:
         with ir.InsertionPoint(row.load):
@@ -259,12 +257,13 @@ def _start(fill: _Fill, row: _Row) -> None:
     fill.op.erase()
 
 
-def _value_at(fill: _Fill, place: Any | None) -> Any:
+def _value_at(fill: _Fill, place: ir.Value | None) -> ir.Value:
     """Writes what a fill gives an element; returns it."""
     *inputs, _ = fill.op.operands
     block = fill.op.regions[0].blocks[0]
-    known = {
-        argument: _element(value, [place] if along else [])
+    at = [] if place is None else [place]
+    known: dict[ir.Value, ir.Value] = {
+        argument: _element(value, at if along else [])
         for argument, value, along in zip(list(block.arguments), inputs, fill.along, strict=False)
     }
     *body, last = operations_in(fill.op)
@@ -274,7 +273,7 @@ def _value_at(fill: _Fill, place: Any | None) -> Any:
     return known.get(value, value)
 
 
-def _element(value: Any, at: list[Any]) -> Any:
-    if not isinstance(value.type, bindings().ir.MemRefType):
+def _element(value: ir.Value, at: list[ir.Value]) -> ir.Value:
+    if not isinstance(value.type, ir.MemRefType):
         return value
     return ir_words.operation("memref.load", ir_words.element_of(value), value, *at)

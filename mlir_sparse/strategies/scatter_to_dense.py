@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, may_share, operations_in
 from mlir_sparse.loops.operation_index import Seen
@@ -63,15 +62,15 @@ class _Scatter:
         values: what is computed in between, in order.
     """
 
-    loop: Any
-    coordinate: Any
-    streams: tuple[Any, ...]
-    element: Any
-    store: Any
-    values: tuple[Any, ...]
+    loop: ir.Operation
+    coordinate: ir.Operation
+    streams: tuple[ir.Operation, ...]
+    element: ir.Operation
+    store: ir.Operation
+    values: tuple[ir.Operation, ...]
 
 
-def _adds_to_elements(loop: Any) -> bool:
+def _adds_to_elements(loop: ir.Operation) -> bool:
     """Returns whether a loop over stored entries reads elements where it stores them."""
     if loop.results or not is_loaded(loop.operands[0]) or ir_words.is_kept_rolled(loop):
         return False
@@ -80,7 +79,7 @@ def _adds_to_elements(loop: Any) -> bool:
     return any(op.name == "memref.load" and list(op.operands) in stored for op in body)
 
 
-def _scatter_of(loop: Any) -> _Scatter | Missed:
+def _scatter_of(loop: ir.Operation) -> _Scatter | Missed:
     """Returns a loop that adds to elements as that, or why it is no scatter."""
     if not is_constant(loop.operands[2], 1):
         return Missed("its step is not 1")
@@ -119,44 +118,42 @@ def _scatter_of(loop: Any) -> _Scatter | Missed:
     return _Scatter(loop, coordinate, streams, element, store, tuple(values))
 
 
-def _is_element(kind: Any) -> bool:
-    ir = bindings().ir
+def _is_element(kind: ir.Type) -> bool:
     return isinstance(kind, (ir.F64Type, ir.F32Type))
 
 
-def _is_dense(buffer: Any) -> bool:
+def _is_dense(buffer: ir.Value) -> bool:
     """Returns whether the elements of a buffer follow each other."""
-    kind = bindings().ir.MemRefType(buffer.type)
+    kind = ir.MemRefType(buffer.type)
     return kind.rank == 1 and list(kind.get_strides_and_offset()[0]) == [1]
 
 
 def _write(scatter: _Scatter) -> None:
-    ir = bindings().ir
     loop = scatter.loop
     lower, upper, *_ = loop.operands
     place, (*body, _) = body_of(loop).arguments[0], operations_in(loop)
 
-    def chunk(first: Any) -> None:
+    def chunk(first: ir.Value) -> None:
         for load in (scatter.coordinate, *scatter.streams):
             prefetch(load.operands[0], [ir_words.add(first, ir_words.constant(_AHEAD))])
         left = ir_words.operation("arith.subi", upper.type, upper, first)
         whole = ir_words.compare("ule", ir_words.constant(_LANES), left)
         ir_words.branch(whole, lambda: lanes(first), lambda: entries(first, left))
 
-    def lanes(first: Any) -> None:
+    def lanes(first: ir.Value) -> None:
         ir_words.branch(_is_run(scatter, first), lambda: _vector(scatter, first), lambda: each(first))
 
-    def each(first: Any) -> None:
+    def each(first: ir.Value) -> None:
         ir_words.loop(ir_words.constant(_LANES), (), lambda number: entry(ir_words.add(first, number)))
 
-    def entries(first: Any, left: Any, number: int = 0) -> None:
+    def entries(first: ir.Value, left: ir.Value, number: int = 0) -> None:
         entry(ir_words.add(first, ir_words.constant(number)))
         if number + 2 < _LANES:
             more = ir_words.compare("ugt", left, ir_words.constant(number + 1))
             ir_words.branch(more, lambda: entries(first, left, number + 1))
 
-    def entry(here: Any) -> None:
-        known = {place: here}
+    def entry(here: ir.Value) -> None:
+        known: dict[ir.Value, ir.Value] = {place: here}
         for op in body:
             copy_of(op, known)
 
@@ -165,9 +162,8 @@ def _write(scatter: _Scatter) -> None:
     loop.erase()
 
 
-def _is_run(scatter: _Scatter, first: Any) -> Any:
+def _is_run(scatter: _Scatter, first: ir.Value) -> ir.Value:
     """Returns whether the coordinates of a vector of entries count up by one."""
-    ir = bindings().ir
     buffer, word = scatter.coordinate.operands[0], ir_words.word_type()
     kind = ir.VectorType.get([_LANES], word)
     stored = ir_words.operation("vector.load", ir.VectorType.get([_LANES], ir_words.element_of(buffer)), buffer, first)
@@ -184,14 +180,13 @@ def _is_run(scatter: _Scatter, first: Any) -> Any:
     return ir_words.operation("vector.reduction", truth, same, kind=ir.Attribute.parse("#vector.kind<and>"))
 
 
-def _vector(scatter: _Scatter, first: Any) -> None:
+def _vector(scatter: _Scatter, first: ir.Value) -> None:
     """Writes the loop's body for a run."""
-    ir = bindings().ir
     buffer = scatter.element.operands[0]
     begin = ir_words.widened(ir_words.load(scatter.coordinate.operands[0], first))
-    known: dict[Any, Any] = {}
+    known: dict[ir.Value, ir.Value] = {}
 
-    def of(value: Any) -> Any:
+    def of(value: ir.Value) -> ir.Value:
         if value not in known:
             known[value] = ir_words.operation("vector.broadcast", ir.VectorType.get([_LANES], value.type), value)
         return known[value]

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of, maker, operations_in, root_of
+from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of, maker, operations_in, parent_of, root_of
 from mlir_sparse.loops.prefetch import prefetch
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.vector_bodies import Tile, mask_of, strided
@@ -40,10 +39,10 @@ class EntrySums:
         after: what it does with it, a store the last.
     """
 
-    loop: Any
-    before: tuple[Any, ...]
+    loop: ir.Operation
+    before: tuple[ir.Operation, ...]
     line: Line
-    after: tuple[Any, ...]
+    after: tuple[ir.Operation, ...]
 
 
 def add_up_several(entries: EntrySums, target: Target) -> None:
@@ -66,7 +65,7 @@ def entries_around(line: Line, target: Target) -> EntrySums | Missed:
     lanes = target.lanes_of(line.bits)
     if not target.masks or lanes < _ENTRIES or lanes % _ENTRIES:
         return Missed(f"the vectors of this machine have no masks, or not {_ENTRIES} lanes")
-    loop = line.loop.parent
+    loop = parent_of(line.loop)
     if loop.name != "scf.for" or len(loop.results) or not is_constant(loop.operands[2], 1):
         return Missed("the loop around it is none over entries, or carries a value itself")
     *body, _ = operations_in(loop)
@@ -102,7 +101,7 @@ class _Several:
         """Puts it before the loop over entries, which begins behind the last whole group."""
         loop = self.entries.loop
         lower, upper = list(loop.operands)[:2]
-        with bindings().ir.InsertionPoint(loop):
+        with ir.InsertionPoint(loop):
             self._ask_for_rows()
             count = ir_words.operation("arith.subi", upper.type, upper, lower)
             rest = ir_words.operation("arith.remui", upper.type, count, ir_words.constant(_ENTRIES))
@@ -112,7 +111,7 @@ class _Several:
 
     def _ask_for_rows(self) -> None:
         """Asks for the lines of a later row of the result, where they follow from its number."""
-        around = self.entries.loop.parent
+        around = parent_of(self.entries.loop)
         if around.name != "scf.for":
             return
         row, line = body_of(around).arguments[0], self.entries.line
@@ -123,13 +122,13 @@ class _Several:
         later = ir_words.add(row, ir_words.constant(_ROWS_AHEAD))
         buffers = list(dict.fromkeys(load.operands[0] for load in streams))
 
-        def body(at: Any) -> None:
+        def body(at: ir.Value) -> None:
             for buffer in buffers:
                 prefetch(buffer, [later, at])
 
         strided(lower, upper, self.lanes, (), body)
 
-    def _group(self, start: Any) -> None:
+    def _group(self, start: ir.Value) -> None:
         """Writes what is done for a group of entries."""
         known = [self._known(start, number) for number in range(_ENTRIES)]
         copies = [_copy(self.entries.line.loop, each) for each in known]
@@ -137,7 +136,7 @@ class _Several:
         totals = self._totals(sums)
         for number, each in enumerate(known):
             first = copies[number].operands[3]
-            place = bindings().ir.DenseI64ArrayAttr.get([number])
+            place = ir.DenseI64ArrayAttr.get([number])
             total = ir_words.operation("vector.extract", first.type, totals, static_position=place)
             total = ir_words.operation("arith.addf", first.type, first, total)
             copies[number].erase()
@@ -146,29 +145,29 @@ class _Several:
             for each in known:
                 each.update(zip(op.results, _copy(op, each).results, strict=True))
 
-    def _known(self, start: Any, number: int) -> dict[Any, Any]:
+    def _known(self, start: ir.Value, number: int) -> dict[ir.Value, ir.Value]:
         """Writes what is done before the sum of an entry; returns what its values are."""
         place = ir_words.add(start, ir_words.constant(number)) if number else start
-        known = {body_of(self.entries.loop).arguments[0]: place}
+        known: dict[ir.Value, ir.Value] = {body_of(self.entries.loop).arguments[0]: place}
         for op in self.entries.before:
             known.update(zip(op.results, _copy(op, known).results, strict=True))
         return known
 
-    def _totals(self, sums: Sequence[InnerSum]) -> Any:
+    def _totals(self, sums: Sequence[InnerSum]) -> ir.Value:
         """Writes the loop over the line; returns a vector of the sums."""
         at, upper = self.entries.line.bounds
         held = [sums[0].zeros(self.lanes, self.entries.line.loop.results[0].type)] * _ENTRIES
         end = sums[0].end(at, upper, self.lanes)
         ahead = self.target.entries_ahead
 
-        def body(place: Any, *reached: Any) -> list[Any]:
+        def body(place: ir.Value, *reached: ir.Value) -> list[ir.Value]:
             tile = Tile(place, self.lanes, None, self.target.fuses, ahead)
             return [each.turn(tile, so_far) for each, so_far in zip(sums, reached, strict=True)]
 
         held = strided(at, end, self.lanes, held, body)
         left = ir_words.operation("arith.subi", upper.type, upper, end)
 
-        def some() -> list[Any]:
+        def some() -> list[ir.Value]:
             mask = mask_of(left, self.lanes)
             tile = Tile(end, self.lanes, mask, self.target.fuses)
             made = [each.turn(tile, so_far) for each, so_far in zip(sums, held, strict=True)]
@@ -180,15 +179,15 @@ class _Several:
         return _folded(ir_words.branch(ir_words.compare("ult", end, upper), some, lambda: held, kinds))
 
 
-def _line(loop: Any) -> Line:
+def _line(loop: ir.Operation) -> Line:
     line = line_of(loop)
     assert isinstance(line, Line)
     return line
 
 
-def _copy(op: Any, known: dict[Any, Any]) -> Any:
+def _copy(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> ir.Operation:
     """Writes an operation once more, of other values."""
-    copy = op.clone(bindings().ir.InsertionPoint.current)
+    copy = op.clone(ir.InsertionPoint.current)
     for inner in [copy, *operations_in(copy)]:
         for number, operand in enumerate(inner.operands):
             if operand in known:
@@ -196,7 +195,7 @@ def _copy(op: Any, known: dict[Any, Any]) -> Any:
     return copy
 
 
-def _folded(vectors: Sequence[Any]) -> Any:
+def _folded(vectors: Sequence[ir.Value]) -> ir.Value:
     """Returns the sums of the elements of four vectors as one vector of four."""
     pairs = [_interleaved(*vectors[at : at + 2]) for at in (0, 2)]
     first, second = (_halved(pair) for pair in pairs)
@@ -205,17 +204,16 @@ def _folded(vectors: Sequence[Any]) -> Any:
     )
 
 
-def _interleaved(left: Any, right: Any) -> Any:
+def _interleaved(left: ir.Value, right: ir.Value) -> ir.Value:
     """Returns the sums of neighbours of two vectors, by turns."""
-    lanes = bindings().ir.VectorType(left.type).shape[0]
+    lanes = ir.VectorType(left.type).shape[0]
     even = [place for lane in range(0, lanes, 2) for place in (lane, lanes + lane)]
     odd = [place + 1 for place in even]
     return ir_words.operation("arith.addf", left.type, _shuffled(left, right, even), _shuffled(left, right, odd))
 
 
-def _halved(vector: Any) -> Any:
+def _halved(vector: ir.Value) -> ir.Value:
     """Returns the sum of the parts of a vector that have as many elements as there are sums."""
-    ir = bindings().ir
     while (lanes := ir.VectorType(vector.type).shape[0]) > _ENTRIES:
         kind = ir.VectorType.get([lanes // 2], ir.VectorType(vector.type).element_type)
         parts = [slice_of(vector, kind, offset, lanes // 2) for offset in (0, lanes // 2)]
@@ -223,7 +221,6 @@ def _halved(vector: Any) -> Any:
     return vector
 
 
-def _shuffled(left: Any, right: Any, places: Sequence[int]) -> Any:
-    ir = bindings().ir
+def _shuffled(left: ir.Value, right: ir.Value, places: Sequence[int]) -> ir.Value:
     kind = ir.VectorType.get([len(places)], ir.VectorType(left.type).element_type)
     return ir_words.operation("vector.shuffle", kind, left, right, mask=ir.DenseI64ArrayAttr.get(list(places)))

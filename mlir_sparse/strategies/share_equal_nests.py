@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, repeat
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.remarks import Missed, Remarks
@@ -37,23 +36,23 @@ class _Match:
         uses: operands of the left one that are others in the right one: operation, number, the one, the other.
     """
 
-    inner: dict[Any, Any] = field(default_factory=dict)
-    uses: list[tuple[Any, int, Any, Any]] = field(default_factory=list)
+    inner: dict[ir.Value, ir.Value] = field(default_factory=dict)
+    uses: list[tuple[ir.Operation, int, ir.Value, ir.Value]] = field(default_factory=list)
 
-    def blocks(self, left: Any, right: Any) -> bool:
+    def blocks(self, left: ir.Block, right: ir.Block) -> bool:
         """Returns whether blocks are the same but for values from outside."""
-        if not self._same_values(left.arguments, right.arguments):
+        if not self._same_values(list(left.arguments), list(right.arguments)):
             return False
         ours, theirs = ([op.operation for op in block.operations] for block in (left, right))
         return len(ours) == len(theirs) and all(map(self._operations, ours, theirs))
 
-    def _same_values(self, left: Sequence[Any], right: Sequence[Any]) -> bool:
+    def _same_values(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> bool:
         if [value.type for value in left] != [value.type for value in right]:
             return False
         self.inner.update(zip(right, left, strict=True))
         return True
 
-    def _operations(self, left: Any, right: Any) -> bool:
+    def _operations(self, left: ir.Operation, right: ir.Operation) -> bool:
         if left.name != right.name or not _same_attributes(left, right):
             return False
         ours, theirs = list(left.operands), list(right.operands)
@@ -64,7 +63,7 @@ class _Match:
             return False
         return self._same_values(list(left.results), list(right.results))
 
-    def _operand(self, op: Any, number: int, left: Any, right: Any) -> bool:
+    def _operand(self, op: ir.Operation, number: int, left: ir.Value, right: ir.Value) -> bool:
         if right in self.inner:
             return bool(self.inner[right] == left)
         if left == right:
@@ -72,7 +71,7 @@ class _Match:
         self.uses.append((op, number, left, right))
         return bool(left.type == right.type)
 
-    def differences(self, *others: tuple[Any, Any]) -> list[tuple[Any, Any]] | Missed:
+    def differences(self, *others: tuple[ir.Value, ir.Value]) -> list[tuple[ir.Value, ir.Value]] | Missed:
         """Returns the values to select between, each pair once, or why a selection cannot make them one."""
         found = dict.fromkeys(((left, right) for _, _, left, right in self.uses), None)
         found.update(dict.fromkeys(pair for pair in others if pair[0] != pair[1]))
@@ -83,7 +82,9 @@ class _Match:
             return Missed(f"nests differ in more than {_MOST_DIFFERENCES} values that they read")
         return list(found)
 
-    def select(self, condition: Any, differences: Sequence[tuple[Any, Any]]) -> dict[tuple[Any, Any], Any]:
+    def select(
+        self, condition: ir.Value, differences: Sequence[tuple[ir.Value, ir.Value]]
+    ) -> dict[tuple[ir.Value, ir.Value], ir.Value]:
         """Writes selections, and lets the left region use those; returns them."""
         chosen = {pair: ir_words.operation("arith.select", pair[0].type, condition, *pair) for pair in differences}
         for op, number, left, right in self.uses:
@@ -105,9 +106,9 @@ def share_copies(seen: Seen, _: Mapping[str, str]) -> bool:
     return any(changed)
 
 
-def _share_in(block: Any, remarks: Remarks) -> bool:
+def _share_in(block: ir.Block, remarks: Remarks) -> bool:
     """Goes through a block from the outside in: what became one need not be looked through twice."""
-    before: Any | None = None
+    before: ir.Operation | None = None
     changed = False
     for op in [found.operation for found in block.operations]:
         if op.name not in _NESTS:  # most are
@@ -122,7 +123,7 @@ def _share_in(block: Any, remarks: Remarks) -> bool:
     return changed
 
 
-def _shared(before: Any | None, nest: Any, remarks: Remarks) -> Any:
+def _shared(before: ir.Operation | None, nest: ir.Operation, remarks: Remarks) -> ir.Operation:
     """Returns the nest that stands for one, and perhaps for the one before it."""
     if nest.name == "scf.if":
         branches = _branches_of(nest)
@@ -145,13 +146,12 @@ class _Same:
         differences: the values to select between.
     """
 
-    second: Any
-
+    second: ir.Operation
     match: _Match
-    differences: list[tuple[Any, Any]]
+    differences: list[tuple[ir.Value, ir.Value]]
 
 
-def _same(left: Any, second: Any, *others: tuple[Any, Any]) -> _Same | Missed | None:
+def _same(left: ir.Block, second: ir.Operation, *others: tuple[ir.Value, ir.Value]) -> _Same | Missed | None:
     """Compares a block with that of a second nest, and pairs of values besides; None where they do different things."""
     match = _Match()
     if not match.blocks(left, second.regions[0].blocks[0]):
@@ -160,7 +160,7 @@ def _same(left: Any, second: Any, *others: tuple[Any, Any]) -> _Same | Missed | 
     return differences if isinstance(differences, Missed) else _Same(second, match, differences)
 
 
-def _branches_of(op: Any) -> _Same | Missed | None:
+def _branches_of(op: ir.Operation) -> _Same | Missed | None:
     """Returns how the loops of `if` and `else if` are the same, or why they are not; None for any other branch."""
     then, others = (list(region.blocks) for region in op.regions)
     inner = _alone(others[0]) if others else None
@@ -169,10 +169,9 @@ def _branches_of(op: Any) -> _Same | Missed | None:
     return _same(then[0], inner)
 
 
-def _one_branch(op: Any, same: _Same) -> Any:
+def _one_branch(op: ir.Operation, same: _Same) -> ir.Operation:
     """Makes one branch of `if` and `else if`."""
     then, inner = op.regions[0].blocks[0], same.second
-    ir = bindings().ir
     with ir.InsertionPoint(op):
         first, second = op.operands[0], inner.operands[0]
         same.match.select(first, same.differences)
@@ -186,7 +185,7 @@ def _one_branch(op: Any, same: _Same) -> Any:
     return made
 
 
-def _alone(block: Any) -> Any | None:
+def _alone(block: ir.Block) -> ir.Operation | None:
     """Returns the `scf.if` that a block consists of, with its results handed on; None for any other block."""
     operations = [op.operation for op in block.operations]
     if len(operations) != 2 or operations[0].name != "scf.if":
@@ -195,7 +194,7 @@ def _alone(block: Any) -> Any | None:
     return inner if list(end.operands) == list(inner.results) else None
 
 
-def _turns_of(first: Any, second: Any) -> _Same | Missed | None:
+def _turns_of(first: ir.Operation, second: ir.Operation) -> _Same | Missed | None:
     """Returns how two loops behind each other are the same, or why they are not; None where no loops are inside."""
     body = first.regions[0].blocks[0]
     if list(second.operands)[3:] != list(first.results) or not _has_loop(body):
@@ -208,16 +207,15 @@ def _turns_of(first: Any, second: Any) -> _Same | Missed | None:
     return same
 
 
-def _bounds(first: Any, second: Any) -> list[tuple[Any, Any]]:
+def _bounds(first: ir.Operation, second: ir.Operation) -> list[tuple[ir.Value, ir.Value]]:
     """Returns the bounds and the steps of two loops in pairs."""
     return list(zip(list(first.operands)[:3], list(second.operands)[:3], strict=True))
 
 
-def _two_turns(first: Any, same: _Same) -> Any:
+def _two_turns(first: ir.Operation, same: _Same) -> ir.Operation:
     """Makes turns of a loop of two loops behind each other."""
     body, second = first.regions[0].blocks[0], same.second
     bounds = _bounds(first, second)
-    ir = bindings().ir
     with ir.InsertionPoint(first):
         made = _turns(list(first.operands)[3:])
     turn, *carried = made.regions[0].blocks[0].arguments
@@ -235,9 +233,8 @@ def _two_turns(first: Any, same: _Same) -> Any:
     return made
 
 
-def _turns(start: Sequence[Any]) -> Any:
+def _turns(start: Sequence[ir.Value]) -> ir.Operation:
     """Writes an `scf.for` of two turns, which are not to be written out, without what it does in them."""
-    ir = bindings().ir
     kinds = [value.type for value in start]
     operands = [*map(ir_words.constant, (0, 2, 1)), *start]
     made = ir.Operation.create("scf.for", results=kinds, operands=operands, regions=1)
@@ -246,7 +243,7 @@ def _turns(start: Sequence[Any]) -> Any:
     return made
 
 
-def _has_loop(block: Any) -> bool:
+def _has_loop(block: ir.Block) -> bool:
     return any(op.operation.name in _LOOPS for op in block.operations) or any(
         _has_loop(inner)
         for op in block.operations
@@ -256,12 +253,12 @@ def _has_loop(block: Any) -> bool:
     )
 
 
-def _same_attributes(left: Any, right: Any) -> bool:
+def _same_attributes(left: ir.Operation, right: ir.Operation) -> bool:
     ours, theirs = left.attributes, right.attributes
     return len(ours) == len(theirs) and all(name in theirs and ours[name] == theirs[name] for name in ours)
 
 
-def _replace(op: Any, made: Any) -> None:
+def _replace(op: ir.Operation, made: ir.Operation) -> None:
     for old, new in zip(op.results, made.results, strict=True):
         old.replace_all_uses_with(new)
     op.erase()

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import copy_of
+from mlir_sparse.loops.inner_loops import copy_of, maker
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_comparison, maker
+from mlir_sparse.loops.origins import is_comparison
 from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["split_merges"]
@@ -41,19 +40,19 @@ class _Meeting:
         is_right: where it asks whether the least is the other.
     """
 
-    least: Any
-    left: Any
-    right: Any
-    is_left: tuple[Any, ...]
-    is_right: tuple[Any, ...]
+    least: ir.Value
+    left: ir.Value
+    right: ir.Value
+    is_left: tuple[ir.Value, ...]
+    is_right: tuple[ir.Value, ...]
 
-    def truths(self, left: bool, right: bool) -> dict[Any, bool]:
+    def truths(self, left: bool, right: bool) -> dict[ir.Value, bool]:
         """Returns what the body has asked where the least is the one, the other, or both."""
         return dict.fromkeys(self.is_left, left) | dict.fromkeys(self.is_right, right)
 
-    def known(self, left: bool, right: bool) -> dict[Any, Any]:
+    def known(self, left: bool, right: bool) -> dict[ir.Value, ir.Value]:
         """Returns the same, and the least, as values at the insertion point."""
-        truth = bindings().ir.IntegerType.get_signless(1)
+        truth = ir.IntegerType.get_signless(1)
         found = {value: ir_words.integer(holds, truth) for value, holds in self.truths(left, right).items()}
         return found | {self.least: self.left if left else self.right}
 
@@ -80,7 +79,7 @@ def split_merges(seen: Seen, _: Mapping[str, str]) -> bool:
     return changed
 
 
-def _appends(function: Any, loops: Sequence[Any]) -> bool:
+def _appends(function: ir.Operation, loops: Sequence[ir.Operation]) -> bool:
     """Returns whether all that loops do is to append entries, so many as each turn finds: no two turns are of one kind.
 
     Numbers of two parts are moved by a vector of two lanes.
@@ -91,7 +90,7 @@ def _appends(function: Any, loops: Sequence[Any]) -> bool:
     return counts and "complex<" not in str(function.attributes["function_type"])
 
 
-def _split_loop(loop: Any, remarks: Remarks) -> bool:
+def _split_loop(loop: ir.Operation, remarks: Remarks) -> bool:
     """Splits the body of a loop, if it is innermost and merges two operands; returns whether it does."""
     body = loop.regions[1].blocks[0]
     operations = [op.operation for op in body.operations]
@@ -103,7 +102,7 @@ def _split_loop(loop: Any, remarks: Remarks) -> bool:
     return True
 
 
-def _why_long(body: Sequence[Any]) -> str:
+def _why_long(body: Sequence[ir.Operation]) -> str:
     """Returns why a body is not to be written three times, "" where it may be; looks no further than it must."""
     inside = (inner for op in body for inner in _with_inner(op))
     for count, inner in enumerate(inside):
@@ -114,7 +113,7 @@ def _why_long(body: Sequence[Any]) -> str:
     return ""
 
 
-def _with_inner(op: Any) -> Iterator[Any]:
+def _with_inner(op: ir.Operation) -> Iterator[ir.Operation]:
     yield op
     for region in op.regions:
         for block in region.blocks:
@@ -122,12 +121,12 @@ def _with_inner(op: Any) -> Iterator[Any]:
                 yield from _with_inner(inner.operation)
 
 
-def _least_in(operations: Sequence[Any]) -> list[Any]:
+def _least_in(operations: Sequence[ir.Operation]) -> list[ir.Operation]:
     """Returns the operations of a body that find the least of two coordinates that meet."""
     return [op for op in operations if op.name == "arith.minui" and _asked(op.results[0], op.operands[0])]
 
 
-def _meeting_of(operations: Sequence[Any], least: Sequence[Any]) -> _Meeting | Missed:
+def _meeting_of(operations: Sequence[ir.Operation], least: Sequence[ir.Operation]) -> _Meeting | Missed:
     """Returns how two coordinates meet in a body, or why it stays as it is."""
     why = _why_long(operations)
     if why or len(least) != 1:
@@ -142,35 +141,35 @@ def _meeting_of(operations: Sequence[Any], least: Sequence[Any]) -> _Meeting | M
     return _Meeting(value, left, right, _asked(value, left), is_right)
 
 
-def _is_least(value: Any) -> bool:
+def _is_least(value: ir.Value) -> bool:
     op = maker(value)
     return op is not None and bool(op.name == "arith.minui")
 
 
-def _asked(least: Any, coordinate: Any) -> tuple[Any, ...]:
+def _asked(least: ir.Value, coordinate: ir.Value) -> tuple[ir.Value, ...]:
     """Returns the truth values that say whether a coordinate is the least."""
     owners = (use.owner.operation for use in least.uses)
     return tuple(op.results[0] for op in owners if is_comparison(op, "eq") and set(op.operands) == {least, coordinate})
 
 
-def _split(operations: Sequence[Any], meeting: _Meeting) -> None:
+def _split(operations: Sequence[ir.Operation], meeting: _Meeting) -> None:
     """Writes what follows the coordinates once for each way they meet, and each way to its own end."""
     makers = [maker(value) for value in (meeting.least, meeting.left, meeting.right)]
     *rest, end = operations[max(operations.index(op) for op in makers if op in operations) + 1 :]
     kinds = [value.type for value in end.operands]
 
-    def way(left: bool, right: bool) -> list[Any]:
+    def way(left: bool, right: bool) -> list[ir.Value]:
         known = meeting.known(left, right)
         _copy(rest, known, meeting.truths(left, right))
         if left:
             _stay_apart()
         return [known.get(value, value) for value in end.operands]
 
-    def apart() -> list[Any]:
+    def apart() -> list[ir.Value]:
         less = ir_words.compare("ult", meeting.left, meeting.right)
         return ir_words.branch(less, lambda: way(left=True, right=False), lambda: way(left=False, right=True), kinds)
 
-    with bindings().ir.InsertionPoint(end):
+    with ir.InsertionPoint(end):
         equal = ir_words.compare("eq", meeting.left, meeting.right)
         ends = ir_words.branch(equal, lambda: way(left=True, right=True), apart, kinds)
     for at, value in enumerate(ends):
@@ -179,7 +178,7 @@ def _split(operations: Sequence[Any], meeting: _Meeting) -> None:
         op.erase()
 
 
-def _copy(operations: Sequence[Any], known: dict[Any, Any], truths: dict[Any, bool]) -> None:
+def _copy(operations: Sequence[ir.Operation], known: dict[ir.Value, ir.Value], truths: dict[ir.Value, bool]) -> None:
     """Copies operations to the insertion point, with known values in place of those they are of; adds their results.
 
     Of a branch whose condition is known the side taken alone is copied.
@@ -195,7 +194,7 @@ def _copy(operations: Sequence[Any], known: dict[Any, Any], truths: dict[Any, bo
         copy_of(op, known)
 
 
-def _copy_side(op: Any, known: dict[Any, Any], truths: dict[Any, bool]) -> None:
+def _copy_side(op: ir.Operation, known: dict[ir.Value, ir.Value], truths: dict[ir.Value, bool]) -> None:
     blocks = list(op.regions[0 if truths[op.operands[0]] else 1].blocks)
     if not blocks:
         return
@@ -206,6 +205,5 @@ def _copy_side(op: Any, known: dict[Any, Any], truths: dict[Any, bool]) -> None:
 
 def _stay_apart() -> None:
     """Writes no instruction that LLVM may not move: without it the branches would end in one choice of values again."""
-    ir = bindings().ir
     texts = {name: ir.StringAttr.get("") for name in ("asm_string", "constraints")}
     ir.Operation.create("llvm.inline_asm", attributes={**texts, "has_side_effects": ir.UnitAttr.get()})

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, is_constant, maker, operations_in
+from mlir_sparse.loops.inner_loops import body_of, is_constant, maker, operations_in, parent_of, result_maker
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.prefetch import is_loaded
 from mlir_sparse.loops.remarks import Missed, type_name
@@ -55,7 +54,7 @@ def sum_rows(seen: Seen, options: Mapping[str, str]) -> bool:
     return changed
 
 
-def _why_long(function: Any, options: Mapping[str, str]) -> str:
+def _why_long(function: ir.Operation, options: Mapping[str, str]) -> str:
     """Returns why the rows of a function of which nothing is known are not worth it; "" where they are."""
     if BELOW in function.attributes:
         return "its rows stand below other levels, with single entries"
@@ -63,21 +62,20 @@ def _why_long(function: Any, options: Mapping[str, str]) -> str:
     return "" if options.get("every") == "true" else masks
 
 
-def _adds_up_entries(loop: Any) -> bool:
+def _adds_up_entries(loop: ir.Operation) -> bool:
     """Returns whether a loop over stored entries carries an element: no count of entries, and no row in vectors."""
-    ir = bindings().ir
     carried = [result.type for result in loop.results]
     others = any(isinstance(kind, (ir.IndexType, ir.VectorType)) for kind in carried)
     return bool(carried) and not others and is_loaded(loop.operands[0])
 
 
-def _row_of(loop: Any, short: bool) -> LaneRow | Missed:
+def _row_of(loop: ir.Operation, short: bool) -> LaneRow | Missed:
     if not short and _has_room(loop):
         return Missed("its rows all have room for as many entries: where they end is foreseen")
     return _Reader(loop).row()
 
 
-def _has_room(loop: Any) -> bool:
+def _has_room(loop: ir.Operation) -> bool:
     """Returns whether rows have a begin and an end each: in ELL, where they have one length, ends are foreseen."""
     first = _position(loop.operands[0])
     at = None if first is None else maker(first.operands[1])
@@ -87,11 +85,11 @@ def _has_room(loop: Any) -> bool:
 class _Reader:
     """Sorts the values of a loop by how they differ from entry to entry."""
 
-    def __init__(self, loop: Any) -> None:
+    def __init__(self, loop: ir.Operation) -> None:
         self.loop = loop
-        self.streams: dict[Any, None] = {}
-        self.values: set[Any] = set()
-        self.numbers: set[Any] = {body_of(loop).arguments[0]}
+        self.streams: dict[ir.Value, None] = {}
+        self.values: set[ir.Value] = set()
+        self.numbers: set[ir.Value] = {body_of(loop).arguments[0]}
 
     def row(self) -> LaneRow | Missed:
         """Returns the loop as a row, or why it is none."""
@@ -115,13 +113,13 @@ class _Reader:
             return row
         return Missed("what it adds up is the same for all entries, or of another type")
 
-    def _reason(self, op: Any) -> str:
+    def _reason(self, op: ir.Operation) -> str:
         """Returns why vectors of entries do not do what an operation does."""
         if op.name == "memref.load":
             return "it looks up elements by what was computed, or reads entries that do not lie side by side"
         return f"vectors of entries have no {op.name} of {type_name(op.operands[0].type)}"
 
-    def _takes(self, op: Any) -> bool:
+    def _takes(self, op: ir.Operation) -> bool:
         varies = [operand in self.values or operand in self.numbers for operand in op.operands]
         if not any(varies) or len(op.results) != 1:
             return False  # what is the same for all entries was moved out of the loop
@@ -135,7 +133,7 @@ class _Reader:
         taken = op.name in _ARITHMETIC and not any(operand in self.numbers for operand in op.operands)
         return taken and _is_element(result.type)
 
-    def _takes_load(self, op: Any) -> bool:
+    def _takes_load(self, op: ir.Operation) -> bool:
         buffer, *at = op.operands
         result, place = op.results[0], body_of(self.loop).arguments[0]
         if place in at:
@@ -148,14 +146,12 @@ class _Reader:
         return True
 
 
-def _is_element(kind: Any) -> bool:
-    ir = bindings().ir
+def _is_element(kind: ir.Type) -> bool:
     return isinstance(kind, (ir.F64Type, ir.F32Type))
 
 
-def _is_dense(buffer: Any, kind: Any) -> bool:
+def _is_dense(buffer: ir.Value, kind: ir.Type) -> bool:
     """Returns whether elements follow each other; coordinates, which are read one by one, need not."""
-    ir = bindings().ir
     offset_and_strides = ir.MemRefType(buffer.type).get_strides_and_offset()[0]
     return not _is_element(kind) or list(offset_and_strides) == [1]
 
@@ -165,7 +161,7 @@ def _write(row: LaneRow, short: bool) -> None:
     loop = row.loop
     _begin_where_the_last_ended(loop)
     _, upper, _, start = loop.operands
-    with bindings().ir.InsertionPoint(loop):
+    with ir.InsertionPoint(loop):
         sizes = [
             ir_words.operation("memref.dim", ir_words.index_type(), stream, ir_words.constant(0))
             for stream in row.streams
@@ -177,19 +173,18 @@ def _write(row: LaneRow, short: bool) -> None:
             lambda: [_by_entries(loop)],
             [start.type],
         )
-    vectors = operations_in(maker(value))[0]
-    with bindings().ir.InsertionPoint(vectors):
+    vectors = operations_in(result_maker(value))[0]
+    with ir.InsertionPoint(vectors):
         vectors.operands[0] = _by_vectors(row, size, short)
     loop.results[0].replace_all_uses_with(value)
     loop.erase()
 
 
-def _begin_where_the_last_ended(loop: Any) -> None:
+def _begin_where_the_last_ended(loop: ir.Operation) -> None:
     """Hands on where a row ends to the next one, which need not read it: 2.3 ms became 1.9 on a 5-point grid."""
-    ir = bindings().ir
     lower, upper, *_ = loop.operands
-    first, last, rows = _position(lower), _position(upper), loop.parent
-    if first is None or last is None or rows.name != "scf.for" or rows.parent.name != "func.func":
+    first, last, rows = _position(lower), _position(upper), parent_of(loop)
+    if first is None or last is None or rows.name != "scf.for" or parent_of(rows).name != "func.func":
         return
     (buffer, at), (other, behind), row = first.operands, last.operands, body_of(rows).arguments[0]
     following = maker(behind)
@@ -204,7 +199,7 @@ def _begin_where_the_last_ended(loop: Any) -> None:
         ir_words.store(upper, cell, ir_words.constant(0))
 
 
-def _position(value: Any) -> Any | None:
+def _position(value: ir.Value) -> ir.Operation | None:
     """Returns the load that a position is read by, from a buffer of rank 1."""
     op = maker(value)
     while op is not None and op.name in _WHOLE and len(op.operands) == 1:
@@ -212,13 +207,13 @@ def _position(value: Any) -> Any | None:
     return op if op is not None and op.name == "memref.load" and len(op.operands) == 2 else None
 
 
-def _by_entries(loop: Any) -> Any:
-    copy = loop.clone(bindings().ir.InsertionPoint.current).operation
+def _by_entries(loop: ir.Operation) -> ir.Value:
+    copy = loop.clone(ir.InsertionPoint.current).operation
     ir_words.keep_rolled(copy, scalar=True)
     return copy.results[0]
 
 
-def _by_vectors(row: LaneRow, size: Any, short: bool) -> Any:
+def _by_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
     """Returns the sum of a row.
 
     An empty row has a vector too, of none of its entries: no branch tells it from others.

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import (
     body_of,
     copy_of,
     is_constant,
     maker,
+    operation_around,
     operations_in,
     operations_within,
     root_of,
@@ -49,12 +49,12 @@ class _Blocks:
         size: how many rows a block has, and how many entries a row.
     """
 
-    loop: Any
-    head: tuple[Any, ...]
-    rows: Any
-    load: Any
-    sum: Any
-    store: Any
+    loop: ir.Operation
+    head: tuple[ir.Operation, ...]
+    rows: ir.Operation
+    load: ir.Operation
+    sum: ir.Operation
+    store: ir.Operation
     size: tuple[int, int]
 
 
@@ -77,11 +77,11 @@ def write_blocks_out(seen: Seen, _: Mapping[str, str]) -> bool:
     return changed
 
 
-def _is_over_positions(loop: Any) -> bool:
+def _is_over_positions(loop: ir.Operation) -> bool:
     return not loop.results and is_loaded(loop.operands[0]) and is_constant(loop.operands[2], 1)
 
 
-def _blocks_of(loop: Any) -> _Blocks | Missed | None:
+def _blocks_of(loop: ir.Operation) -> _Blocks | Missed | None:
     """Returns a loop over blocks as that, or why they are not written out; None for a loop over anything else."""
     *head, rows = operations_in(loop)[:-1] or [loop]
     count = _turns(rows)
@@ -113,22 +113,22 @@ def _blocks_of(loop: Any) -> _Blocks | Missed | None:
     return _Blocks(loop, tuple(head), rows, load, total, store, (count, entries))
 
 
-def _turns(loop: Any) -> int:
+def _turns(loop: ir.Operation) -> int:
     """Returns how many turns a loop from 0 has; 0 where that is not known."""
     if loop.name != "scf.for" or not is_constant(loop.operands[0], 0) or not is_constant(loop.operands[2], 1):
         return 0
     made = maker(loop.operands[1])
     if made is None or made.name != "arith.constant":
         return 0
-    return int(bindings().ir.IntegerAttr(made.attributes["value"]).value)
+    return int(ir.IntegerAttr(made.attributes["value"]).value)
 
 
-def _is_simple(op: Any) -> bool:
+def _is_simple(op: ir.Operation) -> bool:
     """Returns whether an operation does nothing but read or compute, once."""
     return op.name == "memref.load" or (op.name.startswith(("arith.", "math.", "complex.")) and not len(op.regions))
 
 
-def _is_apart(loop: Any, load: Any, others: list[Any]) -> bool:
+def _is_apart(loop: ir.Operation, load: ir.Operation, others: list[ir.Operation]) -> bool:
     """Returns whether elements of the result are the same for all blocks of a row, and read for nothing else."""
     written, *at = load.operands
     root = root_of(written)
@@ -142,33 +142,33 @@ def _is_apart(loop: Any, load: Any, others: list[Any]) -> bool:
     return all(_is_of_row(value, loop, others) for value in at)
 
 
-def _is_of_row(value: Any, loop: Any, others: list[Any]) -> bool:
+def _is_of_row(value: ir.Value, loop: ir.Operation, others: list[ir.Operation]) -> bool:
     if not is_inside(value, loop):
         return True
     op = maker(value)
     if op is None:
-        return bool(value.owner.owner.operation.name == "scf.for" and value.owner.owner.operation != loop)
+        around = operation_around(value)
+        return around.name == "scf.for" and around != loop
     return op in others and op.name != "memref.load" and all(_is_of_row(used, loop, others) for used in op.operands)
 
 
 def _write(blocks: _Blocks) -> None:
     """Writes the loop over blocks anew, with an element of the result carried for each of their rows."""
-    ir = bindings().ir
     loop, (count, _) = blocks.loop, blocks.size
     lower, upper, _ = loop.operands
     place, row = body_of(loop).arguments[0], body_of(blocks.rows).arguments[0]
     buffer = blocks.load.operands[0]
 
-    def places(number: int) -> list[Any]:
+    def places(number: int) -> list[ir.Value]:
         """Writes where the element of a row is."""
-        known = {row: ir_words.constant(number)}
+        known: dict[ir.Value, ir.Value] = {row: ir_words.constant(number)}
         for op in _made_for(blocks, list(blocks.load.operands)[1:]):
             copy_of(op, known)
         return [known.get(value, value) for value in list(blocks.load.operands)[1:]]
 
-    def block(here: Any, *reached: Any) -> list[Any]:
+    def block(here: ir.Value, *reached: ir.Value) -> list[ir.Value]:
         _ask_ahead(blocks, here)
-        known = {place: here}
+        known: dict[ir.Value, ir.Value] = {place: here}
         for op in blocks.head:
             copy_of(op, known)
         return [_row(blocks, dict(known), number, value) for number, value in enumerate(reached)]
@@ -182,7 +182,7 @@ def _write(blocks: _Blocks) -> None:
     loop.erase()
 
 
-def _ask_ahead(blocks: _Blocks, here: Any) -> None:
+def _ask_ahead(blocks: _Blocks, here: ir.Value) -> None:
     """Asks for the entries of a block further on."""
     place, row = body_of(blocks.loop).arguments[0], body_of(blocks.rows).arguments[0]
     column, (rows, entries) = body_of(blocks.sum).arguments[0], blocks.size
@@ -193,7 +193,7 @@ def _ask_ahead(blocks: _Blocks, here: Any) -> None:
             continue
         element = ir_words.element_of(buffer)
         size = rows * entries * _bytes_of(element)
-        known = {
+        known: dict[ir.Value, ir.Value] = {
             place: ir_words.add(here, ir_words.constant(_AHEAD // size)),
             row: ir_words.constant(0),
             column: ir_words.constant(0),
@@ -204,14 +204,13 @@ def _ask_ahead(blocks: _Blocks, here: Any) -> None:
             prefetch(buffer, [ir_words.add(known[at[0]], ir_words.constant(line // _bytes_of(element)))])
 
 
-def _bytes_of(element: Any) -> int:
-    ir = bindings().ir
+def _bytes_of(element: ir.Type) -> int:
     if isinstance(element, ir.ComplexType):
         return 2 * _bytes_of(ir.ComplexType(element).element_type)
-    return int(element.width) // 8
+    return ir_words.width_of(element) // 8
 
 
-def _made_for(blocks: _Blocks, values: list[Any]) -> list[Any]:
+def _made_for(blocks: _Blocks, values: list[ir.Value]) -> list[ir.Operation]:
     """Returns the operations in a block that places are made by, in order."""
     needed, found = list(values), []
     every = [*blocks.head, *operations_in(blocks.rows), *operations_in(blocks.sum)]
@@ -222,7 +221,7 @@ def _made_for(blocks: _Blocks, values: list[Any]) -> list[Any]:
     return found[::-1]
 
 
-def _row(blocks: _Blocks, known: dict[Any, Any], number: int, value: Any) -> Any:
+def _row(blocks: _Blocks, known: dict[ir.Value, ir.Value], number: int, value: ir.Value) -> ir.Value:
     """Writes what a row of a block adds to a value; returns the sum."""
     known[body_of(blocks.rows).arguments[0]] = ir_words.constant(number)
     for op in operations_in(blocks.rows)[:-1]:

@@ -7,8 +7,9 @@ the entries, which are as many bytes as the columns of one thread.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernels.strided_loops import strided, unrolled
 from mlir_sparse.gpu.sparsified_function import inside
 from mlir_sparse.gpu.unmapped import UnmappedError
@@ -24,7 +25,7 @@ __all__ = ["write_columns"]
 _TURNS = 4
 
 
-def write_columns(emitter: Emitter, op: Any, depth: int, bounds: tuple[Any, Any]) -> None:
+def write_columns(emitter: Emitter, op: ir.Operation, depth: int, bounds: tuple[ir.Value, ir.Value]) -> None:
     """Writes a loop of which a thread takes several turns together, as far apart as the block is wide.
 
     Where the mapping says so, it takes as many adjacent ones at each of these places.
@@ -52,21 +53,23 @@ def write_columns(emitter: Emitter, op: Any, depth: int, bounds: tuple[Any, Any]
     (index,) = op.regions[0].blocks[0].arguments
     ops = [one.operation for one in op.regions[0].blocks[0].operations]
 
-    def body(at: Any) -> list[Any]:
+    def body(at: ir.Value) -> list[ir.Value]:
         places = [at]
         while len(places) < count:
             places.append(ir_words.add(places[-1], width))
         # The first is there, or the turn would not be.
         guards = [None, *(ir_words.compare("ult", place, upper) for place in places[1:])]
         begins = [ir_words.minimum(place, last) for place in places]
-        columns = [{index: place} for begin in begins for place in _beside(begin, adjacent)]
+        columns: list[dict[ir.Value, ir.Value]] = [
+            {index: place} for begin in begins for place in _beside(begin, adjacent)
+        ]
         _Columns(emitter, columns, [guard for guard in guards for _ in range(adjacent)]).write(ops, depth + 1)
         return []
 
     strided(ir_words.add(lower, first), upper, ir_words.multiply(kernel.identity("grid_dim", "y"), block), (), body)
 
 
-def _beside(place: Any, adjacent: int) -> list[Any]:
+def _beside(place: ir.Value, adjacent: int) -> list[ir.Value]:
     """Returns the columns of a place."""
     if adjacent == 1:
         return [place]
@@ -83,12 +86,14 @@ class _Columns:
         guards: for each column, whether it is there; None where it always is.
     """
 
-    def __init__(self, emitter: Emitter, own: Sequence[dict[Any, Any]], guards: Sequence[Any]) -> None:
+    def __init__(
+        self, emitter: Emitter, own: Sequence[dict[ir.Value, ir.Value]], guards: Sequence[ir.Value | None]
+    ) -> None:
         self._emitter, self._own, self._guards = emitter, own, guards
 
-    def write(self, ops: Sequence[Any], depth: int) -> list[Any]:
+    def write(self, ops: Sequence[ir.Operation], depth: int) -> list[ir.Value]:
         """Writes operations once for each column, and loops once for all; returns what each column hands on."""
-        yielded: list[Any] = []
+        yielded: list[ir.Value] = []
         for op in ops:
             if self._emitter.kernel.source.is_spine(op):
                 self._loop(op, depth + 1)
@@ -99,7 +104,7 @@ class _Columns:
             self._emitter.turn_to(None)
         return yielded
 
-    def _one(self, op: Any, depth: int, guard: Any | None) -> list[Any]:
+    def _one(self, op: ir.Operation, depth: int, guard: ir.Value | None) -> list[ir.Value]:
         if op.name == "scf.yield":
             return [self._emitter.value(operand) for operand in op.operands]
         if guard is not None and op.name == "memref.store":
@@ -108,7 +113,7 @@ class _Columns:
             self._emitter.one(op, depth)
         return []
 
-    def _loop(self, op: Any, depth: int) -> None:
+    def _loop(self, op: ir.Operation, depth: int) -> None:
         """Writes a loop that sums up for all columns at once."""
         if op.name != "scf.for" or len(op.results) != 1:
             raise UnmappedError(f"expected a loop that hands on one value for each column, but got {op.name}")
@@ -122,7 +127,7 @@ class _Columns:
         index, carried = op.regions[0].blocks[0].arguments
         inner = [one.operation for one in op.regions[0].blocks[0].operations]
 
-        def body(at: Any, *held: Any) -> list[Any]:
+        def body(at: ir.Value, *held: ir.Value) -> list[ir.Value]:
             for own, value in zip(self._own, held, strict=True):
                 own[index], own[carried] = at, value
             return self.write(inner, depth)
@@ -132,7 +137,7 @@ class _Columns:
         for own, made in zip(self._own, sums, strict=True):
             own[op.results[0]] = made
 
-    def _is_innermost(self, ops: Sequence[Any]) -> bool:
+    def _is_innermost(self, ops: Sequence[ir.Operation]) -> bool:
         """Returns whether turns hold no loop and store nothing, so that some may be written and not count."""
         every = [one for op in ops for one in inside(op)]
         return not any(op.name == "memref.store" or (op.name.startswith("scf.") and len(op.regions)) for op in every)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
 
@@ -36,8 +35,7 @@ _ATOMIC = {
 _WORD = 32
 
 
-def _operation(combine: str, kind: Any) -> str:
-    ir = bindings().ir
+def _operation(combine: str, kind: ir.Type) -> str:
     floats, integers, complexes, _ = _OPERATIONS[combine]
     name = integers if isinstance(kind, ir.IntegerType | ir.IndexType) else complexes if _is_complex(kind) else floats
     if not name:
@@ -45,18 +43,17 @@ def _operation(combine: str, kind: Any) -> str:
     return name
 
 
-def _is_complex(kind: Any) -> bool:
-    return isinstance(kind, bindings().ir.ComplexType)
+def _is_complex(kind: ir.Type) -> bool:
+    return isinstance(kind, ir.ComplexType)
 
 
-def combined(combine: str, left: Any, right: Any) -> Any:
+def combined(combine: str, left: ir.Value, right: ir.Value) -> ir.Value:
     """Returns two values combined."""
     return ir_words.operation(_operation(combine, left.type), left.type, left, right)
 
 
-def identity(combine: str, kind: Any) -> Any:
+def identity(combine: str, kind: ir.Type) -> ir.Value:
     """Returns the value that an operator leaves everything unchanged with."""
-    ir = bindings().ir
     start = _OPERATIONS[combine][3]
     if _is_complex(kind):
         element = ir.ComplexType(kind).element_type
@@ -71,7 +68,7 @@ def identity(combine: str, kind: Any) -> Any:
 # -- lanes ---------------------------------------------------------------------------------------------------------
 
 
-def over_lanes(combine: str, value: Any, offsets: Sequence[int]) -> Any:
+def over_lanes(combine: str, value: ir.Value, offsets: Sequence[int]) -> ir.Value:
     """Returns a value combined over lanes whose numbers differ in some bits; every lane gets it.
 
     Args:
@@ -84,19 +81,18 @@ def over_lanes(combine: str, value: Any, offsets: Sequence[int]) -> Any:
     return value
 
 
-def of_lane(value: Any, lane: int) -> Any:
+def of_lane(value: ir.Value, lane: int) -> ir.Value:
     """Returns the value that one lane of the warp has."""
     return _exchanged(value, lane, "idx")
 
 
-def of_neighbour(value: Any, bit: int) -> Any:
+def of_neighbour(value: ir.Value, bit: int) -> ir.Value:
     """Returns the value that the lane has whose number differs in one bit."""
     return _exchanged(value, bit)
 
 
-def _exchanged(value: Any, other: int, mode: str = "xor") -> Any:
+def _exchanged(value: ir.Value, other: int, mode: str = "xor") -> ir.Value:
     """Returns the value of another lane, piece by piece of 32 bits: of one, or of where a bit of the number differs."""
-    ir = bindings().ir
     kind = value.type
     if _is_complex(kind):
         element = ir.ComplexType(kind).element_type
@@ -128,17 +124,16 @@ def _exchanged(value: Any, other: int, mode: str = "xor") -> Any:
     return made.results[0]
 
 
-def _width(kind: Any) -> int:
-    width: int = bindings().ir.FloatType(kind).width
+def _width(kind: ir.Type) -> int:
+    width: int = ir.FloatType(kind).width
     return width
 
 
 # -- memory --------------------------------------------------------------------------------------------------------
 
 
-def atomically(combine: str, value: Any, memref: Any, indices: Sequence[Any]) -> None:
+def atomically(combine: str, value: ir.Value, memref: ir.Value, indices: Sequence[ir.Value]) -> None:
     """Combines a value with an element of memory that other threads combine theirs with at the same time."""
-    ir = bindings().ir
     name = _ATOMIC.get(_operation(combine, value.type))
     if name is None:
         _swapped(combine, value, memref, indices)
@@ -147,9 +142,8 @@ def atomically(combine: str, value: Any, memref: Any, indices: Sequence[Any]) ->
     ir_words.operation("memref.atomic_rmw", value.type, value, memref, *indices, kind=kind)
 
 
-def _swapped(combine: str, value: Any, memref: Any, indices: Sequence[Any]) -> None:
+def _swapped(combine: str, value: ir.Value, memref: ir.Value, indices: Sequence[ir.Value]) -> None:
     """Combines a value with an element of memory by comparing and swapping, until no other thread came between."""
-    ir = bindings().ir
     made = ir.Operation.create(
         "memref.generic_atomic_rmw", results=[value.type], operands=[memref, *indices], regions=1
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernels.combine_partials import combined, identity
 from mlir_sparse.loops import ir_words
 
@@ -36,16 +36,15 @@ class CoordinateSearch:
 
     argument: int
     tensor: str
-    coordinates: Any
+    coordinates: ir.Attribute
     levels: tuple[str, ...]
     values: int
     whole: bool
-    widths: tuple[Any, Any]
+    widths: tuple[ir.Type, ir.Type]
 
 
-def read_located(function: Any) -> dict[int, CoordinateSearch]:
+def read_located(function: ir.Operation) -> dict[int, CoordinateSearch]:
     """Returns what a function says is looked up, by the number of the argument."""
-    ir = bindings().ir
     if LOCATED not in function.attributes:
         return {}
     found = {}
@@ -83,12 +82,11 @@ class RowSearch:
     level: str
     listed: bool
     stride: tuple[int, int]
-    widths: tuple[Any, Any]
+    widths: tuple[ir.Type, ir.Type]
 
 
-def read_located_rows(function: Any) -> dict[int, RowSearch]:
+def read_located_rows(function: ir.Operation) -> dict[int, RowSearch]:
     """Returns the operands whose rows are looked up, by the number of their first argument."""
-    ir = bindings().ir
     if LOCATED_ROWS not in function.attributes:
         return {}
     found = {}
@@ -108,11 +106,14 @@ def read_located_rows(function: Any) -> dict[int, RowSearch]:
     return found
 
 
-def find_row(kernel: KernelText, located: RowSearch, row: Any) -> Any:
+def find_row(kernel: KernelText, located: RowSearch, row: ir.Value) -> ir.Value:
     """Writes a search, at the insertion point; returns where a row begins, or the next where there is none."""
     positions, _, *where = (int(number) for number in located.level.split()[1:])
+    same = ir.AffineMapAttr.get(ir.AffineMap.get_identity(1))
     search = _Search(
-        kernel, CoordinateSearch(0, located.tensor, None, (located.level,), 0, False, located.widths), None
+        kernel,
+        CoordinateSearch(0, located.tensor, same, (located.level,), 0, False, located.widths),
+        ir_words.index_type(),
     )
     buffer = search.buffer(positions, located.widths[0])
     low, high = (ir_words.widened(ir_words.load(buffer, ir_words.constant(at))) for at in (0, 1))
@@ -122,7 +123,9 @@ def find_row(kernel: KernelText, located: RowSearch, row: Any) -> Any:
     return ir_words.widened(ir_words.load(search.buffer(positions + 2, located.widths[0]), place))
 
 
-def find(kernel: KernelText, located: CoordinateSearch, indices: Sequence[Any], kind: Any) -> tuple[Any, Any]:
+def find(
+    kernel: KernelText, located: CoordinateSearch, indices: Sequence[ir.Value], kind: ir.Type
+) -> tuple[ir.Value, ir.Value]:
     """Writes a search, at the insertion point.
 
     Args:
@@ -138,13 +141,13 @@ def find(kernel: KernelText, located: CoordinateSearch, indices: Sequence[Any], 
 
 
 class _Search:
-    def __init__(self, kernel: KernelText, located: CoordinateSearch, kind: Any) -> None:
+    def __init__(self, kernel: KernelText, located: CoordinateSearch, kind: ir.Type) -> None:
         self._kernel, self._located, self._kind = kernel, located, kind
-        self._truth = bindings().ir.IntegerType.get_signless(1)
+        self._truth = ir.IntegerType.get_signless(1)
 
-    def find(self, indices: Sequence[Any]) -> tuple[Any, Any]:
+    def find(self, indices: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value]:
         """Returns the element at some coordinates, and whether there is one."""
-        ir, located = bindings().ir, self._located
+        located = self._located
         sizes = [self._kernel.extent(located.argument, axis) for axis in range(len(indices))]
         self._coordinates = []
         for level in range(len(located.levels)):
@@ -156,7 +159,7 @@ class _Search:
         value, found = self._below(0, ir_words.constant(0))
         return value, found
 
-    def _below(self, level: int, place: Any) -> list[Any]:
+    def _below(self, level: int, place: ir.Value) -> list[ir.Value]:
         """Returns the element below a place of the level above, and whether there is one."""
         if level == len(self._located.levels):
             values = self.buffer(self._located.values, self._kind)
@@ -178,7 +181,7 @@ class _Search:
         high = ir_words.widened(ir_words.load(buffer, ir_words.add(begin, ir_words.constant(1))))
         return self._segment(level, low, high, rest)
 
-    def _segment(self, level: int, low: Any, high: Any, where: Sequence[int]) -> list[Any]:
+    def _segment(self, level: int, low: ir.Value, high: ir.Value, where: Sequence[int]) -> list[ir.Value]:
         """Returns the same, of coordinates in a range; those that tuples share are narrowed down level by level."""
         wanted, first = self._coordinates[level], self.bound(low, high, where, self._coordinates[level], "ult")
         following = self._located.levels[level + 1 : level + 2]
@@ -187,13 +190,13 @@ class _Search:
             return self._segment(level + 1, first, last, [int(number) for number in following[0].split()[1:]])
         inside = ir_words.compare("ult", first, high)
 
-        def look() -> list[Any]:
+        def look() -> list[ir.Value]:
             same = ir_words.compare("eq", self._coordinate(first, where), wanted)
             return self._where(same, lambda: self._below(level + 1, first))
 
         return self._where(inside, look)
 
-    def _kept(self, level: int, place: Any, number: int, count: int) -> list[Any]:
+    def _kept(self, level: int, place: ir.Value, number: int, count: int) -> list[ir.Value]:
         """Returns the same, of so many coordinates; those of places without an entry are any, and hold zeros."""
         value, found = identity("sum", self._kind), ir_words.integer(0, self._truth)
         first = ir_words.multiply(place, ir_words.constant(count))
@@ -204,13 +207,13 @@ class _Search:
             value, found = combined("sum", value, one), ir_words.bits_of("ori", found, there)
         return [value, found]
 
-    def bound(self, low: Any, high: Any, where: Sequence[int], wanted: Any, before: str) -> Any:
+    def bound(self, low: ir.Value, high: ir.Value, where: Sequence[int], wanted: ir.Value, before: str) -> ir.Value:
         """Returns the first place in a range whose coordinate is not before the one wanted, or not up to it."""
 
-        def goes_on(start: Any, end: Any) -> Any:
+        def goes_on(start: ir.Value, end: ir.Value) -> ir.Value:
             return ir_words.compare("ult", start, end)
 
-        def half(start: Any, end: Any) -> list[Any]:
+        def half(start: ir.Value, end: ir.Value) -> list[ir.Value]:
             middle = ir_words.bits_of("shrui", ir_words.add(start, end), ir_words.constant(1))
             behind = ir_words.compare(before, self._coordinate(middle, where), wanted)
             after = ir_words.add(middle, ir_words.constant(1))
@@ -221,23 +224,22 @@ class _Search:
 
         return ir_words.value_after([low, high], goes_on, half)[0]
 
-    def _coordinate(self, place: Any, where: Sequence[int]) -> Any:
+    def _coordinate(self, place: ir.Value, where: Sequence[int]) -> ir.Value:
         number, stride, offset = where
         at = place
         if (stride, offset) != (1, 0):
             at = ir_words.add(ir_words.multiply(place, ir_words.constant(stride)), ir_words.constant(offset))
         return ir_words.widened(ir_words.load(self.buffer(number, self._located.widths[1]), at))
 
-    def buffer(self, number: int, kind: Any) -> Any:
+    def buffer(self, number: int, kind: ir.Type) -> ir.Value:
         """Returns a buffer of the operand."""
-        ir = bindings().ir
         flat = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], kind)
         return self._kernel.parameter(f"level {self._located.tensor} {number} {kind}", flat)
 
-    def _where(self, condition: Any, then: Callable[[], list[Any]]) -> list[Any]:
+    def _where(self, condition: ir.Value, then: Callable[[], list[ir.Value]]) -> list[ir.Value]:
         """Returns what is found where a condition holds; nothing is elsewhere."""
 
-        def nothing() -> list[Any]:
+        def nothing() -> list[ir.Value]:
             return [identity("sum", self._kind), ir_words.integer(0, self._truth)]
 
         return ir_words.branch(condition, then, nothing, [self._kind, self._truth])

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.shared_memory_tiles import STAGED, wait, write_terms
 from mlir_sparse.gpu.kernels.strided_loops import strided
@@ -19,6 +18,7 @@ from mlir_sparse.gpu.sparsified_function import constant_of
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import made_by, maker
 
 __all__ = ["FlattenedEntries"]
 
@@ -38,7 +38,7 @@ class _Search:
     """
 
     positions: int
-    place: Any
+    place: ir.Value
     depth: int
 
 
@@ -58,15 +58,15 @@ class FlattenedEntries:
         self._source = emitter.kernel.source
         count = sum(emitter.mapping.roles.count(role) for role in ("entries", STAGED))
         # What writes the term of an entry, where the threads of a block make them together.
-        self._made: Callable[[Any], Any] | None = None
+        self._made: Callable[[ir.Value], ir.Value] | None = None
         self._loops = self._chain(count)
         self._bodies = [[op.operation for op in loop.regions[-1].blocks[0].operations] for loop in self._loops]
         self._listed = self._loops[0].name == "scf.while"
         self._searches = () if self._listed else tuple(self._found())
         self._last = self._positions_of_list() if self._listed else self._searches[0].positions
 
-    def _chain(self, count: int) -> list[Any]:
-        loops: list[Any] = []
+    def _chain(self, count: int) -> list[ir.Operation]:
+        loops: list[ir.Operation] = []
         ops = list(self._source.main)
         for _ in range(count):
             here = [op for op in ops if self._source.is_spine(op)]
@@ -112,12 +112,12 @@ class FlattenedEntries:
         begin = ir_words.multiply(kernel.identity("block_id", "x"), height)
         step = ir_words.multiply(kernel.identity("grid_dim", "x"), height)
 
-        def apart(at: Any) -> list[Any]:
+        def apart(at: ir.Value) -> list[ir.Value]:
             first = ir_words.multiply(at, chunk)
             self._chunk(first, ir_words.minimum(ir_words.add(first, chunk), count))
             return []
 
-        def summed(base: Any) -> list[Any]:
+        def summed(base: ir.Value) -> list[ir.Value]:
             # Threads beyond the last entry have no turn, and nothing to add.
             first = ir_words.minimum(ir_words.multiply(ir_words.add(base, row), chunk), count)
             if STAGED in mapping.roles:
@@ -128,7 +128,7 @@ class FlattenedEntries:
                 wait()  # before others write to it again
             return []
 
-        def together(base: Any) -> list[Any]:
+        def together(base: ir.Value) -> list[ir.Value]:
             self._steps(ir_words.multiply(ir_words.add(base, row), chunk), count)
             return []
 
@@ -138,10 +138,10 @@ class FlattenedEntries:
             strided(ir_words.add(begin, row), chunks, step, (), apart)
         return f"chunks {stored.removeprefix('stored ')} {mapping.chunk}"
 
-    def _chunk(self, first: Any, end: Any) -> None:
+    def _chunk(self, first: ir.Value, end: ir.Value) -> None:
         """Writes what a row of threads does with its entries."""
 
-        def body(at: Any, *parents: Any) -> list[Any]:
+        def body(at: ir.Value, *parents: ir.Value) -> list[ir.Value]:
             found = self._advanced(at, parents)
             with self._emitter.turns():
                 self._enter(at, found)
@@ -150,12 +150,12 @@ class FlattenedEntries:
 
         strided(first, end, ir_words.constant(1), self._first(first), body)
 
-    def _steps(self, first: Any, count: Any) -> None:
+    def _steps(self, first: ir.Value, count: ir.Value) -> None:
         """Writes the same for threads that stay together: those beyond the last entry do it again, and do not store."""
         last = ir_words.operation("arith.subi", count.type, count, ir_words.constant(1))
         start = ir_words.minimum(first, last)
 
-        def body(turn: Any, *parents: Any) -> list[Any]:
+        def body(turn: ir.Value, *parents: ir.Value) -> list[ir.Value]:
             at = ir_words.add(first, turn)
             entry = ir_words.minimum(at, last)
             found = self._advanced(entry, parents)
@@ -170,7 +170,7 @@ class FlattenedEntries:
         chunk = ir_words.constant(self._emitter.mapping.chunk)
         strided(ir_words.constant(0), chunk, ir_words.constant(1), self._first(start), body)
 
-    def _enter(self, at: Any, found: Sequence[Any]) -> None:
+    def _enter(self, at: ir.Value, found: Sequence[ir.Value]) -> None:
         """Binds the loops' indices at an entry, and writes what is computed on the way down to it."""
         self._bind(at, found)
         for depth, body in enumerate(self._bodies[:-1]):
@@ -178,7 +178,7 @@ class FlattenedEntries:
             for op in body[:below]:
                 self._emitter.one(op, depth + 1)
 
-    def _bind(self, at: Any, found: Sequence[Any]) -> None:
+    def _bind(self, at: ir.Value, found: Sequence[ir.Value]) -> None:
         if self._listed:
             for loop in self._loops:
                 block = loop.regions[-1].blocks[0]
@@ -189,7 +189,7 @@ class FlattenedEntries:
         for search, position in zip(self._searches, found, strict=True):
             self._place(search.place, position, search.depth - 1)
 
-    def _place(self, place: Any, position: Any, depth: int) -> None:
+    def _place(self, place: ir.Value, position: ir.Value, depth: int) -> None:
         """Binds the index of a loop, whose place in the level below is known; dense levels share a place."""
         index = _index(self._loops[depth])
         if place == index:
@@ -203,25 +203,25 @@ class FlattenedEntries:
 
     # -- finding -------------------------------------------------------------------------------------------------
 
-    def _first(self, entry: Any) -> list[Any]:
+    def _first(self, entry: ir.Value) -> list[ir.Value]:
         """Returns the places of an entry in the levels above, from the last up, by bisection."""
-        return self._each(entry, lambda search, key, _: self._bisected(search, key), self._searches)
+        return self._each(entry, lambda search, key, _: self._bisected(search, key))
 
-    def _advanced(self, entry: Any, before: Sequence[Any]) -> list[Any]:
+    def _advanced(self, entry: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
         """Returns the places of an entry, from those of one that is not behind it."""
         if self._emitter.mapping.chunk == 1:
             return list(before)
-        return self._each(entry, self._stepped, before)
+        return self._each(entry, lambda search, key, number: self._stepped(search, key, before[number]))
 
-    def _each(self, entry: Any, find: Callable[[_Search, Any, Any], Any], before: Sequence[Any]) -> list[Any]:
-        found: list[Any] = []
+    def _each(self, entry: ir.Value, find: Callable[[_Search, ir.Value, int], ir.Value]) -> list[ir.Value]:
+        found: list[ir.Value] = []
         key = entry
-        for search, known in zip(self._searches, before, strict=True):
-            key = find(search, self._key(search, key), known)
+        for number, search in enumerate(self._searches):
+            key = find(search, self._key(search, key), number)
             found.append(key)
         return found
 
-    def _key(self, search: _Search, position: Any) -> Any:
+    def _key(self, search: _Search, position: ir.Value) -> ir.Value:
         """Returns the position in a level, from the place that the level below it was found at."""
         if search is self._searches[0]:
             return position
@@ -230,17 +230,17 @@ class FlattenedEntries:
             raise UnmappedError("expected no dense level between sparse ones")
         return position
 
-    def _bisected(self, search: _Search, key: Any) -> Any:
+    def _bisected(self, search: _Search, key: ir.Value) -> ir.Value:
         """Returns the last place whose positions begin at a key or before it."""
         positions = self._kernel.buffer(search.positions)
         size = self._kernel.size(f"positions {search.positions}")
         one = ir_words.constant(1)
         high = ir_words.operation("arith.subi", size.type, size, one)
 
-        def goes_on(low: Any, up: Any) -> Any:
+        def goes_on(low: ir.Value, up: ir.Value) -> ir.Value:
             return ir_words.compare("ugt", up, ir_words.add(low, one))
 
-        def half(low: Any, up: Any) -> list[Any]:
+        def half(low: ir.Value, up: ir.Value) -> list[ir.Value]:
             middle = ir_words.bits_of("shrui", ir_words.add(low, up), one)
             before = ir_words.compare("ule", ir_words.widened(ir_words.load(positions, middle)), key)
             return [
@@ -250,10 +250,10 @@ class FlattenedEntries:
 
         return ir_words.value_after([ir_words.constant(0), high], goes_on, half)[0]
 
-    def _stepped(self, search: _Search, key: Any, before: Any) -> Any:
+    def _stepped(self, search: _Search, key: ir.Value, before: ir.Value) -> ir.Value:
         positions, one = self._kernel.buffer(search.positions), ir_words.constant(1)
 
-        def goes_on(place: Any) -> Any:
+        def goes_on(place: ir.Value) -> ir.Value:
             following = ir_words.widened(ir_words.load(positions, ir_words.add(place, one)))
             return ir_words.compare("ule", following, key)
 
@@ -261,7 +261,7 @@ class FlattenedEntries:
 
     # -- sums ----------------------------------------------------------------------------------------------------
 
-    def _sums(self, first: Any, end: Any, count: Any) -> None:
+    def _sums(self, first: ir.Value, end: ir.Value, count: ir.Value) -> None:
         """Writes sums over entries: each is added to the result where another element begins, and at the end."""
         emitter, operator = self._emitter, self._emitter.mapping.combine
         store = self._store()
@@ -274,7 +274,7 @@ class FlattenedEntries:
             start = [combine_partials.identity(operator, kind), *(emitter.value(index) for index in indices), *parents]
         rank = len(indices)
 
-        def body(at: Any, so_far: Any, *state: Any) -> list[Any]:
+        def body(at: ir.Value, so_far: ir.Value, *state: ir.Value) -> list[ir.Value]:
             here, found = list(state[:rank]), self._advanced(at, state[rank:])
             with emitter.turns() as counted:
                 self._enter(at, found)
@@ -296,7 +296,7 @@ class FlattenedEntries:
         whole, *state = strided(first, end, ir_words.constant(1), start, body)
         self._add_last(store, whole, state[:rank])
 
-    def _add_last(self, store: Any, whole: Any, indices: Sequence[Any]) -> None:
+    def _add_last(self, store: ir.Operation, whole: ir.Value, indices: Sequence[ir.Value]) -> None:
         """Adds what is left of each thread: at once for a warp that is within one element, as in a long row."""
         emitter, operator = self._emitter, self._emitter.mapping.combine
         same = [ir_words.compare("eq", at, combine_partials.of_lane(at, 0)) for at in indices]
@@ -312,7 +312,7 @@ class FlattenedEntries:
         else:
             at_once()
 
-    def _store(self) -> Any:
+    def _store(self) -> ir.Operation:
         """Returns the store of the sum, behind the outermost loop that sums up."""
         for depth in range(len(self._loops) - 1, -1, -1):
             around = self._bodies[depth - 1] if depth else list(self._source.main)
@@ -322,41 +322,41 @@ class FlattenedEntries:
         raise UnmappedError("expected a sum that is stored as it is")
 
 
-def _index(loop: Any) -> Any:
+def _index(loop: ir.Operation) -> ir.Value:
     return loop.regions[-1].blocks[0].arguments[0]
 
 
-def _read(value: Any) -> Any | None:
+def _read(value: ir.Value) -> ir.Operation | None:
     """Returns the load of a position, behind what widens it; None for no load."""
-    op = value.owner
-    while getattr(op, "name", "").startswith(("arith.index_cast", "arith.ext")):
-        op = op.operands[0].owner
-    return op if getattr(op, "name", "") == "memref.load" and len(op.operands) == 2 else None
+    op = maker(value)
+    while op is not None and op.name.startswith(("arith.index_cast", "arith.ext")):
+        op = maker(op.operands[0])
+    return op if op is not None and op.name == "memref.load" and len(op.operands) == 2 else None
 
 
-def _follows(place: Any, other: Any) -> bool:
+def _follows(place: ir.Value, other: ir.Value) -> bool:
     """Returns whether one place is behind another, and the next one may be that: they are not counted by twos."""
-    op = other.owner
-    if getattr(op, "name", "") != "arith.addi" or place not in list(op.operands):
+    op = made_by(other, "arith.addi")
+    if op is None or place not in list(op.operands):
         return False
-    made = place.owner
-    return not (getattr(made, "name", "") == "arith.muli" and any(constant_of(o) == 2 for o in made.operands))
+    made = made_by(place, "arith.muli")
+    return not (made is not None and any(constant_of(o) == 2 for o in made.operands))
 
 
-def _split(place: Any, index: Any) -> tuple[bool, Any, Any]:
+def _split(place: ir.Value, index: ir.Value) -> tuple[bool, ir.Value, ir.Value]:
     """Returns the parts of `index + above * size`: whether there is the index, then the rest."""
-    op = place.owner
-    if getattr(op, "name", "") == "arith.addi" and index in list(op.operands):
+    op = made_by(place, "arith.addi")
+    if op is not None and index in list(op.operands):
         (product,) = [operand for operand in op.operands if operand != index]
-        op = product.owner
-        if getattr(op, "name", "") == "arith.muli":
-            above, size = op.operands
+        made = made_by(product, "arith.muli")
+        if made is not None:
+            above, size = made.operands
             return True, above, size
     raise UnmappedError(f"expected a place that levels tell, but got {place}")
 
 
-def _any(conditions: Sequence[Any]) -> Any:
+def _any(conditions: Sequence[ir.Value]) -> ir.Value:
     truth = conditions[0]
     for condition in conditions[1:]:
-        truth = bindings().ir.Operation.create("arith.ori", results=[truth.type], operands=[truth, condition]).result
+        truth = ir.Operation.create("arith.ori", results=[truth.type], operands=[truth, condition]).result
     return truth

@@ -7,8 +7,8 @@ that is written. Any other result is written in two turns, of which the first co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.assemble import own_buffers
 from mlir_sparse.assembly.result_chain import find_chain
 from mlir_sparse.assembly.shared_structure import store_at_entries
@@ -17,7 +17,7 @@ from mlir_sparse.gpu.kernels.two_phase_loops import OWN, count_and_fill
 __all__ = ["share_structure"]
 
 
-def share_structure(module: Any, options: Mapping[str, str]) -> None:
+def share_structure(module: ir.Module, options: Mapping[str, str]) -> None:
     """Rewrites the functions of a sparsified module that have a sparse result: its buffers become the last arguments.
 
     Args:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernel_writer import WARP
 from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.strided_loops import strided
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["write_lanes", "write_rows"]
 
 
-def write_lanes(emitter: Emitter, op: Any, depth: int) -> list[Any]:
+def write_lanes(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
     """Writes a sum whose terms the lanes of a group share; each of them has the whole sum then."""
     lanes, lane = emitter.mapping.lanes, emitter.kernel.identity("thread_id", "x")
     lower, upper, start = _bounds(emitter, op)
@@ -34,7 +35,7 @@ def write_lanes(emitter: Emitter, op: Any, depth: int) -> list[Any]:
     return [combine_partials.combined(emitter.mapping.combine, start, whole)]
 
 
-def _bounds(emitter: Emitter, op: Any) -> tuple[Any, Any, Any]:
+def _bounds(emitter: Emitter, op: ir.Operation) -> tuple[ir.Value, ir.Value, ir.Value]:
     """Returns the bounds of a loop that sums up, and what it starts from."""
     if len(op.results) != 1:
         raise UnmappedError(f"expected a loop that hands on one value, but got {len(op.results)}")
@@ -42,20 +43,20 @@ def _bounds(emitter: Emitter, op: Any) -> tuple[Any, Any, Any]:
     return emitter.value(lower), emitter.value(upper), emitter.value(start)
 
 
-def write_rows(emitter: Emitter, op: Any, depth: int) -> list[Any]:
+def write_rows(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
     """Writes a loop whose turns go to rows of threads, in steps of the whole grid."""
     kernel = emitter.kernel
     carried = [combine_partials.identity(emitter.mapping.combine, result.type) for result in op.results]
 
-    def apart(at: Any, *held: Any) -> list[Any]:
+    def apart(at: ir.Value, *held: ir.Value) -> list[ir.Value]:
         return emitter.turn(op, at, held, depth)
 
-    def together(base: Any, *held: Any) -> list[Any]:
+    def together(base: ir.Value, *held: ir.Value) -> list[ir.Value]:
         emitter.rows_of_block = op, base
         at = ir_words.add(base, kernel.identity("thread_id", "y"))
         inside_ = ir_words.compare("ult", at, upper)
         last = ir_words.operation("arith.subi", upper.type, upper, ir_words.constant(1))
-        made: list[Any] = []
+        made: list[ir.Value] = []
         emitter.within(inside_, lambda: made.extend(emitter.turn(op, ir_words.minimum(at, last), held, depth)))
         return [ir_words.operation("arith.select", m.type, inside_, m, h) for m, h in zip(made, held, strict=True)]
 
@@ -66,7 +67,7 @@ def write_rows(emitter: Emitter, op: Any, depth: int) -> list[Any]:
     return _summed(emitter, op, sums)
 
 
-def _summed(emitter: Emitter, op: Any, sums: Sequence[Any]) -> list[Any]:
+def _summed(emitter: Emitter, op: ir.Operation, sums: Sequence[ir.Value]) -> list[ir.Value]:
     """Combines what the threads of a warp hold, each of its own rows; one of them stores."""
     if not sums:
         return []

@@ -7,9 +7,7 @@ another block.
 
 from __future__ import annotations
 
-from typing import Any
-
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.host_launches import HostLaunch
 from mlir_sparse.gpu.kernel_writer import WARP, KernelText
 from mlir_sparse.gpu.kernels import combine_partials
@@ -25,7 +23,9 @@ _BITS = (16, 8, 4, 2, 1)  # of a lane's number
 _GRID = ((f"dim {_SUMS} 0", _WARPS), ("fixed 1", 1), ("fixed 1", 1))
 
 
-def write_scan(function: Any, name: str, kernels: Any) -> tuple[SparsifiedFunction, tuple[HostLaunch, HostLaunch]]:
+def write_scan(
+    function: ir.Operation, name: str, kernels: ir.Block
+) -> tuple[SparsifiedFunction, tuple[HostLaunch, HostLaunch]]:
     """Writes both kernels.
 
     Args:
@@ -37,7 +37,6 @@ def write_scan(function: Any, name: str, kernels: Any) -> tuple[SparsifiedFuncti
     Returns:
         the function as launches take it, and the launches.
     """
-    ir = bindings().ir
     arguments = tuple(function.regions[0].blocks[0].arguments)
     symbol = ir.StringAttr(function.attributes["sym_name"]).value
     launches = []
@@ -69,7 +68,7 @@ class _Parts:
         self.step = ir_words.multiply(kernel.identity("grid_dim", "x"), warps)
         self.lane = kernel.lane()
 
-    def bounds(self, part: Any) -> tuple[Any, Any]:
+    def bounds(self, part: ir.Value) -> tuple[ir.Value, ir.Value]:
         """Returns where a part begins and ends."""
         begin = ir_words.minimum(ir_words.multiply(part, self.length), self.count)
         return begin, ir_words.minimum(ir_words.add(begin, self.length), self.count)
@@ -78,7 +77,7 @@ class _Parts:
 def _sums(kernel: KernelText) -> None:
     parts, counts, sums = _Parts(kernel), kernel.buffer(_COUNTS), kernel.buffer(_SUMS)
 
-    def body(part: Any) -> list[Any]:
+    def body(part: ir.Value) -> list[ir.Value]:
         begin, end = parts.bounds(part)
         whole = _summed(ir_words.add(begin, parts.lane), end, counts)
         ir_words.branch(_is_first(parts.lane), lambda: ir_words.store(whole, sums, part))
@@ -92,11 +91,11 @@ def _begins(kernel: KernelText) -> None:
     counts, sums, begins = (kernel.buffer(number) for number in (_COUNTS, _SUMS, _BEGINS))
     lanes = ir_words.constant(WARP)
 
-    def body(part: Any) -> list[Any]:
+    def body(part: ir.Value) -> list[ir.Value]:
         begin, end = parts.bounds(part)
         before = _summed(parts.lane, part, sums)
 
-        def turn(base: Any, so_far: Any) -> list[Any]:
+        def turn(base: ir.Value, so_far: ir.Value) -> list[ir.Value]:
             at = ir_words.add(base, parts.lane)
             there = ir_words.compare("ult", at, end)
             # Lanes stay together: those beyond the end take nothing.
@@ -120,17 +119,17 @@ def _begins(kernel: KernelText) -> None:
     strided(parts.first, parts.number, parts.step, (), body)
 
 
-def _summed(first: Any, end: Any, buffer: Any) -> Any:
+def _summed(first: ir.Value, end: ir.Value, buffer: ir.Value) -> ir.Value:
     """Returns the sum of a buffer's elements up to an end; each lane begins at its own, and all get it."""
 
-    def more(at: Any, so_far: Any) -> list[Any]:
+    def more(at: ir.Value, so_far: ir.Value) -> list[ir.Value]:
         return [ir_words.add(so_far, ir_words.load(buffer, at))]
 
     (own,) = strided(first, end, ir_words.constant(WARP), [ir_words.constant(0)], more)
     return combine_partials.over_lanes("sum", own, _BITS)
 
 
-def _before(own: Any, lane: Any) -> tuple[Any, Any]:
+def _before(own: ir.Value, lane: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Returns the sum of the values of all lanes before this one, and that of all."""
     ahead, whole = ir_words.constant(0), own
     for bit in reversed(_BITS):
@@ -141,9 +140,9 @@ def _before(own: Any, lane: Any) -> tuple[Any, Any]:
     return ahead, whole
 
 
-def _put(value: Any, buffer: Any, at: Any) -> None:
+def _put(value: ir.Value, buffer: ir.Value, at: ir.Value) -> None:
     ir_words.store(ir_words.cut(value, ir_words.element_of(buffer)), buffer, at)
 
 
-def _is_first(lane: Any) -> Any:
+def _is_first(lane: ir.Value) -> ir.Value:
     return ir_words.compare("eq", lane, ir_words.constant(0))

@@ -7,8 +7,9 @@ order each term is added to memory. Here loops over elements come first, and wha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernel_writer import copied
 from mlir_sparse.gpu.kernels.strided_loops import strided
 from mlir_sparse.gpu.sparsified_function import inside
@@ -24,20 +25,20 @@ HELD = "held"
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    op: Any
+    op: ir.Operation
     depth: int
     role: str
 
     @property
-    def index(self) -> Any:
+    def index(self) -> ir.Value:
         return self.op.regions[0].blocks[0].arguments[0]
 
     @property
-    def body(self) -> list[Any]:
+    def body(self) -> list[ir.Operation]:
         return [op.operation for op in self.op.regions[0].blocks[0].operations]
 
 
-def write_held(emitter: Emitter, op: Any, depth: int) -> None:
+def write_held(emitter: Emitter, op: ir.Operation, depth: int) -> None:
     """Writes a loop that adds to elements of loops inside it, those loops around it.
 
     Args:
@@ -52,7 +53,7 @@ def write_held(emitter: Emitter, op: Any, depth: int) -> None:
 
 
 class _Held:
-    def __init__(self, emitter: Emitter, op: Any, depth: int) -> None:
+    def __init__(self, emitter: Emitter, op: ir.Operation, depth: int) -> None:
         self._emitter = emitter
         self._loops = self._chain(op, depth)
         self._made = {result: one for one in inside(op) for result in one.results}
@@ -62,9 +63,10 @@ class _Held:
             raise UnmappedError(f"expected loops that add to one element, but got {len(stores)} stores")
         self._store, self._load = stores[0], loads[0]
 
-    def _chain(self, op: Any, depth: int) -> list[_Loop]:
+    def _chain(self, outermost: ir.Operation, depth: int) -> list[_Loop]:
         """Returns the loops down to those that hand on a sum."""
         found: list[_Loop] = []
+        op: ir.Operation | None = outermost
         while op is not None:
             loop = _Loop(op, depth, self._emitter.mapping.role(depth))
             found.append(loop)
@@ -86,7 +88,7 @@ class _Held:
         self._emitter.check_apart(loop.op, loop.role)
         first, upper, step = self._emitter.steps(loop.op, loop.role)
 
-        def body(at: Any) -> list[Any]:
+        def body(at: ir.Value) -> list[ir.Value]:
             self._emitter.bind(loop.index, at)
             self._open(rest)
             return []
@@ -99,30 +101,30 @@ class _Held:
         start = emitter.present(self._load, indices)
         emitter.store(self._store, self._loop(0, start), indices)
 
-    def _again(self, value: Any) -> Any:
+    def _again(self, value: ir.Value) -> ir.Value:
         """Returns a value of the loops where these have not begun: it depends on elements only."""
         if self._emitter.knows(value) or value not in self._made:
             return self._emitter.value(value)
         op = self._made[value]
         if not op.name.startswith("arith."):
             raise UnmappedError(f"expected elements that loops over elements tell, but got {op}")
-        return copied(op, self._again)[list(op.results).index(value)]
+        return copied(op, self._again)[ir.OpResult(value).result_number]
 
-    def _loop(self, number: int, held: Any) -> Any:
+    def _loop(self, number: int, held: ir.Value) -> ir.Value:
         """Writes the loops from one on; returns what has been added up."""
         loop = self._loops[number]
         if loop.role != HELD:
             return self._body(number, held)
         lower, upper, step = (self._emitter.value(operand) for operand in list(loop.op.operands)[:3])
 
-        def body(at: Any, so_far: Any) -> list[Any]:
+        def body(at: ir.Value, so_far: ir.Value) -> list[ir.Value]:
             self._emitter.bind(loop.index, at)
             return [self._body(number, so_far)]
 
         (total,) = strided(lower, upper, step, [held], body)
         return total
 
-    def _body(self, number: int, held: Any) -> Any:
+    def _body(self, number: int, held: ir.Value) -> ir.Value:
         loop, emitter = self._loops[number], self._emitter
         below = self._loops[number + 1].op if number + 1 < len(self._loops) else None
         with emitter.turns() as counted:
@@ -130,7 +132,7 @@ class _Held:
             (made,) = counted([made], [held])
         return made
 
-    def _ops(self, loop: _Loop, below: Any | None, held: Any, number: int) -> Any:
+    def _ops(self, loop: _Loop, below: ir.Operation | None, held: ir.Value, number: int) -> ir.Value:
         emitter = self._emitter
         for op in loop.body:
             if below is not None and op == below:

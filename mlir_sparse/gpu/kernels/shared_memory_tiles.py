@@ -8,15 +8,16 @@ memory that the block shares; each then sums up those of its own row.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernel_writer import copied
 from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.strided_loops import strided
 from mlir_sparse.gpu.sparsified_function import depends
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import result_maker
 
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
@@ -28,7 +29,7 @@ _THREADS = 256  # of a block, exactly
 _MOST = (1 << 31) - 1
 
 
-def write_staged(emitter: Emitter, op: Any, row: Any, base: Any) -> Any:
+def write_staged(emitter: Emitter, op: ir.Operation, row: ir.Operation, base: ir.Value) -> ir.Value:
     """Writes a loop over the entries of a row; returns the sum, on top of what it starts from.
 
     Args:
@@ -47,7 +48,9 @@ def write_staged(emitter: Emitter, op: Any, row: Any, base: Any) -> Any:
     return combine_partials.combined(emitter.mapping.combine, emitter.value(op.operands[3]), whole)
 
 
-def write_terms(emitter: Emitter, op: Any, above: Sequence[Any], first: Any, count: Any) -> Callable[[Any], Any]:
+def write_terms(
+    emitter: Emitter, op: ir.Operation, above: Sequence[ir.Operation], first: ir.Value, count: ir.Value
+) -> Callable[[ir.Value], ir.Value]:
     """Writes the terms of a block's entries, which it waits for; returns what writes the term of one of them.
 
     Args:
@@ -67,7 +70,7 @@ def write_terms(emitter: Emitter, op: Any, above: Sequence[Any], first: Any, cou
     return lambda at: terms.of(ir_words.operation("arith.subi", at.type, at, first))
 
 
-def _of_block(emitter: Emitter, op: Any, row: Any, base: Any) -> tuple[Any, Any]:
+def _of_block(emitter: Emitter, op: ir.Operation, row: ir.Operation, base: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Returns where the entries of all rows of a block begin and end."""
     index = row.regions[0].blocks[0].arguments[0]
     rows = emitter.value(row.operands[1])
@@ -77,31 +80,33 @@ def _of_block(emitter: Emitter, op: Any, row: Any, base: Any) -> tuple[Any, Any]
     return _at(emitter, op.operands[0], index, base), _at(emitter, op.operands[1], index, last)
 
 
-def _at(emitter: Emitter, value: Any, index: Any, place: Any) -> Any:
+def _at(emitter: Emitter, value: ir.Value, index: ir.Value, place: ir.Value) -> ir.Value:
     """Returns a value of the function as it is for another turn of the loop over rows."""
     if value == index:
         return place
     if not depends(value, index):
         return emitter.value(value)
-    op = value.owner
+    op = result_maker(value)
     if op.name == "memref.load":
         return emitter.kernel.load(op, [_at(emitter, one, index, place) for one in list(op.operands)[1:]])
-    return copied(op, lambda operand: _at(emitter, operand, index, place))[list(op.results).index(value)]
+    return copied(op, lambda operand: _at(emitter, operand, index, place))[ir.OpResult(value).result_number]
 
 
-def _over_block(emitter: Emitter, terms: _Terms, own: tuple[Any, Any], block: tuple[Any, Any]) -> Any:
+def _over_block(
+    emitter: Emitter, terms: _Terms, own: tuple[ir.Value, ir.Value], block: tuple[ir.Value, ir.Value]
+) -> ir.Value:
     """Writes the sum of a row of each thread over the entries of the block, so many at a time as there is room for."""
     (lower, upper), (begin, end) = own, block
     count, operator = _THREADS * emitter.mapping.chunk, emitter.mapping.combine
     last = ir_words.operation("arith.subi", end.type, end, ir_words.constant(1))
 
-    def some(first: Any, so_far: Any) -> list[Any]:
+    def some(first: ir.Value, so_far: ir.Value) -> list[ir.Value]:
         terms.fill(first, last)
         wait()
         low = ir_words.operation("arith.maxui", lower.type, lower, first)
         high = ir_words.minimum(upper, ir_words.add(first, ir_words.constant(count)))
 
-        def add(at: Any, sum_: Any) -> list[Any]:
+        def add(at: ir.Value, sum_: ir.Value) -> list[ir.Value]:
             return [
                 combine_partials.combined(
                     operator, sum_, terms.of(ir_words.operation("arith.subi", at.type, at, first))
@@ -126,7 +131,7 @@ class _Terms:
         apart: after how many terms a place is left free; 0 for none.
     """
 
-    def __init__(self, emitter: Emitter, op: Any, above: Sequence[Any], apart: int = 0) -> None:
+    def __init__(self, emitter: Emitter, op: ir.Operation, above: Sequence[ir.Operation], apart: int = 0) -> None:
         self._emitter, self._op, self._apart = emitter, op, apart
         self._inner = [one.operation for one in op.regions[0].blocks[0].operations]
         indices = [loop.regions[0].blocks[0].arguments[0] for loop in above]
@@ -137,7 +142,7 @@ class _Terms:
         count = _THREADS * emitter.mapping.chunk
         self._held = emitter.kernel.shared(count + (count // apart if apart else 0), self.kind)
 
-    def fill(self, first: Any, last: Any) -> None:
+    def fill(self, first: ir.Value, last: ir.Value) -> None:
         """Writes the terms of some entries: all are read before any is stored; beyond the last it is read again."""
         # How far an entry is from the first fits in 32 bits, which are half the instructions of 64.
         most, narrow = ir_words.operation("arith.subi", last.type, last, first), _narrow()
@@ -152,17 +157,17 @@ class _Terms:
         for term, at in terms:
             ir_words.store(term, self._held, self._place(at))
 
-    def of(self, number: Any) -> Any:
+    def of(self, number: ir.Value) -> ir.Value:
         """Returns the term of an entry, by its number in the block."""
         return ir_words.load(self._held, self._place(number))
 
-    def _place(self, number: Any) -> Any:
+    def _place(self, number: ir.Value) -> ir.Value:
         if not self._apart:
             return number
         free = ir_words.operation("arith.divui", number.type, number, ir_words.constant(self._apart))
         return ir_words.add(number, free)
 
-    def _term(self, at: Any) -> Any:
+    def _term(self, at: ir.Value) -> ir.Value:
         index, carried = self._op.regions[0].blocks[0].arguments
         operator = self._emitter.mapping.combine
         with self._emitter.turns() as counted:
@@ -173,10 +178,10 @@ class _Terms:
         return term
 
 
-def _narrow() -> Any:
-    return bindings().ir.IntegerType.get_signless(32)
+def _narrow() -> ir.Type:
+    return ir.IntegerType.get_signless(32)
 
 
 def wait() -> None:
     """Lets the threads of a block wait for each other."""
-    bindings().ir.Operation.create("gpu.barrier")
+    ir.Operation.create("gpu.barrier")

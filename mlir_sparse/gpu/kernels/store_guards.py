@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 
 __all__ = ["Guards"]
@@ -16,10 +16,10 @@ class Guards:
 
     def __init__(self) -> None:
         # What must hold for a thread to store; and what of it says that a turn counts.
-        self._guards: list[Any] = []
-        self._found: list[Any] = []
+        self._guards: list[ir.Value] = []
+        self._found: list[ir.Value] = []
 
-    def found(self, condition: Any) -> None:
+    def found(self, condition: ir.Value) -> None:
         """Says what must hold for a turn to count, in the rest of the block."""
         self._guards.append(condition)
         self._found.append(condition)
@@ -30,14 +30,14 @@ class Guards:
         return bool(self._found)
 
     @contextmanager
-    def turns(self) -> Iterator[Callable[[Sequence[Any], Sequence[Any]], list[Any]]]:
+    def turns(self) -> Iterator[Callable[[Sequence[ir.Value], Sequence[ir.Value]], list[ir.Value]]]:
         """Ends what guards say that come up in the meantime.
 
         Yields a function that returns values, or what they were before where something looked up is not there.
         """
         guards, found = len(self._guards), len(self._found)
 
-        def counted(values: Sequence[Any], before: Sequence[Any]) -> list[Any]:
+        def counted(values: Sequence[ir.Value], before: Sequence[ir.Value]) -> list[ir.Value]:
             conditions = self._found[found:]
             if not conditions or not values:
                 return list(values)
@@ -57,11 +57,11 @@ class Guards:
         else:
             write()
 
-    def guard(self, condition: Any) -> None:
+    def guard(self, condition: ir.Value) -> None:
         """Says what must hold for a thread to store, in the rest of the block."""
         self._guards.append(condition)
 
-    def within(self, condition: Any, write: Callable[[], object]) -> None:
+    def within(self, condition: ir.Value, write: Callable[[], object]) -> None:
         """Writes what only stores where a condition holds."""
         self._guards.append(condition)
         write()

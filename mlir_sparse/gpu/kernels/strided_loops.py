@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import result_maker
 
 __all__ = ["strided", "unrolled"]
 
 
-def strided(lower: Any, upper: Any, step: Any, start: Sequence[Any], body: Callable[..., Sequence[Any]]) -> list[Any]:
+def strided(
+    lower: ir.Value, upper: ir.Value, step: ir.Value, start: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]
+) -> list[ir.Value]:
     """Writes an `scf.for` with a step; the body takes the index and the carried values, and returns those."""
-    ir = bindings().ir
     kinds = [value.type for value in start]
     op = ir.Operation.create("scf.for", results=kinds, operands=[lower, upper, step, *start], regions=1)
     block = op.regions[0].blocks.append(
@@ -24,7 +25,9 @@ def strided(lower: Any, upper: Any, step: Any, start: Sequence[Any], body: Calla
     return list(op.results)
 
 
-def unrolled(lower: Any, upper: Any, start: Sequence[Any], body: Callable[..., Sequence[Any]], turns: int) -> list[Any]:
+def unrolled(
+    lower: ir.Value, upper: ir.Value, start: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]], turns: int
+) -> list[ir.Value]:
     """Writes an `scf.for` that makes some turns at a time, and those left over, if any, at once as well.
 
     All of them load first, and compute then, so that what they load is on its way at the same time. Left over are
@@ -37,19 +40,18 @@ def unrolled(lower: Any, upper: Any, start: Sequence[Any], body: Callable[..., S
         body: takes the index and what the turn before handed on, and returns what this one does; it stores nothing.
         turns: how many at a time, a power of two.
     """
-    ir = bindings().ir
     count = ir_words.operation("arith.subi", upper.type, upper, lower)
     whole = ir_words.add(lower, ir_words.bits_of("andi", count, ir_words.constant(-turns)))
 
-    def some(at: Any, *held: Any) -> Sequence[Any]:
-        carried: Sequence[Any] = held
+    def some(at: ir.Value, *held: ir.Value) -> Sequence[ir.Value]:
+        carried: Sequence[ir.Value] = held
         for turn in range(turns):
             carried = body(ir_words.add(at, ir_words.constant(turn)), *carried)
         _load_first()
         return carried
 
     made = strided(lower, whole, ir_words.constant(turns), start, some)
-    ir_words.keep_rolled(made[0].owner)
+    ir_words.keep_rolled(result_maker(made[0]))
     left = ir_words.compare("ult", whole, upper)
     rest = ir.Operation.create("scf.if", results=[value.type for value in made], operands=[left], regions=2)
     with ir.InsertionPoint(rest.regions[0].blocks.append()):
@@ -59,7 +61,9 @@ def unrolled(lower: Any, upper: Any, start: Sequence[Any], body: Callable[..., S
     return list(rest.results)
 
 
-def _left_over(lower: Any, upper: Any, held: Sequence[Any], body: Callable[..., Sequence[Any]], most: int) -> list[Any]:
+def _left_over(
+    lower: ir.Value, upper: ir.Value, held: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]], most: int
+) -> list[ir.Value]:
     """Writes turns of which the first is there, and returns what the last one hands on that is."""
     last = ir_words.operation("arith.subi", upper.type, upper, ir_words.constant(1))
     carried = list(body(lower, *held))
@@ -79,7 +83,7 @@ def _load_first() -> None:
     First what needs nothing that was loaded, then what needs that, and so on; the rest follows in its order. Assembly
     for a GPU is scheduled for few registers, and would otherwise wait for each load before it makes the next.
     """
-    ops = [one.operation for one in bindings().ir.InsertionPoint.current.block.operations]
+    ops = [one.operation for one in ir.InsertionPoint.current.block.operations]
     made = {result: number for number, op in enumerate(ops) for result in op.results}
     needed = [[made[operand] for operand in op.operands if operand in made] for op in ops]
     loads = [op.name == "memref.load" for op in ops]

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.assembly.assemble import turns_of
+from mlir_sparse.assembly.result_arguments import ResultLevels, result_levels
 from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
 from mlir_sparse.assembly.shared_structure import finish
 from mlir_sparse.gpu.sparsified_function import APART
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.inner_loops import parent_of, result_maker
 
 __all__ = ["OWN", "SCANS", "count_and_fill"]
 
@@ -27,7 +28,7 @@ OWN = "own"
 SCANS = "scans"
 
 
-def count_and_fill(function: Any) -> None:
+def count_and_fill(function: ir.Operation) -> None:
     """Puts three functions in place of one with a sparse result.
 
     The first counts the entries of each owner into its last arguments, one for each compressed level; the second, of
@@ -41,7 +42,6 @@ def count_and_fill(function: Any) -> None:
     Raises:
         UnmappedError: for a result that is not made by insertions in the order of its loops.
     """
-    ir = bindings().ir
     name = ir.StringAttr(function.attributes["sym_name"]).value
     for kind in (_Counts, _Entries):
         with ir.InsertionPoint(function):
@@ -61,33 +61,21 @@ def count_and_fill(function: Any) -> None:
 
 def _scanning(name: str, chain: Chain) -> None:
     """Writes what scans, as a function to be mapped."""
-    ir, func = bindings().ir, bindings().module("dialects.func")
+    func = bindings().module("dialects.func")
     counts = _memref(ir_words.index_type())
-    kinds = [counts, counts, _memref(_integer(_encoding(chain).pos_width))]
+    kinds = [counts, counts, _memref(_levels(chain).position)]
     op = func.FuncOp(f"{name}_scan", ir.FunctionType.get(kinds, []))
     op.attributes[SCANS] = ir.StringAttr.get(name)
     with ir.InsertionPoint(op.add_entry_block()):
         func.ReturnOp([])
 
 
-def _memref(element: Any) -> Any:
-    ir = bindings().ir
+def _memref(element: ir.Type) -> ir.Type:
     return ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element)
 
 
-def _encoding(chain: Chain) -> Any:
-    ir = bindings().ir
-    return bindings().module("dialects.sparse_tensor").EncodingAttr(ir.RankedTensorType(chain.start.type).encoding)
-
-
-def _is_listed(chain: Chain) -> bool:
-    """Returns whether entries have the coordinates of all levels, as pieces of one buffer."""
-    formats = bindings().module("dialects.sparse_tensor").LevelFormat
-    return bool(_encoding(chain).lvl_formats_enum[-1] == formats.singleton)
-
-
-def _integer(width: int) -> Any:
-    return bindings().ir.IntegerType.get_signless(width) if width else ir_words.index_type()
+def _levels(chain: Chain) -> ResultLevels:
+    return result_levels(ir.RankedTensorType(chain.start.type))
 
 
 # -- what is done with entries -------------------------------------------------------------------------------------
@@ -106,45 +94,44 @@ class _Part(ABC):
     name: str
 
     def __init__(self, chain: Chain) -> None:
-        ir = bindings().ir
-        encoding = _encoding(chain)
-        self.listed = _is_listed(chain)
-        self.rank = ir.RankedTensorType(chain.start.type).rank
-        formats = bindings().module("dialects.sparse_tensor").LevelFormat
-        depth = next(at for at, one in enumerate(encoding.lvl_formats_enum) if one != formats.dense)
+        formats = _levels(chain).formats
+        # Whether entries have the coordinates of all levels, as pieces of one buffer.
+        self.listed = formats[-1] == "singleton"
+        self.rank = len(formats)
+        depth = next(at for at, name in enumerate(formats) if name != "dense")
         # The compressed levels; of a list there is but one count.
         self.levels = range(self.rank - 1 if self.listed else depth, self.rank)
-        self._cells: dict[int, Any] = {}
+        self._cells: dict[int, ir.Value] = {}
 
-    def start(self, block: Any, chain: Chain) -> None:
+    def start(self, block: ir.Block, chain: Chain) -> None:
         """Adds what is written, as arguments, and writes what is to be done first."""
         self._add_arguments(block, chain)
         self._cells = {level: ir_words.alloca(ir_words.index_type()) for level in self.levels[:-1]}
 
     @abstractmethod
-    def _add_arguments(self, block: Any, chain: Chain) -> None: ...
+    def _add_arguments(self, block: ir.Block, chain: Chain) -> None: ...
 
     @abstractmethod
-    def _begin(self, level: int, owner: Any) -> Any: ...
+    def _begin(self, level: int, owner: ir.Value) -> ir.Value: ...
 
     @abstractmethod
-    def insert(self, count: Any, value: Any, coordinates: Sequence[Any]) -> None:
+    def insert(self, count: ir.Value, value: ir.Value, coordinates: Sequence[ir.Value]) -> None:
         """Writes an entry."""
 
     @abstractmethod
-    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None: ...
+    def _node(self, level: int, count: ir.Value, coordinate: ir.Value, children: ir.Value) -> None: ...
 
     @abstractmethod
-    def end(self, owner: Any, count: Any) -> None:
+    def end(self, owner: ir.Value, count: ir.Value) -> None:
         """Writes what is known after the last entry of an owner."""
 
-    def begin(self, owner: Any) -> Any:
+    def begin(self, owner: ir.Value) -> ir.Value:
         """Returns what the number of an owner's first entry is."""
         for level, cell in self._cells.items():
             ir_words.store(self._begin(level, owner), cell, ir_words.constant(0))
         return self._begin(self.rank - 1, owner)
 
-    def close(self, level: int, coordinate: Any, before: Any, after: Any) -> None:
+    def close(self, level: int, coordinate: ir.Value, before: ir.Value, after: ir.Value) -> None:
         """Writes a coordinate of a compressed level above the last, where it has got entries."""
 
         def append() -> None:
@@ -154,7 +141,7 @@ class _Part(ABC):
 
         ir_words.branch(ir_words.compare("ne", before, after), append)
 
-    def _count(self, level: int, last: Any) -> Any:
+    def _count(self, level: int, last: ir.Value) -> ir.Value:
         """Returns the number of entries of a level, given that of the last."""
         return last if level == self.rank - 1 else ir_words.load(self._cells[level], ir_words.constant(0))
 
@@ -164,27 +151,27 @@ class _Counts(_Part):
 
     name = "count"
 
-    def _add_arguments(self, block: Any, chain: Chain) -> None:
-        kind, where = _memref(ir_words.index_type()), bindings().ir.Location.unknown()
+    def _add_arguments(self, block: ir.Block, chain: Chain) -> None:
+        kind, where = _memref(ir_words.index_type()), ir.Location.unknown()
         self._counts = {level: block.add_argument(kind, where) for level in self.levels}
         # Loops may leave owners out that have nothing.
         nothing, size = ir_words.constant(0), ir_words.size_of(self._counts[self.levels[0]])
         ir_words.loop(size, [], lambda at: self._put(at, dict.fromkeys(self.levels, nothing)))
 
-    def _put(self, owner: Any, counts: Mapping[int, Any]) -> None:
+    def _put(self, owner: ir.Value, counts: Mapping[int, ir.Value]) -> None:
         for level, count in counts.items():
             ir_words.store(count, self._counts[level], owner)
 
-    def _begin(self, level: int, owner: Any) -> Any:
+    def _begin(self, level: int, owner: ir.Value) -> ir.Value:
         return ir_words.constant(0)
 
-    def insert(self, count: Any, value: Any, coordinates: Sequence[Any]) -> None:
+    def insert(self, count: ir.Value, value: ir.Value, coordinates: Sequence[ir.Value]) -> None:
         pass
 
-    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None:
+    def _node(self, level: int, count: ir.Value, coordinate: ir.Value, children: ir.Value) -> None:
         pass
 
-    def end(self, owner: Any, count: Any) -> None:
+    def end(self, owner: ir.Value, count: ir.Value) -> None:
         self._put(owner, {level: self._count(level, count) for level in self.levels})
 
 
@@ -193,26 +180,24 @@ class _Entries(_Part):
 
     name = "fill"
 
-    def _add_arguments(self, block: Any, chain: Chain) -> None:
-        ir = bindings().ir
-        encoding, element = _encoding(chain), ir.RankedTensorType(chain.start.type).element_type
+    def _add_arguments(self, block: ir.Block, chain: Chain) -> None:
+        levels, element = _levels(chain), ir.RankedTensorType(chain.start.type).element_type
 
-        def argument(kind: Any) -> Any:
+        def argument(kind: ir.Type) -> ir.Value:
             return block.add_argument(_memref(kind), ir.Location.unknown())
 
-        position, coordinate = _integer(encoding.pos_width), _integer(encoding.crd_width)
-        self._begins = {level: argument(position) for level in self.levels}
+        self._begins = {level: argument(levels.position) for level in self.levels}
         self._positions, self._coordinates = {}, {}
         for level in self.levels:
             if level != self.levels[0]:
-                self._positions[level] = argument(position)
-            self._coordinates[level] = argument(coordinate)
+                self._positions[level] = argument(levels.position)
+            self._coordinates[level] = argument(levels.coordinate)
         self._values = argument(element)
 
-    def _begin(self, level: int, owner: Any) -> Any:
+    def _begin(self, level: int, owner: ir.Value) -> ir.Value:
         return ir_words.widened(ir_words.load(self._begins[level], owner))
 
-    def insert(self, count: Any, value: Any, coordinates: Sequence[Any]) -> None:
+    def insert(self, count: ir.Value, value: ir.Value, coordinates: Sequence[ir.Value]) -> None:
         buffer = self._coordinates[self.rank - 1]
         kept = coordinates if self.listed else coordinates[-1:]
         first = ir_words.multiply(count, ir_words.constant(len(kept))) if self.listed else count
@@ -220,29 +205,28 @@ class _Entries(_Part):
             _store(coordinate, buffer, ir_words.add(first, ir_words.constant(shift)) if shift else first)
         ir_words.store(value, self._values, count)
 
-    def _node(self, level: int, count: Any, coordinate: Any, children: Any) -> None:
+    def _node(self, level: int, count: ir.Value, coordinate: ir.Value, children: ir.Value) -> None:
         _store(coordinate, self._coordinates[level], count)
         _store(children, self._positions[level + 1], ir_words.add(count, ir_words.constant(1)))
 
-    def end(self, owner: Any, count: Any) -> None:
+    def end(self, owner: ir.Value, count: ir.Value) -> None:
         pass
 
 
-def _store(value: Any, buffer: Any, at: Any) -> None:
+def _store(value: ir.Value, buffer: ir.Value, at: ir.Value) -> None:
     ir_words.store(ir_words.cut(value, ir_words.element_of(buffer)), buffer, at)
 
 
 # -- the loops -----------------------------------------------------------------------------------------------------
 
 
-def _rewrite(function: Any, chain: Chain, part: _Part, depth: int) -> None:
-    ir = bindings().ir
+def _rewrite(function: ir.Operation, chain: Chain, part: _Part, depth: int) -> None:
     if chain.expands or chain.compresses or not chain.inserts:
         raise UnmappedError("expected insertions in the order of the loops")
     block = function.regions[0].blocks[0]
-    start = chain.start.owner
+    start = result_maker(chain.start)
     for op in chain.sizes:
-        level = ir.IntegerAttr(op.operands[1].owner.attributes["value"]).value
+        level = ir.IntegerAttr(result_maker(op.operands[1]).attributes["value"]).value
         op.results[0].replace_all_uses_with(start.operands[level])
         op.erase()
     with ir.InsertionPoint(start):
@@ -275,7 +259,7 @@ def _rewrite(function: Any, chain: Chain, part: _Part, depth: int) -> None:
     start.erase()
 
 
-def _owner(chain: Chain, depth: int) -> tuple[list[Carrier], list[Any]]:
+def _owner(chain: Chain, depth: int) -> tuple[list[Carrier], list[ir.Value]]:
     """Returns the loops whose turns have entries one behind another, and the coordinates of a turn.
 
     Raises:
@@ -289,15 +273,15 @@ def _owner(chain: Chain, depth: int) -> tuple[list[Carrier], list[Any]]:
     return loops, coordinates
 
 
-def _begin(carrier: Carrier, coordinates: Sequence[Any], sizes: Sequence[Any], part: _Part) -> Any:
+def _begin(carrier: Carrier, coordinates: Sequence[ir.Value], sizes: Sequence[ir.Value], part: _Part) -> ir.Value:
     """Lets each turn of a loop begin with an owner's first entry; returns its number."""
-    with bindings().ir.InsertionPoint(_first_user(carrier)):
+    with ir.InsertionPoint(_first_user(carrier)):
         begin = part.begin(_place(coordinates, sizes))
     carrier.entry.replace_all_uses_with(begin)
     return begin
 
 
-def _place(coordinates: Sequence[Any], sizes: Sequence[Any]) -> Any:
+def _place(coordinates: Sequence[ir.Value], sizes: Sequence[ir.Value]) -> ir.Value:
     """Returns the number of an owner."""
     place = coordinates[0]
     for coordinate, size in zip(coordinates[1:], sizes[1:], strict=True):
@@ -305,13 +289,13 @@ def _place(coordinates: Sequence[Any], sizes: Sequence[Any]) -> Any:
     return place
 
 
-def _first_user(carrier: Carrier) -> Any:
+def _first_user(carrier: Carrier) -> ir.Operation:
     """Returns the first operation of a loop's body that takes the result, or has one that does within."""
     users = []
     for use in carrier.entry.uses:
         op = use.owner.operation
-        while op.parent.operation != carrier.op:
-            op = op.parent.operation
+        while parent_of(op) != carrier.op:
+            op = parent_of(op)
         users.append(op)
-    body = [op.operation for op in carrier.end.parent.regions[-1].blocks[0].operations]
+    body = [op.operation for op in parent_of(carrier.end).regions[-1].blocks[0].operations]
     return next(op for op in body if op in users)

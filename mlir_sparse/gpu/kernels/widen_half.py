@@ -6,9 +6,7 @@ widened, all is computed in f32, and what is stored is rounded once.
 
 from __future__ import annotations
 
-from typing import Any
-
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.sparsified_function import inside
 from mlir_sparse.loops import ir_words
 
@@ -17,7 +15,7 @@ __all__ = ["as_element", "as_register", "widen"]
 _CASTS = ("arith.extf", "arith.truncf")
 
 
-def widen(function: Any) -> None:
+def widen(function: ir.Operation) -> None:
     """Gives all values of 16 bits in the loops of a function the type of registers, reads and writes aside.
 
     Args:
@@ -30,8 +28,8 @@ def widen(function: Any) -> None:
         for value in (*op.results, *arguments):
             if _is_narrow(value.type):
                 if op.name == "arith.constant":
-                    number = bindings().ir.FloatAttr(op.attributes["value"]).value
-                    op.attributes["value"] = bindings().ir.FloatAttr.get(_register(), number)
+                    number = ir.FloatAttr(op.attributes["value"]).value
+                    op.attributes["value"] = ir.FloatAttr.get(_register(), number)
                 value.set_type(_register())
     for op in ops:
         if op.name in _CASTS and op.results[0].type == op.operands[0].type:
@@ -39,20 +37,19 @@ def widen(function: Any) -> None:
             op.erase()
 
 
-def as_register(value: Any, kind: Any) -> Any:
+def as_register(value: ir.Value, kind: ir.Type) -> ir.Value:
     """Returns an element that was loaded, as loops have it."""
     return value if value.type == kind else ir_words.operation("arith.extf", kind, value)
 
 
-def as_element(value: Any, kind: Any) -> Any:
+def as_element(value: ir.Value, kind: ir.Type) -> ir.Value:
     """Returns a value as it is stored."""
     return value if value.type == kind else ir_words.operation("arith.truncf", kind, value)
 
 
-def _is_narrow(kind: Any) -> bool:
-    ir = bindings().ir
+def _is_narrow(kind: ir.Type) -> bool:
     return isinstance(kind, ir.F16Type | ir.BF16Type)
 
 
-def _register() -> Any:
-    return bindings().ir.F32Type.get()
+def _register() -> ir.Type:
+    return ir.F32Type.get()

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.sparsified_function import inside
 from mlir_sparse.loops import ir_words
 
 __all__ = ["pass_addresses"]
 
 
-def pass_addresses(module: Any, options: Mapping[str, str]) -> None:
+def pass_addresses(module: ir.Module, options: Mapping[str, str]) -> None:
     """Rewrites the kernels of a module to take a pointer for each memref.
 
     Args:
@@ -27,9 +26,8 @@ def pass_addresses(module: Any, options: Mapping[str, str]) -> None:
                 _hand_over(op)
 
 
-def _hand_over(launch: Any) -> None:
+def _hand_over(launch: ir.Operation) -> None:
     """Launches with addresses instead of memrefs."""
-    ir = bindings().ir
     pointer = ir.Type.parse("!llvm.ptr")
     for at, operand in enumerate(launch.operands):
         if isinstance(operand.type, ir.MemRefType):
@@ -37,8 +35,7 @@ def _hand_over(launch: Any) -> None:
                 launch.operands[at] = ir_words.operation("builtin.unrealized_conversion_cast", pointer, operand)
 
 
-def _rewrite(kernel: Any) -> None:
-    ir = bindings().ir
+def _rewrite(kernel: ir.Operation) -> None:
     block = kernel.regions[0].blocks[0]
     pointer = ir.Type.parse("!llvm.ptr")
     before = list(block.arguments)
@@ -55,14 +52,13 @@ def _rewrite(kernel: Any) -> None:
     kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
 
 
-def _memref(address: Any, kind: Any) -> Any:
+def _memref(address: ir.Value, kind: ir.MemRefType) -> ir.Value:
     """Returns a memref over all that begins at an address; nobody asks for its extent."""
-    ir = bindings().ir
     dims = ", array<1 x i64>, array<1 x i64>" if kind.rank else ""
     struct = ir.Type.parse(f"!llvm.struct<(ptr, ptr, i64{dims})>")
     made = ir_words.operation("llvm.mlir.poison", struct)
     zero, one = (_word(value) for value in (0, 1))
-    fields: list[tuple[tuple[int, ...], Any]] = [((0,), address), ((1,), address), ((2,), zero)]
+    fields: list[tuple[tuple[int, ...], ir.Value]] = [((0,), address), ((1,), address), ((2,), zero)]
     fields += [((3, 0), one), ((4, 0), one)] if kind.rank else []
     for place, value in fields:
         position = ir.DenseI64ArrayAttr.get(list(place))
@@ -70,8 +66,7 @@ def _memref(address: Any, kind: Any) -> Any:
     return ir_words.operation("builtin.unrealized_conversion_cast", kind, made)
 
 
-def _word(value: int) -> Any:
-    ir = bindings().ir
+def _word(value: int) -> ir.Value:
     return ir_words.operation(
         "llvm.mlir.constant", ir_words.word_type(), value=ir.IntegerAttr.get(ir_words.word_type(), value)
     )

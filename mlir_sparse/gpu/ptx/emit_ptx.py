@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.gpu.ptx.libdevice import find_library, functions_wanted, link_library, with_instructions
 from mlir_sparse.gpu.ptx.llvm_literals import with_bits
@@ -19,7 +18,7 @@ _TRIPLE = "nvptx64-nvidia-cuda"
 _LAYOUT = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 
 
-def assemble_kernels(module: Any, options: Mapping[str, str]) -> None:
+def assemble_kernels(module: ir.Module, options: Mapping[str, str]) -> None:
     """Replaces the kernels of a module by PTX in a `gpu.binary`, as MLIR's `gpu-module-to-binary` would.
 
     Args:
@@ -29,7 +28,6 @@ def assemble_kernels(module: Any, options: Mapping[str, str]) -> None:
     Raises:
         ValueError: where llvmlite is not installed, or has no such chip.
     """
-    ir = bindings().ir
     text = to_ptx(kernels_ir(module), options["chip"], options["features"])
     held = "".join(f"\\{byte:02X}" if byte < 32 or byte in b'"\\' else chr(byte) for byte in text.encode())
     made = ir.Attribute.parse(f'#gpu.object<#nvvm.target<chip = "{options["chip"]}">, assembly = "{held}">')
@@ -46,9 +44,9 @@ def assemble_kernels(module: Any, options: Mapping[str, str]) -> None:
             holder.operation.erase()
 
 
-def ptx_of(module: Any) -> str:
+def ptx_of(module: ir.Module) -> str:
     """Returns the PTX of a module whose kernels were assembled."""
-    ir, gpu = bindings().ir, bindings().module("dialects.gpu")
+    gpu = bindings().module("dialects.gpu")
     for holder in module.body.operations:
         if holder.operation.name == "gpu.binary":
             (made,) = ir.ArrayAttr(holder.operation.attributes["objects"])
@@ -57,13 +55,12 @@ def ptx_of(module: Any) -> str:
     raise ValueError("expected a module with PTX, but got one without")
 
 
-def kernels_ir(module: Any) -> str:
+def kernels_ir(module: ir.Module) -> str:
     """Returns the kernels of a module as LLVM IR.
 
     Raises:
         UnsupportedError: for operations that no pass made instructions of.
     """
-    ir = bindings().ir
     _check_translated(module)
     apart = ir.Module.create()
     with ir.InsertionPoint(apart.body):
@@ -76,7 +73,7 @@ def kernels_ir(module: Any) -> str:
     return _unordered(with_instructions(with_bits(text)))
 
 
-def _check_translated(module: Any) -> None:
+def _check_translated(module: ir.Module) -> None:
     """Refuses what LLVM IR is not made of: the bindings end the process over it."""
     kernels = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
     names = sorted({op.name for kernel in kernels for op in inside(kernel)} - {"gpu.module", "gpu.module_end"})
