@@ -1,6 +1,6 @@
 """The only importer of the MLIR bindings; every difference between their versions is settled here."""
 
-from mlir_sparse._mlir.execution_engine import execution_engine, object_code
+from mlir_sparse._mlir.execution_engine import Engine, execution_engine, object_code
 from mlir_sparse._mlir.llvm_options import QUICK, set_options
 from mlir_sparse._mlir.mlir_context import diagnostics_of, mlir_context, parse_module
 from mlir_sparse._mlir.provider import Bindings, bindings, bindings_name, bindings_stamp
@@ -8,6 +8,7 @@ from mlir_sparse._mlir.provider import Bindings, bindings, bindings_name, bindin
 __all__ = [
     "QUICK",
     "Bindings",
+    "Engine",
     "bindings",
     "bindings_name",
     "bindings_stamp",

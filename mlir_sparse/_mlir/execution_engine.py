@@ -6,17 +6,28 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
+from mlir_sparse._mlir import ir
 from mlir_sparse._mlir.provider import bindings
 from mlir_sparse.errors import CompileError
 
-__all__ = ["execution_engine", "object_code"]
+__all__ = ["Engine", "execution_engine", "object_code"]
 
 _INTERFACE = "_mlir_ciface_"
 
 
-def execution_engine(module: Any, functions: Sequence[str], opt_level: int = 3) -> tuple[Any, dict[str, int]]:
+class Engine(Protocol):
+    """What MLIR's ExecutionEngine does for this package; it owns the machine code."""
+
+    def raw_lookup(self, name: str) -> int:
+        """Returns the address of a function; 0 for none."""
+
+    def dump_to_object_file(self, path: str) -> None:
+        """Writes the machine code as an object file."""
+
+
+def execution_engine(module: ir.Module, functions: Sequence[str], opt_level: int = 3) -> tuple[Engine, dict[str, int]]:
     """Returns an engine with the machine code of a module of the current Context, and the addresses of functions.
 
     Args:
@@ -28,7 +39,7 @@ def execution_engine(module: Any, functions: Sequence[str], opt_level: int = 3) 
         CompileError: where a function, or one that it calls, is not there.
     """
     _merge_into_interfaces(module)
-    engine = bindings().module("execution_engine").ExecutionEngine(module, opt_level=opt_level)
+    engine: Engine = bindings().module("execution_engine").ExecutionEngine(module, opt_level=opt_level)
     addresses = {name: int(engine.raw_lookup(f"{_INTERFACE}{name}")) for name in functions}
     for name, address in addresses.items():
         if not address:
@@ -36,16 +47,15 @@ def execution_engine(module: Any, functions: Sequence[str], opt_level: int = 3) 
     return engine, addresses
 
 
-def _merge_into_interfaces(module: Any) -> None:
+def _merge_into_interfaces(module: ir.Module) -> None:
     """Leaves the C interfaces alone, each with all that it calls.
 
     The engine wraps each function in one more, into which LLVM would inline it: loops that are there twice are compiled
     four times, and their dozens of arguments take longer to pass through instruction selection than some loops.
     """
-    ir = bindings().ir
-    functions: list[Any] = []
+    functions: list[ir.Operation] = []
 
-    def visit(operation: Any) -> Any:
+    def visit(operation: ir.Operation) -> ir.WalkResult:
         # To iterate over a block would import Python's classes for all its dialect: much time, for LLVM's.
         if operation.name == "llvm.func":
             functions.append(operation)
@@ -65,7 +75,7 @@ def _merge_into_interfaces(module: Any) -> None:
     passes.run(module.operation)
 
 
-def object_code(engine: Any) -> bytes:
+def object_code(engine: Engine) -> bytes:
     """Returns the machine code of an engine, in which some function was looked up, as an object file."""
     code = _written_to_memory(engine) if hasattr(os, "memfd_create") else b""
     if code:
@@ -76,7 +86,7 @@ def object_code(engine: Any) -> bytes:
         return path.read_bytes()
 
 
-def _written_to_memory(engine: Any) -> bytes:
+def _written_to_memory(engine: Engine) -> bytes:
     """Returns what an engine writes to a file that no disk has; nothing where such files have no names."""
     file = os.memfd_create("kernel.o")
     try:

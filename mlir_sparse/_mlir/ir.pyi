@@ -1,7 +1,7 @@
 """The types of MLIR's `ir` as far as this package uses it; every distribution of the bindings has these.
 
-An operation is an `Operation`, or an object of its own class (`OpView`), which answers all of the same, is equal to it
-and has its hash: the types do not tell them apart.
+An operation is an `Operation`, or an object of its own class (`OpView`), equal to it, with its hash and all of this
+but `block`: the types do not tell them apart.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

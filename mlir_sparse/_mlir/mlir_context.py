@@ -6,16 +6,15 @@ import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
+from mlir_sparse._mlir import ir
 from mlir_sparse._mlir.held_interrupts import uninterrupted
-from mlir_sparse._mlir.provider import bindings
 from mlir_sparse.process.forks import no_fork
 
 __all__ = ["diagnostics_of", "mlir_context", "parse_module"]
 
 # Contexts that nobody is in, with how often they were used: types and attributes stay in one for good.
-_spare: list[tuple[Any, int]] = []
+_spare: list[tuple[ir.Context, int]] = []
 _MOST_USES = 100
 
 
@@ -30,14 +29,13 @@ os.register_at_fork(after_in_child=_leave)
 
 
 @contextmanager
-def mlir_context() -> Iterator[Any]:
+def mlir_context() -> Iterator[ir.Context]:
     """Enters a Context with an unknown Location that no other thread is in; Ctrl-C arrives when it is left.
 
     Loading the dialects takes 5 ms, as long as some compilations take in all: contexts are
     used again, unless an exception left one in doubt. A fork waits for the end of it.
     """
     with no_fork(), uninterrupted():
-        ir = bindings().ir
         try:
             context, uses = _spare.pop()
         except IndexError:
@@ -50,9 +48,9 @@ def mlir_context() -> Iterator[Any]:
             _spare.append((context, uses + 1))
 
 
-def parse_module(text: str | bytes) -> Any:
+def parse_module(text: str | bytes) -> ir.Module:
     """Parses MLIR text or bytecode into a verified Module of the current Context."""
-    return bindings().ir.Module.parse(text)
+    return ir.Module.parse(text)
 
 
 def diagnostics_of(error: BaseException) -> str:

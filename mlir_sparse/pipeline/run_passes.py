@@ -58,7 +58,7 @@ def run_here(
     as_text: bool = False,
     functions: tuple[str, ...] = (),
     variables: Mapping[str, tuple[str, ...]] | None = None,
-    used: list[ir.Value] | None = None,
+    used: list[object] | None = None,
 ) -> PassOutcome:
     """Runs a pipeline; a crash of the compiler is a crash of this process.
 

@@ -11,7 +11,7 @@ import os
 import resource
 import sys
 
-from mlir_sparse._mlir import QUICK, bindings, ir, set_options
+from mlir_sparse._mlir import QUICK, bindings, set_options
 from mlir_sparse.pipeline.process_messages import read_message, write_message
 from mlir_sparse.pipeline.run_passes import PassOutcome, PassRequest, run_here
 
@@ -20,7 +20,7 @@ __all__ = ["main"]
 _SMALLEST = "llvm.func @_mlir_ciface_f() attributes {llvm.emit_c_interface} { llvm.return }"
 
 
-def _answer(request: PassRequest, used: list[ir.Value]) -> PassOutcome:
+def _answer(request: PassRequest, used: list[object]) -> PassOutcome:
     return run_here(
         request.module,
         request.pipeline,
@@ -49,7 +49,7 @@ def main(memory_limit: int) -> None:
     gc.freeze()  # what was imported is not looked through again, which takes as long as a compilation
     gc.disable()  # nor is anything while somebody waits
     while isinstance(request := read_message(sys.stdin.buffer), PassRequest):
-        used: list[ir.Value] = []
+        used: list[object] = []
         write_message(answers, _answer(request, used))
         while used:
             used.pop()  # the engine before the module

@@ -7,9 +7,8 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from mlir_sparse._mlir import bindings, execution_engine, mlir_context, object_code, parse_module
+from mlir_sparse._mlir import Engine, bindings, execution_engine, mlir_context, object_code, parse_module
 from mlir_sparse.errors import UnsupportedError
 
 __all__ = ["CompiledModule", "assembly", "llvm_ir"]
@@ -28,7 +27,7 @@ class CompiledModule:
         with mlir_context():
             module = parse_module(bytecode)
             # The engine owns the code: it must outlive every launcher made from its addresses.
-            self.engine: Any
+            self.engine: Engine
             self.addresses: Mapping[str, int]
             self.engine, self.addresses = execution_engine(module, names, opt_level)
 
