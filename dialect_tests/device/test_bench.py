@@ -37,7 +37,7 @@ from dialect_tests.device.test_library import with_scales
 from mlir_sparse import _cuda, device
 from mlir_sparse.compile.gpu_kernel import GpuKernel
 from mlir_sparse.device import Device, from_host
-from mlir_sparse.runtime.device.launch_values import Choice, Launch
+from mlir_sparse.program.launch_values import Choice, Launch
 from mlir_sparse.runtime.device.run_launches import DeviceProgram
 
 

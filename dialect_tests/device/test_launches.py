@@ -17,7 +17,7 @@ from mlir_sparse import _cuda, device
 from mlir_sparse.compile.gpu_kernel import GpuKernel
 from mlir_sparse.device import Device, DeviceArray, from_host
 from mlir_sparse.dtypes import DType
-from mlir_sparse.runtime.device.launch_values import (
+from mlir_sparse.program.launch_values import (
     Array,
     Choice,
     Launch,
@@ -28,8 +28,8 @@ from mlir_sparse.runtime.device.launch_values import (
     Within,
     Work,
 )
+from mlir_sparse.program.size_values import AxisSize, Extent, Fixed, LevelSize, Longest, Positions, Stored
 from mlir_sparse.runtime.device.run_launches import DeviceProgram
-from mlir_sparse.runtime.device.size_values import AxisSize, Extent, Fixed, LevelSize, Longest, Positions, Stored
 from mlir_sparse.tools.cli import main
 
 PTX = ".version 8.0\n.target sm_80\n.visible .entry double_it()\n.visible .entry long_rows()\n"

@@ -12,8 +12,8 @@ import numpy as np
 from dialect_tests.gpu.emulator import Emulated
 from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.program import launch_values as data
 from mlir_sparse.runtime.call_arguments import buffer_dtypes
-from mlir_sparse.runtime.device import launch_values as data
 from mlir_sparse.spec import infer_extents
 from mlir_sparse.tensor import LevelStorage, SparseTensor, level_view
 from mlir_sparse.tensor.stored_fibres import fibres_of, of_rows

@@ -18,8 +18,8 @@ from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE, PTXAS
 from mlir_sparse.compile import gpu_build
 from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import TensorType
+from mlir_sparse.program import launch_values as data
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.runtime.device import launch_values as data
 
 pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu.emulator import Emulated

@@ -19,9 +19,9 @@ from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE, PTXAS
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import TensorType
+from mlir_sparse.program.launch_values import MakeShared
+from mlir_sparse.program.size_values import Extent, Parts, Product
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.runtime.device.launch_values import MakeShared
-from mlir_sparse.runtime.device.size_values import Extent, Parts, Product
 
 pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu.host import run_cases

@@ -18,7 +18,7 @@ from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process import settings
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.program import Conversion, ExtentVector, FibreView, LevelSpaceView, SharedLevels
-from mlir_sparse.runtime.device.launch_values import LaunchProgram, View
+from mlir_sparse.program.launch_values import LaunchProgram, View
 from mlir_sparse.spec import KernelSpec
 
 __all__ = ["GPU_STAGES", "GpuBuild", "GpuStage"]

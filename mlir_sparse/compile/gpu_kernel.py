@@ -17,6 +17,7 @@ from mlir_sparse.notation import AssignOp, IndexVar, reads
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.plan.vendor_products import LibraryProduct, library_product
 from mlir_sparse.process.forks import Lock, cached_property
+from mlir_sparse.program.size_values import ALIGNED
 from mlir_sparse.runtime.device.device_operands import (
     as_device_argument,
     as_device_output,
@@ -26,7 +27,6 @@ from mlir_sparse.runtime.device.device_operands import (
     overlaps,
 )
 from mlir_sparse.runtime.device.run_launches import DeviceProgram
-from mlir_sparse.runtime.device.size_values import ALIGNED
 from mlir_sparse.runtime.device.vendor_products_run import DeviceValue, Product, run_product
 from mlir_sparse.runtime.operand_check import type_of, value_of
 from mlir_sparse.spec import KernelSpec, bind, infer_extents

@@ -10,7 +10,7 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.gpu.assembled_module import HostLaunch
 from mlir_sparse.notation import AffineSubscript
 from mlir_sparse.program import ExtentVector, FibreView, LevelSpaceView, SharedLevels
-from mlir_sparse.runtime.device.launch_values import (
+from mlir_sparse.program.launch_values import (
     Array,
     Choice,
     Launch,
@@ -23,18 +23,14 @@ from mlir_sparse.runtime.device.launch_values import (
     MakeShared,
     Parameter,
     View,
-    Whole,
-    Within,
     Work,
 )
-from mlir_sparse.runtime.device.size_values import (
-    Address,
+from mlir_sparse.program.size_values import (
     AxisSize,
     Count,
     Extent,
     Fixed,
     LevelSize,
-    Longest,
     Parts,
     Positions,
     Product,
@@ -124,9 +120,7 @@ def _cases(name: str, mapped: plan.Mapped, arguments: _Arguments, found: Found) 
     cases = []
     for case in mapped.cases:
         launches = tuple(arguments.launch(one) for one in found[f"{name}_{case.name}"])
-        tests: list[Within | Whole] = [_within(test) for test in case.tests]
-        tests += [Whole(_quantity(need.number), need.of) for need in case.needs]
-        cases.append((tuple(tests), launches))
+        cases.append((case.conditions, launches))
     return list(cases[0][1]) if len(cases) == 1 else [Choice(tuple(cases))]
 
 
@@ -275,23 +269,3 @@ class _Arguments:
                 return AxisSize(array.tensor, numbers[1]) if variable is None else Extent(variable)
             case _:
                 raise AssertionError(f"a size that kernels do not ask for: {text}")
-
-
-def _within(test: plan.Test) -> Within:
-    return Within(_quantity(test.left), test.factor, _quantity(test.right))
-
-
-def _quantity(quantity: plan.Quantity) -> Count:
-    match quantity.kind:
-        case "fixed":
-            return Fixed(quantity.number)
-        case "extent":
-            return Extent(quantity.name)
-        case "stored":
-            return Stored(quantity.name, quantity.number)
-        case "level":
-            return LevelSize(quantity.name, quantity.number)
-        case "address":
-            return Address(quantity.name)
-        case _:
-            return Longest(quantity.name, quantity.number)

@@ -6,9 +6,6 @@ from mlir_sparse.plan.mapping.choose_mapping import map_loops
 from mlir_sparse.plan.mapping.thread_mapping import (
     Case,
     Mapped,
-    Quantity,
-    Test,
-    Whole,
     explain_mapping,
     shared_structure,
 )
@@ -45,11 +42,8 @@ __all__ = [
     "Meeting",
     "Own",
     "Program",
-    "Quantity",
     "Regions",
     "Step",
-    "Test",
-    "Whole",
     "accesses_of",
     "choose_cut",
     "combining_name",

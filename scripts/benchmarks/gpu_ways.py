@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from mlir_sparse.compile.gpu_kernel import GpuKernel
-from mlir_sparse.runtime.device.launch_values import Choice, Launch, LaunchProgram, Whole, Within, Work
+from mlir_sparse.program.launch_values import Choice, Launch, LaunchProgram, Whole, Within, Work
 from mlir_sparse.runtime.device.run_launches import DeviceProgram
 
 __all__ = ["resized", "taken", "ways"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlir_sparse.notation import IndexVar
-from mlir_sparse.plan.mapping.thread_mapping import Quantity, Whole
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.program.size_values import Address, Extent, Whole
 
 if TYPE_CHECKING:
     from mlir_sparse.plan.mapping.mapped_nest import MappedNest
@@ -37,5 +37,5 @@ def needs_of(nest: MappedNest, column: IndexVar, adjacent: int) -> tuple[Whole, 
     """Returns what must hold for all arrays with a column to be read and written by so many adjacent ones."""
     accesses = (*accesses_of(nest.step.payload), nest.step.target)
     names = dict.fromkeys(one.tensor for one in accesses if column in one.indices)
-    starts = [Whole(Quantity("address", name), adjacent * nest.types[name].dtype.itemsize) for name in names]
-    return (Whole(Quantity("extent", column.name), adjacent), *starts)
+    starts = [Whole(Address(name), adjacent * nest.types[name].dtype.itemsize) for name in names]
+    return (Whole(Extent(column.name), adjacent), *starts)

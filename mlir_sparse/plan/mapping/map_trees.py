@@ -8,8 +8,9 @@ from dataclasses import replace
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.mapping.mapped_nest import CHUNK, MOST_TURNS, THREADS, Level, MappedNest
-from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped, Quantity, Test
+from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.program.size_values import Longest, Within
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["map_tree"]
@@ -82,8 +83,8 @@ def _per_row(
     roles = ("rows", *inner, "lanes")
     cases = nest.shared(roles, lead, ahead, levels[ahead] if ahead < len(levels) else None, levels[ahead - 1], rest)
     if ahead == 1 and len(rest) == 1 and levels[0].dense and levels[-1].joined and nest.only(lead):
-        longest = Quantity("longest", lead.tensor, 1)
-        cases = [replace(c, tests=(*c.tests, Test(longest, MOST_TURNS * c.lanes))) for c in cases]
+        longest = Longest(lead.tensor, 1)
+        cases = [replace(c, tests=(*c.tests, Within(longest, MOST_TURNS * c.lanes))) for c in cases]
         others = (access for access in accesses_of(nest.step.payload) if access != lead)
         if not any(own[0] in access.indices for access in others):
             cases.insert(1, _staged(cases[0].tests[0], longest))
@@ -93,9 +94,9 @@ def _per_row(
     return nest.ordered(loops, f"threads each {own[0]}, as many as it has terms of {rest[0]}", cases)
 
 
-def _staged(few: Test, longest: Quantity) -> Case:
+def _staged(few: Within, longest: Longest) -> Case:
     """Returns the case of rows whose terms a block makes together, from a test of how many there are on average."""
-    tests = Test(few.left, _MOST_STAGED, few.right), Test(longest, _MOST_STAGED_IN_ROW)
+    tests = Within(few.left, _MOST_STAGED, few.right), Within(longest, _MOST_STAGED_IN_ROW)
     return Case("staged", ("rows", "staged"), (1, THREADS), chunk=CHUNK, tests=tests)
 
 

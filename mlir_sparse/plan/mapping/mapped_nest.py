@@ -10,10 +10,11 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, Subscript
 from mlir_sparse.plan.mapping.adjacent_columns import most_adjacent, needs_of
-from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped, Quantity, Test
+from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
 from mlir_sparse.plan.nest_payloads import Generic, combining_name
 from mlir_sparse.plan.order.storage_choice import is_packed, is_sparse
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.program.size_values import Count, Extent, Fixed, LevelSize, Stored, Within
 
 __all__ = ["CHUNK", "MOST_TURNS", "THREADS", "Level", "MappedNest", "Types", "held_roles"]
 
@@ -136,7 +137,7 @@ class MappedNest:
         self, roles: tuple[str, ...], column: IndexVar, rest: Sequence[IndexVar] = (), *, atomic: bool = False
     ) -> list[Case]:
         """Returns cases for blocks as wide as there are columns; threads take several where loops below sum up."""
-        extent = Quantity("extent", column.name)
+        extent = Extent(column.name)
         shapes = [(width, 1) for width in _WIDTHS]
         lead = self.sparse[0] if self.sparse else None
         if (
@@ -149,7 +150,7 @@ class MappedNest:
             shapes += [(_WIDTHS[-1], tile) for tile in _TILES]
         cases = []
         for width, tile in shapes:
-            tests = (Test(extent, width * tile),) if (width, tile) != shapes[-1] else ()
+            tests = (Within(extent, width * tile),) if (width, tile) != shapes[-1] else ()
             kernel = "columns" if tile == 1 else f"columns_by_{tile}"
             threads = (width, THREADS // width)
             name = f"{width * tile}_columns"
@@ -181,17 +182,19 @@ class MappedNest:
         rest: Sequence[IndexVar] = (),
     ) -> list[Case]:
         """Returns cases for as many lanes as terms are there on average."""
+        amount: Count
+        pieces: Count = Fixed(1)
         if level is not None and level.dense:
-            amount, pieces = Quantity("level", lead.tensor, number), Quantity("fixed", number=1)
+            amount = LevelSize(lead.tensor, number)
         elif level is None:
-            amount, pieces = Quantity("extent", rest[0].name), Quantity("fixed", number=1)
+            amount = Extent(rest[0].name)
         else:
-            amount = Quantity("stored", lead.tensor, number)
-            pieces = Quantity("level" if parent.dense else "stored", lead.tensor, number - 1)
+            amount = Stored(lead.tensor, number)
+            pieces = (LevelSize if parent.dense else Stored)(lead.tensor, number - 1)
         names = ["thread", *(f"{lanes}_lanes" for lanes in _LANES[1:-1]), "warp"]
         cases = []
         for name, lanes in zip(names, _LANES, strict=True):
-            tests = (Test(amount, _MOST_A_LANE * lanes, pieces),) if lanes < _LANES[-1] else ()
+            tests = (Within(amount, _MOST_A_LANE * lanes, pieces),) if lanes < _LANES[-1] else ()
             cases.append(Case(name, roles, (lanes, THREADS // lanes), lanes, tests=tests))
         return cases
 

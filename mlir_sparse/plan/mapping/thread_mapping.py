@@ -10,64 +10,11 @@ from mlir_sparse.notation import Access
 from mlir_sparse.plan.mapping.two_phase_results import Own
 from mlir_sparse.plan.nest_payloads import Generic
 from mlir_sparse.plan.rewrite.sampled_results import with_entries_of, with_fibres_of
+from mlir_sparse.program.size_values import Whole, Within
 
-__all__ = ["CPU", "Case", "Mapped", "Quantity", "Test", "Whole", "explain_mapping", "shared_structure"]
+__all__ = ["CPU", "Case", "Mapped", "explain_mapping", "shared_structure"]
 
 CPU = "use target='cpu'"
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A number that a call knows.
-
-    Args:
-        kind: `stored` (coordinates of a level), `level` (the size of one), `longest` (the most coordinates that one
-            position above has), `extent` (of an index variable), `address` (of an array's first element) or `fixed`.
-        name: the tensor, or the variable.
-        number: the level, or the number.
-    """
-
-    kind: str
-    name: str = ""
-    number: int = 0
-
-    def __str__(self) -> str:
-        match self.kind:
-            case "fixed":
-                return f"{self.number}"
-            case "extent":
-                return self.name
-            case "stored":
-                return f"entries({self.name}.{self.number})"
-            case "level":
-                return f"size({self.name}.{self.number})"
-            case "address":
-                return f"address({self.name})"
-            case _:
-                return f"longest({self.name}.{self.number})"
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """A condition on the data of a call: `left <= factor * right`."""
-
-    left: Quantity
-    factor: int
-    right: Quantity = Quantity("fixed", number=1)
-
-    def __str__(self) -> str:
-        return f"{self.left} <= {self.factor}" + ("" if self.right.kind == "fixed" else f" * {self.right}")
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A condition on the data of a call without which a case is not right: a number is a multiple of another."""
-
-    number: Quantity
-    of: int
-
-    def __str__(self) -> str:
-        return f"{self.number} % {self.of} = 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +43,21 @@ class Case:
     lanes: int = 1
     chunk: int = 1
     atomic: bool = False
-    tests: tuple[Test, ...] = ()
+    tests: tuple[Within, ...] = ()
     kernel: str = ""
     tile: int = 1
     adjacent: int = 1
     needs: tuple[Whole, ...] = ()
 
     @property
+    def conditions(self) -> tuple[Within | Whole, ...]:
+        """Returns what must hold for it to be taken."""
+        return *self.tests, *self.needs
+
+    @property
     def is_last(self) -> bool:
         """Returns whether it is taken if none before it is."""
-        return not self.tests and not self.needs
+        return not self.conditions
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +88,7 @@ def explain_mapping(mapped: Mapped) -> str:
     lines += [f"  {mapped.own}"] if mapped.own else []
     for number, case in enumerate(mapped.cases):
         x, y = case.threads
-        tests = f", if {' and '.join(map(str, (*case.tests, *case.needs)))}" if not case.is_last else ""
+        tests = f", if {' and '.join(map(str, case.conditions))}" if not case.is_last else ""
         if any(before.is_last for before in mapped.cases[:number]):
             tests = ", for comparison only"
         lines.append(f"  {case.name}: blocks of {x} x {y} threads{tests}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from mlir_sparse.device import DeviceArray
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.runtime.device.size_values import (
+from mlir_sparse.program.size_values import (
     ALIGNED,
     Address,
     AxisSize,

@@ -18,9 +18,7 @@ from mlir_sparse.device import Device, DeviceArray, chip_of, current_stream, emp
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.process.forks import cached_property
-from mlir_sparse.runtime.device.device_result_buffers import OwnResult, Prepared, RowsResult
-from mlir_sparse.runtime.device.device_sizes import Counts, buffer_order
-from mlir_sparse.runtime.device.launch_values import (
+from mlir_sparse.program.launch_values import (
     Array,
     Launch,
     LaunchProgram,
@@ -33,7 +31,9 @@ from mlir_sparse.runtime.device.launch_values import (
     View,
     chosen,
 )
-from mlir_sparse.runtime.device.size_values import Stored
+from mlir_sparse.program.size_values import Stored
+from mlir_sparse.runtime.device.device_result_buffers import OwnResult, Prepared, RowsResult
+from mlir_sparse.runtime.device.device_sizes import Counts, buffer_order
 from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
 from mlir_sparse.tensor import DeviceTensor
 from mlir_sparse.tensor.device_fibres import fibres_on_device

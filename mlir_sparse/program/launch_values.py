@@ -14,7 +14,7 @@ from typing import assert_never
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.runtime.device.size_values import (
+from mlir_sparse.program.size_values import (
     Address,
     AxisSize,
     Count,
@@ -27,6 +27,8 @@ from mlir_sparse.runtime.device.size_values import (
     Product,
     Start,
     Stored,
+    Whole,
+    Within,
 )
 
 __all__ = [
@@ -62,7 +64,6 @@ __all__ = [
 
 # What the driver takes: 2^31 - 1 blocks along x, 65535 along y and z.
 _MOST_BLOCKS = ((1 << 31) - 1, 65535, 65535)
-_ONE = Fixed(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,31 +126,6 @@ class Launch:
         """Returns the blocks along x, y and z; where one is 0 there is nothing to launch."""
         x, y, z = (work.blocks(value_of, most) for work, most in zip(self.grid, _MOST_BLOCKS, strict=True))
         return x, y, z
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """A condition on the data of a call: `left <= factor * right`."""
-
-    left: Count
-    factor: int
-    right: Count = _ONE
-
-    def holds(self, value_of: Callable[[Count], int]) -> bool:
-        """Returns whether the condition holds for these counts."""
-        return value_of(self.left) <= self.factor * value_of(self.right)
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A condition on the data of a call without which launches are not right: a number is a multiple of another."""
-
-    number: Count
-    of: int
-
-    def holds(self, value_of: Callable[[Count], int]) -> bool:
-        """Returns whether the condition holds for these counts."""
-        return value_of(self.number) % self.of == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
-"""Numbers that a call knows: sizes of levels and arrays, and how much is stored, as data."""
+"""Numbers that a call knows: sizes of levels and arrays, how much is stored, and conditions on these, as data."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "Product",
     "Start",
     "Stored",
+    "Whole",
+    "Within",
 ]
 
 
@@ -27,6 +30,9 @@ class LevelSize:
 
     tensor: str
     level: int
+
+    def __str__(self) -> str:
+        return f"size({self.tensor}.{self.level})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,9 @@ class Address:
 
     tensor: str
 
+    def __str__(self) -> str:
+        return f"address({self.tensor})"
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -50,6 +59,9 @@ class Stored:
 
     tensor: str
     level: int
+
+    def __str__(self) -> str:
+        return f"entries({self.tensor}.{self.level})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +82,18 @@ class Longest:
     tensor: str
     level: int
 
+    def __str__(self) -> str:
+        return f"longest({self.tensor}.{self.level})"
+
 
 @dataclass(frozen=True, slots=True)
 class Extent:
     """How far an index variable runs, by its name."""
 
     variable: str
+
+    def __str__(self) -> str:
+        return self.variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +112,9 @@ class Fixed:
     """A number that is known when the kernel is compiled."""
 
     value: int
+
+    def __str__(self) -> str:
+        return f"{self.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +149,34 @@ ALIGNED = 16
 """Bytes that no instruction of a thread reads or writes more of; new memory begins at a multiple."""
 
 Count = LevelSize | AxisSize | Address | Stored | Positions | Longest | Extent | Start | Fixed | Product | Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A condition on the data of a call: `left <= factor * right`."""
+
+    left: Count
+    factor: int
+    right: Count = Fixed(1)
+
+    def holds(self, value_of: Callable[[Count], int]) -> bool:
+        """Returns whether the condition holds for these counts."""
+        return value_of(self.left) <= self.factor * value_of(self.right)
+
+    def __str__(self) -> str:
+        return f"{self.left} <= {self.factor}" + ("" if isinstance(self.right, Fixed) else f" * {self.right}")
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A condition on the data of a call without which launches are not right: a number is a multiple of another."""
+
+    number: Count
+    of: int
+
+    def holds(self, value_of: Callable[[Count], int]) -> bool:
+        """Returns whether the condition holds for these counts."""
+        return value_of(self.number) % self.of == 0
+
+    def __str__(self) -> str:
+        return f"{self.number} % {self.of} = 0"
