@@ -12,8 +12,8 @@ from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
 from mlir_sparse.assembly.row_workspace import Workspace
 from mlir_sparse.assembly.shared_structure import store_at_entries
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import result_maker
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.origins import result_maker
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.strategies.lookup_rows import scatter_rows
 from mlir_sparse.strategies.merge_loops import arrange_merges

@@ -14,7 +14,8 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.result_arguments import Result
 from mlir_sparse.assembly.row_workspace import zero_of
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, copy_of, maker, operations_in, operations_within, result_maker
+from mlir_sparse.loops.inner_loops import body_of, copy_of, operations_in, operations_within
+from mlir_sparse.loops.origins import maker, result_maker
 
 __all__ = ["GatheredRow", "counting", "find_gathered_row"]
 

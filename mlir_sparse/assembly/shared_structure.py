@@ -9,7 +9,7 @@ from __future__ import annotations
 from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.result_chain import Chain
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import parent_of, result_maker
+from mlir_sparse.loops.origins import parent_of, result_maker
 
 __all__ = ["finish", "store_at_entries"]
 

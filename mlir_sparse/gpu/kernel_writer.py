@@ -11,7 +11,7 @@ from mlir_sparse.gpu.kernels.widen_half import as_register
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import made_by, maker, result_maker
+from mlir_sparse.loops.origins import made_by, maker, result_maker
 
 __all__ = ["WARP", "KernelText", "copied"]
 

@@ -16,7 +16,7 @@ from mlir_sparse.gpu.kernels.widen_half import widen
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of, inside, read_source
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter, Mapping
-from mlir_sparse.loops.inner_loops import parent_of
+from mlir_sparse.loops.origins import parent_of
 
 __all__ = ["MAPPINGS", "map_loops"]
 

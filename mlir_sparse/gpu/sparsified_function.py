@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernels.coordinate_search import CoordinateSearch, RowSearch, read_located, read_located_rows
 from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.loops.inner_loops import made_by, maker
+from mlir_sparse.loops.origins import made_by, maker
 
 __all__ = ["APART", "Alias", "SparsifiedFunction", "constant_of", "depends", "inside", "is_loop", "read_source"]
 

@@ -18,7 +18,7 @@ from mlir_sparse.gpu.kernels.widen_half import as_element
 from mlir_sparse.gpu.sparsified_function import constant_of, depends, inside
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import made_by, parent_of, result_maker
+from mlir_sparse.loops.origins import made_by, parent_of, result_maker
 
 __all__ = ["ROLES", "Emitter", "Mapping"]
 

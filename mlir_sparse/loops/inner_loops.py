@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.loops.origins import maker, operation_around
 from mlir_sparse.loops.remarks import Missed, type_name
 
 __all__ = [
@@ -19,14 +20,9 @@ __all__ = [
     "is_constant",
     "is_number",
     "line_of",
-    "made_by",
-    "maker",
     "may_share",
-    "operation_around",
     "operations_in",
     "operations_within",
-    "parent_of",
-    "result_maker",
     "root_of",
 ]
 
@@ -66,39 +62,6 @@ class Line:
         """Returns the first place and the one behind the last."""
         lower, upper, *_ = self.loop.operands
         return lower, upper
-
-
-def maker(value: ir.Value) -> ir.Operation | None:
-    """Returns the operation that a value is a result of; None for the argument of a block."""
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
-
-
-def made_by(value: ir.Value, *names: str) -> ir.Operation | None:
-    """Returns the operation that a value is a result of, if it has one of these names; None for any other value."""
-    op = maker(value)
-    return op if op is not None and op.name in names else None
-
-
-def result_maker(value: ir.Value) -> ir.Operation:
-    """Returns the operation that a value, known to be a result, is one of."""
-    made = maker(value)
-    if made is None:
-        raise TypeError(f"expected the result of an operation, but got the argument of a block: {value}")
-    return made
-
-
-def parent_of(op: ir.Operation) -> ir.Operation:
-    """Returns the operation that one inside a module is right inside."""
-    parent = op.parent
-    if parent is None:
-        raise TypeError(f"expected an operation inside another, but got {op.name} by itself")
-    return parent
-
-
-def operation_around(value: ir.Value) -> ir.Operation:
-    """Returns the operation that has the block in which a value is made, or whose argument it is."""
-    owner = value.owner
-    return owner.owner.operation if isinstance(owner, ir.Block) else parent_of(owner)
 
 
 def body_of(loop: ir.Operation) -> ir.Block:

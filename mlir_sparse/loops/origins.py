@@ -2,13 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import maker, operation_around
 
-__all__ = ["conjuncts", "is_comparison", "is_inside", "loaded_from", "merges"]
+__all__ = [
+    "conjuncts",
+    "is_around",
+    "is_comparison",
+    "is_inside",
+    "made_by",
+    "maker",
+    "merges",
+    "operation_around",
+    "parent_of",
+    "result_maker",
+    "stored_load",
+]
+
+_WIDENINGS = frozenset(("arith.extui", "arith.index_cast", "arith.index_castui"))
+
+
+def maker(value: ir.Value) -> ir.Operation | None:
+    """Returns the operation that a value is a result of; None for the argument of a block."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+
+
+def made_by(value: ir.Value, *names: str) -> ir.Operation | None:
+    """Returns the operation that a value is a result of, if it has one of these names; None for any other value."""
+    op = maker(value)
+    return op if op is not None and op.name in names else None
+
+
+def result_maker(value: ir.Value) -> ir.Operation:
+    """Returns the operation that a value, known to be a result, is one of."""
+    made = maker(value)
+    if made is None:
+        raise TypeError(f"expected the result of an operation, but got the argument of a block: {value}")
+    return made
+
+
+def parent_of(op: ir.Operation) -> ir.Operation:
+    """Returns the operation that one inside a module is right inside."""
+    parent = op.parent
+    if parent is None:
+        raise TypeError(f"expected an operation inside another, but got {op.name} by itself")
+    return parent
+
+
+def operation_around(value: ir.Value) -> ir.Operation:
+    """Returns the operation that has the block in which a value is made, or whose argument it is."""
+    owner = value.owner
+    return owner.owner.operation if isinstance(owner, ir.Block) else parent_of(owner)
+
+
+def is_around(op: ir.Operation, inner: ir.Operation) -> bool:
+    """Returns whether an operation has another one somewhere inside."""
+    around = inner.parent
+    while around is not None and around != op:
+        around = around.parent
+    return around is not None
+
+
+def is_inside(value: ir.Value, op: ir.Operation) -> bool:
+    """Returns whether a value is made inside an operation."""
+    around = operation_around(value)
+    return around == op or is_around(op, around)
+
+
+def stored_load(value: ir.Value) -> ir.Operation | None:
+    """Returns the load that a number is read by, widened or not; None for any other value."""
+    op = maker(value)
+    while op is not None and op.name in _WIDENINGS:
+        op = maker(op.operands[0])
+    return op if op is not None and op.name == "memref.load" else None
 
 
 def merges(function: ir.Operation) -> list[ir.Operation]:
@@ -39,22 +105,3 @@ def conjuncts(value: ir.Value) -> list[ir.Operation]:
     if op.name == "arith.andi":
         return [term for operand in op.operands for term in conjuncts(operand)]
     return [op]
-
-
-def loaded_from(value: ir.Value) -> ir.Operation | None:
-    """Returns the `memref.load` that a number is read by, widenings aside; None for any other value."""
-    op = maker(value)
-    while op is not None and op.name in ("arith.extui", "arith.index_cast", "arith.index_castui"):
-        op = maker(op.operands[0])
-    return op if op is not None and op.name == "memref.load" else None
-
-
-def is_inside(value: ir.Value, op: ir.Operation) -> bool:
-    """Returns whether a value is made inside a region of an operation."""
-    return any(around == op for around in _enclosing(operation_around(value)))
-
-
-def _enclosing(op: ir.Operation | None) -> Iterator[ir.Operation]:
-    while op is not None and op.name != "builtin.module":
-        yield op
-        op = op.parent

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops.inner_loops import Line, body_of, operation_around, operations_in, parent_of, root_of
+from mlir_sparse.loops.inner_loops import Line, body_of, operations_in, root_of
+from mlir_sparse.loops.origins import is_around, is_inside, parent_of
 from mlir_sparse.loops.remarks import Missed
 
-__all__ = ["OuterLoops", "is_inside", "nests_of"]
+__all__ = ["OuterLoops", "nests_of"]
 
 _LOOPS = frozenset(("scf.for", "scf.while"))
 _HARMLESS = frozenset(("memref.dim", "memref.subview", "memref.cast", "scf.yield", "scf.condition"))
@@ -79,7 +80,7 @@ def _nest_around(line: Line, rows: Sequence[Line]) -> OuterLoops | Missed:
     best: OuterLoops | Missed = Missed("no loop around it goes through one row again and again")
     parent = parent_of(line.loop)
     while parent.name in _LOOPS or parent.name == "scf.if":
-        lines = tuple(other for other in rows if _is_around(parent, other.loop))
+        lines = tuple(other for other in rows if is_around(parent, other.loop))
         why = _why_once(parent, lines)
         if why:
             return Missed(why) if isinstance(best, Missed) else best
@@ -146,17 +147,3 @@ def _is_fixed_address(op: ir.Operation, lines: Sequence[Line]) -> bool:
 
 def _is_used(value: ir.Value) -> bool:
     return next(iter(value.uses), None) is not None
-
-
-def _is_around(op: ir.Operation, inner: ir.Operation | None) -> bool:
-    while inner is not None and inner.name != "func.func":
-        inner = inner.parent
-        if inner == op:
-            return True
-    return False
-
-
-def is_inside(value: ir.Value, op: ir.Operation) -> bool:
-    """Returns whether a value is made inside an operation."""
-    around = operation_around(value)
-    return around == op or _is_around(op, around)

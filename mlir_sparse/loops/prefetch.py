@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import is_number, maker, operation_around
+from mlir_sparse.loops.inner_loops import is_number
+from mlir_sparse.loops.origins import maker, operation_around, stored_load
 
-__all__ = ["coordinate_load", "is_loaded", "later_coordinate", "prefetch", "prefetch_ahead", "stored_load"]
+__all__ = ["coordinate_load", "is_loaded", "later_coordinate", "prefetch", "prefetch_ahead"]
 
 _LINE = 64  # bytes that caches hold together
-_WIDENINGS = frozenset(("arith.extui", "arith.index_cast", "arith.index_castui"))
 
 
 def prefetch_ahead(buffer: ir.Value, at: list[ir.Value], size: int, distance: int) -> None:
@@ -54,14 +54,6 @@ def prefetch(buffer: ir.Value, at: list[ir.Value], *, written: bool = False) -> 
 def is_loaded(value: ir.Value) -> bool:
     """Returns whether a number is one that a buffer holds."""
     return stored_load(value) is not None
-
-
-def stored_load(value: ir.Value) -> ir.Operation | None:
-    """Returns the load that a number is read by, widened or not; None for any other value."""
-    op = maker(value)
-    while op is not None and op.name in _WIDENINGS:
-        op = maker(op.operands[0])
-    return op if op is not None and op.name == "memref.load" else None
 
 
 def coordinate_load(value: ir.Value) -> ir.Operation | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import Line, body_of, maker, result_maker
+from mlir_sparse.loops.inner_loops import Line, body_of
+from mlir_sparse.loops.origins import maker, result_maker
 from mlir_sparse.loops.prefetch import prefetch_ahead
 
 __all__ = ["Lanes", "Tile", "load_vector", "mask_of", "splat_number", "store_vector", "strided"]

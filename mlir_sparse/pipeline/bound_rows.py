@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import is_constant, may_share, parent_of, root_of
+from mlir_sparse.loops.inner_loops import is_constant, may_share, root_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_inside
+from mlir_sparse.loops.origins import is_inside, parent_of
 
 __all__ = ["ROWS", "bound_rows"]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import copy_of, is_constant, maker, operations_in, parent_of, root_of
+from mlir_sparse.loops.inner_loops import copy_of, is_constant, operations_in, root_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_comparison, loaded_from
+from mlir_sparse.loops.origins import is_comparison, maker, parent_of, stored_load
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["join_segments"]
@@ -145,7 +145,7 @@ def _compared(op: ir.Operation | None, begin: ir.Value, at: ir.Value) -> ir.Valu
     """Returns the list of which a truth value compares the elements at two positions."""
     if op is None or not is_comparison(op, "eq"):
         return None
-    loads = [loaded_from(side) for side in op.operands]
+    loads = [stored_load(side) for side in op.operands]
     if any(load is None for load in loads):
         return None
     (one, *here), (other, *there) = (list(load.operands) for load in loads if load is not None)

@@ -13,8 +13,16 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import maker, parent_of, result_maker
-from mlir_sparse.loops.origins import conjuncts, is_comparison, is_inside, loaded_from, merges
+from mlir_sparse.loops.origins import (
+    conjuncts,
+    is_comparison,
+    is_inside,
+    maker,
+    merges,
+    parent_of,
+    result_maker,
+    stored_load,
+)
 from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["LOOK_UP_ROWS", "scatter_rows"]
@@ -103,7 +111,7 @@ def _intersection(loop: ir.Operation) -> tuple[tuple[_Segment, _Segment], ir.Ope
         if at is None:
             return None
         for equal in met:
-            load = loaded_from(equal.operands[0])
+            load = stored_load(equal.operands[0])
             if load is not None and load.operands[1] == after[at] and not list(loop.results[at].uses):
                 found.append(_Segment(at, loop.operands[at], term.operands[1], equal.operands[0], load))
     if len(found) != 2 or len(met) != 2 or not _is_idle(choices[0], loop):

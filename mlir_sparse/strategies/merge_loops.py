@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import maker
-from mlir_sparse.loops.origins import conjuncts, is_comparison, merges
+from mlir_sparse.loops.origins import conjuncts, is_comparison, maker, merges
 from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["ARRANGE_MERGES", "arrange_merges"]

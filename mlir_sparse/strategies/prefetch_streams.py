@@ -14,21 +14,10 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import (
-    body_of,
-    copy_of,
-    is_constant,
-    maker,
-    operation_around,
-    operations_in,
-    operations_within,
-    parent_of,
-    result_maker,
-    root_of,
-)
+from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, operations_within, root_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.outer_loops import is_inside
-from mlir_sparse.loops.prefetch import is_loaded, prefetch, stored_load
+from mlir_sparse.loops.origins import is_inside, maker, operation_around, parent_of, result_maker, stored_load
+from mlir_sparse.loops.prefetch import is_loaded, prefetch
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.strategies.prefetch_rows import is_row_of_entry
 

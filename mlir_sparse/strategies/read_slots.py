@@ -13,18 +13,9 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import (
-    body_of,
-    copy_of,
-    is_constant,
-    maker,
-    operation_around,
-    operations_in,
-    parent_of,
-    root_of,
-)
+from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, root_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import loaded_from
+from mlir_sparse.loops.origins import maker, operation_around, parent_of, stored_load
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["SLOTS", "read_slots"]
@@ -74,7 +65,7 @@ def read_slots(seen: Seen, _: Mapping[str, str]) -> bool:
 def _slot_of(loop: ir.Operation) -> _Slot | Missed | None:
     """Returns a loop over a slot as that, or why it stays one; None for any other."""
     lower, upper, step, *_ = loop.operands
-    begin, end = loaded_from(lower), loaded_from(upper)
+    begin, end = stored_load(lower), stored_load(upper)
     if begin is None or end is None or not is_constant(step, 1):
         return None
     (positions, at), (others, after) = begin.operands, end.operands

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.carry_values import LINE, PATH, carry
-from mlir_sparse.loops.inner_loops import Line, is_constant, line_of, maker, operations_in, parent_of, root_of
+from mlir_sparse.loops.inner_loops import Line, is_constant, line_of, operations_in, root_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.outer_loops import OuterLoops, is_inside, nests_of
+from mlir_sparse.loops.origins import is_inside, maker, parent_of
+from mlir_sparse.loops.outer_loops import OuterLoops, nests_of
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.loops.vector_bodies import Lanes, Tile, load_vector, mask_of, store_vector, strided
 from mlir_sparse.loops.vector_options import Target

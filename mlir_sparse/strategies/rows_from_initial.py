@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, parent_of, root_of
+from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, root_of
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.origins import parent_of
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["ConstantFill", "constant_before", "constant_before_rows", "start_rows"]

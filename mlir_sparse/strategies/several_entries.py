@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of, maker, operations_in, parent_of, root_of
+from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of, operations_in, root_of
+from mlir_sparse.loops.origins import maker, parent_of
 from mlir_sparse.loops.prefetch import prefetch
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.vector_bodies import Tile, mask_of, strided

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import copy_of, maker
+from mlir_sparse.loops.inner_loops import copy_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_comparison
+from mlir_sparse.loops.origins import is_comparison, maker
 from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["split_merges"]

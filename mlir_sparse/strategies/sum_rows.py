@@ -12,8 +12,9 @@ from functools import reduce
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, is_constant, maker, operations_in, parent_of, result_maker
+from mlir_sparse.loops.inner_loops import body_of, is_constant, operations_in
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.origins import maker, parent_of, result_maker
 from mlir_sparse.loops.prefetch import is_loaded
 from mlir_sparse.loops.remarks import Missed, type_name
 from mlir_sparse.strategies.row_lanes import LANES, LaneRow, sum_of_lanes, sum_of_vectors

@@ -18,7 +18,7 @@ from mlir_sparse.gpu.sparsified_function import constant_of
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import made_by, maker
+from mlir_sparse.loops.origins import made_by, maker
 
 __all__ = ["FlattenedEntries"]
 

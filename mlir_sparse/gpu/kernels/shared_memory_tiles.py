@@ -17,7 +17,7 @@ from mlir_sparse.gpu.kernels.strided_loops import strided
 from mlir_sparse.gpu.sparsified_function import depends
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import result_maker
+from mlir_sparse.loops.origins import result_maker
 
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import result_maker
+from mlir_sparse.loops.origins import result_maker
 
 __all__ = ["strided", "unrolled"]
 

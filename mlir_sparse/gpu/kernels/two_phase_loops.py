@@ -18,7 +18,7 @@ from mlir_sparse.assembly.shared_structure import finish
 from mlir_sparse.gpu.sparsified_function import APART
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import parent_of, result_maker
+from mlir_sparse.loops.origins import parent_of, result_maker
 
 __all__ = ["OWN", "SCANS", "count_and_fill"]
 
