@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from mlir_sparse import lower, plan
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.gpu.assembled_module import HostLaunch
 from mlir_sparse.notation import AffineSubscript
 from mlir_sparse.program import ExtentVector, FibreView, LevelSpaceView, SharedLevels
@@ -112,7 +113,7 @@ def _rows(step: SharedLevels) -> MakeRows:
 def _written(name: str, program: plan.Program) -> tuple[LevelBuffer | Array, ...]:
     """Returns what loops write to, of a dense result and of one that shares the structure of an operand."""
     encoding = program.type_of(name).encoding
-    return (Array(name) if encoding is None else LevelBuffer(name, len(lower.level_buffers(encoding))),)
+    return (Array(name) if encoding is None else LevelBuffer(name, len(level_buffers(encoding))),)
 
 
 def _cases(name: str, mapped: plan.Mapped, arguments: _Arguments, found: Found) -> list[Launch | Choice]:
@@ -138,7 +139,7 @@ def _counted(
         scanning = _Arguments(program, function, arrays, operands=False)
         counting += [scanning.launch(one) for one in found[f"{function.name}_scan_all"]]
     # The first positions are where entries of the first level begin, or known without a kernel.
-    rest = tuple(LevelBuffer(name, number + 1) for number in range(len(lower.level_buffers(kind.encoding))))
+    rest = tuple(LevelBuffer(name, number + 1) for number in range(len(level_buffers(kind.encoding))))
     steps = _cases(f"{function.name}_fill", mapped, _Arguments(program, function, (*begins, *rest)), found)
     shape = tuple(Extent(str(subscript)) for subscript in mapped.step.target.subscripts)
     totals, first = tuple(array.tensor for array in sums), begins[0].tensor
@@ -208,10 +209,10 @@ class _Arguments:
         if encoding is None:
             self._buffers.append(Array(name))
             return
-        buffers, shift = lower.level_buffers(encoding), 0
+        buffers, shift = level_buffers(encoding), 0
         if name in self._rows:
             name, shift = self._rows[name].operand, self._rows[name].first
-        for number, (level, kind) in enumerate(buffers):
+        for number, (level, kind, _) in enumerate(buffers):
             if kind == "positions":
                 self._levels[len(self._buffers)] = (name, level)
             self._buffers.append(LevelBuffer(name, number + shift))

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import EncodingError, RankError, TooLargeError, UnsupportedError
 from mlir_sparse.text.given_arguments import integers_of
 
+if TYPE_CHECKING:  # the value describes itself by what stands here
+    from mlir_sparse.encoding.encoding_value import Encoding
+
 __all__ = [
+    "LevelArray",
     "LevelTuple",
-    "aos_regions",
+    "argument_count",
+    "buffer_numbers",
     "check_extents",
     "check_level_sizes",
     "check_shape",
     "check_sliceable",
     "check_supported",
+    "level_buffers",
     "level_tuples",
 ]
 
@@ -133,10 +139,52 @@ def level_tuples(encoding: Encoding, level_sizes: Sequence[int]) -> list[LevelTu
     return tuples
 
 
-def aos_regions(encoding: Encoding) -> tuple[range, ...]:
-    """Returns the runs of levels that share one array of interleaved coordinates.
+class LevelArray(NamedTuple):
+    """One of the arrays that a tensor is stored in, besides the values.
 
-    Such a run starts at a level with positions and takes the singletons below
-    it, unless they are `soa` (`SparseTensorEncodingAttr::getCOOSegments`).
+    Args:
+        level: the level that it is of, the first of several.
+        kind: what it holds.
+        levels: the levels whose coordinates it holds, interleaved where they are several; of positions the one.
     """
-    return encoding.aos_regions
+
+    level: int
+    kind: Literal["positions", "coordinates"]
+    levels: range
+
+
+@lru_cache(maxsize=512)  # asked for each result of a call, however small
+def level_buffers(encoding: Encoding) -> tuple[LevelArray, ...]:
+    """Returns the arrays of a tensor in the order that compiled code takes them; the values follow.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> [(array.kind, *array.levels) for array in level_buffers(encoding("COO"))]
+    [('positions', 0), ('coordinates', 0, 1)]
+    """
+    regions = {region.start: region for region in encoding.aos_regions}
+    inside = {level for region in regions.values() for level in region[1:]}
+    found = []
+    for level, kind in enumerate(encoding.level_types):
+        alone = range(level, level + 1)
+        if kind.has_positions:
+            found.append(LevelArray(level, "positions", alone))
+        if kind.has_coordinates and level not in inside:
+            found.append(LevelArray(level, "coordinates", regions.get(level, alone)))
+    return tuple(found)
+
+
+@lru_cache(maxsize=512)
+def buffer_numbers(encoding: Encoding) -> Mapping[tuple[int, str], int]:
+    """Returns for each level, and `positions` or `coordinates`, which buffer holds them.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> buffer_numbers(encoding("COO"))
+    {(0, 'positions'): 0, (0, 'coordinates'): 1, (1, 'coordinates'): 1}
+    """
+    buffers = enumerate(level_buffers(encoding))
+    return {(level, array.kind): number for number, array in buffers for level in array.levels}
+
+
+def argument_count(encoding: Encoding | None) -> int:
+    """Returns how many arguments of a compiled function an array is, or a tensor: buffers, values, sizes of levels."""
+    return 1 if encoding is None else len(level_buffers(encoding)) + 2

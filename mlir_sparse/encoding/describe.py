@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.encoding.level_type import LevelType
@@ -95,15 +96,9 @@ def _stored(encoding: Encoding, lvl: int) -> str:
 
 
 def _arrays(encoding: Encoding) -> list[str]:
-    names: list[str] = []
-    regions = {lvl: region for region in encoding.aos_regions for lvl in region}
-    for lvl, kind in enumerate(encoding.level_types):
-        if kind.has_positions:
-            names.append(f"positions[{lvl}]")
-        if lvl not in regions and kind.has_coordinates:
-            names.append(f"coordinates[{lvl}]")
-        elif lvl in regions and regions[lvl].start == lvl:
-            names.append(f"coordinates[{lvl}] (array of structs of {len(regions[lvl])})")
+    names = []
+    for level, kind, levels in level_buffers(encoding):
+        names.append(f"{kind}[{level}]" + (f" (array of structs of {len(levels)})" if len(levels) > 1 else ""))
     return names
 
 

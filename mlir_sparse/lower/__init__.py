@@ -2,13 +2,12 @@
 
 from mlir_sparse.lower.cancelled_operands import cancels_operands
 from mlir_sparse.lower.generic_module import LoweredProgram, lower
-from mlir_sparse.lower.plan_attributes import guards_of, level_buffers, with_mappings
+from mlir_sparse.lower.plan_attributes import guards_of, with_mappings
 
 __all__ = [
     "LoweredProgram",
     "cancels_operands",
     "guards_of",
-    "level_buffers",
     "lower",
     "with_mappings",
 ]

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir, mlir_context, parse_module
 from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding.buffer_layout import argument_count, buffer_numbers, level_buffers
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.lower.generic_module import LoweredProgram
 from mlir_sparse.notation import AffineSubscript, IndexVar, Subscript
 from mlir_sparse.plan import Case, Frame, Function, Located, LocatedRows, Mapped
 
-__all__ = ["Guard", "guards_of", "level_buffers", "with_mappings"]
+__all__ = ["Guard", "guards_of", "with_mappings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +32,6 @@ class Guard:
     frame: Frame | None
 
 
-def level_buffers(encoding: Encoding) -> tuple[tuple[int, str], ...]:
-    """Returns (level, `positions` or `coordinates`) of each buffer of a sparse tensor, in order; values follow."""
-    found: list[tuple[int, str]] = []
-    for level, kind in enumerate(encoding.level_types):
-        if kind.has_positions:
-            found.append((level, "positions"))
-        if kind.has_coordinates and level not in encoding.aos_levels[1:]:
-            found.append((level, "coordinates"))
-    return tuple(found)
-
-
 def guards_of(function: Function, types: Mapping[str, TensorType]) -> tuple[Guard, ...]:
     """Returns the axes of arrays that the loops of a function reach beyond: those over blocks and over diagonals."""
     blocked: set[Subscript] = set()
@@ -56,7 +46,7 @@ def guards_of(function: Function, types: Mapping[str, TensorType]) -> tuple[Guar
     for access in (*function.operands, function.step.target):
         encoding = types[access.tensor].encoding
         if encoding is not None:
-            number += len(level_buffers(encoding)) + 2  # values, and the sizes of levels
+            number += argument_count(encoding)
             continue
         for axis, subscript in enumerate(access.subscripts):
             if subscript in blocked:
@@ -133,7 +123,7 @@ def _searched(function: Function, types: Mapping[str, TensorType], located: Sequ
     for access in function.operands:
         encoding = types[access.tensor].encoding
         if encoding is not None:
-            number += len(level_buffers(encoding)) + 2  # values, and the sizes of levels
+            number += argument_count(encoding)
             continue
         step = steps.get(access.tensor)
         if step is not None:
@@ -176,7 +166,7 @@ def _searched_rows(
                 "widths": ir.ArrayAttr.get([_width(stored.pos_width), _width(stored.crd_width)]),
             }
             found.append(ir.DictAttr.get(fields))
-        number += 1 if encoding is None else len(level_buffers(encoding)) + 2
+        number += argument_count(encoding)
     return found
 
 
@@ -190,21 +180,20 @@ def _levels(encoding: Encoding) -> list[str]:
     `segments P W C S O`: positions in buffer P, W of them a parent, coordinates in buffer C, each S-th from O on;
     `chained C S O`: with the level above; `kept C N`: coordinates in buffer C, N of them a parent.
     """
-    places = {kind: number for number, kind in enumerate(level_buffers(encoding))}
+    places = buffer_numbers(encoding)
     together = encoding.aos_levels
     found = []
     for level, kind in enumerate(encoding.level_types):
         assert kind.loop is not None  # what is looked up has levels that loops run over
-        first = together[0] if level in together else level
-        stride, offset = (len(together), level - first) if level in together else (1, 0)
+        stride, offset = (len(together), level - together[0]) if level in together else (1, 0)
         match kind.loop:
             case LevelLoop(LoopKind.COUNTED):
                 found.append("dense")
             case LevelLoop(LoopKind.GROUPS, kept):
                 found.append(f"kept {places[level, 'coordinates']} {kept}")
             case LevelLoop(LoopKind.CHAINED):
-                found.append(f"chained {places[first, 'coordinates']} {stride} {offset}")
+                found.append(f"chained {places[level, 'coordinates']} {stride} {offset}")
             case LevelLoop(LoopKind.SEGMENTS, width):
                 segments = f"{places[level, 'positions']} {width}"
-                found.append(f"segments {segments} {places[first, 'coordinates']} {stride} {offset}")
+                found.append(f"segments {segments} {places[level, 'coordinates']} {stride} {offset}")
     return found

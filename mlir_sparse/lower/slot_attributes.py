@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding.buffer_layout import argument_count, buffer_numbers
 from mlir_sparse.encoding.levels.plain_levels import Buffer
 from mlir_sparse.notation import Access
 from mlir_sparse.plan import Program
@@ -28,25 +29,13 @@ def slots_of(operands: Sequence[Access], program: Program) -> list[int]:
     first = 0
     for access in operands:
         encoding = program.type_of(access.tensor).encoding
-        if encoding is None:
-            first += 1
-            continue
-        buffers = list(_buffers(encoding))
-        if access.tensor in views:
+        if encoding is not None and access.tensor in views:
             seen = program.type_of(views[access.tensor]).encoding
             assert seen is not None
             for level in _slots(seen, encoding):
-                found.append(first + buffers.index((level, "positions")))
-        first += len(buffers) + 2
+                found.append(first + buffer_numbers(encoding)[level, "positions"])
+        first += argument_count(encoding)
     return found
-
-
-def _buffers(encoding: Encoding) -> Iterator[tuple[int, str]]:
-    for level, kind in enumerate(encoding.level_types):
-        if kind.has_positions:
-            yield level, "positions"
-        if kind.has_coordinates and level not in encoding.aos_levels[1:]:
-            yield level, "coordinates"
 
 
 def _slots(seen: Encoding, encoding: Encoding) -> Iterator[int]:

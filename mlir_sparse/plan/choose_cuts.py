@@ -16,6 +16,7 @@ import numpy as np
 
 from mlir_sparse.affine import Constant
 from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_buffers
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.notation import Access, AffineSubscript, IndexVar, ReduceOp, Subscript
 from mlir_sparse.plan.nest_payloads import Generic, Meeting, combining_name, identity_of, place_of
@@ -201,29 +202,27 @@ def _walked(
 ) -> StoredCut | str:
     steps: list[tuple[str, int]] = []
     shifts: list[tuple[int, int, int]] = []
-    buffer, begins, aos = 0, by_list, encoding.aos_levels
-    for level, kind in enumerate(encoding.level_types):
-        positions, coordinates = kind.has_positions, kind.has_coordinates and level not in aos[1:]
-        if level > first:
-            match kind.loop:
-                case LevelLoop(LoopKind.SEGMENTS, factor):
-                    if not begins:
-                        shifts.append((buffer, len(steps), factor))
-                    begins = True  # what lies below is found by positions
-                    steps.append(("segments" if factor == 2 else "positions", buffer))
-                case LevelLoop(LoopKind.COUNTED):
-                    steps.append(("level", level))
-                case LevelLoop(LoopKind.GROUPS, kept):
-                    steps.append(("times", kept))
-                    if not begins:
-                        shifts.append((buffer, len(steps), 1))
-                case LevelLoop(LoopKind.CHAINED) if begins:
-                    pass
-                case _:
-                    return f"a level of {access.tensor} is {kind}"
-        buffer += positions + coordinates
+    begins, aos, numbers = by_list, encoding.aos_levels, buffer_numbers(encoding)
+    for level, kind in list(enumerate(encoding.level_types))[first + 1 :]:
+        match kind.loop:
+            case LevelLoop(LoopKind.SEGMENTS, factor):
+                buffer = numbers[level, "positions"]
+                if not begins:
+                    shifts.append((buffer, len(steps), factor))
+                begins = True  # what lies below is found by positions
+                steps.append(("segments" if factor == 2 else "positions", buffer))
+            case LevelLoop(LoopKind.COUNTED):
+                steps.append(("level", level))
+            case LevelLoop(LoopKind.GROUPS, kept):
+                steps.append(("times", kept))
+                if not begins:
+                    shifts.append((numbers[level, "coordinates"], len(steps), 1))
+            case LevelLoop(LoopKind.CHAINED) if begins:
+                pass
+            case _:
+                return f"a level of {access.tensor} is {kind}"
     if not begins:
-        shifts.append((buffer, len(steps), 1))
+        shifts.append((len(level_buffers(encoding)), len(steps), 1))
     stride = len(aos) if 0 in aos else 1
     ordered, argument = encoding.level_types[first].ordered, step.operands.index(access)
     return StoredCut(access.tensor, argument, by_list, block, tuple(steps), tuple(shifts), stride, ordered, first)

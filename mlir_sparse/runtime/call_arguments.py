@@ -16,7 +16,7 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.encoding.buffer_layout import check_extents
+from mlir_sparse.encoding.buffer_layout import check_extents, level_buffers
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.tensor import LevelStorage, SparseTensor
@@ -68,13 +68,7 @@ def padded_shape(encoding: Encoding, shape: Sequence[int]) -> tuple[int, ...]:
 def buffer_dtypes(encoding: Encoding, dtype: DType) -> list[np.dtype[Any]]:
     """Returns the dtype of each buffer of a tensor, in the order of the convention."""
     positions, coordinates = _index_dtype(encoding.pos_width), _index_dtype(encoding.crd_width)
-    found: list[np.dtype[Any]] = []
-    for level, kind in enumerate(encoding.level_types):
-        if kind.has_positions:
-            found.append(positions)
-        # An array-of-structures region has one buffer for all its levels, at the first.
-        if kind.has_coordinates and level not in encoding.aos_levels[1:]:
-            found.append(coordinates)
+    found = [positions if array.kind == "positions" else coordinates for array in level_buffers(encoding)]
     return [*found, dtype.numpy]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_buffers
 from mlir_sparse.errors import TooLargeError
 from mlir_sparse.process.available_memory import available_bytes, in_units, was_plenty
 from mlir_sparse.process.forks import cached_property
@@ -61,11 +62,10 @@ class Buffers:
     @property
     def native(self) -> _native.Result:
         """Returns the layout as calls take it."""
-        positions, coordinates = [-1] * len(self.order), [-1] * len(self.order)
-        for buffer, (level, holds_positions, _) in enumerate(self._shares):
-            (positions if holds_positions else coordinates)[level] = buffer
-        for level in self.encoding.aos_levels[1:]:
-            coordinates[level] = coordinates[self.encoding.aos_start]
+        numbers, levels = buffer_numbers(self.encoding), range(self.encoding.lvl_rank)
+        positions, coordinates = (
+            [numbers.get((level, kind), -1) for level in levels] for kind in ("positions", "coordinates")
+        )
         return _native.Result.sparse(self.arguments, self.depth, self.listed, positions, coordinates)
 
     @cached_property
@@ -107,34 +107,23 @@ class Buffers:
     def begins(self, places: Sequence[int]) -> list[int]:
         """Returns where each buffer begins if so many places of each level come before the entries."""
         found = [
-            (places[level - 1] if level else 0) if holds_positions else places[level] * factor
-            for level, holds_positions, factor in self._shares
+            (places[level - 1] if level else 0) if kind == "positions" else places[level] * len(levels)
+            for level, kind, levels in level_buffers(self.encoding)
         ]
         return [*found, places[-1]]
 
     def lengths(self, rooms: Sequence[int]) -> list[int]:
         """Returns the length of each buffer, in the order of the calling convention."""
         found = [
-            (rooms[level - 1] if level else 1) + 1 if holds_positions else rooms[level] * factor
-            for level, holds_positions, factor in self._shares
+            (rooms[level - 1] if level else 1) + 1 if kind == "positions" else rooms[level] * len(levels)
+            for level, kind, levels in level_buffers(self.encoding)
         ]
         return [*found, rooms[-1]]
 
     @cached_property
-    def _shares(self) -> list[tuple[int, bool, int]]:
-        """Returns of each buffer but the values its level, whether it holds positions, else how many an entry."""
-        found, aos = [], self.encoding.aos_levels
-        for level, kind in enumerate(self.encoding.level_types):
-            if kind.has_positions:
-                found.append((level, True, 1))
-            if kind.has_coordinates and level not in aos[1:]:
-                found.append((level, False, len(aos) if level in aos else 1))
-        return found
-
-    @cached_property
     def kinds(self) -> list[tuple[np.dtype[Any], bool]]:
         """Returns the dtype of each buffer, and whether it holds positions."""
-        holds_positions = [*(positions for _, positions, _ in self._shares), False]
+        holds_positions = [*(array.kind == "positions" for array in level_buffers(self.encoding)), False]
         return list(zip(buffer_dtypes(self.encoding, self.dtype), holds_positions, strict=True))
 
     def workspace(self, sizes: Sequence[int]) -> list[Array]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mlir_sparse.device import DeviceArray
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.tensor.device_tensor import DeviceTensor
 
 __all__ = ["fibres_on_device", "rows_on_device"]
@@ -50,7 +51,7 @@ def rows_on_device(
 
 
 def _buffers_above(encoding: Encoding, depth: int) -> int:
-    return sum(kind.has_positions + kind.has_coordinates for kind in encoding.level_types[:depth])
+    return sum(array.level < depth for array in level_buffers(encoding))
 
 
 def _leading(array: DeviceArray, count: int) -> DeviceArray:

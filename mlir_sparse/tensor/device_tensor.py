@@ -13,7 +13,7 @@ from mlir_sparse.device import Device, DeviceArray, as_device, device, from_host
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.encoding.buffer_layout import check_shape
+from mlir_sparse.encoding.buffer_layout import check_shape, level_buffers
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import OperandError, StorageError, UnsupportedError
 from mlir_sparse.process.available_memory import in_units
@@ -332,12 +332,10 @@ def _check_presence(
             raise StorageError(
                 f"expected {what} for {kind.lvl_rank} levels, None where there are none, but got {len(arrays)}"
             )
-    for level, level_type in enumerate(kind.level_types):
-        together = level in kind.aos_levels[1:]
-        for what, wanted, array in (
-            ("positions", level_type.has_positions, positions[level]),
-            ("coordinates", level_type.has_coordinates and not together, coordinates[level]),
-        ):
+    known = {(level, what) for level, what, _ in level_buffers(kind)}
+    for level in range(kind.lvl_rank):
+        for what, array in (("positions", positions[level]), ("coordinates", coordinates[level])):
+            wanted = (level, what) in known
             if wanted != (array is not None):
                 rule = what if wanted else f"no {what}"
                 got = "None" if wanted else f"an array of {array.size if array is not None else 0}"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mlir_sparse.encoding.buffer_layout import aos_regions
+from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import StorageError
 
@@ -48,7 +47,7 @@ class LevelStorage:
         if self._buffers:
             return
         flat = list(self.coordinates)
-        for region in aos_regions(self.encoding):
+        for region in self.encoding.aos_regions:
             flat[region.start] = _interleave([c for lvl in region if (c := self.coordinates[lvl]) is not None])
             for level in region[1:]:
                 flat[level] = None
@@ -86,18 +85,22 @@ class LevelStorage:
         rank = encoding.lvl_rank
         positions: list[Array | None] = [None] * rank
         coordinates: list[Array | None] = [None] * rank
-        taken = _Taker(encoding, buffers)
-        for level, (has_positions, region) in enumerate(_stored(encoding)):
-            if has_positions:
-                positions[level] = taken.next()
-            if not region:
+        arrays = level_buffers(encoding)
+        if len(buffers) != len(arrays) + 1:
+            raise StorageError(
+                f"expected positions and coordinates of each level, then values, of {encoding.map_text()}, "
+                f"but got {'only ' if len(buffers) < len(arrays) else ''}{len(buffers)} buffers"
+            )
+        *structure, values = map(_settled, buffers)
+        frozen = tuple(map(_frozen, structure))
+        for (level, kind, levels), buffer in zip(arrays, frozen, strict=True):
+            if kind == "positions":
+                positions[level] = buffer
                 continue
-            flat = taken.next()
-            for lvl in region:
-                coordinates[lvl] = flat[..., lvl - level :: len(region)] if len(region) > 1 else flat
-        values = taken.last()
+            for lvl in levels:
+                coordinates[lvl] = buffer[..., lvl - level :: len(levels)] if len(levels) > 1 else buffer
         sizes = tuple(level_sizes)
-        return LevelStorage(encoding, sizes, tuple(positions), tuple(coordinates), values, _buffers=taken.frozen())
+        return LevelStorage(encoding, sizes, tuple(positions), tuple(coordinates), values, _buffers=(*frozen, values))
 
     def with_values(self, values: Array) -> LevelStorage:
         """Returns the same structure with other values, as many."""
@@ -135,52 +138,6 @@ class LevelStorage:
     def nbytes(self) -> int:
         """Returns the bytes of all buffers."""
         return sum(buffer.nbytes for buffer in self._buffers)
-
-
-# Asked for each result of a call, however small.
-@lru_cache(maxsize=256)
-def _stored(encoding: Encoding) -> tuple[tuple[bool, range], ...]:
-    """Returns of each level whether it has positions, and of which levels its array of coordinates is."""
-    regions = {region.start: region for region in aos_regions(encoding)}
-    inside = {level for region in regions.values() for level in region[1:]}
-    return tuple(
-        (
-            kind.has_positions,
-            regions.get(level, range(level, level + 1)) if kind.has_coordinates and level not in inside else range(0),
-        )
-        for level, kind in enumerate(encoding.level_types)
-    )
-
-
-class _Taker:
-    """Hands out buffers in order, read-only but for the values."""
-
-    def __init__(self, encoding: Encoding, buffers: Sequence[Array]) -> None:
-        self._encoding = encoding
-        self._given = len(buffers)
-        settled = [_settled(buffer) for buffer in buffers]
-        self._buffers = (*(_frozen(b) for b in settled[:-1]), *settled[-1:])
-        self._at = 0
-
-    def next(self) -> Array:
-        if self._at >= self._given:
-            raise self._error(f"only {self._given}")
-        self._at += 1
-        return self._buffers[self._at - 1]
-
-    def last(self) -> Array:
-        if self._at != self._given - 1:
-            raise self._error(str(self._given))
-        return self.next()
-
-    def frozen(self) -> tuple[Array, ...]:
-        return self._buffers
-
-    def _error(self, got: str) -> StorageError:
-        return StorageError(
-            f"expected positions and coordinates of each level, then values, of {self._encoding.map_text()}, "
-            f"but got {got} buffers"
-        )
 
 
 def _settled(array: Array) -> Array:

@@ -10,7 +10,6 @@ from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.buffer_layout import (
-    aos_regions,
     check_level_sizes,
     check_shape,
     check_supported,
@@ -191,7 +190,7 @@ def _largest(arrays: Sequence[Array | None]) -> int:
 
 def _stored_coordinates(encoding: Encoding, crd: Sequence[Array | None]) -> tuple[Array | None, ...]:
     # Levels that share an array keep their strides: they may be views of one already.
-    shared = {level for region in aos_regions(encoding) for level in region}
+    shared = {level for region in encoding.aos_regions for level in region}
     stored: list[Array | None] = []
     for level, array in enumerate(crd):
         if array is None:
@@ -200,7 +199,7 @@ def _stored_coordinates(encoding: Encoding, crd: Sequence[Array | None]) -> tupl
             stored.append(array)
         else:
             stored.append(stored_integers(array, encoding.crd_width, "crdWidth", f"coordinates[{level}]"))
-    for region in aos_regions(encoding):
+    for region in encoding.aos_regions:
         _check_region_lengths(region, stored)
     return tuple(stored)
 

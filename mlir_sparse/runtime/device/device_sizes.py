@@ -9,7 +9,7 @@ from typing import assert_never
 import numpy as np
 
 from mlir_sparse.device import DeviceArray
-from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding.buffer_layout import buffer_numbers
 from mlir_sparse.program.size_values import (
     ALIGNED,
     Address,
@@ -28,7 +28,7 @@ from mlir_sparse.program.size_values import (
 from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
 from mlir_sparse.tensor import DeviceTensor
 
-__all__ = ["Counts", "buffer_order"]
+__all__ = ["Counts"]
 
 
 class Counts:
@@ -92,25 +92,12 @@ class Counts:
 
 
 def _buffer(tensor: DeviceTensor, level: int, kind: str) -> DeviceArray:
-    return tensor._arrays[buffer_order(tensor.encoding).index((level, kind))]
-
-
-def buffer_order(encoding: Encoding) -> list[tuple[int, str]]:
-    """Returns the level and kind of each buffer but the values, as `LevelStorage.buffers` has them."""
-    found: list[tuple[int, str]] = []
-    for level, kind in enumerate(encoding.level_types):
-        if kind.has_positions:
-            found.append((level, "positions"))
-        if kind.has_coordinates and level not in encoding.aos_levels[1:]:
-            found.append((level, "coordinates"))
-    return found
+    return tensor._arrays[buffer_numbers(tensor.encoding)[level, kind]]
 
 
 def _stored(tensor: DeviceTensor, level: int) -> int:
     together = tensor.encoding.aos_levels
-    if level in together:
-        return _buffer(tensor, together[0], "coordinates").size // len(together)
-    return _buffer(tensor, level, "coordinates").size
+    return _buffer(tensor, level, "coordinates").size // (len(together) if level in together else 1)
 
 
 def _longest(tensor: DeviceTensor, level: int) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from mlir_sparse import _cuda
 from mlir_sparse.device import Device, DeviceArray, chip_of, current_stream, empty
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.program.launch_values import (
@@ -33,7 +34,7 @@ from mlir_sparse.program.launch_values import (
 )
 from mlir_sparse.program.size_values import Stored
 from mlir_sparse.runtime.device.device_result_buffers import OwnResult, Prepared, RowsResult
-from mlir_sparse.runtime.device.device_sizes import Counts, buffer_order
+from mlir_sparse.runtime.device.device_sizes import Counts
 from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
 from mlir_sparse.tensor import DeviceTensor
 from mlir_sparse.tensor.device_fibres import fibres_on_device
@@ -255,7 +256,7 @@ def _over(operand: DeviceValue, numbers: DeviceArray, fibres: tuple[Encoding, tu
     if fibres is None:
         return operand._with_values(numbers)
     encoding, shape = fibres
-    arrays = (*operand._arrays[: len(buffer_order(encoding))], numbers)
+    arrays = (*operand._arrays[: len(level_buffers(encoding))], numbers)
     return DeviceTensor._made(encoding, shape, encoding.level_sizes(shape), arrays, numbers.size)
 
 
@@ -300,7 +301,7 @@ class _Places:
             if room.operand is not None:
                 owner = values[operands[room.operand]]
                 assert isinstance(owner, DeviceTensor)
-                structure = len(owner._arrays) - 1 if room.fibres is None else len(buffer_order(room.fibres[0]))
+                structure = len(owner._arrays) - 1 if room.fibres is None else len(level_buffers(room.fibres[0]))
                 self._last[room.name] = (self._first[operands[room.operand]], structure)
             at += 1
         if own is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.encoding.buffer_layout import aos_regions, check_supported
+from mlir_sparse.encoding.buffer_layout import check_supported
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_type import LevelType
@@ -187,7 +187,7 @@ def _is_rows(encoding: Encoding) -> bool:
 @lru_cache(maxsize=1024)
 def same_formats(a: Encoding, b: Encoding) -> bool:
     """Returns whether buffers of one encoding are laid out as those of the other, widths and promises aside."""
-    if a.dim_to_lvl != b.dim_to_lvl or aos_regions(a) != aos_regions(b):
+    if a.dim_to_lvl != b.dim_to_lvl or a.aos_regions != b.aos_regions:
         return False
     pairs = zip(a.level_types, b.level_types, strict=True)
     return all(replace(x, properties=()) == replace(y, properties=()) for x, y in pairs)

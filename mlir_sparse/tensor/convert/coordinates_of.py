@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlir_sparse import _native
-from mlir_sparse.encoding.buffer_layout import level_tuples
+from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_tuples
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.levels.sized_level import dims_of
 from mlir_sparse.process.available_memory import check_fits
@@ -40,20 +40,10 @@ def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
 
 
 def _flat_coordinates(storage: LevelStorage) -> list[Array | None]:
-    """Returns coordinates by level with an array of structs whole at its first level."""
-    given = iter(storage.buffers())
-    flat: list[Array | None] = []
-    previous: Array | None = None
-    for level, kind in enumerate(storage.encoding.level_types):
-        if kind.has_positions:
-            next(given)
-        if not kind.has_coordinates:
-            flat.append(None)
-            continue
-        strided = level > 0 and kind.functions.is_chained and not kind.soa
-        previous = previous if strided else next(given)
-        flat.append(previous)
-    return flat
+    """Returns coordinates by level, those of an array of structs whole at each of its levels."""
+    numbers, buffers = buffer_numbers(storage.encoding), storage.buffers()
+    found = (numbers.get((level, "coordinates")) for level in range(storage.encoding.lvl_rank))
+    return [None if number is None else buffers[number] for number in found]
 
 
 def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Array], Array]:

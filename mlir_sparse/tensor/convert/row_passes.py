@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from mlir_sparse import _native
-from mlir_sparse.encoding.buffer_layout import aos_regions
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.errors import TooLargeError
@@ -82,7 +81,7 @@ def _list_entries(storage: LevelStorage, encoding: Encoding) -> LevelStorage | N
         return None
     pos, crd, values = storage.buffers()
     check_fits(2 * crd.nbytes + values.nbytes, f"{encoding.map_text()} of {values.size} entries")
-    together = bool(aos_regions(resolved))
+    together = bool(resolved.aos_regions)
     listed, copied = _native.list_rows(pos, crd, values, not together)
     ends = np.array([0, values.size], pos.dtype)
     buffers = (ends, listed, copied) if together else (ends, listed, crd, copied)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlir_sparse.encoding.buffer_layout import aos_regions
 from mlir_sparse.tensor.level_children import ChildReader
 from mlir_sparse.tensor.level_storage import LevelStorage
 
@@ -136,7 +135,7 @@ def level_tree(storage: LevelStorage, columns: int, batch: Batch | None = None) 
 def _coordinates_name(storage: LevelStorage, level: int) -> str:
     if storage.coordinates[level] is None:
         return "(coordinates)"
-    region = next((r for r in aos_regions(storage.encoding) if level in r), None)
+    region = next((r for r in storage.encoding.aos_regions if level in r), None)
     title = storage.encoding.level_types[level].functions.coordinates_title
     return title if region is None else f"column {level - region.start} of coordinates[{region.start}]"
 
