@@ -12,6 +12,7 @@ import numpy as np
 from dialect_tests.gpu.emulator import Emulated
 from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.program import SharedLevels
 from mlir_sparse.program import launch_values as data
 from mlir_sparse.runtime.call_arguments import buffer_dtypes
 from mlir_sparse.spec import infer_extents
@@ -180,12 +181,12 @@ class _Call:
             return self._over(self.program.rows)
         return self.values[self.program.result]
 
-    def _over(self, result: data.MakeRows) -> SparseTensor:
+    def _over(self, result: SharedLevels) -> SparseTensor:
         """Returns a result of computed rows."""
-        rows, operand = self.values[result.rows], self.values[result.operand]
+        rows, operand = self.values[result.operand], self.values[result.structure]
         assert isinstance(rows, np.ndarray)
         assert isinstance(operand, SparseTensor)
-        shape = tuple(map(self.value_of, result.shape))
+        shape = tuple(self.value_of(data.Extent(variable)) for variable in result.variables)
         return of_rows(rows, operand, result.depth, result.encoding, shape)
 
     def _reserved(self, own: data.MakeOwn) -> SparseTensor:

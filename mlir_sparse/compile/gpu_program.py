@@ -20,7 +20,6 @@ from mlir_sparse.program.launch_values import (
     MakeArray,
     MakeBegins,
     MakeOwn,
-    MakeRows,
     MakeShared,
     Parameter,
     View,
@@ -80,7 +79,7 @@ def launch_program(
         made.setdefault(function.step.result, _made(function.step, program))
         written = _written(function.step.result, program)
         steps += _cases(function.name, nest, _Arguments(program, function, written), found)
-    rows = next((_rows(step) for step in program.steps if isinstance(step, SharedLevels)), None)
+    rows = next((step for step in program.steps if isinstance(step, SharedLevels)), None)
     return LaunchProgram(text, chip, tuple(made.values()), tuple(steps), program.result, own, rows)
 
 
@@ -103,11 +102,6 @@ def _counting(view: str, program: plan.Program) -> str:
     nests = (step for step in program.steps if isinstance(step, plan.Generic))
     reads = (access for nest in nests for access in plan.accesses_of(nest.payload))
     return str(next(access.subscripts[0] for access in reads if access.tensor == view))
-
-
-def _rows(step: SharedLevels) -> MakeRows:
-    shape = tuple(map(Extent, step.variables))
-    return MakeRows(step.result, step.operand, step.structure, step.depth, step.encoding, shape)
 
 
 def _written(name: str, program: plan.Program) -> tuple[LevelBuffer | Array, ...]:

@@ -30,6 +30,7 @@ from mlir_sparse.program.size_values import (
     Whole,
     Within,
 )
+from mlir_sparse.program.steps import SharedLevels
 
 __all__ = [
     "Address",
@@ -47,7 +48,6 @@ __all__ = [
     "MakeArray",
     "MakeBegins",
     "MakeOwn",
-    "MakeRows",
     "MakeShared",
     "Parameter",
     "Parts",
@@ -233,27 +233,6 @@ class MakeShared:
 
 
 @dataclass(frozen=True, slots=True)
-class MakeRows:
-    """A sparse tensor with the first levels of an operand, whose buffers it shares, and computed rows below them.
-
-    Args:
-        name: the value's name.
-        rows: the array that has a row for each place in those levels.
-        operand: whose levels they are.
-        depth: how many.
-        encoding: its storage, widths included.
-        shape: the index variable of each dimension.
-    """
-
-    name: str
-    rows: str
-    operand: str
-    depth: int
-    encoding: Encoding
-    shape: tuple[Extent, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class View:
     """An operand as a program reads it: over its levels, or as its stored fibres, one after another.
 
@@ -290,7 +269,7 @@ class LaunchProgram:
     steps: tuple[Launch | Choice, ...]
     result: str
     own: MakeOwn | None = None
-    rows: MakeRows | None = None
+    rows: SharedLevels | None = None
 
     def launches(self, value_of: Callable[[Count], int]) -> tuple[Launch, ...]:
         """Returns the launches of a call, choices made; those of a result with a structure of its own come after."""

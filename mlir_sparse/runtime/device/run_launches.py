@@ -144,9 +144,9 @@ class DeviceProgram:
         rows = self.program.rows
         if rows is None:
             return None
-        shape = tuple(extents[axis.variable] for axis in rows.shape)
-        place = [room.name for room in made].index(rows.rows)
-        return RowsResult(self.operands.index(rows.operand), rows.depth, rows.encoding, shape, place)
+        shape = tuple(extents[variable] for variable in rows.variables)
+        place = [room.name for room in made].index(rows.operand)
+        return RowsResult(self.operands.index(rows.structure), rows.depth, rows.encoding, shape, place)
 
     def _prepared(
         self, launches: Sequence[Launch], places: _Places, counts: Counts, where: Device
