@@ -111,6 +111,12 @@ def test_no_two_modules_have_one_name() -> None:
     assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
+def test_no_two_public_classes_have_one_name() -> None:
+    nodes = [node for path in PACKAGE.rglob("*.py") for node in ast.parse(path.read_text()).body]
+    names = [node.name for node in nodes if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
 def test_every_package_is_found_by_import() -> None:
     found = {name for _, name, _ in pkgutil.walk_packages([str(PACKAGE)], "mlir_sparse.")}
     assert {name for name in MODULES if name != "mlir_sparse"} <= found

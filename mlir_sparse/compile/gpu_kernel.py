@@ -27,7 +27,7 @@ from mlir_sparse.runtime.device.device_operands import (
     overlaps,
 )
 from mlir_sparse.runtime.device.run_launches import DeviceProgram
-from mlir_sparse.runtime.device.vendor_products_run import DeviceValue, Product, run_product
+from mlir_sparse.runtime.device.vendor_products_run import DeviceValue, VendorProduct, run_product
 from mlir_sparse.runtime.operand_check import type_of, value_of
 from mlir_sparse.spec import KernelSpec, bind, infer_extents
 from mlir_sparse.tensor import DeviceTensor
@@ -64,7 +64,7 @@ class _Call(Protocol):
 class _LibraryCall:
     """A call of a library, for operands of known shapes."""
 
-    def __init__(self, product: Product, names: Sequence[str], shape: tuple[int, ...], where: Device) -> None:
+    def __init__(self, product: VendorProduct, names: Sequence[str], shape: tuple[int, ...], where: Device) -> None:
         self._product, self._names, self._shape, self.where = product, tuple(names), shape, where
 
     def run(self, operands: Sequence[DeviceValue], out: DeviceArray | None) -> DeviceValue:
@@ -319,8 +319,8 @@ def _key(operands: Sequence[Any], out: Any) -> tuple[Any, ...]:
     )
 
 
-def _plain(product: LibraryProduct, spec: KernelSpec) -> Product:
-    return Product(
+def _plain(product: LibraryProduct, spec: KernelSpec) -> VendorProduct:
+    return VendorProduct(
         product.kind,
         tuple((use.name, use.format, use.transposed) for use in product.sparse),
         tuple((use.name, use.by_column) for use in product.dense),

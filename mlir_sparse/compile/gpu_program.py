@@ -53,7 +53,7 @@ def launch_program(
     text: str,
     chip: str,
     program: plan.Program,
-    functions: Sequence[plan.Function],
+    functions: Sequence[plan.NestFunction],
     mapped: Sequence[plan.Mapped],
     found: Found,
 ) -> LaunchProgram:
@@ -120,7 +120,7 @@ def _cases(name: str, mapped: plan.Mapped, arguments: _Arguments, found: Found) 
 
 
 def _counted(
-    function: plan.Function, mapped: plan.Mapped, own: plan.Own, program: plan.Program, found: Found
+    function: plan.NestFunction, mapped: plan.Mapped, own: plan.Own, program: plan.Program, found: Found
 ) -> tuple[list[Launch | Choice], MakeOwn]:
     """Returns the launches that count the entries of a result, and the result with those that fill it."""
     name = function.step.result
@@ -180,7 +180,7 @@ class _Arguments:
     def __init__(
         self,
         program: plan.Program,
-        function: plan.Function,
+        function: plan.NestFunction,
         written: Sequence[LevelBuffer | Array],
         *,
         operands: bool = True,

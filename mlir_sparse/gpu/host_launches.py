@@ -10,14 +10,14 @@ from mlir_sparse.gpu.sparsified_function import SparsifiedFunction
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
 
-__all__ = ["KERNELS", "LAUNCHES", "HostLaunch", "write_case"]
+__all__ = ["KERNELS", "LAUNCHES", "KernelLaunch", "write_case"]
 
 KERNELS = "kernels"  # the gpu.module
 LAUNCHES = "launches"  # the attribute that tells a driver what a function of the host does
 
 
 @dataclass(frozen=True, slots=True)
-class HostLaunch:
+class KernelLaunch:
     """A launch, by what the host reads off the function's arguments.
 
     Args:
@@ -34,7 +34,7 @@ class HostLaunch:
     parameters: tuple[str, ...]
 
 
-def write_case(source: SparsifiedFunction, name: str, launches: Sequence[HostLaunch]) -> None:
+def write_case(source: SparsifiedFunction, name: str, launches: Sequence[KernelLaunch]) -> None:
     """Writes a function that makes some launches, at the insertion point.
 
     Args:
@@ -59,7 +59,7 @@ def write_case(source: SparsifiedFunction, name: str, launches: Sequence[HostLau
         func.ReturnOp([])
 
 
-def _attribute(launch: HostLaunch) -> ir.Attribute:
+def _attribute(launch: KernelLaunch) -> ir.Attribute:
 
     def texts(values: Sequence[object]) -> ir.Attribute:
         return ir.ArrayAttr.get([ir.StringAttr.get(str(value)) for value in values])
@@ -94,7 +94,7 @@ class _Host:
         self._arguments = arguments
         self._made = starts
 
-    def launch(self, launch: HostLaunch) -> None:
+    def launch(self, launch: KernelLaunch) -> None:
         grid = [self._blocks(size, block) for size, block in launch.grid]
         threads = [self.number(f"fixed {count}") for count in launch.threads]
         operands = [self._parameter(spec) for spec in launch.parameters]

@@ -6,7 +6,7 @@ from collections.abc import Mapping as Options
 from dataclasses import replace
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.gpu.host_launches import KERNELS, HostLaunch, write_case
+from mlir_sparse.gpu.host_launches import KERNELS, KernelLaunch, write_case
 from mlir_sparse.gpu.kernel_writer import KernelText
 from mlir_sparse.gpu.kernels.flattened_entries import FlattenedEntries
 from mlir_sparse.gpu.kernels.prefix_scan import write_scan
@@ -62,7 +62,7 @@ def _map_scan(function: ir.Operation, kernels: ir.Block) -> None:
 def _map(function: ir.Operation, kernels: ir.Block) -> None:
     widen(function)
     source = read_source(function)
-    written: dict[tuple[object, ...], HostLaunch] = {}
+    written: dict[tuple[object, ...], KernelLaunch] = {}
     for attribute in ir.ArrayAttr(function.attributes[MAPPINGS]):
         fields = ir.DictAttr(attribute)
         mapping, threads = _mapping(fields), _threads(fields)
@@ -145,17 +145,20 @@ def _is_inside(value: ir.Value, source: SparsifiedFunction) -> bool:
     return any(value in list(op.results) for outer in source.main for op in inside(outer))
 
 
-def _resized(launch: HostLaunch, threads: tuple[int, int], tile: int) -> HostLaunch:
+def _resized(launch: KernelLaunch, threads: tuple[int, int], tile: int) -> KernelLaunch:
     """Returns a launch of the same kernel in blocks of another shape."""
     (rows, _), (columns, _), layers = launch.grid
     across = threads[0] * tile if columns != _NO_WORK else 1
     grid = ((rows, threads[1] if rows != _NO_WORK else 1), (columns, across), layers)
-    return HostLaunch(launch.kernel, grid, (*threads, 1), launch.parameters)
+    return KernelLaunch(launch.kernel, grid, (*threads, 1), launch.parameters)
 
 
 def _fill(
-    source: SparsifiedFunction, fill: ir.Operation, kernels: ir.Block, written: Options[tuple[object, ...], HostLaunch]
-) -> HostLaunch:
+    source: SparsifiedFunction,
+    fill: ir.Operation,
+    kernels: ir.Block,
+    written: Options[tuple[object, ...], KernelLaunch],
+) -> KernelLaunch:
     """Writes the kernel that sets the result to what an accumulation starts from."""
     if ("fill",) in written:
         return written["fill",]
@@ -179,7 +182,7 @@ def _fill(
 
 def _kernel(
     source: SparsifiedFunction, kernels: ir.Block, mapping: Mapping, fresh: bool, threads: tuple[int, int]
-) -> HostLaunch:
+) -> KernelLaunch:
     """Writes a kernel; returns its launch."""
     with ir.InsertionPoint(kernels):
         adjacent = _adjacent(source, mapping)
@@ -200,7 +203,7 @@ def _kernel(
         (_work(source, mapping, "columns"), 1),
         (_work(source, mapping, "layers"), 1),
     )
-    return _resized(HostLaunch(kernel.name, grid, (*threads, 1), tuple(kernel.parameters)), threads, mapping.tile)
+    return _resized(KernelLaunch(kernel.name, grid, (*threads, 1), tuple(kernel.parameters)), threads, mapping.tile)
 
 
 def _adjacent(source: SparsifiedFunction, mapping: Mapping) -> frozenset[int]:

@@ -15,7 +15,7 @@ from mlir_sparse.lower.mlir_types import element_type, indexing_map, iterator_ty
 from mlir_sparse.lower.scalar_region import Arguments, emit_payload
 from mlir_sparse.lower.slot_attributes import slots_of
 from mlir_sparse.notation import Access, Apply, IndexVar, Monoid, ReduceOp, Subscript, walk
-from mlir_sparse.plan import Function, Generic, Meeting, Program, choose_cut, functions_of, identity_of, scattered
+from mlir_sparse.plan import Generic, Meeting, NestFunction, Program, choose_cut, functions_of, identity_of, scattered
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 
 __all__ = ["LoweredProgram", "lower"]
@@ -31,7 +31,7 @@ class LoweredProgram:
     """
 
     bytecode: bytes
-    functions: tuple[Function, ...]
+    functions: tuple[NestFunction, ...]
 
     @property
     def text(self) -> str:
@@ -62,7 +62,7 @@ def lower(program: Program) -> LoweredProgram:
         return LoweredProgram(buffer.getvalue(), functions)
 
 
-def _build(function: Function, program: Program) -> None:
+def _build(function: NestFunction, program: Program) -> None:
     func = bindings().module("dialects.func")
     step = function.step
     output = _output(step, program)
@@ -105,7 +105,7 @@ def _rows(step: Generic, program: Program) -> int | None:
     return step.target.subscripts.index(IndexVar(cut.variable))
 
 
-def _outs(function: Function, program: Program, arguments: list[ir.Value]) -> ir.Value:
+def _outs(function: NestFunction, program: Program, arguments: list[ir.Value]) -> ir.Value:
     """Returns the tensor that the generic writes to: empty, filled with what it starts from, or as it is."""
     step, output = function.step, _output(function.step, program)
     if output.encoding is not None:
@@ -128,7 +128,7 @@ def _identity(step: Generic, output: TensorType) -> ir.Value:
     return arithmetic_ops.constant(identity_of(step.combine, output.dtype), output.dtype)
 
 
-def _empty(function: Function, output: TensorType, arguments: list[ir.Value]) -> ir.Value:
+def _empty(function: NestFunction, output: TensorType, arguments: list[ir.Value]) -> ir.Value:
     """Returns an empty sparse tensor whose sizes are those of the operands' axes."""
     tensor = bindings().module("dialects.tensor")
     arith = bindings().module("dialects.arith")
@@ -142,7 +142,7 @@ def _empty(function: Function, output: TensorType, arguments: list[ir.Value]) ->
     return ir.Operation.create("tensor.empty", results=[tensor_type(output)], operands=sizes).result
 
 
-def _axis_of(function: Function, variable: Subscript) -> tuple[int, int]:
+def _axis_of(function: NestFunction, variable: Subscript) -> tuple[int, int]:
     for number, access in enumerate(function.operands):
         if variable in access.subscripts:
             return number, access.subscripts.index(variable)

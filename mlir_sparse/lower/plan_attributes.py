@@ -12,7 +12,7 @@ from mlir_sparse.encoding.buffer_layout import argument_count, buffer_numbers, l
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.lower.generic_module import LoweredProgram
 from mlir_sparse.notation import AffineSubscript, IndexVar, Subscript
-from mlir_sparse.plan import Case, Frame, Function, Located, LocatedRows, Mapped
+from mlir_sparse.plan import Case, Frame, Located, LocatedRows, Mapped, NestFunction
 
 __all__ = ["Guard", "guards_of", "with_mappings"]
 
@@ -32,7 +32,7 @@ class Guard:
     frame: Frame | None
 
 
-def guards_of(function: Function, types: Mapping[str, TensorType]) -> tuple[Guard, ...]:
+def guards_of(function: NestFunction, types: Mapping[str, TensorType]) -> tuple[Guard, ...]:
     """Returns the axes of arrays that the loops of a function reach beyond: those over blocks and over diagonals."""
     blocked: set[Subscript] = set()
     for access in function.operands:
@@ -114,7 +114,9 @@ def _attribute(case: Case, combine: str) -> ir.Attribute:
     )
 
 
-def _searched(function: Function, types: Mapping[str, TensorType], located: Sequence[Located]) -> list[ir.Attribute]:
+def _searched(
+    function: NestFunction, types: Mapping[str, TensorType], located: Sequence[Located]
+) -> list[ir.Attribute]:
     """Returns what the pass must know of arguments that are looked up: where, and by which coordinates."""
     word = ir.IntegerType.get_signless(64)
     found: list[ir.Attribute] = []
@@ -145,7 +147,7 @@ def _searched(function: Function, types: Mapping[str, TensorType], located: Sequ
 
 
 def _searched_rows(
-    function: Function, types: Mapping[str, TensorType], located: Sequence[LocatedRows]
+    function: NestFunction, types: Mapping[str, TensorType], located: Sequence[LocatedRows]
 ) -> list[ir.Attribute]:
     """Returns what the pass must know of arguments whose rows are looked up: the first argument, and where they are."""
     word = ir.IntegerType.get_signless(64)

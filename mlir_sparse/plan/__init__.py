@@ -13,11 +13,11 @@ from mlir_sparse.plan.mapping.two_phase_results import Own
 from mlir_sparse.plan.nest_calls import steps_of
 from mlir_sparse.plan.nest_payloads import (
     Frame,
-    Function,
     Generic,
     Located,
     LocatedRows,
     Meeting,
+    NestFunction,
     Program,
     Step,
     combining_name,
@@ -34,12 +34,12 @@ from mlir_sparse.plan.rewrite.widen_half_sums import with_wide_sums
 __all__ = [
     "Case",
     "Frame",
-    "Function",
     "Generic",
     "Located",
     "LocatedRows",
     "Mapped",
     "Meeting",
+    "NestFunction",
     "Own",
     "Program",
     "Regions",

@@ -8,11 +8,11 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Binary, BinaryOp, Expr, IndexVar, Literal, Subscript, children
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.nest_payloads import (
-    Function,
     Generic,
     Located,
     LocatedRows,
     Meeting,
+    NestFunction,
     Program,
     functions_of,
     place_of,
@@ -39,7 +39,7 @@ def steps_of(program: Program, densified: bool) -> ProgramSteps:
     return ProgramSteps(steps, program.result, program.type_of(program.result), str(program), densified)
 
 
-def _call(function: Function, types: dict[str, TensorType]) -> NestCall:
+def _call(function: NestFunction, types: dict[str, TensorType]) -> NestCall:
     step, operands, output = function.step, function.operands, types[function.step.result]
     read = (*operands, step.target) if output.encoding is None else operands
     cut = choose_cut(step, types)

@@ -14,11 +14,11 @@ from mlir_sparse.spec import KernelSpec, extreme_or
 
 __all__ = [
     "Frame",
-    "Function",
     "Generic",
     "Located",
     "LocatedRows",
     "Meeting",
+    "NestFunction",
     "Program",
     "Step",
     "combining_name",
@@ -244,7 +244,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class NestFunction:
     """The function that a Generic becomes.
 
     Args:
@@ -258,11 +258,11 @@ class Function:
     operands: tuple[Access, ...]
 
 
-def functions_of(program: Program) -> tuple[Function, ...]:
+def functions_of(program: Program) -> tuple[NestFunction, ...]:
     """Returns the function that each Generic of a program becomes."""
     nests = [step for step in program.steps if isinstance(step, Generic)]
     names = ["kernel"] if len(nests) == 1 else [f"kernel_{number}" for number in range(len(nests))]
-    return tuple(Function(name, step, step.operands) for name, step in zip(names, nests, strict=True))
+    return tuple(NestFunction(name, step, step.operands) for name, step in zip(names, nests, strict=True))
 
 
 def identity_of(combine: ReduceOp | Monoid, dtype: DType) -> complex:

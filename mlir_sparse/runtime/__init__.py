@@ -2,7 +2,7 @@
 
 from mlir_sparse.runtime.call_arguments import operand_of, type_id
 from mlir_sparse.runtime.disk_cache import cache_folder, cache_state, fetch, sources_changed, store
-from mlir_sparse.runtime.function_call import Call, Direct
+from mlir_sparse.runtime.function_call import Direct, FunctionCall
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
 from mlir_sparse.runtime.linked_program import linked
 from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine
@@ -15,10 +15,10 @@ from mlir_sparse.runtime.thread_limit import get_num_threads, set_num_threads, w
 __all__ = [
     "SAVED",
     "Buffers",
-    "Call",
     "CompiledModule",
     "Direct",
     "Executable",
+    "FunctionCall",
     "LoadedLibrary",
     "LoadedObject",
     "Machine",

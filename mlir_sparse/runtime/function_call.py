@@ -24,9 +24,9 @@ from mlir_sparse.tensor.stored_fibres import of_rows
 from mlir_sparse.tensor.widths import check_width
 
 __all__ = [
-    "Call",
     "Chained",
     "Direct",
+    "FunctionCall",
     "InOrder",
     "SampledCall",
     "SparseCall",
@@ -45,7 +45,7 @@ _SMALL = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A call of a compiled function.
 
     Args:
@@ -64,7 +64,7 @@ class Call:
         return self.nest.result
 
 
-def run_call(call: Call, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
+def run_call(call: FunctionCall, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
     """Runs a call on named values; a dense result that is among them is written in place.
 
     Raises:
@@ -112,7 +112,7 @@ def _entries_at(sampled: SparseTensor) -> int:
     return len(sampled.storage.values)
 
 
-def lay_out(call: Call, arguments: tuple[Value, ...], extents: Mapping[str, int]) -> SparseTensor | None:
+def lay_out(call: FunctionCall, arguments: tuple[Value, ...], extents: Mapping[str, int]) -> SparseTensor | None:
     """Returns the sparse result of a call as a new tensor; None where the operands are not the function's."""
     nest, layout = call.nest, call.buffers
     assert layout is not None
@@ -130,7 +130,7 @@ def lay_out(call: Call, arguments: tuple[Value, ...], extents: Mapping[str, int]
 
 
 def compute_into(
-    call: Call, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor, results: Array
+    call: FunctionCall, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor, results: Array
 ) -> None:
     """Computes the values of a sparse result whose structure is there.
 
@@ -205,7 +205,7 @@ class SparseCall:
         call: a call, all of whose operands have plain index variables as subscripts.
     """
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: FunctionCall) -> None:
         self._call = call
 
     def direct(self, operands: tuple[Any, ...], out: object = None) -> SparseTensor | None:
@@ -233,7 +233,7 @@ class SampledCall:
         encoding: the storage of the result: that of the operand.
     """
 
-    def __init__(self, call: Call, encoding: Encoding) -> None:
+    def __init__(self, call: FunctionCall, encoding: Encoding) -> None:
         self._call = call
         self._encoding = encoding
 
@@ -301,7 +301,7 @@ Direct = _native.Launcher | SparseCall | SampledCall | InOrder | Chained | Viewe
 
 
 def _call_dense(
-    call: Call,
+    call: FunctionCall,
     arguments: tuple[Value, ...],
     present: Value | None,
     extents: Mapping[str, int],

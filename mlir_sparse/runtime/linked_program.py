@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir_sparse import _native
 from mlir_sparse.program import Argument, Cut, NestCall, ProgramSteps
 from mlir_sparse.runtime.call_arguments import type_id
-from mlir_sparse.runtime.function_call import Call
+from mlir_sparse.runtime.function_call import FunctionCall
 from mlir_sparse.runtime.machine_code import Machine
 from mlir_sparse.runtime.result_buffers import Buffers
 from mlir_sparse.runtime.run_steps import Executable
@@ -21,14 +21,14 @@ def linked(program: ProgramSteps, machine: Machine) -> Executable:
     return Executable(stages, program.result, machine)
 
 
-def _call(nest: NestCall, machine: Machine) -> Call:
+def _call(nest: NestCall, machine: Machine) -> FunctionCall:
     """Returns the call of a function in machine code, which it keeps."""
     parameters = [_parameter(argument, nest.loops) for argument in nest.arguments]
     buffers = None if nest.encoding is None else Buffers(nest.encoding, nest.dtype, nest.gathers, nest.scatters)
     result = _native.Result.dense() if buffers is None else buffers.native
     cut = None if nest.cut is None else _partition(nest.cut, nest.loops)
     address = machine.addresses[nest.function]
-    return Call(nest, _native.Launcher(address, parameters, result, len(nest.loops), cut, machine), buffers)
+    return FunctionCall(nest, _native.Launcher(address, parameters, result, len(nest.loops), cut, machine), buffers)
 
 
 def _parameter(argument: Argument, loops: Sequence[str]) -> _native.Parameter:

@@ -23,9 +23,9 @@ from mlir_sparse.program import (
     SharedLevels,
 )
 from mlir_sparse.runtime.function_call import (
-    Call,
     Chained,
     Direct,
+    FunctionCall,
     InOrder,
     SampledCall,
     SparseCall,
@@ -41,12 +41,12 @@ from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.extreme_position import position
 from mlir_sparse.tensor.stored_fibres import fibres_of, of_rows
 
-__all__ = ["Call", "Executable", "Stage", "run_stage"]
+__all__ = ["Executable", "Stage", "run_stage"]
 
 Array = np.ndarray[Any, Any]
 
 
-Stage = Call | NativeStep
+Stage = FunctionCall | NativeStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +76,18 @@ class Executable:
             first = Executable(self.stages[:-1], wide, self.module).direct(parameters, values)
             return None if first is None else Rounded(first.direct, finish)
         match self.stages:
-            case (Call(NestCall(operands=operands)) as call,) if sorted(operands) == sorted(parameters):
+            case (FunctionCall(NestCall(operands=operands)) as call,) if sorted(operands) == sorted(parameters):
                 function: _native.Launcher | SparseCall | SampledCall = (
                     call.launcher if call.buffers is None else SparseCall(call)
                 )
-            case (Call(NestCall(operands=operands, sampled=int())) as call, SharedLevels(encoding=encoding)) if set(
-                operands
-            ) == set(parameters):
+            case (
+                FunctionCall(NestCall(operands=operands, sampled=int())) as call,
+                SharedLevels(encoding=encoding),
+            ) if set(operands) == set(parameters):
                 function = SampledCall(call, encoding)
-            case (Call(), Call(), *_):
+            case (FunctionCall(), FunctionCall(), *_):
                 return _chained(self.stages, self.result, parameters)
-            case (*views, Call(NestCall(encoding=None, sampled=None)) as call):
+            case (*views, FunctionCall(NestCall(encoding=None, sampled=None)) as call):
                 return _viewed(views, call, parameters, values)
             case _:
                 return None
@@ -115,7 +116,7 @@ class Executable:
 def _rounds(stage: Stage, result: str, parameters: Sequence[str]) -> tuple[str, Callable[[Any, Any], Any]] | None:
     """Returns what a stage reads, and what it makes of it, where that is all it reads and of the result's shape."""
     match stage:
-        case Call(
+        case FunctionCall(
             NestCall(operands=(wide,), axes=(axes,), encoding=None, sampled=None, frames=(), continues=False) as nest,
             launcher,
         ):
@@ -130,7 +131,7 @@ def _rounds(stage: Stage, result: str, parameters: Sequence[str]) -> tuple[str, 
 
 def _chained(stages: Sequence[Stage], result: str, parameters: Sequence[str]) -> Chained | None:
     """Returns the calls of a program that all write to its result, an array; None for any other program."""
-    calls = [stage for stage in stages if isinstance(stage, Call)]
+    calls = [stage for stage in stages if isinstance(stage, FunctionCall)]
     names = {name for call in calls for name in call.nest.operands}
     if len(calls) != len(stages) or names != set(parameters) or result in names:
         return None
@@ -148,7 +149,7 @@ def _chained(stages: Sequence[Stage], result: str, parameters: Sequence[str]) ->
 
 
 def _viewed(
-    views: Sequence[Stage], call: Call, parameters: Sequence[str], values: Mapping[str, Value]
+    views: Sequence[Stage], call: FunctionCall, parameters: Sequence[str], values: Mapping[str, Value]
 ) -> Viewed | None:
     """Returns the call of a program that sees operands over their levels before it; None for any other program."""
     seen = {stage.result: stage.operand for stage in views if isinstance(stage, LevelSpaceView)}
@@ -210,7 +211,7 @@ def run_stage(stage: Stage, values: Mapping[str, Value], extents: Mapping[str, i
             return _pick(stage, values, extents)
         case Position(operand=operand, greatest=greatest):
             return position(values[operand], greatest)
-        case Call():
+        case FunctionCall():
             return run_call(stage, values, extents)
         case _:
             assert_never(stage)

@@ -16,7 +16,7 @@ import numpy as np
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import StorageError
 from mlir_sparse.program import Conversion
-from mlir_sparse.runtime.function_call import Call, Value, compute_into
+from mlir_sparse.runtime.function_call import FunctionCall, Value, compute_into
 from mlir_sparse.runtime.narrowed_values import rounded
 from mlir_sparse.runtime.run_steps import Executable, run_stage
 from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
@@ -98,7 +98,7 @@ def compute(
     for stage, twin in zip(executable.stages, computing.stages, strict=True):
         last = stage.result == executable.result
         structure = out if last else known.tensors.get(stage.result)
-        if isinstance(twin, Call) and twin.buffers is not None and structure is not None:
+        if isinstance(twin, FunctionCall) and twin.buffers is not None and structure is not None:
             _call(twin, values, extents, structure)
             values[stage.result] = structure
         elif isinstance(stage, Conversion) and stage.result in known.places and structure is not None:
@@ -140,7 +140,9 @@ def _numbered(source: SparseTensor) -> SparseTensor:
     return SparseTensor._trusted(encoding, source.shape, storage)
 
 
-def _call(stage: Call, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor) -> None:
+def _call(
+    stage: FunctionCall, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor
+) -> None:
     target = structure.storage.values
     operands = [values[name] for name in stage.nest.operands]
     held = [b for o in operands for b in (o.storage.buffers() if isinstance(o, SparseTensor) else (o,))]

@@ -8,7 +8,7 @@ another block.
 from __future__ import annotations
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.gpu.host_launches import HostLaunch
+from mlir_sparse.gpu.host_launches import KernelLaunch
 from mlir_sparse.gpu.kernel_writer import WARP, KernelText
 from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.strided_loops import strided
@@ -25,7 +25,7 @@ _GRID = ((f"dim {_SUMS} 0", _WARPS), ("fixed 1", 1), ("fixed 1", 1))
 
 def write_scan(
     function: ir.Operation, name: str, kernels: ir.Block
-) -> tuple[SparsifiedFunction, tuple[HostLaunch, HostLaunch]]:
+) -> tuple[SparsifiedFunction, tuple[KernelLaunch, KernelLaunch]]:
     """Writes both kernels.
 
     Args:
@@ -49,7 +49,7 @@ def write_scan(
         with kernel.body:
             writer(kernel)
         kernel.finish()
-        launches.append(HostLaunch(kernel.name, _GRID, (WARP, _WARPS, 1), tuple(kernel.parameters)))
+        launches.append(KernelLaunch(kernel.name, _GRID, (WARP, _WARPS, 1), tuple(kernel.parameters)))
     return source, (launches[0], launches[1])
 
 

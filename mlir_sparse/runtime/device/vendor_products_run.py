@@ -16,7 +16,7 @@ from mlir_sparse.errors import OperandError, UnsupportedError
 from mlir_sparse.runtime.device.library_kernels import expand, scale
 from mlir_sparse.tensor import DeviceTensor
 
-__all__ = ["DeviceValue", "Product", "run_product"]
+__all__ = ["DeviceValue", "VendorProduct", "run_product"]
 
 DeviceValue = DeviceArray | DeviceTensor
 
@@ -27,7 +27,7 @@ _FORMATS = {name: getattr(_cuda.Format, name) for name in ("CSR", "CSC", "COO", 
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class VendorProduct:
     """One call of a library.
 
     Args:
@@ -48,7 +48,11 @@ class Product:
 
 
 def run_product(
-    product: Product, values: Mapping[str, DeviceValue], shape: tuple[int, ...], out: DeviceArray | None, where: Device
+    product: VendorProduct,
+    values: Mapping[str, DeviceValue],
+    shape: tuple[int, ...],
+    out: DeviceArray | None,
+    where: Device,
 ) -> DeviceValue:
     """Computes a product.
 
@@ -117,7 +121,7 @@ def _zero(array: DeviceArray) -> None:
     _cuda.fill(array.device.number, array.use(writes=True), 0, array.nbytes, current_stream())
 
 
-def _times_dense(product: Product, values: Mapping[str, DeviceValue], result: DeviceArray, where: Device) -> None:
+def _times_dense(product: VendorProduct, values: Mapping[str, DeviceValue], result: DeviceArray, where: Device) -> None:
     (name, format, transposed), (right, turned) = product.sparse[0], product.dense[0]
     tensor, operand = _tensor(values, name), _array(values, right)
     if 0 in (result.size, operand.size, tensor._arrays[-1].size):
@@ -132,7 +136,7 @@ def _times_dense(product: Product, values: Mapping[str, DeviceValue], result: De
     call(where.number, stream, matrix, _dense(operand, turned), _dense(result, product.by_column, writes=True))
 
 
-def _sampled(product: Product, values: Mapping[str, DeviceValue], where: Device) -> DeviceTensor:
+def _sampled(product: VendorProduct, values: Mapping[str, DeviceValue], where: Device) -> DeviceTensor:
     (name, format, transposed), ((left, left_turned), (right, right_turned)) = product.sparse[0], product.dense
     tensor, one, other = _tensor(values, name), _array(values, left), _array(values, right)
     numbers = empty((tensor._arrays[-1].size,), product.dtype, where)
@@ -148,7 +152,7 @@ def _sampled(product: Product, values: Mapping[str, DeviceValue], where: Device)
 
 
 def _times_sparse(
-    product: Product, values: Mapping[str, DeviceValue], shape: tuple[int, ...], where: Device
+    product: VendorProduct, values: Mapping[str, DeviceValue], shape: tuple[int, ...], where: Device
 ) -> DeviceTensor:
     tensors = [_tensor(values, name) for name, _, _ in product.sparse]
     positions, coordinates = tensors[0]._arrays[0].dtype, tensors[0]._arrays[1].dtype
