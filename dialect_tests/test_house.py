@@ -83,6 +83,14 @@ def test_import_loads_no_compiler(module: str) -> None:
     assert set(run.stdout.split()) & set(HEAVY) == set()
 
 
+def test_import_loads_no_passes() -> None:
+    """They run in the compiler's process, which alone has to load them."""
+    code = "import mlir_sparse, sys; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    rooms = ("mlir_sparse.assembly", "mlir_sparse.gpu", "mlir_sparse.strategies")
+    assert [name for name in run.stdout.split() if name.startswith(rooms)] == []
+
+
 @pytest.mark.parametrize("name", mlir_sparse.__all__)
 def test_public_names_exist_and_are_documented(name: str) -> None:
     value = getattr(mlir_sparse, name)

@@ -1,7 +1,6 @@
 """`ir.Module` to `ir.Module`: lists of passes, and a compiler that cannot take the process with it."""
 
 from mlir_sparse.loops.remarks import Remark
-from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.pipeline.compiler_process import compile_module, remarks_on, warm_up
 from mlir_sparse.pipeline.cpu_passes import cpu
 from mlir_sparse.pipeline.machine_key import host_text
@@ -17,7 +16,6 @@ __all__ = [
     "Results",
     "Snapshot",
     "Trace",
-    "bound_rows",
     "compile_module",
     "cpu",
     "cpu_features",

@@ -21,9 +21,8 @@ from mlir_sparse.errors import CompileError, CompilerCrash, SettingError, Unsupp
 from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.pipeline.pass_values import Pipeline
 from mlir_sparse.pipeline.process_interpreter import command, environment, interpreter
-from mlir_sparse.pipeline.process_messages import read_message, write_message
+from mlir_sparse.pipeline.process_messages import PassOutcome, PassRequest, read_message, write_message
 from mlir_sparse.pipeline.reproducer import write_reproducer
-from mlir_sparse.pipeline.run_passes import PassOutcome, PassRequest
 from mlir_sparse.pipeline.start_process import WRONG_PYTHON
 from mlir_sparse.process import settings
 from mlir_sparse.process.forks import Lock, no_fork

@@ -4,11 +4,51 @@ from __future__ import annotations
 
 import pickle
 import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import IO
 
-__all__ = ["read_message", "write_message"]
+from mlir_sparse.loops.remarks import Remark
+
+__all__ = ["PassOutcome", "PassRequest", "read_message", "write_message"]
 
 _HEADER = struct.Struct("<Q")  # the length in bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PassRequest:
+    """What to make of a module.
+
+    Args:
+        module: the module, as bytecode.
+        pipeline: the passes to run.
+        as_text: whether to answer with text.
+        functions: the functions to answer with machine code of, an object file; if none, with the module.
+        variables: the index variables of each function's loops, to answer with the remarks of strategies alone.
+    """
+
+    module: bytes
+    pipeline: str
+    as_text: bool = False
+    functions: tuple[str, ...] = ()
+    variables: Mapping[str, tuple[str, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassOutcome:
+    """What became of a module.
+
+    Args:
+        module: the lowered module as bytecode, or as text when text was asked for; None after an error.
+        remarks: what strategies say, where that was asked for.
+        diagnostics: MLIR's words, empty on success.
+        refusal: what is said of a module that one of our passes refuses, and how to do without.
+    """
+
+    module: bytes | None
+    remarks: tuple[Remark, ...] = ()
+    diagnostics: str = ""
+    refusal: str = ""
 
 
 def read_message(stream: IO[bytes]) -> object | None:

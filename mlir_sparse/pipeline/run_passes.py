@@ -4,51 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import diagnostics_of, execution_engine, ir, mlir_context, object_code, parse_module
 from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.loops.remarks import Remark, Remarks
+from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.pipeline.equal_functions import put_back_twins, take_out_twins
+from mlir_sparse.pipeline.process_messages import PassOutcome
 from mlir_sparse.pipeline.registered_passes import run_passes
 
-__all__ = ["PassOutcome", "PassRequest", "run_here"]
-
-
-@dataclass(frozen=True, slots=True)
-class PassRequest:
-    """What to make of a module.
-
-    Args:
-        module: the module, as bytecode.
-        pipeline: the passes to run.
-        as_text: whether to answer with text.
-        functions: the functions to answer with machine code of, an object file; if none, with the module.
-        variables: the index variables of each function's loops, to answer with the remarks of strategies alone.
-    """
-
-    module: bytes
-    pipeline: str
-    as_text: bool = False
-    functions: tuple[str, ...] = ()
-    variables: Mapping[str, tuple[str, ...]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PassOutcome:
-    """What became of a module.
-
-    Args:
-        module: the lowered module as bytecode, or as text when text was asked for; None after an error.
-        remarks: what strategies say, where that was asked for.
-        diagnostics: MLIR's words, empty on success.
-        refusal: what is said of a module that one of our passes refuses, and how to do without.
-    """
-
-    module: bytes | None
-    remarks: tuple[Remark, ...] = ()
-    diagnostics: str = ""
-    refusal: str = ""
+__all__ = ["run_here"]
 
 
 def run_here(

@@ -12,8 +12,8 @@ import resource
 import sys
 
 from mlir_sparse._mlir import QUICK, bindings, set_options
-from mlir_sparse.pipeline.process_messages import read_message, write_message
-from mlir_sparse.pipeline.run_passes import PassOutcome, PassRequest, run_here
+from mlir_sparse.pipeline.process_messages import PassOutcome, PassRequest, read_message, write_message
+from mlir_sparse.pipeline.run_passes import run_here
 
 __all__ = ["main"]
 
