@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dialect_tests.comprehend import test_programs
-
 from dialect_tests import (
     entries_cases,
     file_cases,
@@ -18,6 +16,7 @@ from dialect_tests import (
     wide_cases,
 )
 from dialect_tests.calls import Trial
+from dialect_tests.compile import test_comprehension_programs as test_programs
 from dialect_tests.test_kernel_properties import STRATEGIES, StoredCase, run
 from fuzzing.subject import Subject
 
