@@ -78,3 +78,10 @@ def test_loops_without_a_mapping_are_refused(text: str, storage: dict[str, str])
     """What only the loops tell that the sparsifier made is no failure of the compiler."""
     with pytest.raises(ms.UnsupportedError, match=r"^expected .*: .*or use target='cpu'$"):
         properties.run(case_of(text, storage, np.float64))
+
+
+@pytest.mark.parametrize("extreme", ["max", "min"])
+@pytest.mark.parametrize(("kept", "reduced"), ["ij", "ji"])
+@pytest.mark.parametrize("least", [-3, 0, 3])
+def test_extremes_of_truth_start_from_a_truth_value(extreme: str, kept: str, reduced: str, least: int) -> None:
+    properties.run(case_of(f"y({kept}) = {extreme}({reduced} : stored(A(i,j) >= {least}))", {"A": "CSR"}))

@@ -30,6 +30,8 @@ __all__ = ["map_loops"]
 _OPERATORS = {name: name for name in ("sum", "prod", "max", "min", "or", "and")}
 _MONOIDS = {"plus": "sum", "times": "prod", **{name: name for name in ("max", "min", "or", "and")}}
 _OF_INTEGERS = ("or", "and")
+# Of truth values, which are 0 and 1: what an extreme of integers starts from is neither.
+_OF_TRUTH = {"sum": "or", "max": "or", "prod": "and", "min": "and"}
 
 
 def map_loops(step: Generic, types: Types, located: frozenset[str] = frozenset()) -> Mapped:
@@ -43,8 +45,10 @@ def map_loops(step: Generic, types: Types, located: frozenset[str] = frozenset()
     Raises:
         UnsupportedError: for loops that no threads can divide, by name.
     """
-    combine = _combining(step.combine)
-    if combine in _OF_INTEGERS and types[step.result].dtype.kind not in "bi":
+    combine, kind = _combining(step.combine), types[step.result].dtype.kind
+    if kind == "b":
+        combine = _OF_TRUTH.get(combine, combine)
+    if combine in _OF_INTEGERS and kind not in "bi":
         combine = ""
     return _mapped(MappedNest(step, types, combine, located))
 
