@@ -194,6 +194,23 @@ def tiled(**changes: str) -> str:
     return outcome.module.decode()
 
 
+def test_loops_that_were_tiled_are_not_looked_at_again() -> None:
+    """Their operations are gone: asking one for its results ended the compiler of a module with another nest."""
+    tensors = {"T": (1, 1, 1), "U": (1, 1, 1), "V": (2, 1, 2, 2, 1, 2, 2), "M": (3, 3), "w": (2,)}
+    arrays = {name: np.arange(1.0, np.prod(shape) + 1).reshape(shape) for name, shape in tensors.items()}
+    text = (
+        "y(a,b,c,d) = T(c,e,a) * U(b,f,b) "
+        "+ s * t * (T(g,g,g) * 2) * U(g,h,h) * V(k,l,k,d,l,k,k) * M(m,m) * w(n)"
+    )  # fmt: skip
+    stored = arrays | {"T": ms.tensor(arrays["T"], "CSF"), "s": np.array(3.0), "t": np.array(5.0)}
+    found = ms.evaluate(text, tensors=stored)
+    picked = np.array([sum(arrays["V"][k, 0, k, d, 0, k, k] for k in range(2)) for d in range(2)])
+    wanted = 1 + 3 * 5 * 2 * picked * np.trace(arrays["M"]) * arrays["w"].sum()
+    np.testing.assert_array_equal(
+        found.to_numpy() if isinstance(found, ms.SparseTensor) else found, wanted.reshape(1, 1, 1, 2)
+    )
+
+
 def test_a_nest_without_hindrance_is_tiled() -> None:
     text = tiled()
     assert "vector.fma" in text
