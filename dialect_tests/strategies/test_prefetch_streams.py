@@ -41,3 +41,15 @@ def test_it_says_why_entries_are_not_asked_for() -> None:
 
 def test_it_says_nothing_of_vectors_of_entries_which_ask_themselves() -> None:
     assert said_by("prefetch-streams", SPMV, A="CSR", x="") == []
+
+
+def test_loops_around_chunks_are_looked_at_anew() -> None:
+    """Operations inside an outer loop over entries are gone where an inner one was cut before."""
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-2, 3, (6, 6)).astype(np.int32) for _ in range(2))
+    mask = (random.random((6, 6)) < 0.4).astype(np.int32)
+    A = ms.tensor(a, "(i, j) -> (j - i : compressed, i : range)")
+    blocks = "i floordiv 2 : dense, j floordiv 2 : compressed, i mod 2 : dense, j mod 2 : dense"
+    B, M = ms.tensor(b, f"(i, j) -> ({blocks})"), ms.tensor(mask, "DCSR")
+    found = ms.evaluate("C(i,j) = A(i,k) * B(k,j) if M(i,j)", A=A, B=B, M=M, out="COO")
+    np.testing.assert_array_equal(found.to_numpy(), (a @ b) * mask)

@@ -60,8 +60,8 @@ def prefetch_streams(seen: Seen, _: Mapping[str, str]) -> bool:
     """
     changed = False
     loops = [op for op in seen.whole.named("scf.for") if not ir_words.is_kept_rolled(op)]
-    over = [op for op in loops if is_loaded(op.operands[0]) or _is_over_slots(op)]
-    for loop, body in [(op, operations_within(op)) for op in over]:
+    for loop in [op for op in loops if is_loaded(op.operands[0]) or _is_over_slots(op)]:
+        body = operations_within(loop)  # looked at now: of what was cut before, inside it, operations are gone
         innermost = not any(op.name in _LOOPS for op in body)
         streams = seen.remarks.of(loop, _streams_of(loop, body)) if innermost else None
         if streams is None:
