@@ -16,6 +16,7 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.spec import KernelSpec
 from mlir_sparse.tensor import DeviceTensor, SparseTensor
+from mlir_sparse.text.shortened import shortened
 
 __all__ = ["CompiledKernel", "Result", "StatementKernel"]
 
@@ -99,7 +100,7 @@ class CompiledKernel(ABC):
 
     def _refusal(self, what: str, instead: str) -> UnsupportedError:
         return UnsupportedError(
-            f"expected a kernel of one statement for target='cpu' to {what}, but got {self!r}: {instead}"
+            f"expected a kernel of one statement for target='cpu' to {what}, but got {shortened(repr(self))}: {instead}"
         )
 
 
