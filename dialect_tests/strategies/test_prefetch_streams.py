@@ -25,7 +25,7 @@ def test_all_numbers_of_entries(stored: str, dtype: Any, entries: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "dtype"), [("ELL", "f64"), ("COO", "f64"), ("CSR", "i32"), ("CSR", "c128"), ("DCSR", "i32")]
+    ("stored", "dtype"), [("ELL", "f64"), ("COO", "f64"), ("CSR", "c64"), ("CSR", "c128"), ("DCSR", "c64")]
 )
 def test_it_says_which_entries_are_asked_for(stored: str, dtype: str) -> None:
     assert said_by("prefetch-streams", SPMV, dtype=dtype, A=stored, x="") == ["applied to j"]

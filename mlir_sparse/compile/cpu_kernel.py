@@ -253,9 +253,9 @@ class Kernel(StatementKernel):
             CompileError: when MLIR fails.
 
         >>> import mlir_sparse as ms
-        >>> product = ms.compile("y(i) = A(i,j) * x(j)", A="i32[?,?] CSR", x="i32[?]")
+        >>> product = ms.compile("y(i) = A(i,j) * x(j)", A="c128[?,?] CSR", x="c128[?]")
         >>> print(*[remark for remark in product.remarks() if not remark.applied])
-        sum-rows: not applied to j, because its sum is of i32: vectors of entries are of f32 and f64 only
+        sum-rows: not applied to j, because its sum is of c128, which vectors do not hold
         """
         return self._declared.remarks
 

@@ -14,9 +14,11 @@ from mlir_sparse.loops.origins import maker, operation_around
 from mlir_sparse.loops.remarks import Missed, type_name
 
 __all__ = [
+    "ELEMENTWISE",
     "Line",
     "body_of",
     "copy_of",
+    "element_bits",
     "is_constant",
     "is_number",
     "line_of",
@@ -26,12 +28,15 @@ __all__ = [
     "root_of",
 ]
 
-# Elementwise arithmetic: on vectors it is what it is on their elements, rounding included.
-_ELEMENTWISE = frozenset(
+# Elementwise arithmetic: on vectors it is what it is on their elements, rounding included. Integers are not divided:
+# lanes that a mask leaves out are zeros.
+ELEMENTWISE = frozenset(
     (
         *(f"arith.{name}" for name in ("addf", "subf", "mulf", "divf", "negf", "extf", "truncf", "cmpf", "select")),
         *(f"arith.{name}" for name in ("maximumf", "minimumf", "maxnumf", "minnumf")),
-        "math.absf",
+        *(f"arith.{name}" for name in ("addi", "subi", "muli", "andi", "ori", "xori", "extsi", "extui", "trunci")),
+        *(f"arith.{name}" for name in ("cmpi", "maxsi", "minsi", "maxui", "minui", "sitofp", "uitofp")),
+        *(f"math.{name}" for name in ("absf", "absi", "sqrt", "floor", "ceil")),
     )
 )
 _VIEWS = frozenset(("memref.subview", "memref.cast"))
@@ -85,6 +90,19 @@ def operations_in(op: ir.Operation) -> list[ir.Operation]:
 
     op.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def element_bits(kind: ir.Type) -> int:
+    """Returns the width of an element that vectors hold; 0 for a type that they do not, such as complex numbers."""
+    match kind:
+        case ir.IndexType():
+            return 0
+        case ir.IntegerType():
+            return kind.width if kind.width > 1 else 0
+        case ir.F16Type() | ir.BF16Type() | ir.F32Type() | ir.F64Type():
+            return kind.width
+        case _:
+            return 0
 
 
 def is_number(value: ir.Value) -> bool:
@@ -176,7 +194,7 @@ class _Reader:
             if not self._takes(op):
                 return Missed(self._reason(op))
         if not self.bits:
-            return Missed("it goes through no elements of f32 or f64")
+            return Missed("it goes through no elements that vectors hold")
         return Line(self.loop, tuple(body), tuple(self.streams), frozenset(self.varying), tuple(self.stores), self.bits)
 
     def _reason(self, op: ir.Operation) -> str:
@@ -186,7 +204,7 @@ class _Reader:
         if in_memory and not self._is_consecutive(list(op.operands)[2 if op.name == "memref.store" else 1 :]):
             return "its elements do not lie side by side in memory"
         if in_memory or not op.results:
-            return f"its elements are of {type_name(kind)}: vectors of rows are of f32 and f64 only"
+            return f"its elements are of {type_name(kind)}, which vectors do not hold"
         return f"vectors of rows have no {op.name} of {type_name(kind)}"
 
     def _takes(self, op: ir.Operation) -> bool:
@@ -199,9 +217,9 @@ class _Reader:
                 return value not in self.places and self._is_consecutive(at) and self._is_element(value.type)
             case name if not any(o in self.varying or o in self.places for o in op.operands):
                 return bool(name.startswith(("arith.", "math.")))
-            case "arith.addi" | "arith.subi":
+            case "arith.addi" | "arith.subi" if any(o in self.places for o in op.operands):
                 return self._takes_place(op)
-            case name if name in _ELEMENTWISE and len(op.results) == 1:
+            case name if name in ELEMENTWISE and len(op.results) == 1:
                 return self._takes_arithmetic(op)
             case _:
                 return False
@@ -230,7 +248,7 @@ class _Reader:
             return False
         self.varying.add(op.results[0])
         # A truth value is chosen by, never stored.
-        return bool(op.name == "arith.cmpf") or self._is_element(op.results[0].type)
+        return op.results[0].type == ir.IntegerType.get_signless(1) or self._is_element(op.results[0].type)
 
     def _is_consecutive(self, at: list[ir.Value]) -> bool:
         if not at or at[-1] not in self.places:
@@ -238,6 +256,6 @@ class _Reader:
         return not any(o in self.varying or o in self.places for o in at[:-1])
 
     def _is_element(self, kind: ir.Type) -> bool:
-        width = 64 if isinstance(kind, ir.F64Type) else 32 if isinstance(kind, ir.F32Type) else 0
+        width = element_bits(kind)
         self.bits = max(self.bits, width)
         return width > 0

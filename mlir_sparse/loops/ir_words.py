@@ -69,8 +69,8 @@ def integer(value: int, kind: ir.Type) -> ir.Value:
 
 
 def add(left: ir.Value, right: ir.Value) -> ir.Value:
-    """Returns a sum of two integers of one type."""
-    return operation("arith.addi", left.type, left, right)
+    """Returns the sum of two numbers, or vectors of them, of one type."""
+    return operation("arith.addf" if is_float(left.type) else "arith.addi", left.type, left, right)
 
 
 def multiply(left: ir.Value, right: ir.Value) -> ir.Value:
@@ -100,6 +100,12 @@ def conjunction(conditions: Sequence[ir.Value]) -> ir.Value:
     for condition in conditions[1:]:
         truth = bits_of("andi", truth, condition)
     return truth
+
+
+def is_float(kind: ir.Type) -> bool:
+    """Returns whether a type is of floating point, or of vectors of it."""
+    element = ir.VectorType(kind).element_type if isinstance(kind, ir.VectorType) else kind
+    return isinstance(element, ir.FloatType)
 
 
 def element_of(buffer: ir.Value) -> ir.Type:

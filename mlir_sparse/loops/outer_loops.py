@@ -64,7 +64,7 @@ def _why_no_row(line: Line) -> str:
     _, *address = line.stores[0].operands
     # Elements that a line calls by other places than their own would take their summands in another order.
     if address[-1] != body_of(line.loop).arguments[0]:
-        return "it stores elements at other places than its own"
+        return "it adds to other places than it runs over: storage in the order of the result is faster"
     written, loads = root_of(address[0]), [op for op in line.body if op.name == "memref.load"]
     read = [root_of(op.operands[0]) for op in loads]
     if written is None or any(root is None for root in read):

@@ -11,7 +11,7 @@ from mlir_sparse.loops.inner_loops import Line, body_of
 from mlir_sparse.loops.origins import maker, result_maker
 from mlir_sparse.loops.prefetch import prefetch_ahead
 
-__all__ = ["Lanes", "Tile", "load_vector", "mask_of", "splat_number", "store_vector", "strided"]
+__all__ = ["Lanes", "Tile", "load_vector", "mask_of", "splat_number", "store_vector", "strided", "sum_of_lanes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,17 @@ def store_vector(tile: Tile, value: ir.Value, buffer: ir.Value, at: Sequence[ir.
 
 def splat_number(kind: ir.Type, number: int) -> ir.Value:
     """Returns a constant vector whose elements are one number."""
-    element = ir.FloatAttr.get(ir.VectorType(kind).element_type, number)
-    return ir_words.operation("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, element))
+    element = ir.VectorType(kind).element_type
+    value = ir.FloatAttr.get(element, number) if ir_words.is_float(element) else ir.IntegerAttr.get(element, number)
+    return ir_words.operation("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, value))
+
+
+def sum_of_lanes(vector: ir.Value, *start: ir.Value) -> ir.Value:
+    """Returns the sum of the elements of a vector, in the order that is fastest, and of what it starts from."""
+    attributes = {"kind": ir.Attribute.parse("#vector.kind<add>")}
+    if ir_words.is_float(vector.type):
+        attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<reassoc>")
+    return ir_words.operation("vector.reduction", ir.VectorType(vector.type).element_type, vector, *start, **attributes)
 
 
 def mask_of(count: ir.Value, lanes: int) -> ir.Value:

@@ -7,13 +7,14 @@ from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of
 from mlir_sparse.loops.origins import maker, parent_of, result_maker
 from mlir_sparse.loops.remarks import Missed
-from mlir_sparse.loops.vector_bodies import Lanes, Tile, mask_of, splat_number, strided
+from mlir_sparse.loops.vector_bodies import Lanes, Tile, mask_of, splat_number, strided, sum_of_lanes
 from mlir_sparse.loops.vector_options import Target
 
 __all__ = ["InnerSum", "slice_of", "sum_of"]
 
 # Vectors that summands are added to by turns: a sum is free for the next one after as many cycles.
 _ACCUMULATORS = 4
+_SUMS = frozenset(("arith.addf", "arith.addi"))
 # What a dense extent is read from; a loop over stored entries runs between positions, and is short as a rule.
 _EXTENTS = frozenset(("memref.dim", "arith.index_cast", "arith.constant"))
 
@@ -53,7 +54,7 @@ def _place_of_sum(line: Line) -> int | None:
                 return None
             continue
         op = maker(end)
-        if op is None or op.name != "arith.addf" or len(list(argument.uses)) != 1 or len(list(end.uses)) != 1:
+        if op is None or op.name not in _SUMS or len(list(argument.uses)) != 1 or len(list(end.uses)) != 1:
             return None
         if argument not in op.operands:
             return None
@@ -94,7 +95,7 @@ class InnerSum:
             held = self._loop(ends[0], ends[1], self.lanes, self._folded(held))
             if self.target.masks:
                 held = self._masked(ends[1], upper, held)
-            total = ir_words.operation("arith.addf", first.type, first, _added(held))
+            total = ir_words.add(first, sum_of_lanes(held))
             values = self._after(total)
             if not self.target.masks:
                 loop.operands[0] = ends[1]
@@ -153,7 +154,7 @@ class InnerSum:
         count = ir.VectorType(held.type).shape[0] // self.lanes
         parts = [slice_of(held, kind, part * self.lanes, self.lanes) for part in range(count)]
         while len(parts) > 1:
-            parts = [ir_words.operation("arith.addf", kind, *parts[at : at + 2]) for at in range(0, len(parts), 2)]
+            parts = [ir_words.add(*parts[at : at + 2]) for at in range(0, len(parts), 2)]
         return parts[0]
 
     def _after(self, total: ir.Value) -> list[ir.Value]:
@@ -173,12 +174,3 @@ def slice_of(vector: ir.Value, kind: ir.Type, offset: int, size: int) -> ir.Valu
     return ir_words.operation(
         "vector.extract_strided_slice", kind, vector, offsets=offsets, sizes=sizes, strides=strides
     )
-
-
-def _added(vector: ir.Value) -> ir.Value:
-    """Returns the sum of the elements of a vector, in the order that is fastest."""
-    attributes = {
-        "kind": ir.Attribute.parse("#vector.kind<add>"),
-        "fastmath": ir.Attribute.parse("#arith.fastmath<reassoc>"),
-    }
-    return ir_words.operation("vector.reduction", ir.VectorType(vector.type).element_type, vector, **attributes)

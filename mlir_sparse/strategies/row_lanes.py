@@ -12,7 +12,7 @@ from mlir_sparse.loops.origins import maker
 from mlir_sparse.loops.prefetch import prefetch
 from mlir_sparse.loops.vector_bodies import splat_number
 
-__all__ = ["LANES", "LaneRow", "sum_of_lanes", "sum_of_vectors"]
+__all__ = ["LANES", "LaneRow", "sum_of_vectors"]
 
 # Entries at once. SpMV, f64, in ms, entry by entry and so: 5-point grid 2.0 and 1.95, power-law rows 7.9 and 4.0,
 # circuit 1.31 and 0.46, finite elements 1.23 and 0.92. Chunks of 4 took 0.75 on the circuit, 1.19 on finite elements.
@@ -32,7 +32,7 @@ class LaneRow:
         loop: the `scf.for` over positions.
         streams: the buffers that it reads at its index.
         values: the values that differ from entry to entry and are vectors of elements; other such are integers.
-        add: `arith.addf` or `arith.subf` of the sum and the summand, or the summand and the sum.
+        add: the sum or difference of the sum so far and the summand, or the sum of the summand and it.
     """
 
     loop: ir.Operation
@@ -115,7 +115,7 @@ class _Vectors:
             made = _Lanes(self.row, begin, self.width).of(self.row.summand)
             mask = own if self.width == LANES else _part(own, start, self.width)
             parts.append(ir_words.operation("arith.select", made.type, mask, made, splat_number(made.type, 0)))
-        return reduce(lambda left, right: ir_words.operation("arith.addf", self.kind, left, right), (held, *parts))
+        return reduce(ir_words.add, (held, *parts))
 
     def _own(self, first: ir.Value) -> ir.Value:
         """Returns which lanes of a vector are entries of the row."""
@@ -207,12 +207,3 @@ def _gathered(buffer: ir.Value, places: list[tuple[ir.Value, ...]]) -> ir.Value:
         pairs = zip(parts[::2], parts[1::2], strict=True)
         parts = [ir_words.operation("vector.shuffle", kind, left, right, mask=order) for left, right in pairs]
     return parts[0]
-
-
-def sum_of_lanes(vector: ir.Value, *start: ir.Value) -> ir.Value:
-    """Returns the sum of the elements of a vector, in the order that is fastest, and of what it starts from."""
-    attributes = {
-        "kind": ir.Attribute.parse("#vector.kind<add>"),
-        "fastmath": ir.Attribute.parse("#arith.fastmath<reassoc>"),
-    }
-    return ir_words.operation("vector.reduction", ir.VectorType(vector.type).element_type, vector, *start, **attributes)

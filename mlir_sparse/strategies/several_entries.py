@@ -139,7 +139,7 @@ class _Several:
             first = copies[number].operands[3]
             place = ir.DenseI64ArrayAttr.get([number])
             total = ir_words.operation("vector.extract", first.type, totals, static_position=place)
-            total = ir_words.operation("arith.addf", first.type, first, total)
+            total = ir_words.add(first, total)
             copies[number].erase()
             each[self.entries.line.loop.results[0]] = total
         for op in self.entries.after:
@@ -200,9 +200,7 @@ def _folded(vectors: Sequence[ir.Value]) -> ir.Value:
     """Returns the sums of the elements of four vectors as one vector of four."""
     pairs = [_interleaved(*vectors[at : at + 2]) for at in (0, 2)]
     first, second = (_halved(pair) for pair in pairs)
-    return ir_words.operation(
-        "arith.addf", first.type, _shuffled(first, second, [0, 1, 4, 5]), _shuffled(first, second, [2, 3, 6, 7])
-    )
+    return ir_words.add(_shuffled(first, second, [0, 1, 4, 5]), _shuffled(first, second, [2, 3, 6, 7]))
 
 
 def _interleaved(left: ir.Value, right: ir.Value) -> ir.Value:
@@ -210,7 +208,7 @@ def _interleaved(left: ir.Value, right: ir.Value) -> ir.Value:
     lanes = ir.VectorType(left.type).shape[0]
     even = [place for lane in range(0, lanes, 2) for place in (lane, lanes + lane)]
     odd = [place + 1 for place in even]
-    return ir_words.operation("arith.addf", left.type, _shuffled(left, right, even), _shuffled(left, right, odd))
+    return ir_words.add(_shuffled(left, right, even), _shuffled(left, right, odd))
 
 
 def _halved(vector: ir.Value) -> ir.Value:
@@ -218,7 +216,7 @@ def _halved(vector: ir.Value) -> ir.Value:
     while (lanes := ir.VectorType(vector.type).shape[0]) > _ENTRIES:
         kind = ir.VectorType.get([lanes // 2], ir.VectorType(vector.type).element_type)
         parts = [slice_of(vector, kind, offset, lanes // 2) for offset in (0, lanes // 2)]
-        vector = ir_words.operation("arith.addf", kind, *parts)
+        vector = ir_words.add(*parts)
     return vector
 
 

@@ -12,12 +12,13 @@ from functools import reduce
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, is_constant, operations_in
+from mlir_sparse.loops.inner_loops import ELEMENTWISE, body_of, element_bits, is_constant, operations_in
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import maker, parent_of, result_maker
 from mlir_sparse.loops.prefetch import is_loaded
 from mlir_sparse.loops.remarks import Missed, type_name
-from mlir_sparse.strategies.row_lanes import LANES, LaneRow, sum_of_lanes, sum_of_vectors
+from mlir_sparse.loops.vector_bodies import sum_of_lanes
+from mlir_sparse.strategies.row_lanes import LANES, LaneRow, sum_of_vectors
 
 __all__ = ["sum_rows"]
 
@@ -25,9 +26,8 @@ __all__ = ["sum_rows"]
 SHORT = "short_rows"
 # Says of a function that its rows stand below other levels: what is listed there are single entries.
 BELOW = "rows"
-_ARITHMETIC = frozenset(f"arith.{name}" for name in ("addf", "subf", "mulf", "divf", "negf", "extf", "truncf"))
 # Sums, and among how many of its operands what was added up before may be.
-_SUMS = {"arith.addf": 2, "arith.subf": 1}
+_SUMS = {"arith.addf": 2, "arith.addi": 2, "arith.subf": 1, "arith.subi": 1}
 _WHOLE = frozenset(f"arith.{name}" for name in ("extui", "extsi", "index_cast", "index_castui", "addi", "subi", "muli"))
 
 
@@ -91,14 +91,15 @@ class _Reader:
         self.streams: dict[ir.Value, None] = {}
         self.values: set[ir.Value] = set()
         self.numbers: set[ir.Value] = {body_of(loop).arguments[0]}
+        self.addresses = _addresses(loop)
 
     def row(self) -> LaneRow | Missed:
         """Returns the loop as a row, or why it is none."""
         _, _, step, *start = self.loop.operands
         if len(start) != 1 or not is_constant(step, 1):
             return Missed("it carries more than one sum")
-        if not _is_element(start[0].type):
-            return Missed(f"its sum is of {type_name(start[0].type)}: vectors of entries are of f32 and f64 only")
+        if not element_bits(start[0].type):
+            return Missed(f"its sum is of {type_name(start[0].type)}, which vectors do not hold")
         total = body_of(self.loop).arguments[1]
         *body, end = operations_in(self.loop)
         add = maker(end.operands[0])
@@ -127,34 +128,37 @@ class _Reader:
         result = op.results[0]
         if op.name == "memref.load":
             return self._takes_load(op)
-        if op.name in _WHOLE:
+        if result in self.addresses:
             self.numbers.add(result)
-            return not any(operand in self.values for operand in op.operands)
+            return op.name in _WHOLE
         self.values.add(result)
-        taken = op.name in _ARITHMETIC and not any(operand in self.numbers for operand in op.operands)
-        return taken and _is_element(result.type)
+        taken = op.name in ELEMENTWISE and not any(operand in self.numbers for operand in op.operands)
+        return taken and (element_bits(result.type) > 0 or result.type == ir.IntegerType.get_signless(1))
 
     def _takes_load(self, op: ir.Operation) -> bool:
         buffer, *at = op.operands
         result, place = op.results[0], body_of(self.loop).arguments[0]
         if place in at:
-            if at != [place] or not _is_dense(buffer, result.type):
+            if at != [place] or not (result in self.addresses or _is_dense(buffer)):
                 return False
             self.streams[buffer] = None
-        if any(operand in self.values for operand in at):
-            return False
-        (self.values if _is_element(result.type) else self.numbers).add(result)
-        return True
+        (self.numbers if result in self.addresses else self.values).add(result)
+        return result in self.addresses or element_bits(result.type) > 0
 
 
-def _is_element(kind: ir.Type) -> bool:
-    return isinstance(kind, (ir.F64Type, ir.F32Type))
+def _addresses(loop: ir.Operation) -> set[ir.Value]:
+    """Returns what a loop's body computes and reads its elements by: a number for each entry, and no vector."""
+    body = operations_in(loop)
+    found = {at for op in body if op.name == "memref.load" for at in list(op.operands)[1:]}
+    for op in reversed(body):
+        if any(result in found for result in op.results):
+            found.update(op.operands)
+    return found
 
 
-def _is_dense(buffer: ir.Value, kind: ir.Type) -> bool:
+def _is_dense(buffer: ir.Value) -> bool:
     """Returns whether elements follow each other; coordinates, which are read one by one, need not."""
-    offset_and_strides = ir.MemRefType(buffer.type).get_strides_and_offset()[0]
-    return not _is_element(kind) or list(offset_and_strides) == [1]
+    return list(ir.MemRefType(buffer.type).get_strides_and_offset()[0]) == [1]
 
 
 def _write(row: LaneRow, short: bool) -> None:
@@ -221,6 +225,6 @@ def _by_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
     """
     start = row.loop.operands[3]
     held = sum_of_vectors(row, size, short)
-    if row.add.name == "arith.addf":
+    if row.add.name in ("arith.addf", "arith.addi"):
         return sum_of_lanes(held, start)
     return ir_words.operation(row.add.name, start.type, start, sum_of_lanes(held))
