@@ -6,23 +6,30 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
 import mlir_sparse as ms
+from dialect_tests import crossing
 from mlir_sparse import _native
 
 # What an earlier run compiled must not make this one pass; the tests of the cache have folders of their own.
 os.environ["MLIR_SPARSE_CACHE"] = "off"
 
 # No deadline: the first example of a property may pay for a compilation. Failures print what reproduces them.
-settings.register_profile("default", deadline=None, max_examples=50, print_blob=True)
-settings.register_profile(
-    "thorough",
-    parent=settings.get_profile("default"),
-    max_examples=2000,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+settings.register_profile("default", deadline=None, max_examples=25, print_blob=True)
+settings.register_profile("all", parent=settings.get_profile("default"), max_examples=500)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds what the weekly run asks for."""
+    parser.addoption("--all", action="store_true", help="whole products of choices instead of all pairs, more examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Settles how much of each product and property is run, before tests are collected."""
+    settings.load_profile("all" if config.getoption("--all") else "default")
+    if config.getoption("--all"):
+        crossing.take_whole()
 
 
 @pytest.fixture(autouse=True)

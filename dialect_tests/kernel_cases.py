@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 import mlir_sparse as ms
-from dialect_tests import oracle
+from dialect_tests import crossing, oracle
 from dialect_tests.generated import DTYPES, has_meaning, operands
 
-__all__ = ["DTYPES", "FAMILIES", "VARIANTS", "Case", "Family", "check_case", "covering", "data_for", "every"]
+__all__ = ["DTYPES", "EDGES", "FAMILIES", "Case", "Family", "check_case", "covering", "edges_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -109,24 +109,41 @@ class Case:
         return f"{self.family}-{','.join(f or 'dense' for f in self.formats)}-{self.out or 'inferred'}-{self.dtype}"
 
 
-def every(name: str, dtypes: tuple[np.dtype[Any], ...] = DTYPES) -> Iterator[Case]:
-    """Yields the full cross product of a family."""
-    for *formats, out in product(*FAMILIES[name].factors):
-        for dtype in set(dtypes).intersection(_types_of(name)):
-            yield Case(name, tuple(formats), out, dtype)
-
-
 @cache
 def covering(name: str) -> tuple[Case, ...]:
-    """Returns cases in which every pair of choices occurs (or every choice), and each element type in turn."""
+    """Returns cases in which every pair of choices occurs (or every choice), and each element type in turn.
+
+    The whole run takes the whole product of the choices.
+    """
     family = FAMILIES[name]
-    chosen = _pairwise(family.factors) if family.pairs else _each(family.factors)
+    if crossing.is_whole():
+        chosen = list(product(*family.factors))
+    else:
+        chosen = crossing.covering(family.factors) if family.pairs else _each(family.factors)
     # Every element type must occur, even where the choices of storage are few.
     rows = chosen * -(-len(DTYPES) // len(chosen))
     start, kinds = list(FAMILIES).index(name), _types_of(name)
     return tuple(
         Case(name, row[:-1], row[-1], kinds[(start + 3 * number) % len(kinds)]) for number, row in enumerate(rows)
     )
+
+
+@cache
+def edges_of(name: str) -> dict[Case, tuple[str, ...]]:
+    """Returns on which edges each case of `covering` runs: each choice and each element type meets every edge.
+
+    The whole run takes them all.
+    """
+    cases = covering(name)
+    if crossing.is_whole():
+        return dict.fromkeys(cases, EDGES)
+    pairs = {
+        (case, edge): frozenset((at, choice, edge) for at, choice in enumerate((*case.formats, case.out, case.dtype)))
+        for case in cases
+        for edge in EDGES
+    }
+    chosen = crossing.cover(pairs)
+    return {case: tuple(edge for one, edge in chosen if one == case) for case in cases}
 
 
 def _types_of(name: str) -> tuple[np.dtype[Any], ...]:
@@ -140,24 +157,10 @@ def _each(factors: tuple[tuple[str | None, ...], ...]) -> list[tuple[str | None,
     return [tuple(f[(row + 2 * number) % len(f)] for number, f in enumerate(factors)) for row in range(longest)]
 
 
-def _pairwise(factors: tuple[tuple[str | None, ...], ...]) -> list[tuple[str | None, ...]]:
-    """Returns rows that hold every pair of values of two factors, each row the one with most pairs still missing."""
-    if len(factors) < 3:
-        return list(product(*factors))
-    missing = {(a, x, b, y) for a, b in combinations(range(len(factors)), 2) for x in factors[a] for y in factors[b]}
-    rows = list(product(*factors))
-    chosen = []
-    while missing:
-        row = max(rows, key=lambda r: sum((a, r[a], b, r[b]) in missing for a, b in combinations(range(len(r)), 2)))
-        chosen.append(row)
-        missing -= {(a, row[a], b, row[b]) for a, b in combinations(range(len(row)), 2)}
-    return chosen
+EDGES = ("empty", "one entry", "full", "1-extents", "0-extents", "no rows", "no columns")
 
 
-VARIANTS = ("usual", "empty", "one entry", "full", "1-extents", "0-extents", "no rows", "no columns")
-
-
-def data_for(case: Case, variant: str) -> dict[str, Array]:
+def _data_for(case: Case, variant: str) -> dict[str, Array]:
     """Returns dense data for the operands of a case: of the usual extents, or at the edge that the variant names."""
     assignment, extents = ms.parse(FAMILIES[case.family].text), dict(FAMILIES[case.family].extents)
     match variant:
@@ -179,11 +182,16 @@ def data_for(case: Case, variant: str) -> dict[str, Array]:
     return data
 
 
-def check_case(case: Case, variants: tuple[str, ...] = VARIANTS) -> None:
-    """Raises AssertionError unless the kernel gives what the oracle gives, stored as asked, inputs unchanged."""
-    for variant in variants:
+def check_case(case: Case, edges: tuple[str, ...]) -> None:
+    """Raises AssertionError unless the kernel gives what the oracle gives, stored as asked, inputs unchanged.
+
+    Args:
+        case: the kernel.
+        edges: on which of EDGES it runs, besides the usual data.
+    """
+    for variant in ("usual", *edges):
         try:
-            _check_variant(case, data_for(case, variant))
+            _check_variant(case, _data_for(case, variant))
         except AssertionError as error:
             raise AssertionError(f"{case}, {variant}: {error}") from None
 

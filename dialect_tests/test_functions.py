@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from dialect_tests.crossing import is_whole
 from dialect_tests.generated import DTYPES
 from mlir_sparse.notation import FUNCTIONS, Function
 
@@ -46,12 +46,11 @@ def call_of(function: Function) -> str:
 
 def cases() -> list[tuple[Function, np.dtype[Any]]]:
     """Returns every function with each kind of number that it takes, the widths of a kind in turn."""
-    thorough = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
     found = []
     for number, function in enumerate(FUNCTIONS.values()):
         for kind in function.kinds:
             widths = [dtype for dtype in DTYPES if oracle.kind_of(dtype) == kind]
-            found += [(function, dtype) for dtype in (widths if thorough else [widths[number % len(widths)]])]
+            found += [(function, dtype) for dtype in (widths if is_whole() else [widths[number % len(widths)]])]
     return found
 
 

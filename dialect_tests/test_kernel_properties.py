@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import mlir_sparse as ms
 from dialect_tests import entries_cases, oracle
 from dialect_tests.calls import Call, Results, Trial, densified
 from dialect_tests.compile import test_comprehension_programs as programs
+from dialect_tests.crossing import examples
 from dialect_tests.entries_oracle import entries_of
 from dialect_tests.generated import (
     PLACES,
@@ -154,22 +154,16 @@ def check(case: StoredCase) -> None:
         pass
 
 
-def _settings(default: int) -> settings:
-    """Returns settings with a few dozen cases by default, thousands under HYPOTHESIS_PROFILE=thorough."""
-    asked = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
-    return settings(
-        max_examples=2000 if asked else default,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
-    )
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
-@_settings(100)
+@examples(50, suppress_health_check=SLOW)
 @given(cases())
 def test_kernels_in_any_storage(case: StoredCase) -> None:
     check(case)
 
 
-@_settings(60)
+@examples(30, suppress_health_check=SLOW)
 @given(unusual_cases())
 def test_any_expression_in_any_storage(case: StoredCase) -> None:
     check(case)

@@ -7,9 +7,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from dialect_tests.crossing import examples
 from mlir_sparse._mlir import bindings
 from mlir_sparse.affine import (
     AffineBinary,
@@ -56,7 +57,7 @@ def _texts() -> st.SearchStrategy[str]:
 
 
 @given(_texts())
-@settings(max_examples=400)
+@examples(400)
 def test_prints_what_mlir_prints_of_it(text: str) -> None:
     whole = f"(d0, d1)[s0] -> ({text})"
     canonical = str(parse_affine_map(whole))
@@ -65,7 +66,7 @@ def test_prints_what_mlir_prints_of_it(text: str) -> None:
 
 
 @given(_texts(), st.tuples(*[st.integers(-20, 20)] * 2), st.integers(1, 5))
-@settings(max_examples=200)
+@examples(200)
 def test_means_what_mlir_means(text: str, dims: tuple[int, int], symbol: int) -> None:
     whole = f"(d0, d1)[s0] -> ({text})"
     ours = parse_affine_map(whole).evaluate(dims, [symbol])
@@ -73,7 +74,7 @@ def test_means_what_mlir_means(text: str, dims: tuple[int, int], symbol: int) ->
 
 
 @given(_texts(), st.integers(-20, 20), st.integers(-20, 20), st.integers(1, 5))
-@settings(max_examples=200)
+@examples(200)
 def test_folding_keeps_the_value(text: str, d0: int, d1: int, s0: int) -> None:
     # Python's // rounds as floordiv does; ceildiv has no operator of its own.
     python = text.replace("floordiv", "//").replace("mod", "%")

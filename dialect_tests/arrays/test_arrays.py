@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import mlir_sparse as ms
 from dialect_tests.arrays.numpy_cases import Case, agree, arrays, cases
+from dialect_tests.crossing import examples
 
 Array = np.ndarray[Any, Any]
 
-QUIET = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUIET = examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +115,7 @@ def test_mistakes(mistake: Callable[[Any], Any], error: type[ms.SparseError]) ->
 _REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin", "count_nonzero")
 
 
-@settings(QUIET, max_examples=60)
+@examples(60, QUIET)
 @given(cases(), st.sampled_from(_REDUCTIONS), st.data(), st.booleans())
 def test_reductions(case: Case, name: str, data: st.DataObject, keepdims: bool) -> None:
     rank = case.array.ndim
@@ -211,7 +212,7 @@ _SHAPES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@settings(QUIET, max_examples=100)
+@examples(100, QUIET)
 @given(cases(), st.sampled_from(sorted(_SHAPES)))
 def test_shapes(case: Case, name: str) -> None:
     agree(_SHAPES[name](case.tensor), _SHAPES[name](case.array), what=name)
@@ -232,7 +233,7 @@ def test_differences_of_truth_values(storage: str, shape: tuple[int, int]) -> No
             agree(np.diff(ms.tensor(array, storage), n, axis), np.diff(array, n, axis))
 
 
-@settings(QUIET, max_examples=25)
+@examples(25, QUIET)
 @given(cases(ranks=(2, 3)), st.integers(-3, 3))
 def test_diagonals_and_triangles(case: Case, k: int) -> None:
     for function in (
@@ -331,7 +332,7 @@ def indices(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(parts)
 
 
-@settings(QUIET, max_examples=150)
+@examples(150, QUIET)
 @given(st.data(), cases())
 def test_indexing(data: st.DataObject, case: Case) -> None:
     key = data.draw(indices(case.array.shape))

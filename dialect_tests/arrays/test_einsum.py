@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mlir_sparse as ms
+from dialect_tests.crossing import examples
 
 STORAGE = {
     1: ["dense", "SparseVector"],
@@ -64,7 +65,7 @@ def stored(operand: np.ndarray[Any, Any], how: str) -> Any:
     return operand if how == "dense" else ms.tensor(operand, how)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(einsums(), st.booleans())
 def test_any_einsum_is_numpys(case: tuple[str, list[np.ndarray[Any, Any]], list[str]], optimize: bool) -> None:
     text, operands, storage = case

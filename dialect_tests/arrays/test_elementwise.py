@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import mlir_sparse as ms
 from dialect_tests.arrays.numpy_cases import DTYPES, Case, agree, arrays, cases
+from dialect_tests.crossing import examples
 
 Array = np.ndarray[Any, Any]
 
@@ -47,7 +48,7 @@ def numpys(function: Callable[..., Any], *operands: Any) -> Any:
         return None
 
 
-QUIET = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUIET = examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 import mlir_sparse as ms
 from dialect_tests.calls import Call, Results, Trial, densified
 from dialect_tests.compile import comprehension_reference as reference
+from dialect_tests.crossing import examples
 from mlir_sparse.notation import Comprehension
 
 Array = np.ndarray[Any, Any]
@@ -142,7 +143,7 @@ def run(case: Case) -> None:
 
 
 @given(cases())
-@settings(max_examples=40)
+@examples(40)
 def test_a_program_computes_what_it_says_or_is_refused(case: Case) -> None:
     try:
         run(case)

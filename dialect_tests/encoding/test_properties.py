@@ -6,9 +6,10 @@ import itertools
 import pickle
 from collections.abc import Callable
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from dialect_tests.crossing import examples
 from dialect_tests.encoding import generate
 from dialect_tests.encoding import mlir_reference as mlir
 from mlir_sparse.encoding import TensorType, encoding, parse_encoding
@@ -23,7 +24,7 @@ _FRAGMENTS = [
 
 
 @given(generate.encodings())
-@settings(max_examples=200)
+@examples(200)
 def test_taken_exactly_when_mlir_takes_it(text: generate.Text) -> None:
     theirs = mlir.complaint(text.attribute)
     refused = _refusal(parse_encoding, text.attribute)
@@ -69,7 +70,7 @@ def _refusal(parse: Callable[[str], object], text: str) -> SparseError | None:
 
 
 @given(generate.any_maps())
-@settings(max_examples=500)
+@examples(500)
 def test_every_map_is_read_whole_or_refused_with_a_place(text: str) -> None:
     theirs = mlir.complaint(f"#sparse_tensor.encoding<{{ map = {text} }}>")
     refused = _refusal(parse_encoding, text)
@@ -92,7 +93,7 @@ def test_every_map_is_read_whole_or_refused_with_a_place(text: str) -> None:
 
 
 @given(st.text() | st.lists(st.sampled_from(_FRAGMENTS), max_size=30).map("".join))
-@settings(max_examples=500)
+@examples(500)
 def test_no_text_crashes_the_parsers(text: str) -> None:
     for parse in (encoding, parse_encoding, TensorType.parse):
         error = _refusal(parse, text)
@@ -100,7 +101,7 @@ def test_no_text_crashes_the_parsers(text: str) -> None:
 
 
 @given(generate.encodings(), st.integers(0, 300), st.text(max_size=3))
-@settings(max_examples=200)
+@examples(200)
 def test_no_damaged_encoding_crashes_the_parser(text: generate.Text, at: int, damage: str) -> None:
     damaged = text.attribute[:at] + damage + text.attribute[at + 1 :]
     if _refusal(parse_encoding, damaged) is None:
@@ -111,7 +112,7 @@ def test_no_damaged_encoding_crashes_the_parser(text: generate.Text, at: int, da
 
 
 @given(st.floats(), st.sampled_from(["f16", "bf16", "f32", "f64"]))
-@settings(max_examples=300)
+@examples(300)
 def test_floats_print_as_mlir_prints_them(value: float, dtype: str) -> None:
     text = (
         f"#sparse_tensor.encoding<{{ map = (d0) -> (d0 : dense), explicitVal = {_literal(value, dtype)} : {dtype} }}>"

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from dialect_tests.crossing import examples
 from dialect_tests.generated import notation_text
 from mlir_sparse.errors import NotationError, NotationSyntaxError, RankError, SparseError
 from mlir_sparse.notation import (
@@ -284,7 +285,7 @@ def test_a_chain_of_any_length_is_refused_in_time() -> None:
             parse("y = " + text)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(notation_text())
 def test_any_text_parses_or_is_refused_by_name(text: str) -> None:
     refusal: SparseError | None = None

@@ -4,8 +4,9 @@ import math
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from dialect_tests.crossing import examples
 from dialect_tests.generated import any_assignments, assignments
 from mlir_sparse.errors import NotationError, NotationSyntaxError
 from mlir_sparse.notation import (
@@ -70,7 +71,7 @@ def test_one_spelling_is_printed(text: str, printed: str) -> None:
     assert str(parse(text)) == printed
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(any_assignments())
 def test_every_tree_parses_back(assignment: Assignment) -> None:
     again = read(str(assignment))

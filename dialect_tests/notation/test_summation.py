@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, reject, settings
+from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
+from dialect_tests.crossing import examples
 from dialect_tests.generated import KernelCase, assignments, kernels, operands
 from dialect_tests.oracle import assert_close, evaluate
 from mlir_sparse.notation import Assignment, check, free_indices, parse, with_explicit_sums
@@ -79,7 +80,7 @@ def test_explicit_sums_are_complete_and_stay(assignment: Assignment) -> None:
     assert with_explicit_sums(explicit) == explicit
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(assignments(), st.integers(0, 99), st.integers(0, 3))
 def test_the_oracle_places_sums_in_the_same_places(assignment: Assignment, seed: int, extent: int) -> None:
     # All extents are equal, as the drawn trees subscript any axis by any variable.

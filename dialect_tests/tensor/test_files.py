@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from dialect_tests.crossing import examples
 from dialect_tests.tensor.reference import dense_arrays, same
 from mlir_sparse.errors import DTypeError, FileFormatError, OperandError, RankError, SparseError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor, read, tensor, write
@@ -187,7 +188,7 @@ def test_truncated_gzip_files(tmp_path: Path, name: str) -> None:
         read(tmp_path / name)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     text=st.text("%MatrixMarket tensor#sp\n 0123.e-", max_size=60), name=st.sampled_from(["x.mtx", "x.ttx", "x.tns"])
 )
@@ -205,7 +206,7 @@ def test_no_file_at_all(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data(), end=st.sampled_from(["mtx", "ttx", "tns", "mtx.gz", "ttx.gz", "tns.gz"]), sparse=st.booleans())
 def test_what_is_written_reads_back(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, end: str, sparse: bool

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from dialect_tests.crossing import examples
 from dialect_tests.tensor.reference import WHOLE, dense_arrays, fits_structured, same, to_dense
 from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.encoding import encoding
@@ -145,7 +146,7 @@ def test_the_examples_of_the_dialects_documentation() -> None:
 
 
 @pytest.mark.parametrize("text", FOREIGN)
-@settings(max_examples=15)
+@examples(15)
 @given(data=st.data())
 def test_every_format_holds_what_it_was_given(text: str, data: st.DataObject) -> None:
     dense = part(data.draw(dense_arrays(2, NAMES)), text)
@@ -163,7 +164,7 @@ def test_every_format_holds_what_it_was_given(text: str, data: st.DataObject) ->
 
 
 @pytest.mark.parametrize("text", FOREIGN)
-@settings(max_examples=10)
+@examples(10)
 @given(data=st.data())
 def test_views_over_levels_hold_the_same(text: str, data: st.DataObject) -> None:
     dense = part(data.draw(dense_arrays(2)), text)
@@ -179,7 +180,7 @@ def test_views_over_levels_hold_the_same(text: str, data: st.DataObject) -> None
     assert same(found, dense)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(dense_arrays(2, ["f64", "i8"]), st.sampled_from([None, 9]), st.sampled_from(["CSR", "CSC", "COO", "LooseCSR"]))
 def test_shortcuts_store_what_packing_stores(dense: Array, width: int | None, source: str) -> None:
     by_column = "[c](i, j) -> (c * 9 * j : dense, j : dense, i : singleton)"
@@ -194,7 +195,7 @@ def test_shortcuts_store_what_packing_stores(dense: Array, width: int | None, so
         )
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(dense_arrays(2, ["f64", "i8", "c64", "f16"]), st.sampled_from([(2, 4), (1, 3)]))
 def test_pruning_keeps_the_largest_of_each_group(dense: Array, n_m: tuple[int, int]) -> None:
     n, m = n_m
@@ -240,7 +241,7 @@ def test_order_and_duplicates_do_not_matter() -> None:
 CHAIN = [name for name, enc in WHOLE[2] if enc.holds_all] + OPEN
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(dense_arrays(2, ["f64", "i32"]), st.permutations(CHAIN))
 def test_a_chain_of_conversions_returns_the_same_tensor(dense: Array, chain: list[str]) -> None:
     found = tensor(dense, "CSR")
@@ -326,7 +327,7 @@ def test_buffers_are_checked(
         SparseTensor.from_levels(encoding(text), shape, positions, coordinates, np.array(values, float))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(dense_arrays(2, ["f64", "i32", "c64"]))
 def test_scipys_diagonals_come_and_go(dense: Array) -> None:
     source = scipy.sparse.dia_array(dense)

@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from dialect_tests.crossing import examples
 from dialect_tests.tensor.reference import MATRICES, WHOLE, dense_arrays, fits_structured, same, to_dense
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DTYPES
@@ -33,7 +34,7 @@ CASES += [pytest.param(enc, id=name) for name, enc in MATRICES[len(WHOLE[2]) :]]
 
 
 @pytest.mark.parametrize("stored_as", CASES)
-@settings(max_examples=12)
+@examples(12)
 @given(data=st.data())
 def test_every_format_holds_what_it_was_given(stored_as: Encoding, data: st.DataObject) -> None:
     dense = fits_structured(data.draw(dense_arrays(stored_as.dim_rank, NAMES)), stored_as)
@@ -51,7 +52,7 @@ def test_every_format_holds_what_it_was_given(stored_as: Encoding, data: st.Data
 
 
 @pytest.mark.parametrize("stored_as", CASES)
-@settings(max_examples=12)
+@examples(12)
 @given(data=st.data())
 def test_order_and_duplicates_of_entries_do_not_matter(stored_as: Encoding, data: st.DataObject) -> None:
     dense = fits_structured(data.draw(dense_arrays(stored_as.dim_rank, ["i32"])), stored_as)

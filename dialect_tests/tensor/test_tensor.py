@@ -8,9 +8,10 @@ import sys
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from dialect_tests.crossing import examples
 from dialect_tests.tensor.reference import MATRICES, WHOLE, dense_arrays, fits_structured, same, to_dense
 from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.encoding import encoding
@@ -178,7 +179,7 @@ def test_bytes_and_entries() -> None:
 PLAIN = [enc for name, enc in MATRICES if enc.level_types[-1].format.value != "structured"]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(data=st.data())
 def test_chains_of_conversions_return_the_same_tensor(data: st.DataObject) -> None:
     rank = data.draw(st.sampled_from([1, 2, 2, 2, 3]))
@@ -195,7 +196,7 @@ def test_chains_of_conversions_return_the_same_tensor(data: st.DataObject) -> No
         assert same(scattered, dense)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_structured_tensors_convert_both_ways(data: st.DataObject) -> None:
     two_of_four = encoding("NV_24", rank=2)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from dialect_tests.crossing import examples
 from dialect_tests.tensor.reference import MATRICES, addresses, dense_arrays, fits_structured, to_dense
 from mlir_sparse.encoding import Encoding, encoding
 from mlir_sparse.errors import (
@@ -275,7 +276,7 @@ def test_unaligned_arrays_are_copied() -> None:
 
 
 @pytest.mark.parametrize("stored_as", [pytest.param(enc, id=name) for name, enc in MATRICES])
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_damaged_buffers_are_refused_or_mean_what_they_say(stored_as: Encoding, data: st.DataObject) -> None:
     """One number is changed: either validation says so, or the buffers can be read within their bounds."""
