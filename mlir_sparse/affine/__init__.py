@@ -1,4 +1,9 @@
-"""Affine expressions and maps: how dimensions become levels and come back."""
+"""Affine expressions and maps: from dimensions to levels, and back.
+
+Text becomes an `AffineExpr` or an `AffineMap` (`affine_parser`), built by constructors that simplify as MLIR does
+(`simplify`). Maps evaluate and compose (`affine_map`). Inverses and bounds are computed on the same expressions in
+normal form (`integer_form`), and the printer writes what MLIR would.
+"""
 
 from mlir_sparse.affine.affine_expr import AffineBinary, AffineExpr, AffineOp, Constant, Dim, Symbol
 from mlir_sparse.affine.affine_map import AffineMap

@@ -1,9 +1,8 @@
-"""Affine expressions as values: what a level stores of the dimensions.
+"""Affine expressions as values: the coordinate of a level as an expression over the dimensions.
 
-The nodes and their printed form are those of MLIR's `AffineExpr`. Build them
-with the constructors of `mlir_sparse.affine.simplify`, which fold and reorder
-exactly as MLIR does, so that equal meaning mostly is equal structure and what
-prints here is what MLIR prints.
+The nodes and their printed form are those of MLIR's `AffineExpr`. Build them with the constructors of
+`mlir_sparse.affine.simplify`, which fold and reorder exactly as MLIR does. So most expressions of equal meaning have
+equal structure, and the printed text is MLIR's.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class AffineOp(Enum):
 
 
 class _Expr:
-    """What every node can do; the nodes are the four classes below."""
+    """The methods of every node; the nodes are the four classes below."""
 
     __slots__ = ()
 
@@ -61,7 +60,7 @@ class _Expr:
         return not self.dims()
 
     def to_text(self, dim_names: Sequence[str] = (), symbol_names: Sequence[str] = ()) -> str:
-        """Returns the expression with the names given; `d0`, `s0` where there is none.
+        """Returns the text of the expression; variables without a given name are `d0`, `s0`.
 
         >>> AffineBinary(AffineOp.MOD, Dim(1), Constant(4)).to_text(["i", "j"])
         'j mod 4'
@@ -83,7 +82,7 @@ class Dim(_Expr):
 
 @dataclass(frozen=True, slots=True)
 class Symbol(_Expr):
-    """A symbol: a size that is fixed for one tensor, but unknown here."""
+    """A symbol: a size that each tensor fixes."""
 
     position: int
 

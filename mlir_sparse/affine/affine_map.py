@@ -86,10 +86,10 @@ class AffineMap:
         return AffineMap(other.num_dims, symbols, tuple(_substitute(r, other.results) for r in self.results))
 
     def inverse(self) -> AffineMap | None:
-        """Returns the map back, or None where there is none that is known.
+        """Returns the inverse map, or None where none is known.
 
-        Knows permutations, unimodular maps, blocks nested to any depth, and
-        combinations: all whose dimensions are sums of results times integers.
+        Permutations, unimodular maps, blocks nested to any depth, and their combinations
+        have one: each dimension is a sum of results times integers.
 
         >>> from mlir_sparse.affine import parse_affine_map
         >>> print(parse_affine_map("(i) -> (i floordiv 4, i mod 4)").inverse())
@@ -101,10 +101,10 @@ class AffineMap:
         return None if isinstance(found, str) else AffineMap(len(self.results), 0, found)
 
     def is_inverse_of(self, other: AffineMap) -> bool:
-        """Returns whether this map can be shown to undo another, for all integers.
+        """Returns whether this map provably inverts another, for all integers.
 
-        The argument is by substitution and exact; it knows what `inverse` knows
-        and quotients that cancel, and says no where it cannot tell.
+        The proof substitutes one map into the other. It covers all maps that `inverse`
+        covers and quotients that cancel. The result is False where the proof fails.
 
         >>> from mlir_sparse.affine import parse_affine_map
         >>> rotated = parse_affine_map("(i, j) -> (i + j, i - j)")

@@ -24,7 +24,7 @@ def parse_integer(cursor: Cursor, rule: str = "an integer", too_large: str = "ex
     """Takes an unsigned integer literal of at most 64 bits, decimal or hexadecimal."""
     token = cursor.expect_kind(TokenKind.INTEGER, rule)
     is_hexadecimal = token.text[1:2] in ("x", "X")
-    # Python itself refuses to convert thousands of digits; leading zeros are nothing to count.
+    # Python refuses to convert thousands of digits, so count them first, without leading zeros.
     digits = token.text[2:] if is_hexadecimal else token.text.lstrip("0") or "0"
     value = int(digits, 16 if is_hexadecimal else 10) if len(digits) < 40 else _INT64_MAX + 1
     if value > _INT64_MAX:

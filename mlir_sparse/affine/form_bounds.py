@@ -1,4 +1,4 @@
-"""Between which integers a form runs, as expressions over the sizes of its dimensions."""
+"""The bounds of a form, as expressions over the sizes of its dimensions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Bounds: TypeAlias = tuple[AffineExpr, AffineExpr]
 
 
 def bounds_of(form: Form, dims: Sequence[Bounds]) -> Bounds:
-    """Returns the bounds of a form whose dimensions run between the bounds given, each by itself.
+    """Returns the bounds of a form, given independent bounds of its dimensions.
 
-    The digits inside a block run over the whole block, also where a tensor ends in the middle of one.
+    A digit inside a block has the bounds of the whole block, even where a tensor ends in the middle of a block.
 
     >>> from mlir_sparse.affine.affine_expr import Symbol
     >>> sizes = [(Constant(0), Symbol(0)), (Constant(0), Symbol(1))]
@@ -47,7 +47,7 @@ def _atom_bounds(atom: Atom, dims: Sequence[Bounds]) -> Bounds:
 
 
 def scale(expr: AffineExpr, factor: int) -> AffineExpr:
-    """Returns an expression times a number, each term of a sum by itself, so that constants meet.
+    """Returns an expression times a number, distributed over the terms of a sum so that constants fold.
 
     >>> from mlir_sparse.affine.affine_expr import Symbol
     >>> print(scale(add(Symbol(0), Constant(-1)), -1))

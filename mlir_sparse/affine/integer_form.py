@@ -1,9 +1,8 @@
 """Affine expressions as integer combinations of dimensions and of digits of them.
 
-A *digit* is `(u floordiv low) mod (high / low)` for a linear `u`: what blocking
-stores of a dimension, at one level of the blocks. Every level map of a storage
-format is a combination of dimensions and digits, and over these exact
-arguments about equality, inverses and bounds are linear algebra.
+A *digit* is `(u floordiv low) mod (high / low)` for a linear `u`: one level of the
+blocks of a dimension stores it. The level maps of storage formats are combinations of
+dimensions and digits. On these, equality, inverses and bounds are exact linear algebra.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ class Digit:
     """`(base floordiv low) mod (high // low)`; without the `mod` where high is None.
 
     Args:
-        base: what is divided, linear over dimensions.
+        base: the dividend, linear over dimensions.
         low: the block size below the digit.
         high: the block size above it, a multiple of low, or None for the outermost digit.
     """
@@ -38,14 +37,14 @@ Atom: TypeAlias = Dim | Digit
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A sum of atoms times integers, and a constant; equal sums of the same atoms are equal values."""
+    """A sum of atoms times integers, and a constant, in a normal form: equal sums compare equal."""
 
     terms: tuple[tuple[Atom, int], ...] = ()
     constant: int = 0
 
     @classmethod
     def of(cls, terms: Iterable[tuple[Atom, int]], constant: int = 0) -> Form:
-        """Returns the sum of terms, like ones added up.
+        """Returns the sum of terms; like terms are added up.
 
         >>> Form.of([(Dim(1), 2), (Dim(0), 1), (Dim(1), -2)])
         Form(terms=((Dim(position=0), 1),), constant=0)
@@ -58,7 +57,7 @@ class Form:
 
     @property
     def is_linear(self) -> bool:
-        """Returns whether the sum is of dimensions only."""
+        """Returns whether the sum has no digits."""
         return all(isinstance(atom, Dim) for atom, _ in self.terms)
 
     def plus(self, other: Form) -> Form:
@@ -78,11 +77,11 @@ def forms_of(exprs: Sequence[AffineExpr], dims: Sequence[Form] | None = None) ->
 
 
 def form_of(expr: AffineExpr, dims: Sequence[Form] | None = None) -> Form | None:
-    """Returns an expression as a combination of dimensions and digits, or None where it is none.
+    """Returns an expression as a combination of dimensions and digits, or None where that is impossible.
 
     Args:
         expr: the expression.
-        dims: what each dimension stands for; itself when absent.
+        dims: a form to substitute for each dimension; the dimension itself when absent.
 
     >>> from mlir_sparse.affine.simplify import floordiv, mod
     >>> form_of(mod(floordiv(Dim(0), Constant(2)), Constant(4))).terms
@@ -157,7 +156,7 @@ def _only_digit(form: Form) -> Digit | None:
 
 
 def _constant_quotient(form: Form, divisor: int) -> int | None:
-    """Returns the quotient where it is the same whatever the dimensions."""
+    """Returns the quotient where it does not depend on the dimensions."""
     low = high = form.constant
     for atom, factor in form.terms:
         if isinstance(atom, Dim) or atom.high is None:
@@ -168,7 +167,7 @@ def _constant_quotient(form: Form, divisor: int) -> int | None:
 
 
 def cuts_of(forms: Iterable[Form]) -> dict[Form, tuple[int, ...]] | None:
-    """Returns for each base the block sizes at which its digits meet, from 1 up.
+    """Returns for each base the block sizes that bound its digits, ascending from 1.
 
     None where two sizes of one base do not divide each other: such digits overlap.
     """
@@ -183,13 +182,13 @@ def cuts_of(forms: Iterable[Form]) -> dict[Form, tuple[int, ...]] | None:
 
 
 def digits_of(base: Form, sizes: Sequence[int]) -> list[tuple[Atom, int]]:
-    """Returns the finest digits of a base and what each counts: their sum is the base."""
+    """Returns the finest digits of a base with their weights: the weighted sum is the base."""
     highs = [*sizes[1:], None]
     return [(Digit(base, low, high), low) for low, high in zip(sizes, highs, strict=True)]
 
 
 def split(form: Form, cuts: Mapping[Form, Sequence[int]]) -> Form:
-    """Returns the form in the finest digits."""
+    """Returns the form written in the finest digits."""
     terms: list[tuple[Atom, int]] = []
     for atom, factor in form.terms:
         if isinstance(atom, Dim):

@@ -1,9 +1,8 @@
-"""Inverses of affine maps: inferred by linear algebra, or shown to be right by substitution.
+"""Inverses of affine maps: inferred by linear algebra, or proved by substitution.
 
-A map from dimensions to levels is a system of linear equations between levels,
-dimensions and digits (`mlir_sparse.affine.integer_form`), closed by one equation a
-base: it is the sum of its digits. Solving it for the dimensions inverts
-permutations, unimodular maps, blockings nested to any depth, and combinations.
+A map from dimensions to levels is a system of linear equations between levels, dimensions and digits
+(`mlir_sparse.affine.integer_form`). One more equation a base closes it: a base is the weighted sum of its digits. Its
+solution for the dimensions inverts permutations, unimodular maps, blockings nested to any depth, and combinations.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _Row: TypeAlias = list[Fraction]
 
 
 def infer_inverse(num_dims: int, results: tuple[AffineExpr, ...]) -> tuple[AffineExpr, ...] | str:
-    """Returns each dimension as a sum of results times integers, or why there is no such sum.
+    """Returns each dimension as a sum of results times integers, or the reason why there is no such sum.
 
     Args:
         num_dims: the number of dimensions.
@@ -40,7 +39,7 @@ def infer_inverse(num_dims: int, results: tuple[AffineExpr, ...]) -> tuple[Affin
     cuts = cuts_of(forms)
     if cuts is None:
         return "expected block sizes of one dimension that divide each other"
-    # Unknowns: digits first, dimensions last, so that elimination leaves the dimensions by themselves.
+    # Unknowns: digits first, dimensions last. Elimination then leaves one row for each dimension alone.
     unknowns: list[Atom] = [digit for base, sizes in cuts.items() for digit, _ in digits_of(base, sizes)]
     unknowns += [Dim(d) for d in range(num_dims)]
     rows = [_row(split(form, cuts), unknowns, level, len(results)) for level, form in enumerate(forms)]
@@ -96,7 +95,7 @@ def _eliminate(rows: list[_Row], columns: int) -> dict[int, int]:
 
 
 def _sum(factors: Sequence[int]) -> AffineExpr:
-    """Returns the levels times factors plus the last one; what is added stands before what is subtracted."""
+    """Returns the levels times factors plus the last factor; positive terms come first."""
     *levels, constant = factors
     total: AffineExpr = Constant(0)
     for level, factor in sorted(enumerate(levels), key=lambda item: item[1] < 0):
@@ -106,11 +105,11 @@ def _sum(factors: Sequence[int]) -> AffineExpr:
 
 
 def is_inverse(dim_results: Sequence[AffineExpr], lvl_results: Sequence[AffineExpr]) -> bool:
-    """Returns whether a map back can be shown to undo a map there, for all integers.
+    """Returns whether one map provably inverts another, for all integers.
 
     Args:
-        dim_results: the map there.
-        lvl_results: the map back, whose dimension l is result l of the map there.
+        dim_results: the map from dimensions to levels.
+        lvl_results: the map from levels to dimensions.
 
     >>> from mlir_sparse.affine.simplify import floordiv, mod
     >>> there = (floordiv(Dim(0), Constant(4)), mod(Dim(0), Constant(4)))
@@ -125,7 +124,7 @@ def is_inverse(dim_results: Sequence[AffineExpr], lvl_results: Sequence[AffineEx
 
 
 def _is_dim(form: Form, dim: int) -> bool:
-    """Returns whether a form is a dimension, once its digits are added up."""
+    """Returns whether a form equals a dimension after its digits are added up."""
     cuts = cuts_of([form])
     if cuts is None:
         return False

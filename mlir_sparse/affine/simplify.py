@@ -1,9 +1,8 @@
 """Constructors of affine expressions that fold and reorder as MLIR's builders do.
 
-Each follows the simplification of the operator in MLIR's `AffineExpr.cpp`:
-constants go right, symbols go right of dimensions, neighbouring constants
-fold, and divisions by a known divisor disappear. Sums also lean left, so that
-what prints is what MLIR prints of it, and reads back as the same value.
+Each follows the simplification of the operator in MLIR's `AffineExpr.cpp`: constants go right, symbols go right of
+dimensions, neighbouring constants fold, and divisions by a known divisor disappear. Sums also lean left: their text is
+MLIR's, and parses back to the same value.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def add(left: AffineExpr, right: AffineExpr) -> AffineExpr:
         case AffineBinary(AffineOp.ADD, inner, Constant(a)), Constant(b):
             return add(inner, Constant(a + b))
         case _, AffineBinary(AffineOp.ADD, inner, last):
-            # Sums lean left, or the text of one would read back as another.
+            # Sums lean left: a sum that leans right would print as text that parses to another value.
             return add(add(left, inner), last)
     return (
         _add_like_terms(left, right)
@@ -140,7 +139,7 @@ def negate(expr: AffineExpr) -> AffineExpr:
 
 
 def mul(left: AffineExpr, right: AffineExpr) -> AffineExpr:
-    """Returns left * right, one of which uses no dimension.
+    """Returns left * right; one of the two uses no dimension.
 
     >>> from mlir_sparse.affine.affine_expr import Dim
     >>> str(mul(Constant(3), Dim(0)))
@@ -237,7 +236,7 @@ def mod(left: AffineExpr, right: AffineExpr) -> AffineExpr:
 
 
 def _known_divisor(expr: AffineExpr) -> int:
-    """Returns the largest integer known to divide the expression whatever the dimensions."""
+    """Returns the largest integer known to divide the expression for all dimensions."""
     match expr:
         case Constant(value):
             return abs(value)

@@ -1,4 +1,9 @@
-"""Index notation: text to an Assignment and back, and the summation rule."""
+"""Index notation: what to compute, as a value.
+
+Text (`notation_parser`, `comprehension_parser`, `einsum_strings`) or Python objects (`builders`) become an `Assignment`
+or a `Comprehension`, whose nodes are in `ast`. `check_assignment` refuses those without a meaning, `summation` makes
+every sum explicit, and `notation_printer` writes text again. Operators and semirings are declared here with their laws.
+"""
 
 from mlir_sparse.notation.ast import (
     Access,

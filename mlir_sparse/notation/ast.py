@@ -1,7 +1,7 @@
 """Index notation as values (Kjolstad et al. 2017, section 3).
 
-Nodes are frozen and compare by structure; where a node stood in the user's
-text (`span`) takes no part in comparison. `str` of any node is its notation.
+Nodes are frozen and compare by structure. Comparison ignores `span`, the node's place in the user's text. `str` of any
+node is its notation.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ __all__ = [
 
 
 class _Printed:
-    """Gives a node its notation as `str`."""
+    """Prints a node as notation."""
 
     __slots__ = ()
 
     def __str__(self) -> str:
-        # The printer knows the nodes, so that it can only be imported once they exist.
+        # The printer imports the nodes, so it can only be imported once they exist.
         from mlir_sparse.notation.notation_printer import to_text
 
         return to_text(cast("Assignment | Expr | Range | Subscript", self))
@@ -66,9 +66,9 @@ class AffineSubscript(_Printed):
 
     Args:
         terms: (coefficient, variable) pairs, coefficients nonzero, each variable once, in the order written.
-        constant: the rest.
-        symbolic: (coefficient, names, variable or None) products with sizes and integer parameters of a
-            comprehension, such as the `sh*h` of `sh*h + kh`; there are none once their values are known.
+        constant: the constant term.
+        symbolic: (coefficient, names, variable or None) products with sizes and integer parameters of a comprehension,
+            such as `sh*h` in `sh*h + kh`; empty once their values are known.
     """
 
     terms: tuple[tuple[int, IndexVar], ...]
@@ -79,9 +79,9 @@ class AffineSubscript(_Printed):
 
 @dataclass(frozen=True, slots=True)
 class Access(_Printed):
-    """A tensor at a subscript per dimension; a scalar has no subscripts.
+    """A tensor with a subscript for each dimension; a scalar has no subscripts.
 
-    A subscript that is an access itself is a gather: `X(I(i), j)` is X at the row that I(i) names.
+    A subscript that is an access itself is a gather: `X(I(i), j)` reads row I(i) of X.
     """
 
     tensor: str
@@ -108,7 +108,7 @@ class Access(_Printed):
 
     @property
     def gathers(self) -> bool:
-        """Returns whether a tensor is read to know which elements to read."""
+        """Returns whether some subscript is an access."""
         return any(isinstance(subscript, Access) for subscript in self.subscripts)
 
 
@@ -119,7 +119,8 @@ Subscript = IndexVar | AffineSubscript | Access
 class Literal(_Printed):
     """A number: int, float or complex, as Python reads it.
 
-    Two are equal where type and digits and signs are: kernels are kept by what they compute, and `1 / -0.0` is another.
+    Two are equal if their type, digits and sign are: kernels are cached by their literals, and `1 / -0.0` is not
+    `1 / 0.0`.
     """
 
     value: int | float | complex
@@ -143,7 +144,7 @@ class Negate(_Printed):
 class BinaryOp(Enum):
     """An operator between two expressions: arithmetic, comparison or logic.
 
-    Comparisons and logic give truth values, 0 or 1; logic takes any number that is not zero for true.
+    Comparisons and logic give truth values, 0 or 1; in logic every number except zero is true.
     """
 
     ADD = "+"
@@ -166,7 +167,7 @@ class BinaryOp(Enum):
 
     @property
     def gives_truth(self) -> bool:
-        """Returns whether the result is 0 or 1, whatever the operands are."""
+        """Returns whether the result is 0 or 1 for all operands."""
         return self in _COMPARISONS or self in (BinaryOp.AND, BinaryOp.OR)
 
 
@@ -193,9 +194,9 @@ class Call(_Printed):
 
 
 class ReduceOp(Enum):
-    """What a reduction makes of the values of its body.
+    """The operator of a reduction.
 
-    `or` and `and` give whether any value, or every one, is not zero; `count` gives how many are;
+    `or` and `and` give whether any value, or every one, is nonzero; `count` gives the number of nonzero values;
     `argmax` and `argmin` give the first position of the greatest or least value, over one variable.
     """
 
@@ -232,7 +233,7 @@ class Reduce(_Printed):
 
 @dataclass(frozen=True, slots=True)
 class Apply(_Printed):
-    """An operator of the user's own on stored entries: `f(A(i,j), B(i,j))`."""
+    """A user's operator applied to stored entries: `f(A(i,j), B(i,j))`."""
 
     operator: Operator
     arguments: tuple[Expr, ...]
@@ -241,9 +242,9 @@ class Apply(_Printed):
 
 @dataclass(frozen=True, slots=True)
 class Fold(_Printed):
-    """A reduction of stored entries by a monoid: `f(j : A(i,j))`; entries that are missing do not count.
+    """A reduction of stored entries by a monoid: `f(j : A(i,j))`; missing entries do not count.
 
-    Over no variables it gives each entry itself, and the identity where there is none.
+    Over no variables it gives each entry itself, and the identity where there is no entry.
     """
 
     monoid: Monoid
@@ -256,11 +257,11 @@ Expr = Access | Literal | Negate | Binary | Call | Reduce | Apply | Fold
 
 
 class AssignOp(Enum):
-    """How the value meets the target.
+    """How an assignment combines its value with the target.
 
-    `=` replaces it. `+=`, `*=`, `max=`, `min=`, `or=` and `and=` reduce the variables that
-    only the right side has by their operator, and combine with the target's present value. `+=!`, `*=!`,
-    `max=!`, `min=!`, `or=!` and `and=!` start from the operator's identity instead.
+    `=` replaces the target. `+=`, `*=`, `max=`, `min=`, `or=` and `and=` reduce the variables that only the right side
+    has by their operator, and combine the result with the target's present value. `+=!`, `*=!`, `max=!`, `min=!`,
+    `or=!` and `and=!` start from the operator's identity instead.
     """
 
     ASSIGN = "="
@@ -284,7 +285,7 @@ class AssignOp(Enum):
 
     @property
     def reduction(self) -> ReduceOp | None:
-        """Returns what the operator reduces the whole right side by; None for `=` and `+=`, which sum inside it."""
+        """Returns the reduction of the whole right side; None for `=` and `+=`, which sum inside it."""
         return _NAMED_REDUCTIONS.get(self)
 
 
@@ -305,11 +306,11 @@ _NAMED_REDUCTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Range(_Printed):
-    """Where a variable runs: `kw in 0:2` is 0 and 1.
+    """The range of a variable: `kw in 0:2` is 0 and 1.
 
     Args:
         variable: the index variable.
-        low: the first value; a constant but for the sizes of a comprehension.
+        low: the first value: a constant, plus sizes in a comprehension.
         high: the value after the last one.
     """
 
@@ -324,12 +325,12 @@ class Assignment(_Printed):
     """`target op value where ranges`: one statement of index notation.
 
     Args:
-        target: what is assigned to.
-        op: how the value meets it.
+        target: the access that is assigned to.
+        op: how the value combines with it.
         value: the right side.
-        source: the text that it was written in.
-        ranges: where variables run; the others run as far as the tensors allow.
-        exists: accesses that are not read, but say how far variables run (`where exists A(i)`).
+        source: the text that it was parsed from.
+        ranges: the ranges written out; other variables run over the extents of the tensors.
+        exists: accesses that are not read, but bound their variables (`where exists A(i)`).
     """
 
     target: Access
@@ -341,10 +342,7 @@ class Assignment(_Printed):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Returns the tensors read, each once, in the order of the text.
-
-        A target whose present value is read (`+=`) comes first, as it is written first.
-        """
+        """Returns the tensors read, each once, in the order of the text: the target first, where `+=` reads it."""
         names = [self.target.tensor] if self.op.reads_target else []
         names += [access.tensor for access in reads(self.value)]
         names += [access.tensor for access in self.exists]
@@ -381,7 +379,7 @@ def children(node: Expr) -> tuple[Expr, ...]:
 
 
 def reads(node: Expr) -> Iterator[Access]:
-    """Yields every access of an expression in the order of the text, also those in subscripts."""
+    """Yields every access of an expression in the order of the text, those in subscripts included."""
     for below in walk(node):
         if isinstance(below, Access):
             yield below
@@ -391,10 +389,10 @@ def reads(node: Expr) -> Iterator[Access]:
 
 
 def walk(node: Expr) -> Iterator[Expr]:
-    """Yields a node and all below it, in the order of the text."""
+    """Yields a node and all nodes below it, in the order of the text."""
     left = [node]
     while left:
         node = left.pop()
         yield node
-        if not isinstance(node, (Access, Literal)):  # most are, and have none
+        if not isinstance(node, (Access, Literal)):  # most nodes are one of these, and have no children
             left += children(node)[::-1]

@@ -1,6 +1,6 @@
 """Index notation from Python objects: `y[i] = A[i, j] * x[j]`.
 
-What is built equals, as an Assignment, what `parse` makes of the same formula as text.
+The Assignment built equals the one that `parse` returns for the same formula as text.
 
     i, j = indices("i j")
     y, A, x = tensors("y A x")
@@ -27,7 +27,7 @@ __all__ = ["Formula", "Index", "TensorVar", "call", "indices", "reduce", "tensor
 class TensorVar(Formula):
     """A tensor by name: `A[i, j]` reads it, `A[i, j] = ...` records an assignment to it.
 
-    A scalar needs no subscripts to be read (`alpha * x[i]`), and `a[()] = ...` to be assigned.
+    A scalar is read without subscripts (`alpha * x[i]`) and assigned with `a[()] = ...`.
 
     >>> i, j = indices("i j")
     >>> y, A, x = TensorVar("y"), TensorVar("A"), TensorVar("x")
@@ -60,7 +60,7 @@ class TensorVar(Formula):
     def __setitem__(self, subscripts: object, value: object) -> None:
         if isinstance(value, Formula) and value.update is not None:
             update = value.node
-            # Only `y[i] += e` itself: an expression that began as `t = x[i]; t += e` is a plain sum.
+            # Only `y[i] += e` itself is an update: `t = x[i]; t += e` builds a plain sum.
             if isinstance(update, Binary) and update.left == self._access(subscripts):
                 self.assign(subscripts, Formula(update.right), value.update)
                 return
@@ -88,11 +88,11 @@ class TensorVar(Formula):
         Args:
             subscripts: an index or a tuple of them.
             value: an expression or a number.
-            op: as in text: `=`, `+=`, `max=`, `max=!`, ...
-            ranges: where indices run, as in the text's `where k in 0:2`: a range, or its first value and its end.
+            op: the operator as in text: `=`, `+=`, `max=`, `max=!`, ...
+            ranges: for an index (`where k in 0:2` in text) a `range`, or its first value and its end.
 
         Raises:
-            NotationError: for what has no meaning, as `parse` does, with the place in the printed text.
+            NotationError: for an assignment without a meaning, as `parse` does, with the place in the printed text.
 
         >>> (i, j), (y, A) = indices("i j"), tensors("y A")
         >>> print(y.assign(i, A[i, j], "max=!"))
@@ -103,7 +103,7 @@ class TensorVar(Formula):
         clauses = tuple(_range(index, bounds) for index, bounds in (ranges or {}).items())
         built = Assignment(self._access(subscripts), _assign_op(op), node_of(value), ranges=clauses)
         check_height(built)
-        # Read back from its text, so that errors have a place to point at.
+        # Parse the printed text, so that errors have a place to point at.
         self._assignment = parse(str(built))
         return self._assignment
 

@@ -16,17 +16,15 @@ __all__ = ["check_comprehension"]
 def check_comprehension(comprehension: Comprehension) -> None:
     """Raises unless a comprehension has a meaning.
 
-    What it needs: names that are either a tensor, a size or an index variable; statements
-    that have a meaning by themselves (see `check`); one number of subscripts for each
-    tensor; only tensors that are parameters, outputs, or assigned before they are read;
-    parameters that are not assigned, unless they are outputs too; and outputs that are.
+    The rules: a name is either a tensor, a size or an index variable; each statement has a meaning by itself (see
+    `check`); a tensor has the same number of subscripts everywhere; a tensor that is read is a parameter, an output, or
+    assigned before; parameters are not assigned, unless they are outputs too; and every output is assigned.
 
-    The causality of updates in place is part of it: a statement may read the tensor that
-    it assigns at the subscripts that it assigns, and nowhere else.
+    Updates in place are causal: a statement may read the tensor that it assigns only at the subscripts that it assigns.
 
     Raises:
         RankError: for a tensor with two numbers of subscripts.
-        UnknownTensorError: for a tensor that is read before it is anything.
+        UnknownTensorError: for a tensor that is read before it has a value.
         NotationError: for the rest.
     """
     _check_header(comprehension)

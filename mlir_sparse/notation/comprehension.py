@@ -4,10 +4,9 @@
       C(i) +=! A(i,k) * x(k)
     }
 
-A parameter says its element type and the size of each axis, by name or number; a
-size has one value in the whole text. Statements run in the order of the text, each
-on all of the tensors that it reads, as they are after the statements before it. What
-is assigned and not an output is an intermediate.
+A parameter declares its element type and the size of each axis, by name or number; a size has one value in the whole
+text. Statements run in the order of the text; each reads the results of those before it. An assigned tensor that is no
+output is an intermediate.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from mlir_sparse.text.source_text import Source, Span
 
 __all__ = ["ELEMENT_TYPES", "Comprehension", "Parameter", "accesses_of_statement"]
 
-# The paper's names of element types, and this package's; each with the latter.
+# The paper's names of element types and this package's, each with this package's.
 ELEMENT_TYPES = {
     "half": "f16",
     "float": "f32",
@@ -42,9 +41,9 @@ class Parameter:
 
     Args:
         name: the tensor.
-        dtype: its element type, by this package's name; None where it follows from what is assigned.
-        sizes: the name or the number of elements of each axis, none for a scalar; None where they follow.
-        span: where it stands.
+        dtype: the name of its element type; None where it follows from the assignments.
+        sizes: the name or the number of each axis' size, empty for a scalar; None where they follow.
+        span: its place in the text.
     """
 
     name: str
@@ -64,9 +63,9 @@ class Comprehension:
     """A definition of one or more outputs by statements.
 
     Args:
-        name: what it is called.
-        parameters: what it takes, with element types and sizes.
-        outputs: what it returns.
+        name: its name.
+        parameters: the tensors that it takes, with element types and sizes.
+        outputs: the tensors that it returns.
         statements: assignments, in order.
         source: the text.
     """
@@ -85,7 +84,7 @@ class Comprehension:
 
     @property
     def symbols(self) -> frozenset[str]:
-        """Returns the names that may stand where an integer does: sizes, and parameters that are one integer."""
+        """Returns the names that can replace an integer: sizes, and integer scalars among the parameters."""
         scalars = {p.name for p in self.parameters if p.sizes == () and (p.dtype or "").startswith("i")}
         return frozenset((*self.sizes, *scalars))
 
@@ -96,7 +95,7 @@ class Comprehension:
 
     @property
     def updated(self) -> tuple[str, ...]:
-        """Returns the outputs that a statement reads before any assigns them: their present values are operands."""
+        """Returns the outputs that are read before they are assigned: their present values are operands."""
         known = {parameter.name for parameter in self.parameters}
         found: dict[str, None] = {}
         for statement in self.statements:
@@ -106,7 +105,7 @@ class Comprehension:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Returns what a call takes: the parameters, then the outputs that are read before they are assigned."""
+        """Returns the operands of a call: the parameters, then the outputs that are read before they are assigned."""
         return (*(parameter.name for parameter in self.parameters), *self.updated)
 
     def __str__(self) -> str:
@@ -116,7 +115,7 @@ class Comprehension:
 
 
 def accesses_of_statement(statement: Assignment) -> Iterator[Access]:
-    """Yields the target of a statement, what it reads, and what it says to exist."""
+    """Yields the target of a statement, the accesses that it reads, and those of its `exists`."""
     yield statement.target
     yield from reads(statement.value)
     yield from statement.exists

@@ -7,7 +7,7 @@
     output        ::= name | parameter
     size          ::= name | integer
 
-Comments start with `#` or `//`. The functions of C's math library are known by its names too (`fmaxf`, `expf`).
+Comments start with `#` or `//`. Functions also have the names of C's math library (`fmaxf`, `expf`).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from mlir_sparse.text.source_text import Source
 
 __all__ = ["is_comprehension", "parse_comprehension"]
 
-# `def max= x(i)` assigns to a tensor of the name `def`.
+# `def max= x(i)` assigns to a tensor named `def`.
 _WORDS = "|".join(sorted({op.value.rstrip("=!") for op in AssignOp if op.value[0].isalpha()}))
 _DEFINITION = re.compile(rf"(?:\s|//[^\n]*|\#[^\n]*)*+def\s+(?!(?:{_WORDS})\s*=)\w")
-# C's names; those of single precision end in `f`.
+# C's names; single precision adds an `f`.
 _OF_C = {"fabs": "abs"}
 _CALLS = {name: known for name, known in _OF_C.items() if name not in FUNCTIONS}
 _CALLS |= {f"{name}f": _CALLS.get(name, name) for name in (*FUNCTIONS, *_OF_C) if f"{name}f" not in FUNCTIONS}
 
 
 def is_comprehension(text: str) -> bool:
-    """Returns whether a text begins as a comprehension does.
+    """Returns whether a text begins like a comprehension.
 
     >>> is_comprehension("def f(float(N) x) -> (y) { y(i) = x(i) }"), is_comprehension("def(i) = x(i)")
     (True, False)
@@ -48,14 +48,14 @@ def is_comprehension(text: str) -> bool:
 
 
 def parse_comprehension(text: str, operators: Mapping[str, Operator | Monoid] | None = None) -> Comprehension:
-    """Returns the comprehension that a text writes, checked to have a meaning.
+    """Parses a comprehension and checks it.
 
     Args:
         text: one definition.
-        operators: operators and monoids of the user's own, by the names that the statements call them.
+        operators: the user's operators and monoids, by their names in the statements.
 
     Raises:
-        NotationSyntaxError: where the text leaves the grammar, with the place.
+        NotationSyntaxError: at the first place where the text breaks the grammar.
         NotationError, RankError: for a definition without a meaning (see `check_comprehension`), with the place.
 
     >>> mv = parse_comprehension("def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }")

@@ -1,4 +1,4 @@
-"""NumPy's einsum strings: which index variable each axis is of."""
+"""NumPy's einsum strings: an index variable for each axis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mlir_sparse.text.source_text import Source, Span
 __all__ = ["EinsumSubscripts", "einsum_text", "parse_einsum"]
 
 _DOTS = "..."
-# Sorted, as an implicit output sorts them: the number n of the sublist form is the letter at n.
+# Number n of the sublist form is the letter at n; sorted, as implicit outputs are.
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 _Labels = tuple[str, ...]
@@ -22,10 +22,10 @@ _Labels = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class EinsumSubscripts:
-    """An einsum whose ellipses are spelled out.
+    """The subscripts of an einsum, with a variable for each axis of an ellipsis.
 
     Args:
-        operands: for each operand the name of the index variable of each axis.
+        operands: for each operand the names of the index variables of its axes.
         output: likewise for the result.
         source: the text.
     """
@@ -43,11 +43,11 @@ class EinsumSubscripts:
 
 
 def einsum_text(sublists: Sequence[Sequence[object]], output: Sequence[object] | None) -> str:
-    """Returns the string of an einsum given by lists of numbers, NumPy's other spelling.
+    """Returns the einsum string of lists of numbers, NumPy's other form.
 
     Args:
         sublists: for each operand numbers from 0 to 51, and at most one Ellipsis.
-        output: likewise for the result; None leaves it to the rule of implicit outputs.
+        output: likewise for the result; None for an implicit output.
 
     Raises:
         NotationSyntaxError: for anything else in a list.
@@ -78,14 +78,14 @@ def parse_einsum(text: str, ranks: tuple[int, ...]) -> EinsumSubscripts:
     """Parses an einsum string for operands of given ranks.
 
     Args:
-        text: subscripts as `numpy.einsum` takes them: `"ik,kj->ij"`, with an implicit
-            output (`"ij,j"`: an ellipsis first, then the letters that stand once, capitals
-            first) or an ellipsis (`"...i,...i->..."`, aligned to the right). Blanks do not count.
+        text: subscripts as in `numpy.einsum`: `"ik,kj->ij"`, also with an implicit output (`"ij,j"`: the axes of an
+            ellipsis, then the letters that occur once, capitals first) or an ellipsis (`"...i,...i->..."`, aligned to
+            the right). Blanks are ignored.
         ranks: the number of dimensions of each operand.
 
     Raises:
         NotationSyntaxError: for text that is no einsum string.
-        RankError: for another number of operands or subscripts than there are.
+        RankError: where the numbers of operands or subscripts differ from those of the text.
 
     >>> print(parse_einsum("ik,kj->ij", (2, 2)).assignment)
     out(i,j) = a0(i,k) * a1(k,j)
@@ -96,7 +96,7 @@ def parse_einsum(text: str, ranks: tuple[int, ...]) -> EinsumSubscripts:
 
 
 class _Parser:
-    """Takes an einsum string apart."""
+    """Parses one einsum string."""
 
     def __init__(self, text: str, ranks: tuple[int, ...]) -> None:
         self.text, self.ranks = text, ranks
@@ -116,7 +116,7 @@ class _Parser:
         places = zip(found, parts, starts, self.ranks, strict=True)
         spreads = [self.spread(number, *place) for number, place in enumerate(places)]
         widest = max((spread for spread in spreads if spread is not None), default=0)
-        operands = tuple(_spelled(tokens, spread or 0) for tokens, spread in zip(found, spreads, strict=True))
+        operands = tuple(_variable_names(tokens, spread or 0) for tokens, spread in zip(found, spreads, strict=True))
         if not arrow:
             return EinsumSubscripts(operands, _implicit(operands, widest), self.source)
         output = self.output(right, len(left) + len(arrow), operands, widest)
@@ -144,7 +144,7 @@ class _Parser:
         return found
 
     def spread(self, number: int, tokens: list[str], part: str, start: int, rank: int) -> int | None:
-        """Returns how many axes the ellipsis of an operand stands for; None without one."""
+        """Returns the number of axes of an operand's ellipsis; None without one."""
         letters = len(tokens) - tokens.count(_DOTS)
         fits = letters <= rank if _DOTS in tokens else letters == rank
         if not fits:
@@ -165,16 +165,16 @@ class _Parser:
                 at = start + right.rindex(token)
                 rule = "each output subscript once, and in some operand"
                 self.fail(f"expected {rule}, but got {token!r} in {right.strip()!r}", at, at + 1)
-        return _spelled(tokens, widest)
+        return _variable_names(tokens, widest)
 
 
-def _spelled(tokens: Sequence[str], spread: int) -> _Labels:
-    """Returns index names, those of an ellipsis counted from the right, which is how they align."""
+def _variable_names(tokens: Sequence[str], spread: int) -> _Labels:
+    """Returns the names of index variables. Axes of an ellipsis are numbered from the right, as they align."""
     dots = [f"e{number}" for number in reversed(range(spread))]
     return tuple(label for token in tokens for label in (dots if token == _DOTS else [token]))
 
 
 def _implicit(operands: tuple[_Labels, ...], spread: int) -> _Labels:
-    """Returns the output NumPy infers: the ellipsis, then the letters that stand once, sorted."""
+    """Returns the implicit output: the ellipsis, then the letters that occur once, sorted."""
     letters = [label for labels in operands for label in labels if label in _LETTERS]
-    return (*_spelled([_DOTS], spread), *sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    return (*_variable_names([_DOTS], spread), *sorted(letter for letter in set(letters) if letters.count(letter) == 1))

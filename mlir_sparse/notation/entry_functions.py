@@ -1,6 +1,6 @@
-"""Assignments about stored entries: under a semiring, and inside the operands of an operator.
+"""Assignments on stored entries: those under a semiring, and operands of a user's operator.
 
-Both are rewritten to operators and folds, so that planning knows regions and monoids alone.
+Both are rewritten to operators and folds, so that the plan only has to know regions and monoids.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ _COMBINING = {
 
 
 def is_about_entries(node: Expr) -> bool:
-    """Returns whether a node's value depends on which entries are stored, not on their values alone."""
+    """Returns whether a node's value depends on which entries are stored, and not only on their values."""
     return isinstance(node, (Apply, Fold))
 
 
 def under(assignment: Assignment, chosen: Semiring) -> Assignment:
-    """Returns an assignment with the sums and products of a semiring written out as operators and folds.
+    """Returns an assignment in which the sums and products of a semiring are operators and folds.
 
     Args:
         assignment: the statement.
-        chosen: what `+` and `*` mean in it.
+        chosen: the semiring, which gives `+` and `*` their meaning.
 
     Raises:
-        NotationError: for what a semiring has not: differences, quotients, other reductions.
+        NotationError: for operations that a semiring lacks: differences, quotients, other reductions.
 
     >>> from mlir_sparse.notation import parse
     >>> print(under(parse("y(i) = A(i,j) * x(j)"), semiring("min_plus")))
@@ -80,12 +80,12 @@ def under(assignment: Assignment, chosen: Semiring) -> Assignment:
 
 
 def _adds(op: ReduceOp | None, chosen: Semiring) -> bool:
-    """Returns whether a reduction is by the addition of a semiring: `min=` under min_plus."""
+    """Returns whether a reduction is the addition of a semiring: `min=` under min_plus."""
     return op is not None and op is not ReduceOp.PRODUCT and _COMBINING.get(op) == chosen.add
 
 
 def _named_sum(assignment: Assignment) -> Assignment:
-    """Returns `=` for `+=!`, which says that what is summed by the rule is summed."""
+    """Returns the assignment with `=` in place of `+=!`: the summation rule sums the same variables."""
     return replace(assignment, op=AssignOp.ASSIGN) if assignment.op is AssignOp.REDUCE_ADD else assignment
 
 
@@ -132,7 +132,7 @@ def _refuse(what: str, chosen: Semiring, assignment: Assignment, node: Expr | No
 
 
 def lifted(node: Expr, monoid: Monoid) -> Expr:
-    """Returns what a monoid combines: truth values where it is of those."""
+    """Returns an expression as a monoid combines it: as a truth value for a monoid on truth values."""
     match node:
         case Apply(_, (mask, body)) if is_mask(node):
             return replace(node, arguments=(mask, lifted(body, monoid)))
@@ -155,10 +155,10 @@ def _function(name: str) -> Operator:
 
 
 def entries_of(node: Expr) -> Expr:
-    """Returns an expression with its arithmetic as operators on entries, where that is what it comes to.
+    """Returns an expression with its arithmetic as operators on entries, where the two agree.
 
     Sums have an entry where any addend has one, products where all factors have; a
-    function that keeps zero has the entries of its operand. The rest stays as it is: it has an entry everywhere.
+    function that keeps zero has the entries of its operand. All else has an entry everywhere, and stays unchanged.
 
     >>> from mlir_sparse.notation import parse
     >>> print(entries_of(parse("y(i) = a(i) * b(i) + c(i)").value))
@@ -192,7 +192,7 @@ def _applied(known: Operator, node: Expr, *operands: Expr) -> Apply:
 
 
 def _combined(assignment: Assignment) -> Assignment:
-    """Returns an assignment that reduces masked entries: where none are, the target or the identity stays."""
+    """Returns an assignment that reduces masked entries; without any, the target's or the identity's value stays."""
     op = assignment.op.reduction
     monoid = None if op is None else _COMBINING.get(op)
     if monoid is None or not is_mask(assignment.value):

@@ -15,7 +15,7 @@ from mlir_sparse.notation.scalar_functions import FUNCTIONS, mistake_in_call
 
 __all__ = ["Formula", "call", "described", "node_of", "reduce", "where"]
 
-# The functions by NumPy's names, older and newer.
+# The functions by NumPy's old and new names.
 _NUMPY_NAMES = {function.numpy_name: name for name, function in FUNCTIONS.items()} | {
     "float_power": "pow",
     "bitwise_not": "invert",
@@ -31,8 +31,8 @@ _NUMPY_NAMES = {function.numpy_name: name for name, function in FUNCTIONS.items(
 class Formula:
     """An expression under construction; operators, `abs` and NumPy's functions build larger ones.
 
-    Besides `+ - * / // % ** << >>` these are comparisons (`< <= > >= == !=`, so that two formulas are not compared
-    by `==`; their `node` is) and, on truth values, `& | ^ ~`. Python's own precedence counts: `(a < b) & (b < c)`.
+    The operators are `+ - * / // % ** << >>`, comparisons `< <= > >= == !=` and, on truth values, `& | ^ ~`. Python's
+    precedence holds: `(a < b) & (b < c)`. As `==` builds an expression, compare the `node` of two formulas instead.
 
     >>> from mlir_sparse.notation import indices, tensors
     >>> (i, j), (A, x) = indices("i j"), tensors("A x")
@@ -41,7 +41,7 @@ class Formula:
     """
 
     __slots__ = ("node", "update")
-    # An expression is one value: nothing in it to loop over or to look for.
+    # An expression is no sequence: `iter` and `in` fail.
     __iter__: ClassVar[None] = None
     __contains__: ClassVar[None] = None
 
@@ -157,11 +157,11 @@ class Formula:
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **keywords: object) -> Formula:
-        # NumPy's scalars and functions meet an expression here: `np.float64(2) * A[i]`, `np.exp(A[i])`.
+        # NumPy calls this for `np.float64(2) * A[i]` and `np.exp(A[i])`.
         name = str(ufunc.__name__)
         if method != "__call__" or keywords:
             raise NotationError(f"expected a plain call of {name} on expressions, but got {method} or keywords")
-        # NumPy makes an array of a scalar that it compares.
+        # In comparisons NumPy passes a scalar as an array.
         plain = [_scalar(value) for value in inputs]
         if name in _NUMPY_OPERATORS:
             return _NUMPY_OPERATORS[name](*plain)
@@ -171,7 +171,7 @@ class Formula:
         return f"Formula({str(self.node)!r})"
 
     def _updated(self, op: AssignOp, other: object) -> Formula:
-        # `y[i] += e` is y.__setitem__(i, y[i].__iadd__(e)): the operator travels with the value.
+        # `y[i] += e` is y.__setitem__(i, y[i].__iadd__(e)): the value has to carry the operator.
         sum_or_product = BinaryOp.ADD if op is AssignOp.ADD else BinaryOp.MUL
         return Formula(Binary(sum_or_product, self.node, node_of(other)), op)
 
@@ -195,7 +195,7 @@ def call(function: str, *arguments: object) -> Formula:
 
 
 def where(condition: object, then: object, otherwise: object) -> Formula:
-    """Returns a choice: the second where the first is not zero, else the third (`numpy.where`).
+    """Returns a choice: `then` where the condition is nonzero, else `otherwise` (`numpy.where`).
 
     >>> from mlir_sparse.notation import indices, tensors
     >>> (i,), (x,) = indices("i"), tensors("x")
@@ -253,7 +253,7 @@ _NUMPY_OPERATORS: dict[str, Callable[..., Formula]] = {
 
 
 def node_of(value: object) -> Expr:
-    """Returns what a Python value means in an expression."""
+    """Returns the node of a Python value in an expression."""
     match value:
         case Formula():
             return value.node
@@ -282,5 +282,5 @@ def _finite(value: float | complex) -> Literal:
 
 
 def described(value: object) -> str:
-    """Returns a value as an error shows it."""
+    """Returns a value as errors show it."""
     return f"{type(value).__name__} {' '.join(repr(value).split()):.60}"

@@ -1,4 +1,4 @@
-"""Index variables as Python objects, with the arithmetic that subscripts allow."""
+"""Index variables as Python objects, with the arithmetic of subscripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlir_sparse.notation.ast import AffineSubscript, IndexVar
 from mlir_sparse.notation.linear_subscript import add, as_affine, as_subscript, scale
 from mlir_sparse.text.given_arguments import several_of, text_of
 from mlir_sparse.text.lexer import is_name
-from mlir_sparse.text.name_spelling import spelled
+from mlir_sparse.text.name_spelling import normal_name
 
 __all__ = ["Index", "checked_name", "indices", "integer_of", "split_names"]
 
@@ -25,12 +25,12 @@ class Index:
     """
 
     __slots__ = ("subscript",)
-    # NumPy's integers shall leave `np.int64(2) * i` to this class.
+    # Makes NumPy leave `np.int64(2) * i` to this class.
     __array_ufunc__: ClassVar[None] = None
 
     def __init__(self, subscript: str | IndexVar | AffineSubscript) -> None:
-        made = IndexVar(checked_name(subscript)) if isinstance(subscript, str) else subscript
-        self.subscript: IndexVar | AffineSubscript = made
+        variable = IndexVar(checked_name(subscript)) if isinstance(subscript, str) else subscript
+        self.subscript: IndexVar | AffineSubscript = variable
 
     def __add__(self, other: Index | int) -> Index:
         right = _subscript_of(other)
@@ -93,19 +93,19 @@ def _subscript_of(value: Index | int) -> IndexVar | AffineSubscript | int | None
 
 
 def integer_of(value: object) -> int | None:
-    """Returns any integer, NumPy's included, as Python's; None for what is none."""
+    """Returns any integer, NumPy's included, as Python's; None for any other object."""
     return int(value) if isinstance(value, numbers.Integral) else None
 
 
 def checked_name(text: str) -> str:
-    """Returns a name that the grammar takes.
+    """Returns a name in normal form, if the grammar accepts it.
 
     Raises:
         NotationError: for any other text.
     """
     if not isinstance(text, str) or not is_name(text):
         raise NotationError(f"expected a name of letters, digits and `_`, but got {text!r:.60}")
-    return spelled(text)
+    return normal_name(text)
 
 
 def split_names(names: str | Iterable[str]) -> list[str]:

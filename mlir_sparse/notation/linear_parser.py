@@ -1,7 +1,7 @@
-"""The grammar of sums that are linear in index variables: of subscripts, and of the bounds of ranges.
+"""The grammar of linear sums of index variables, for subscripts and for bounds of ranges.
 
 sum     ::= product ((`+` | `-`) product)*
-product ::= factor (`*` factor)*                  all factors but one without index variables
+product ::= factor (`*` factor)*                  at most one factor with index variables
 factor  ::= (`-` | `+`)* (integer | leaf | `(` sum `)`)
 """
 
@@ -21,12 +21,12 @@ __all__ = ["LinearParser", "size"]
 
 @dataclass(frozen=True, slots=True)
 class LinearParser:
-    """Takes linear sums from a cursor.
+    """Parses linear sums.
 
     Args:
-        cursor: where they stand.
-        what: what they are called in errors, "a subscript".
-        leaf: takes a factor that is neither an integer nor in parentheses, or fails.
+        cursor: the text to read.
+        what: their name in errors, such as "a subscript".
+        leaf: parses a factor that is neither an integer nor in parentheses, or fails.
     """
 
     cursor: Cursor
@@ -75,5 +75,5 @@ class LinearParser:
 
 
 def size(name: Token) -> AffineSubscript:
-    """Returns the size or integer parameter of a name, whose value is not known yet."""
+    """Returns a size or integer parameter by name; its value is not known yet."""
     return AffineSubscript((), 0, symbolic=((1, (name.text,), None),))

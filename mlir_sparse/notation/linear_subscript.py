@@ -1,4 +1,4 @@
-"""Arithmetic on subscripts: sums and multiples of index variables, and of sizes that are not known yet."""
+"""Arithmetic on subscripts: sums and multiples of index variables and of unknown sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LARGEST_INTEGER", "add", "as_affine", "as_subscript", "bind", "multi
 # What the 64-bit `index` type of the compiled loops can hold.
 LARGEST_INTEGER = 2**63 - 1
 
-# A coefficient, the sizes and parameters it is multiplied by, and a variable where there is one.
+# A coefficient, the sizes and parameters that multiply it, and a variable or None.
 _Product = tuple[int, tuple[str, ...], IndexVar | None]
 
 
@@ -28,7 +28,7 @@ def as_affine(subscript: IndexVar | AffineSubscript | int) -> AffineSubscript:
 
 
 def as_subscript(affine: AffineSubscript, span: Span | None = None) -> IndexVar | AffineSubscript:
-    """Returns a plain variable where the sum is no more than that, else the sum.
+    """Returns the variable if the sum is just one, else the sum.
 
     >>> i = IndexVar("i")
     >>> as_subscript(add(as_affine(i), as_affine(0)))
@@ -42,7 +42,7 @@ def as_subscript(affine: AffineSubscript, span: Span | None = None) -> IndexVar 
 
 
 def add(left: AffineSubscript, right: AffineSubscript) -> AffineSubscript:
-    """Returns the sum; variables keep the order in which they came, and cancel.
+    """Returns the sum; like terms are added, and variables keep their order.
 
     >>> i, k = IndexVar("i"), IndexVar("k")
     >>> print(add(scale(as_affine(i), 2), as_affine(k)))
@@ -73,7 +73,7 @@ def multiply(left: AffineSubscript, right: AffineSubscript) -> AffineSubscript |
 
 
 def symbols_of(affine: AffineSubscript) -> tuple[str, ...]:
-    """Returns the sizes and parameters whose values a subscript waits for."""
+    """Returns the sizes and parameters in a subscript."""
     return tuple(dict.fromkeys(name for _, names, _ in affine.symbolic for name in names))
 
 

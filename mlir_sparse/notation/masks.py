@@ -1,4 +1,4 @@
-"""The operators that the grammar itself has: masks, and the choice of entries by a condition."""
+"""The built-in operators on entries: masks, and selection by a condition."""
 
 from __future__ import annotations
 

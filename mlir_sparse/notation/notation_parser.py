@@ -10,13 +10,11 @@
     reduction   ::= (`sum` | `prod` | `max` | `min` | `or` | `and` | `count` | `argmax` | `argmin`)
                     `(` name (`,` name)* `:` expression `)`
 
-Comparisons are `< <= > >= == !=`, one between two operands; all other operators
-group to the left. The reductions `any` and `all` are `or` and `and`. The clause
-`where` has a grammar of its own, in `ranges`.
+Comparisons are `< <= > >= == !=`, one between two operands; all other operators group to the left. The reductions `any`
+and `all` are `or` and `and`. The clause `where` has a grammar of its own, in `ranges`.
 
-A name before `(` is a call where it names a function, else a tensor; before
-`[` it is always a tensor. Subscripts have a grammar of their own, in
-`subscripts`; numbers are in `numbers`.
+A name before `(` is a call where it names a function, else a tensor; before `[` it is always a tensor. Subscripts have
+a grammar of their own, in `subscripts`; numbers are in `numbers`.
 """
 
 from __future__ import annotations
@@ -69,14 +67,14 @@ _REDUCTIONS = {op.value: op for op in ReduceOp} | {"any": ReduceOp.OR, "all": Re
 
 
 def parse(text: str, operators: Mapping[str, Operator | Monoid] | None = None) -> Assignment:
-    """Returns the assignment that a text writes, checked to have a meaning.
+    """Parses an assignment and checks it.
 
     Args:
         text: one assignment; `//` starts a comment.
-        operators: operators and monoids of the user's own, by the names that the text calls them.
+        operators: the user's operators and monoids, by their names in the text.
 
     Raises:
-        NotationSyntaxError: where the text leaves the grammar, with the place.
+        NotationSyntaxError: at the first place where the text breaks the grammar.
         NotationError, RankError: for an assignment without a meaning (see `check`), with the place.
 
     >>> assignment = parse("y(i) = b(i) - A(i,j) * x(j)")
@@ -99,10 +97,10 @@ def parse(text: str, operators: Mapping[str, Operator | Monoid] | None = None) -
 
 
 def parse_assignment(cursor: Cursor) -> Assignment:
-    """Takes one assignment, which need not have a meaning; `check` decides that.
+    """Takes one assignment without checking its meaning (see `check`).
 
     Raises:
-        NotationSyntaxError: where the text leaves the grammar.
+        NotationSyntaxError: at the first place where the text breaks the grammar.
     """
     name = cursor.expect_kind(TokenKind.NAME, "a target such as `y(i)`")
     target = _access(cursor, name)
@@ -198,7 +196,7 @@ def _primary(cursor: Cursor) -> Expr:
     if name.text == "complex":
         return parse_complex(cursor, name)
     if name.text in cursor.known:
-        return _own(cursor, name)
+        return _user_operator(cursor, name)
     if name.text in _REDUCTIONS and _at_reduction_indices(cursor):
         return _reduction(cursor, name)
     if name.text == SELECT.name:
@@ -244,8 +242,8 @@ def _arguments(cursor: Cursor) -> tuple[Expr, ...]:
     return tuple(arguments)
 
 
-def _own(cursor: Cursor, name: Token) -> Expr:
-    """Takes an operator of the user's own on operands, or a reduction by a monoid."""
+def _user_operator(cursor: Cursor, name: Token) -> Expr:
+    """Takes a call of a user's operator, or a reduction by a monoid."""
     known = cursor.known[name.text]
     assert isinstance(known, Operator | Monoid)
     if isinstance(known, Operator):
@@ -266,7 +264,7 @@ def _applied(cursor: Cursor, name: Token, operator: Operator) -> Apply:
 
 
 def _at_reduction_indices(cursor: Cursor) -> bool:
-    """Returns whether `(` name (`,` name)* `:` comes next, which tells `max(j : ...)` from `max(a, b)`."""
+    """Returns whether `(` name (`,` name)* `:` comes next, which distinguishes `max(j : ...)` from `max(a, b)`."""
     ahead = 1
     while cursor.peek(ahead).kind is TokenKind.NAME:
         follower = cursor.peek(ahead + 1).text

@@ -1,4 +1,4 @@
-"""Nodes to text, with no parenthesis that the grammar does not need."""
+"""Nodes to text, with the fewest parentheses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mlir_sparse.notation.scalar_functions import FUNCTIONS, is_misspelt
 
 __all__ = ["CALLED_NAMES", "to_text"]
 
-# Names that mean a call before `(`; a tensor of such a name is printed with brackets: `max[i]`.
+# Names that make a call before `(`; a tensor with such a name is printed with brackets: `max[i]`.
 CALLED_NAMES = frozenset((*FUNCTIONS, *(op.value for op in ReduceOp), "any", "all", "complex", "select"))
 
 _MASKED, _OR, _AND, _COMPARISON, _SUM, _PRODUCT, _UNARY, _ATOM = range(8)
@@ -117,10 +117,10 @@ def _wrapped(node: Expr, parentheses: bool) -> str:
 
 
 def _binary(op: BinaryOp, left: Expr, right: Expr) -> str:
-    own, second = _PRECEDENCE[op], _precedence(right)
-    first_text = _wrapped(left, _precedence(left) < own + op.compares)
+    first, second = _PRECEDENCE[op], _precedence(right)
+    first_text = _wrapped(left, _precedence(left) < first + op.compares)
     # All operators but comparisons group to the left. A sign on the right would parse bare, but `a - -b` reads badly.
-    second_text = _wrapped(right, second <= own or (second == _UNARY and own >= _SUM))
+    second_text = _wrapped(right, second <= first or (second == _UNARY and first >= _SUM))
     return f"{first_text} {op.value} {second_text}"
 
 
@@ -128,7 +128,7 @@ def _access(node: Access) -> str:
     if not node.subscripts:
         return node.tensor
     subscripts = ",".join(to_text(subscript) for subscript in node.subscripts)
-    # Where a tensor is subscripted by a tensor, `sine(...)` is read as a misspelt call.
+    # In parentheses a tensor subscripted by a tensor may be refused as a misspelt call: `sine(x(i))`.
     called = node.tensor in CALLED_NAMES or (node.gathers and is_misspelt(node.tensor))
     return f"{node.tensor}[{subscripts}]" if called else f"{node.tensor}({subscripts})"
 
@@ -150,6 +150,6 @@ def _literal(value: int | float | complex) -> str:
     if not isinstance(value, complex):
         return repr(value)
     # Python's `1+2j` is a sum here; only the imaginary part alone is one token.
-    # It may have a minus, which then is that of the zero beside it as well.
+    # Its minus, if any, also goes to the zero real part.
     alone = value.real == 0 and copysign(1, value.real) == copysign(1, value.imag)
     return f"{value.imag!r}j" if alone else f"complex({value.real!r}, {value.imag!r})"

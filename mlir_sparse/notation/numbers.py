@@ -21,7 +21,7 @@ def at_number(cursor: Cursor) -> bool:
 
 def integer_value(cursor: Cursor, token: Token, sign: int = 1) -> int:
     """Returns the value of an integer token, which must fit in 64 bits."""
-    # Python refuses to read thousands of digits, so that their number is looked at first.
+    # Python refuses to convert thousands of digits, so count them first.
     if len(token.text) < 30:
         value = sign * int(token.text, 16 if token.text[:2] in ("0x", "0X") else 10)
         if value in INTEGER_RANGE:
@@ -30,7 +30,7 @@ def integer_value(cursor: Cursor, token: Token, sign: int = 1) -> int:
 
 
 def parse_number(cursor: Cursor, minus: Token | None = None) -> Literal:
-    """Takes a number, negated if a minus was taken before it."""
+    """Takes a number, negated if `minus`, the token before it, is one."""
     token = cursor.take()
     span = minus.span.to(token.span) if minus else token.span
     if token.kind is TokenKind.INTEGER:

@@ -1,10 +1,9 @@
-"""Operators and monoids of the user's own, as values.
+"""Operators and monoids on stored entries, as values.
 
-An operator says what becomes of stored entries: where both of its operands have one
-(`overlap`), and where only the first (`left`) or only the second has (`right`), as the
-dialect's `sparse_tensor.binary` does; for one operand, where it has an entry and where it has
-none (`absent`), as `sparse_tensor.unary`. What a region is missing for has no entry in the result.
-Dense arrays have an entry everywhere. Which loops run follows from the regions alone.
+An operator has regions, as the dialect's `sparse_tensor.binary`: the result where both operands have an entry
+(`overlap`), where only the first has one (`left`), and where only the second has one (`right`). With one operand, as
+`sparse_tensor.unary`, it has the result where there is an entry and where there is none (`absent`). The result has no
+entry where a region is missing. Dense arrays have an entry everywhere. The regions alone decide which loops run.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Number = int | float | complex
 
 
 class Extreme(Enum):
-    """The least or greatest value that an element type has: an infinity, or the last integer."""
+    """The least or greatest value of an element type: an infinity, or an extreme integer."""
 
     LEAST = "least"
     GREATEST = "greatest"
@@ -33,12 +32,12 @@ class Extreme(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """What the sum of some elements may be moved into, so that the result stays the same.
+    """The places that a sum may move into without changing the result.
 
     Args:
-        left: whether it may go into the left factor of a product: `a*c + b*c` is `(a + b)*c`.
-        right: whether it may go into the right factor: `a*b + a*c` is `a*(b + c)`.
-        minus: whether it may go below a minus: `-a + -b` is `-(a + b)`.
+        left: the left factor of a product: `a*c + b*c` is `(a + b)*c`.
+        right: the right factor: `a*b + a*c` is `a*(b + c)`.
+        minus: the operand of a minus: `-a + -b` is `-(a + b)`.
     """
 
     left: bool = False
@@ -52,21 +51,21 @@ ARITHMETIC = Distribution(left=True, right=True, minus=True)
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An element operator: its regions are expressions over its parameters, as scalars.
+    """An operator on entries; its regions are expressions over its parameters as scalars.
 
     Args:
-        name: how notation calls it.
+        name: its name in notation.
         parameters: the names of its one or two operands.
         overlap: the result where every operand has an entry; None for no entry.
         left: the result where only the first operand of two has an entry.
-        right: the result where only the second has.
-        absent: the result of an operator of one operand where that has no entry.
-        dtype: the element type of results; None for the type that the expressions have.
-        commutative: whether operands may change places.
+        right: the result where only the second has an entry.
+        absent: with one operand, the result where it has no entry.
+        dtype: the element type of results; None for the type of the expressions.
+        commutative: whether operands may be swapped.
         associative: whether operands may be grouped at will.
         identity: the value that leaves every other unchanged.
-        annihilator: the value that makes every result itself. Integers, which have no infinities, are given this
-            rule where it is an extreme: the extreme stays what it is.
+        annihilator: the value that makes every result itself. If it is an extreme, integers, which have no infinities,
+            follow the same rule: the extreme stays as it is.
     """
 
     name: str
@@ -91,12 +90,12 @@ class Operator:
 
     @property
     def arity(self) -> int:
-        """Returns how many operands the operator takes."""
+        """Returns the number of operands."""
         return len(self.parameters)
 
     @property
     def intersects(self) -> bool:
-        """Returns whether there is an entry only where every operand has one."""
+        """Returns whether the result has an entry only where every operand has one."""
         return self.left is None and self.right is None and self.absent is None
 
     def __str__(self) -> str:
@@ -113,14 +112,14 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Monoid:
-    """An associative, commutative operator with an identity: what a reduction combines entries by.
+    """An associative, commutative operator with an identity, for reductions of entries.
 
     Args:
-        operator: the operator; its overlap combines two values.
+        operator: the operator, whose overlap combines two values.
         identity: the value of a reduction over no entries.
-        lift: what becomes of each entry before it is combined; None for nothing.
+        lift: a function applied to each entry before it is combined; None for none.
 
-    Two whose identities are zeros of unlike signs are unlike: kernels are kept by what they compute.
+    Monoids with the identities 0.0 and -0.0 are unequal: kernels are cached by what they compute.
     """
 
     operator: Operator
@@ -136,17 +135,17 @@ class Monoid:
 
     @property
     def name(self) -> str:
-        """Returns how notation calls the reduction."""
+        """Returns the name of the reduction in notation."""
         return self.operator.name
 
     @property
     def gives_zero(self) -> bool:
-        """Returns whether a reduction over no entries gives what is not stored: zero, and not the negative one."""
+        """Returns whether a reduction over no entries gives positive zero, the value that is not stored."""
         return bool(self._signs) and min(self._signs) > 0
 
     @property
     def union(self) -> Operator:
-        """Returns the operator that combines two values, and passes one through where the other is missing."""
+        """Returns the operator that combines two values, and returns the one value where the other is missing."""
         return _passing(self.operator) if self.operator.intersects else self.operator
 
     def __str__(self) -> str:
@@ -160,7 +159,7 @@ def _signs(zero: Number) -> tuple[float, ...]:
 
 
 def _passing(operator: Operator) -> Operator:
-    from mlir_sparse.notation.ast import Access  # ast names this module in its annotations
+    from mlir_sparse.notation.ast import Access  # ast imports this module for annotations
 
     left, right = (Access(parameter) for parameter in operator.parameters)
     return replace(operator, left=left, right=right)

@@ -1,4 +1,4 @@
-"""Nodes with other children, and expressions with other expressions in place of accesses."""
+"""Copies of nodes with other children, and of expressions with accesses replaced."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def rebuild(node: Expr, operands: tuple[Expr, ...]) -> Expr:
 
 
 def substitute(node: Expr, instead: Mapping[Access, Expr]) -> Expr:
-    """Returns an expression with other expressions in place of some accesses."""
+    """Returns an expression in which some accesses are replaced by expressions."""
     if isinstance(node, Access):
         return instead.get(node, node)
     return rebuild(node, tuple(substitute(child, instead) for child in children(node)))
 
 
 def replace_accesses(node: Expr, names: Mapping[Access, str]) -> Expr:
-    """Returns an expression in which some accesses read other tensors, at the same subscripts."""
+    """Returns an expression in which some accesses read other tensors with the same subscripts."""
     return substitute(node, {access: replace(access, tensor=name) for access, name in names.items()})

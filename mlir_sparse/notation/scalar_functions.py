@@ -1,7 +1,7 @@
 """The scalar functions of index notation: one table, by name.
 
-Names are NumPy's where NumPy has the function (`np.exp`, `np.asin`, ...), and so is the meaning:
-of NaN, of negative zeros and of integers divided by zero.
+Names and meaning are NumPy's where NumPy has the function (`np.exp`, `np.asin`, ...): also for NaN, negative zeros and
+integers divided by zero.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ class Function:
     """A scalar function.
 
     Args:
-        name: how notation calls it.
-        arity: how many arguments it takes.
-        doc: what it gives, in a few words.
-        zero_preserving: whether zeros for all arguments give zero, so that only stored entries need a look;
-            None where an argument decides (`pow(0, y)` is zero for positive y alone).
-        keeps_integers: whether integers give integers; the others compute integers in f64.
-        kinds: the kinds of numbers that it takes: integers (i), real numbers (f), complex ones (c).
-        result: what type it has: that of the expression around it (`context`); the common one of its
-            arguments, whatever is around (`own`); that of their real parts (`real`); a truth value (`truth`).
-        zero_at: the arguments that make the result zero alone, whatever the others are.
-        numpy: NumPy's name, where it is another.
+        name: its name in notation.
+        arity: the number of its arguments.
+        doc: its result in a few words.
+        zero_preserving: whether it is zero where all arguments are, so that loops over stored entries suffice; None
+            where an argument decides (`pow(0, y)` is zero only for positive y).
+        keeps_integers: whether integers give integers; other functions compute integers in f64.
+        kinds: the numbers that it is defined for: integers (i), real numbers (f), complex ones (c).
+        result: its type: that of the expression around it (`context`); the common type of its arguments (`own`); the
+            type of their real parts (`real`); a truth value (`truth`).
+        zero_at: the arguments of which each makes the result zero when it is zero.
+        numpy: NumPy's name, where it differs.
     """
 
     name: str
@@ -43,17 +43,17 @@ class Function:
 
     @property
     def gives_truth(self) -> bool:
-        """Returns whether the result is 0 or 1, whatever the arguments are."""
+        """Returns whether the result is 0 or 1 for all arguments."""
         return self.result == "truth"
 
     @property
     def numpy_name(self) -> str:
-        """Returns what NumPy calls the function."""
+        """Returns NumPy's name of the function."""
         return self.numpy or self.name
 
 
 def _keeping(name: str, arity: int, doc: str, zero: bool | None = True, **more: Any) -> Function:
-    """Returns a function of integers, or real numbers, that gives the same."""
+    """Returns a function that gives integers for integers and real numbers for real numbers."""
     return Function(name, arity, doc, zero, keeps_integers=True, **more)
 
 
@@ -138,7 +138,7 @@ FUNCTIONS: dict[str, Function] = {function.name: function for function in _TABLE
 
 
 def function_hint(name: str) -> str:
-    """Returns the way out for a function that does not exist.
+    """Returns a hint for a function that does not exist.
 
     >>> function_hint("sine")
     'did you mean `sin`?'
@@ -148,7 +148,7 @@ def function_hint(name: str) -> str:
 
 
 def is_misspelt(name: str) -> bool:
-    """Returns whether a name is a function's but for a letter or so, and hardly anything else.
+    """Returns whether a name is most likely a misspelt function.
 
     >>> is_misspelt("sine"), is_misspelt("arcsin"), is_misspelt("L2"), is_misspelt("table")
     (True, True, False, False)
@@ -157,13 +157,13 @@ def is_misspelt(name: str) -> bool:
 
 
 def _near(name: str, likeness: float) -> list[str]:
-    # `arcsin` and the like are NumPy's older names, too far from the newer ones to be found as near.
+    # NumPy's older names, such as `arcsin`, are too far from the newer ones to be found by likeness.
     newer = name.replace("arc", "a")
     return [newer] if newer in FUNCTIONS else get_close_matches(name, FUNCTIONS, n=1, cutoff=likeness)
 
 
 def mistake_in_call(name: str, arguments: int) -> str | None:
-    """Returns what is wrong with a call of a function with so many arguments, or None.
+    """Returns the fault of a call with this number of arguments, or None.
 
     >>> mistake_in_call("max", 1)
     'expected 2 arguments to max (the larger of two; NaN if either is), but got 1'

@@ -1,7 +1,7 @@
-"""Semirings: what `+` and `*` mean (Kepner and Gilbert 2011; the GraphBLAS C API's names).
+"""Semirings: meanings of `+` and `*` (Kepner and Gilbert 2011; names from the GraphBLAS C API).
 
-Under a semiring products are its multiplication and sums its addition, and an entry that is not stored is its
-zero, the identity of the addition: it takes no part in sums, and a product with it is missing too.
+Under a semiring, products are its multiplication and sums are its addition. A missing entry is its zero, the identity
+of the addition: sums skip it, and a product with it is missing too.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Semiring:
     """An addition and a multiplication.
 
     Args:
-        add: the monoid that sums combine by; its identity is the semiring's zero.
-        multiply: the operator that products are.
-        laws: what sums may move into; nothing where nothing is declared, so that they stay around whole products.
+        add: the monoid of sums; its identity is the semiring's zero.
+        multiply: the operator of products.
+        laws: the places that sums may move into; none unless declared: sums then stay around whole products.
     """
 
     add: Monoid
@@ -42,7 +42,7 @@ class Semiring:
 
     @property
     def zero(self) -> Number | Extreme:
-        """Returns the value that an entry has which is not stored."""
+        """Returns the value of a missing entry."""
         return self.add.identity
 
     def __str__(self) -> str:
@@ -95,10 +95,10 @@ MULTIPLICATIONS: dict[str, Operator] = {
 
 _LEFT, _RIGHT = Distribution(left=True), Distribution(right=True)
 _BOTH = Distribution(left=True, right=True)
-# Of the same sum twice these make the same once, and any number of ones are one.
+# Idempotent additions: x + x is x, and a sum of ones is one.
 _IDEMPOTENT = ("min", "max", "or", "and", "any")
-# Laws of numbers as computed: in floating point x + y never falls as y grows, but x * y, which may be smaller than all
-# numbers there are, says less about x and y being zero. Integers count as numbers, up to where a sum overflows.
+# Laws of machine numbers. In floating point x + y is monotone in y. A product x * y may underflow to zero where neither
+# factor is zero. Integers count as exact, up to overflow.
 _LAWS: dict[tuple[str, str], Distribution] = {
     ("plus", "times"): ARITHMETIC,
     **{(add, multiply): _BOTH for add in ("min", "max") for multiply in ("plus", "min", "max")},
@@ -111,7 +111,7 @@ _LAWS: dict[tuple[str, str], Distribution] = {
 
 
 def _laws(add: Monoid, multiply: Operator) -> Distribution:
-    """Returns the laws of an addition and a multiplication that have names; none are known of others."""
+    """Returns the laws of a named addition and multiplication; others have none."""
     additions = [name for name, known in MONOIDS.items() if known == add]
     products = [name for name, known in MULTIPLICATIONS.items() if known == multiply]
     return _LAWS.get((additions[0], products[0]), _NEITHER) if additions and products else _NEITHER
@@ -122,17 +122,16 @@ def semiring(
 ) -> Semiring:
     """Returns a semiring, by name or made of an addition and a multiplication.
 
-    Every `<add>_<multiply>` of the names below exists, among them plus_times, min_plus, max_plus, min_max, max_min,
-    max_times, or_and, any_pair, plus_pair, plus_first, plus_second, min_first and min_second.
+    Every `<add>_<multiply>` of the names below exists: plus_times, min_plus, max_plus, min_max, max_min, max_times,
+    or_and, any_pair, plus_pair, plus_first, plus_second, min_first, min_second and so on.
 
     Args:
-        add: the name of a semiring; or a monoid, by name (plus, times, min, max, or, and, any) or made by `monoid`.
-        multiply: an operator, by name (plus, times, min, max, and, or, pair, first, second), made by
-            `operator`, or a Python function for it.
-        distributes: of an addition or a multiplication of your own, on which side products distribute over sums:
-            "left" where `a*(b + c)` is `a*b + a*c`, "right" where `(a + b)*c` is `a*c + b*c`, "both", or "neither".
-            Sums move into a factor only there, and stay around the whole product elsewhere. Neither, when absent;
-            of those with names it is known.
+        add: the name of a semiring; or a monoid, by name (plus, times, min, max, or, and, any) or from `monoid`.
+        multiply: an operator, by name (plus, times, min, max, and, or, pair, first, second), from `operator`, or a
+            Python function for it.
+        distributes: the sides on which products distribute over sums, if an addition or a multiplication is your own:
+            "left" where `a*(b + c)` is `a*b + a*c`, "right" where `(a + b)*c` is `a*c + b*c`, "both" or "neither" (the
+            default). Sums move into a factor only on these sides.
 
     Raises:
         NotationError: for names that do not exist.
@@ -151,7 +150,7 @@ def semiring(
     product = _multiplication(multiply)
     laws = _laws(addition, product) if distributes is None else _declared(distributes)
     if product == _PLUS and isinstance(addition.identity, Extreme):
-        # What cannot be reached stays so, also in integers, which have no infinity.
+        # The greatest integer stands for infinity: adding to it leaves it as it is.
         product = replace(product, annihilator=addition.identity)
     if addition == MONOIDS["any"] and product == MULTIPLICATIONS["pair"]:
         product = replace(product, dtype="i8")
@@ -159,7 +158,7 @@ def semiring(
 
 
 def _declared(distributes: object) -> Distribution:
-    # A product distributes on its left where sums may go into its right factor.
+    # Left distributivity lets sums move into the right factor.
     known = {"left": _RIGHT, "right": _LEFT, "both": _BOTH, "neither": _NEITHER}
     if not isinstance(distributes, str) or distributes not in known:
         raise NotationError(f"expected one of {', '.join(known)} for distributes=, but got {distributes!r}")

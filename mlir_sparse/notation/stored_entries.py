@@ -1,4 +1,4 @@
-"""`stored(...)`: an expression at stored entries only, whatever it gives for zero, as an operator on entries."""
+"""`stored(...)`: an expression evaluated at stored entries only, as an operator on entries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STORED = "stored"
 
 
 def mistake_in_stored(node: Call) -> str | None:
-    """Returns what is wrong with the argument of `stored`, or None."""
+    """Returns the fault of the argument of `stored`, or None."""
     (body,) = node.arguments
     if any(isinstance(below, (Reduce, Fold, Apply)) or _is_stored(below) for below in walk(body)):
         return f"expected an elementwise argument to stored, but got `{body}`; put stored inside the reduction"
@@ -27,7 +27,7 @@ def mistake_in_stored(node: Call) -> str | None:
 
 
 def with_operators(node: Expr) -> Expr:
-    """Returns an expression with an operator in place of each `stored`: of entries where all its tensors have one.
+    """Replaces each `stored` by an operator, whose result has entries where all its tensors have one.
 
     >>> from mlir_sparse.notation.notation_parser import parse
     >>> found = with_operators(parse("C(i,j) = stored(exp(A(i,j)) + x(j))").value)

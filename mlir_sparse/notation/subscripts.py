@@ -1,7 +1,7 @@
 """The grammar of subscripts: `i`, `2*i + k - 1`.
 
 subscripts  ::= subscript (`,` subscript)*
-subscript   ::= gather | sum                     of names, linear (`linear_parser`)
+subscript   ::= gather | sum                     a linear sum of names (`linear_parser`)
 gather      ::= name `(` subscripts `)` | name `[` subscripts `]`
 """
 
@@ -26,7 +26,7 @@ def parse_subscripts(cursor: Cursor, tensor: Token) -> tuple[Subscript, ...]:
 
     Args:
         cursor: at `(` or `[`.
-        tensor: the name before it, for errors.
+        tensor: the tensor's name, for errors.
     """
     opening = cursor.take().text
     closing = _CLOSING[opening]
@@ -51,9 +51,9 @@ def _subscript(cursor: Cursor, tensor: Token, opening: str) -> Subscript:
 
 
 def _is_call(cursor: Cursor, tensor: Token, opening: str) -> bool:
-    """Returns whether a tensor subscripted by a tensor is more likely a function that does not exist: `sine(x(i))`.
+    """Returns whether a tensor subscripted by a tensor is more likely a misspelt function: `sine(x(i))`.
 
-    What stands before `[` is a tensor for certain: `sine[x(i)]`.
+    A name before `[` is certainly a tensor: `sine[x(i)]`.
     """
     called = cursor.token.text in FUNCTIONS and cursor.peek(1).text == "("
     return called or (opening == "(" and tensor.text not in cursor.tensors and is_misspelt(tensor.text))
@@ -78,7 +78,7 @@ def _leaf(cursor: Cursor, tensor: Token) -> AffineSubscript:
 def _refuse_factor(cursor: Cursor, tensor: Token) -> NoReturn:
     token, got = cursor.token, cursor.token.describe()
     if token.kind is TokenKind.NAME:
-        # `sine(x(i))`: more often a function that does not exist than a tensor subscripted by a tensor.
+        # `sine(x(i))` is more likely a misspelt function than a gather.
         cursor.fail(
             f"expected index variables in the subscripts of the tensor `{tensor.text}`, but got the expression "
             f"`{token.text}{cursor.peek(1).text}...`; as a function, {function_hint(tensor.text)}"

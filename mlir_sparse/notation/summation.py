@@ -1,8 +1,7 @@
-"""Makes every reduction explicit: where the sum over a right-only variable stands.
+"""Makes every reduction explicit: places the sums over variables that only the right side has.
 
-The rule is Einstein's, made precise: a variable that only the right side has is
-summed, as deep in the expression as it can go. TACO's index notation puts it the
-same way for sums and products (Kjolstad et al. 2017, section 3).
+The rule is Einstein's, made precise: a variable that only the right side has is summed, as deep in the expression as it
+can go. TACO's index notation puts it the same way for sums and products (Kjolstad et al. 2017, section 3).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ __all__ = ["free_indices", "with_explicit_sums"]
 
 
 def free_indices(node: Expr) -> tuple[IndexVar, ...]:
-    """Returns the variables that a node uses and no reduction in it binds, in the order of the text.
+    """Returns the free variables of a node in the order of the text: no reduction in it binds them.
 
     >>> i, j = IndexVar("i"), IndexVar("j")
     >>> free_indices(Reduce(ReduceOp.SUM, (j,), Access("A", (i, j))))
@@ -52,22 +51,20 @@ def free_indices(node: Expr) -> tuple[IndexVar, ...]:
 def with_explicit_sums(assignment: Assignment, laws: Distribution = ARITHMETIC) -> Assignment:
     """Returns the assignment with a Reduce node wherever a variable is reduced.
 
-    With `=` and `+=` a variable that only the right side has is summed where these steps lead:
-    at `+` and `-` into each operand that uses it; at `*` and `/` into the one
-    factor that uses it, or, where both do or a denominator does, around that
-    product; around a function call, a comparison and logic; through a unary minus, and
-    through an explicit sum, which commutes with it, but around any other reduction; inside a mask, but around it
-    where the mask has the variable.
-    Where products are not distributive over sums on the side of that factor, as under the semiring plus_pair, it
-    stays around the product, and where a minus does not distribute, around the minus.
+    With `=` and `+=` the sum over a variable that only the right side has moves down. At `+` and `-` it moves into each
+    operand that uses the variable. At `*` and `/` it moves into the one factor that uses it; it stays around the
+    product where both do or a denominator does. It stays around function calls, comparisons and logic. It moves through
+    a unary minus and through an explicit sum, which commutes with it, but stays around any other reduction. It moves
+    into a mask, unless the mask has the variable. It also stays around a product that does not distribute over sums on
+    that side, as under the semiring plus_pair, and around a minus that does not distribute.
 
-    `*=`, `max=`, `min=`, `or=` and `and=` reduce the whole right side by their operator, inside a mask what the
-    mask has no variable of. So do `+=!`, `*=!`, `max=!`, `min=!`, `or=!` and `and=!`, which become `=`; `stored(...)`
-    becomes an operator. The result never has them; the function changes nothing in an assignment that it returned.
+    `*=`, `max=`, `min=`, `or=` and `and=` reduce the whole right side by their operator; variables that a mask does not
+    have are reduced inside it. So do `+=!`, `*=!`, `max=!`, `min=!`, `or=!` and `and=!`, which become `=`;
+    `stored(...)` becomes an operator. The function is idempotent.
 
     Args:
         assignment: the statement.
-        laws: what its sums may move into.
+        laws: the places that its sums may move into.
 
     >>> from mlir_sparse.notation.notation_parser import parse
     >>> print(with_explicit_sums(parse("y(i) = b(i) - A(i,j) * x(j)")))
@@ -89,19 +86,19 @@ def with_explicit_sums(assignment: Assignment, laws: Distribution = ARITHMETIC) 
     return replace(assignment, op=AssignOp.ASSIGN, value=value)
 
 
-def _around(op: ReduceOp, body: Expr, indices: Collection[IndexVar]) -> Expr:
+def _reduce_over(op: ReduceOp, body: Expr, indices: Collection[IndexVar]) -> Expr:
     ordered = tuple(index for index in free_indices(body) if index in indices)
     return Reduce(op, ordered, body, body.span) if ordered else body
 
 
 def _reduced(op: ReduceOp, node: Expr, indices: Collection[IndexVar]) -> Expr:
-    """Returns the whole right side reduced by an operator: of what a mask leaves, only that."""
+    """Returns the whole right side reduced by an operator; a mask limits the reduction to the values that it leaves."""
     if not (isinstance(node, Apply) and is_mask(node)):
-        return _around(op, node, indices)
+        return _reduce_over(op, node, indices)
     mask, body = node.arguments
     outer = _used(mask, indices)
     body = _reduced(op, body, [index for index in indices if index not in outer])
-    return _around(op, replace(node, arguments=(mask, body)), outer)
+    return _reduce_over(op, replace(node, arguments=(mask, body)), outer)
 
 
 def _used(node: Expr, indices: Collection[IndexVar]) -> tuple[IndexVar, ...]:
@@ -109,7 +106,7 @@ def _used(node: Expr, indices: Collection[IndexVar]) -> tuple[IndexVar, ...]:
 
 
 def _placed(node: Expr, indices: Collection[IndexVar], laws: Distribution) -> Expr:
-    """Returns the node summed over those of the variables that it uses."""
+    """Returns the node summed over those of `indices` that it uses."""
     if not indices:
         return node
 
@@ -126,11 +123,11 @@ def _placed(node: Expr, indices: Collection[IndexVar], laws: Distribution) -> Ex
         case Reduce(ReduceOp.SUM, _, body):
             return replace(node, body=placed(body))
         case Apply(_, (mask, body)) if is_mask(node):
-            outer = _used(mask, indices)  # what is masked is summed: a mask decides about each value of its variables
+            outer = _used(mask, indices)  # a mask decides for each value of its variables, so they are summed around it
             body = _placed(body, [index for index in indices if index not in outer], laws)
-            return _around(ReduceOp.SUM, replace(node, arguments=(mask, body)), outer)
+            return _reduce_over(ReduceOp.SUM, replace(node, arguments=(mask, body)), outer)
         case Access() | Literal() | Negate() | Binary() | Call() | Reduce() | Apply() | Fold():
-            return _around(ReduceOp.SUM, node, indices)
+            return _reduce_over(ReduceOp.SUM, node, indices)
         case _:
             assert_never(node)
 
@@ -145,4 +142,4 @@ def _placed_at_product(node: Binary, indices: Collection[IndexVar], laws: Distri
         left=_placed(node.left, into_left, laws),
         right=_placed(node.right, into_right, laws),
     )
-    return _around(ReduceOp.SUM, inner, [index for index in indices if index not in (*into_left, *into_right)])
+    return _reduce_over(ReduceOp.SUM, inner, [index for index in indices if index not in (*into_left, *into_right)])

@@ -1,4 +1,4 @@
-"""Python functions as operators: called once on symbols, which record what is done to them."""
+"""Python functions as operators: a function is called once, on symbols that record the operations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mlir_sparse.text.lexer import is_name
 __all__ = ["monoid", "operator"]
 
 Function = Callable[..., Any]
-# What a region may be given as: a function, a number, "keep" for the operand itself, or None for no entry.
+# A region as an argument: a function, a number, "keep" for the operand itself, or None for no entry.
 Region = Function | Number | str | None
 
 
@@ -67,27 +67,27 @@ def operator(
     identity: Number | None = None,
     annihilator: Number | None = None,
 ) -> Operator | Callable[[Function], Operator]:
-    """Returns a Python function of one or two numbers as an element operator; also a decorator.
+    """Makes an operator on entries of a Python function of one or two numbers; also a decorator.
 
-    The function is called once, on symbols: it may use Python's operators, comparisons,
-    `where`, NumPy's functions and those of the notation, but no `if` on a symbol. It gives the
-    result where every operand has an entry, or None for no entry there.
+    The function is called once, on symbols: it may use Python's operators, comparisons, `where`, NumPy's functions and
+    those of the notation, but no `if` on a symbol. It returns the result where every operand has an entry, or None for
+    no entry there.
 
     Args:
         function: the function; the names of its parameters are the operator's.
-        name: how notation calls it; the function's name, or that of the keyword it is passed as.
-        left: what happens where only the first operand has an entry: a function of it, a number,
-            "keep", or None for no entry.
-        right: the same where only the second has one.
-        absent: for a function of one operand: the number where it has no entry, or None for no entry.
-        dtype: the element type of results, where it is not the one that the function computes in.
-        commutative: whether operands may change places.
+        name: its name in notation; by default the function's, or that of the keyword that passes it.
+        left: the result where only the first operand has an entry: a function of it, a number, "keep", or None for no
+            entry.
+        right: likewise where only the second has one.
+        absent: with one operand, the number where it has no entry, or None for no entry.
+        dtype: the element type of results, if it is not the type that the function computes in.
+        commutative: whether operands may be swapped.
         associative: whether operands may be grouped at will.
-        identity: the value that leaves every other unchanged; `math.inf` stands for the greatest of any type.
-        annihilator: the value that makes every result itself; at integers the greatest and least stay what they are.
+        identity: the value that leaves every other unchanged; `math.inf` stands for the greatest value of any type.
+        annihilator: the value that makes every result itself; as an extreme it also stays as it is in integers.
 
     Raises:
-        NotationError: for a function that cannot be traced, and regions that do not belong to it.
+        NotationError: for a function that cannot be traced, and for regions of another number of operands.
 
     >>> from mlir_sparse.notation import where
     >>> @operator(left="keep", right=lambda b: -b)
@@ -134,13 +134,13 @@ def operator(
 
 
 def monoid(function: Operator | Function, identity: Number, *, name: str | None = None) -> Monoid:
-    """Returns an associative and commutative operator with its identity, to reduce by.
+    """Makes a monoid for reductions: an associative and commutative operator with its identity.
 
     Args:
-        function: an operator, or a Python function as `operator` takes it. That it is associative and
-            commutative is taken on trust: entries are combined in any order.
+        function: an operator, or a Python function as in `operator`. It must be associative and commutative, which is
+            not checked: entries are combined in any order.
         identity: the value of a reduction over no entries; `math.inf` stands for the greatest value of any type.
-        name: how notation calls it; the operator's name, or that of the keyword it is passed as.
+        name: its name in notation; by default the operator's, or that of the keyword that passes it.
 
     >>> print(monoid(lambda a, b: a + b - a * b, 0.0, name="either"))
     either(a, b) = a + b - a * b, identity 0.0
@@ -159,7 +159,7 @@ def _parameters(function: Function) -> tuple[str, ...]:
     try:
         found = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        # NumPy's own functions have no signature, but say how many operands they take.
+        # NumPy's functions have no signature, but know their number of operands.
         found, count = [], getattr(function, "nin", 0)
         return ("a", "b")[:count] if count in (1, 2) else _refuse_parameters(str(function))
     plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in found)
@@ -176,7 +176,7 @@ def _refuse_parameters(got: str) -> tuple[str, ...]:
 
 
 def _traced(function: Function, parameters: tuple[str, ...]) -> Expr | None:
-    """Returns what a function does to its parameters, as an expression over scalars of their names."""
+    """Returns the expression that a function computes, over scalars named like its parameters."""
     try:
         result = function(*(Formula(Access(name)) for name in parameters))
     except NotationError as error:
@@ -215,10 +215,10 @@ def _region(region: object, parameters: tuple[str, ...], keyword: str) -> Expr |
 
 
 def _number(given: Any, what: str) -> Number | Extreme | None:
-    """Returns a number as Python's own, and an infinity as the extreme of any type."""
+    """Returns a number as Python's, and an infinity as an Extreme."""
     if isinstance(given, Extreme):
         return given
-    match given.item() if getattr(given, "shape", None) == () else given:  # NumPy's truth values are no numbers
+    match given.item() if getattr(given, "shape", None) == () else given:  # after `item`, NumPy's truth values are bool
         case None:
             return None
         case numbers.Integral() as whole:
@@ -233,7 +233,7 @@ def _number(given: Any, what: str) -> Number | Extreme | None:
 
 
 def _dtype_name(given: Any) -> str | None:
-    """Returns the name of an element type, which may be given as NumPy's or Python's type."""
+    """Returns the name of an element type, given by name or as a type of NumPy's or Python's."""
     if given is None or isinstance(given, str):
         return given
     name = getattr(given, "name", getattr(given, "__name__", None))

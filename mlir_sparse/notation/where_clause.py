@@ -4,7 +4,7 @@ clause      ::= `where` constraint (`,` constraint)*
 constraint  ::= name `in` bound `:` bound | `exists` access
 bound       ::= sum                              of sizes (`linear_parser`)
 
-A size is a name that a comprehension gives to the extent of an axis or to an integer parameter.
+A size is a comprehension's name of an axis' extent or of an integer parameter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["parse_where"]
 
 
 def parse_where(cursor: Cursor) -> tuple[tuple[Range, ...], tuple[Access, ...]]:
-    """Takes a `where` clause, if one comes next: its ranges, and the accesses that it says exist."""
+    """Takes a `where` clause, if there is one: its ranges, and the accesses of its `exists`."""
     ranges: list[Range] = []
     exists: list[Access] = []
     if not cursor.accept("where"):

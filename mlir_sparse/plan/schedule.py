@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlir_sparse.errors import ScheduleError
 from mlir_sparse.text.given_arguments import several_of, text_of
-from mlir_sparse.text.name_spelling import spelled
+from mlir_sparse.text.name_spelling import normal_name
 
 __all__ = ["STATIC", "Schedule"]
 
@@ -101,7 +101,7 @@ def _order(given: Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         given = given.split(",")
     listed = several_of(given, "the names of index variables for the order of a schedule")
-    names = tuple(spelled(str(name)) for name in listed)
+    names = tuple(normal_name(str(name)) for name in listed)
     if not names or not all(name.isidentifier() for name in names) or len(set(names)) < len(names):
         raise ScheduleError(
             f"expected the names of index variables, each once, for the order of a schedule, "

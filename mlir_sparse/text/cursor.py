@@ -1,4 +1,4 @@
-"""A reader over tokens: what every recursive-descent parser here is written with."""
+"""A cursor over tokens, which every recursive-descent parser of the package reads from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Cursor"]
 
 
 class Cursor:
-    """Walks the tokens of one text, one token of lookahead, errors with a caret.
+    """Reads the tokens of one text in order, and raises errors with a caret.
 
     Args:
         source: the text to read.
@@ -36,11 +36,11 @@ class Cursor:
         comprehension: bool = False,
     ) -> None:
         self.source = source
-        # Names that stand for integers known later: the sizes and integer parameters of a comprehension.
+        # Names of integers that are known later: the sizes and integer parameters of a comprehension.
         self.symbols: frozenset[str] = frozenset()
-        # Names that are tensors for certain: what a comprehension takes and gives.
+        # Names that are certainly tensors: the parameters and outputs of a comprehension.
         self.tensors: frozenset[str] = frozenset()
-        # What names stand for that the text does not define: the operators of the user's own.
+        # The user's own operators, by the names that the text calls them.
         self.known: Mapping[str, object] = {}
         self._error = error
         self._tokens = list(tokenize(source, error, start, bare_ids, comprehension))
@@ -105,7 +105,7 @@ class Cursor:
             self.fail(f"expected at most {self.MAX_DEPTH} levels of nesting, but got more")
 
     def rename_calls(self, names: Mapping[str, str]) -> None:
-        """Reads names before `(`, from here on, by other spellings."""
+        """Renames functions from here on: a name before `(` is read as `names` says."""
         for at in range(self._at, len(self._tokens) - 1):
             token = self._tokens[at]
             if token.text in names and self._tokens[at + 1].text == "(":

@@ -1,4 +1,4 @@
-"""What callers without a type checker give, taken as what it is to be, or refused by name."""
+"""Arguments from Python, checked and converted to the type that a function expects."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from mlir_sparse.errors import OperandError
 
 __all__ = ["integer_of", "integers_of", "path_of", "several_of", "shown", "text_of"]
 
-# Of anything that is listed: axes, extents, names.
+# A bound on the length of any list of arguments: axes, extents, names.
 _MOST = 10_000
 
 
 def text_of(given: object, what: str) -> str:
-    """Returns text.
+    """Returns an argument that must be text.
 
     Args:
         given: what a user gave.
-        what: what it is to be, for messages.
+        what: the rule that messages state.
 
     Raises:
         OperandError: for anything else.
@@ -36,7 +36,7 @@ def text_of(given: object, what: str) -> str:
 
 
 def integer_of(given: Any, what: str) -> int:
-    """Returns an integer, of Python's or NumPy's; see `text_of`."""
+    """Returns an argument that must be an integer, Python's or NumPy's; see `text_of`."""
     try:
         return operator.index(given)
     except Exception:  # a type that has none, or an object of the user's that raises
@@ -44,7 +44,7 @@ def integer_of(given: Any, what: str) -> int:
 
 
 def integers_of(given: object, what: str) -> tuple[int, ...]:
-    """Returns several integers; see `text_of`.
+    """Returns an argument that must be a sequence of integers; see `text_of`.
 
     >>> integers_of([2, 3], "a shape")
     (2, 3)
@@ -55,7 +55,7 @@ def integers_of(given: object, what: str) -> tuple[int, ...]:
 
 
 def several_of(given: object, what: str) -> tuple[Any, ...]:
-    """Returns what is in a list, a tuple, an array of one axis or another collection; see `text_of`."""
+    """Returns the items of a list, a tuple, an array of one axis or another collection; see `text_of`."""
     if not isinstance(given, Iterable) or isinstance(given, str | bytes | dict) or getattr(given, "ndim", 1) != 1:
         raise OperandError(f"expected {what}, but got {shown(given)}")
     try:
@@ -68,7 +68,7 @@ def several_of(given: object, what: str) -> tuple[Any, ...]:
 
 
 def path_of(given: Any, what: str = "a file") -> str:
-    """Returns the path of a file that systems can name; see `text_of`."""
+    """Returns an argument that must be a path which the file system can have; see `text_of`."""
     try:
         name = os.fsdecode(given)
         usable = b"\0" not in os.fsencode(name)
@@ -80,7 +80,7 @@ def path_of(given: Any, what: str = "a file") -> str:
 
 
 def shown(given: object) -> str:
-    """Returns what was given in a few characters, for messages; of what does not print, its type."""
+    """Returns an argument in a few characters, for messages: its type where printing it fails."""
     try:
         text = repr(given)
     except Exception:

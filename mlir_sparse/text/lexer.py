@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from mlir_sparse.errors import SyntaxError_
-from mlir_sparse.text.name_spelling import spelled
+from mlir_sparse.text.name_spelling import normal_name
 from mlir_sparse.text.shortened import shortened
 from mlir_sparse.text.source_text import Source, Span
 
@@ -27,7 +27,7 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of text and where it stands."""
+    """A word, number or sign of a text, and its place."""
 
     kind: TokenKind
     text: str
@@ -109,7 +109,7 @@ def tokenize(
         else:
             _refuse_malformed(match, source, error)
         if kind is not None and kind != "SPACE":
-            tokens.append(Token(TokenKind[kind], spelled(match.group()), Span(*match.span())))
+            tokens.append(Token(TokenKind[kind], normal_name(match.group()), Span(*match.span())))
         offset = match.end()
     tokens.append(Token(TokenKind.END, "", Span(len(text), len(text))))
     return tuple(tokens)

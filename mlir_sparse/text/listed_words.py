@@ -1,4 +1,4 @@
-"""Words that several accounts of a plan share."""
+"""Lists in prose, for messages and explanations."""
 
 from __future__ import annotations
 

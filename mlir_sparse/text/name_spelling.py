@@ -1,8 +1,7 @@
-"""Names: how they are spelled, and those of what a user did not name, such as temporaries, levels and entries.
+"""Names: one spelling for each, and generated names for temporaries, levels and entries.
 
-Each of the latter has a dot, which no name in notation has. So none can be a user's, whatever the user calls
-things, and no stage has to look whether a name is free. The dialect's identifiers have dots, so that such names
-also stand in encodings.
+A generated name has a dot, which no name in notation has. So it never equals a user's name, and no stage has to test
+whether a name is free. The dialect's identifiers may have dots: generated names can stand in encodings too.
 """
 
 from __future__ import annotations
@@ -14,48 +13,48 @@ from typing import Any
 from mlir_sparse.errors import OperandError
 from mlir_sparse.text.given_arguments import text_of
 
-__all__ = ["by_name", "made_name", "spelled"]
+__all__ = ["by_name", "generated_name", "normal_name"]
 
 
-def spelled(name: str) -> str:
-    r"""Returns a name as Python spells identifiers, whose keywords would not meet those of a text otherwise.
+def normal_name(name: str) -> str:
+    r"""Returns a name in Python's normal form of identifiers, in which keyword arguments arrive.
 
-    Keyboards and systems write one letter by several codes: the micro sign is no mu, and an accent may follow its
-    letter.
+    Keyboards and systems write one letter with several codes: the micro sign and mu, or a letter with its accent
+    behind.
 
-    >>> spelled("\u00b5") == "\u03bc", spelled("e\u0301") == "\u00e9"
+    >>> normal_name("\u00b5") == "\u03bc", normal_name("e\u0301") == "\u00e9"
     (True, True)
     """
     return name if name.isascii() else unicodedata.normalize("NFKC", name)
 
 
 def by_name(named: Mapping[str, Any], tensors: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Returns what was given by name, as keywords and in `tensors=`.
+    """Returns the tensors of a call by name, those given as keywords and those in `tensors=`.
 
     Raises:
-        OperandError: for what was given twice, and for `tensors=` that maps no names.
+        OperandError: for a tensor that is given twice, and for `tensors=` that is no mapping of names.
     """
     if tensors is not None and not isinstance(tensors, Mapping):
         raise OperandError(f"expected a mapping of names to tensors for tensors=, but got {type(tensors).__name__}")
     found: dict[str, Any] = {}
     for name, value in (*named.items(), *(tensors or {}).items()):
-        key = spelled(text_of(name, "each name in tensors="))
+        key = normal_name(text_of(name, "each name in tensors="))
         if key in found:
             raise OperandError(f"expected {key} once, but got it twice by name")
         found[key] = value
     return found
 
 
-def made_name(owner: str, role: str = "", known: Container[str] = ()) -> str:
+def generated_name(owner: str, role: str = "", known: Container[str] = ()) -> str:
     """Returns a name that no text in notation can have.
 
     Args:
-        owner: what it is of, such as a tensor; or what it is, where it is of nothing.
-        role: what it is; a number where empty.
-        known: the names of this kind made so far, none of which it is to be.
+        owner: the tensor or other object that the name belongs to, or what it names where it belongs to none.
+        role: what it names; a number is taken where this is empty.
+        known: the names of this kind generated so far; the result is none of them.
 
-    >>> made_name("A", "converted"), made_name("A", "converted", {"A.converted"}), made_name("t", known={"t.1"})
-    ('A.converted', 'A.converted.2', 't.2')
+    >>> generated_name("A", "converted"), generated_name("A", "converted", {"A.converted"})
+    ('A.converted', 'A.converted.2')
     """
     name, number = f"{owner}.{role or 1}", 1
     while name in known:

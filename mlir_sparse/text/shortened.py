@@ -1,4 +1,4 @@
-"""The user's text in messages, which end before it does where it is long."""
+"""The user's text as messages repeat it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SHOWN = 300
 
 
 def shortened(text: str) -> str:
-    """Returns text as messages repeat it: cut behind 300 characters.
+    """Returns the first 300 characters of a text, with an ellipsis where there are more.
 
     >>> shortened("short"), len(shortened("7" * 5000))
     ('short', 303)

@@ -1,4 +1,4 @@
-"""Text with positions: what a user wrote, and where in it a mistake stands."""
+"""A user's text, ranges of characters in it, and the caret lines that show them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text and the name that errors call it by.
+    """A text, and its name in errors.
 
     >>> print(Source("y(i) = A(i,", "notation").caret(Span(11, 11)))
       y(i) = A(i,
@@ -43,7 +43,7 @@ class Source:
         return line, column
 
     def caret(self, span: Span) -> str:
-        """Returns the line that holds the start of the span, underlined by carets; of a long line, the part around it.
+        """Returns the line where the span starts, with carets below the span; the nearby part of a long line.
 
         >>> print(Source("y(i) = A(i) ? 2", "notation").caret(Span(12, 13)))
           y(i) = A(i) ? 2
@@ -62,13 +62,13 @@ class Source:
         return f"  {shown}{'...' if last < len(line) else ''}\n  {margin}{'^' * width}"
 
 
-# A terminal's width, as errors of generated text would otherwise fill the screen.
+# At most a terminal's width: a line of generated text can be thousands of characters long.
 _LONGEST_LINE = 120
 _BEFORE = _LONGEST_LINE // 2
 
 
 def _window(length: int, column: int) -> tuple[int, int]:
-    """Returns the range of columns to show of a line, so that `column` is in it."""
+    """Returns the range of columns to show of a line; it contains `column`."""
     if length <= _LONGEST_LINE:
         return 0, length
     first = max(0, column - _BEFORE)

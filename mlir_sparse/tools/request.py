@@ -24,7 +24,7 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.text.lexer import is_name
-from mlir_sparse.text.name_spelling import spelled
+from mlir_sparse.text.name_spelling import normal_name
 
 __all__ = ["CommandRequest", "NamedValue", "as_mapping"]
 
@@ -51,7 +51,7 @@ class NamedValue(click.ParamType[tuple[str, str]]):
         name, separator, rest = value.partition(self._separator)
         if not separator or not is_name(name.strip()) or not rest.strip():
             self.fail(f"expected {self.name}, but got '{value}'", param, ctx)
-        return spelled(name.strip()), rest.strip()
+        return normal_name(name.strip()), rest.strip()
 
 
 def as_mapping(option: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -27,7 +27,7 @@ from mlir_sparse.notation import (
     walk,
 )
 from mlir_sparse.text.lexer import is_name
-from mlir_sparse.text.name_spelling import spelled
+from mlir_sparse.text.name_spelling import normal_name
 
 __all__ = ["NAMES", "VARIANTS", "renamed"]
 
@@ -50,7 +50,10 @@ _GRAMMAR = frozenset(("if", "not", "where", "in", "exists", "complex", "select",
 NAMES: tuple[str, ...] = tuple(
     name
     for name in dict.fromkeys(
-        map(spelled, (*string.ascii_letters, *_OURS, *keyword.kwlist, *keyword.softkwlist, *_NUMPY, *_LONG, *_UNICODE))
+        map(
+            normal_name,
+            (*string.ascii_letters, *_OURS, *keyword.kwlist, *keyword.softkwlist, *_NUMPY, *_LONG, *_UNICODE),
+        )
     )
     if is_name(name) and name not in _GRAMMAR
 )
