@@ -1,7 +1,8 @@
-"""Devices: the driver, their memory, and arrays in it.
+"""GPUs: the driver, streams, and arrays in device memory.
 
-Nothing is loaded before it is asked for, and nothing falls back to the host: without a
-driver everything here raises `DeviceError`.
+`driver` names devices, `streams` orders the work on them, `device_array` holds memory, and `exchange` takes arrays of
+other libraries. The driver is loaded at the first use. Nothing falls back to the host: without a driver everything
+here raises `DeviceError`.
 """
 
 from mlir_sparse.device.device_array import DeviceArray, empty, from_host

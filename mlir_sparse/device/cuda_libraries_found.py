@@ -1,4 +1,4 @@
-"""Where CUDA's libraries may lie: known to the system's loader, or in packages beside this one."""
+"""Finds and opens CUDA's libraries: those of the system's loader, or those in packages beside this one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ DRIVER = ("libcuda.so.1",)
 SPARSE = ("libcusparse.so.12", "libcusparse.so")
 STRUCTURED = ("libcusparseLt.so.0", "libcusparseLt.so")
 
-# Of the packages that NVIDIA and PyTorch put on PyPI, below a folder of `sys.path`; and of toolkits.
+# Folders of NVIDIA's and PyTorch's packages on PyPI, below a folder of `sys.path`, and of toolkits.
 _PACKAGED = ("nvidia/*/lib", "torch/lib")
 _INSTALLED = ("/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*/lib")
 
 
 def candidates(names: tuple[str, ...]) -> list[str]:
-    """Returns what to open for a library, in the order to try: by name first, as the system's loader finds it."""
+    """Returns names and paths of a library in the order to try: the name, for the system's loader, then paths."""
     return [*names, *(str(path) for folder in _folders() for name in names if (path := folder / name).exists())]
 
 

@@ -1,4 +1,4 @@
-"""Arrays in the memory of a device, in C order, shared with other libraries without a copy."""
+"""Arrays in device memory, in C order, which other libraries share without a copy."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from mlir_sparse.errors import OperandError, RankError
 
 __all__ = ["DeviceArray", "empty", "from_host"]
 
-# Of DLPack: integer, unsigned, floating, complex, truth values; bfloat.
+# DLPack's type codes: integer, unsigned, floating, complex, truth values; bfloat.
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _BFLOAT = 4
 _CUDA = 2
 _NEVER = -1
-# What others call the default stream, since 0 could be this one or that of the thread.
+# Other libraries' number of the default stream: 0 could also mean the thread's own default stream.
 _LEGACY = 1
 
 
 class DeviceArray:
-    """An array in the memory of a device.
+    """An array in device memory.
 
-    Other libraries take it as it is: `torch.from_dlpack(x)`, `cupy.asarray(x)`. NumPy does
-    not: `x.to_numpy()` copies. The memory is freed when nobody refers to it any more.
+    Other libraries read it without a copy: `torch.from_dlpack(x)`, `cupy.asarray(x)`. NumPy cannot: `x.to_numpy()`
+    copies. The memory is freed with the last reference to it.
 
     Args:
         pointer: the address of the first element.
         shape: the extents.
         dtype: the element type.
         where: the device.
-        owner: what keeps the memory.
+        owner: the object that keeps the memory alive.
         stream: the stream it was last written on.
-        read_only: whether nobody may write to it.
+        read_only: whether writing is forbidden.
     """
 
     __slots__ = ("_owner", "_stream", "device", "dtype", "pointer", "read_only", "shape")
@@ -77,7 +77,7 @@ class DeviceArray:
         return self.shape[0]
 
     def reshape(self, *shape: int) -> DeviceArray:
-        """Returns the same memory in another shape of as many elements.
+        """Returns the same memory in another shape of the same size.
 
         Raises:
             RankError: for another number of elements.
@@ -87,14 +87,14 @@ class DeviceArray:
         return DeviceArray(self.pointer, shape, self.dtype, self.device, self._owner, self._stream, self.read_only)
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
-        """Returns a copy in host memory, after all that was launched to write it."""
+        """Returns a copy in host memory, after all launched writes."""
         order(self.device, self._stream, current_stream())
         host = np.empty(self.shape, self.dtype)
         _cuda.copy_out(self.device.number, host.reshape(-1).view(np.uint8), self.pointer, current_stream())
         return host
 
     def to(self, where: str | Device) -> DeviceArray | np.ndarray[Any, Any]:
-        """Returns the array on a device, itself where it is there already, or as a NumPy array on `cpu`."""
+        """Returns the array on a device (itself if it is there already), or a NumPy array for `cpu`."""
         from mlir_sparse.device.driver import device
 
         if where == "cpu":
@@ -103,13 +103,13 @@ class DeviceArray:
         return self if target == self.device else self.copy(target)
 
     def copy(self, where: Device | None = None) -> DeviceArray:
-        """Returns a copy in memory of its own, on another device if one is named."""
-        made = empty(self.shape, self.dtype, where or self.device)
+        """Returns a copy in new memory, on another device if one is named."""
+        result = empty(self.shape, self.dtype, where or self.device)
         self.use()
         _cuda.copy_across(
-            made.device.number, made.pointer, self.device.number, self.pointer, self.nbytes, current_stream()
+            result.device.number, result.pointer, self.device.number, self.pointer, self.nbytes, current_stream()
         )
-        return made
+        return result
 
     def copy_into(self, target: DeviceArray) -> None:
         """Copies the elements to an array of the same shape and type."""
@@ -123,7 +123,7 @@ class DeviceArray:
         )
 
     def use(self, *, writes: bool = False) -> int:
-        """Returns the address for work on the current stream, which waits for what was launched on another."""
+        """Returns the address for work on the current stream, after making it wait for work on other streams."""
         stream = current_stream()
         if stream != self._stream:
             order(self.device, self._stream, stream)
@@ -133,13 +133,13 @@ class DeviceArray:
         return self.pointer
 
     def share(self) -> None:
-        """Notes that others than its stream work on the memory: freeing it waits for them."""
+        """Notes that other streams use the memory too: freeing it waits for them."""
         if isinstance(self._owner, _cuda.Memory):
             self._owner.share()
 
     @property
     def is_shared(self) -> bool:
-        """Returns whether others may write to the memory: who lent it, or who was given it."""
+        """Returns whether other libraries may write to the memory: the one that lent it, or one that borrowed it."""
         return not isinstance(self._owner, _cuda.Memory) or self._owner.shared
 
     @property
@@ -190,7 +190,7 @@ class DeviceArray:
 
 
 def empty(shape: Sequence[int], dtype: np.dtype[Any] | DType, where: Device) -> DeviceArray:
-    """Returns an array that is not filled yet.
+    """Returns an uninitialised array.
 
     Raises:
         DeviceMemoryError: when there is too little memory, with the figures.
@@ -207,7 +207,7 @@ def from_host(array: np.ndarray[Any, Any], where: Device) -> DeviceArray:
     Raises:
         DeviceMemoryError: when there is too little memory, with the figures.
     """
-    made = empty(array.shape, array.dtype, where)
+    result = empty(array.shape, array.dtype, where)
     contiguous = np.ascontiguousarray(array)
-    _cuda.copy_in(where.number, made.pointer, contiguous.reshape(-1).view(np.uint8), current_stream())
-    return made
+    _cuda.copy_in(where.number, result.pointer, contiguous.reshape(-1).view(np.uint8), current_stream())
+    return result

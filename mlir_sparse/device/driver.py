@@ -1,4 +1,4 @@
-"""Devices by name, and what the driver says of them."""
+"""Devices by name, and their properties."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Device:
 
 
 def device(name: str | Device) -> Device:
-    """Returns the device of a name: `cuda` is the first, `cuda:1` the second.
+    """Returns the device with a name: `cuda` is the first, `cuda:1` the second.
 
     Raises:
         UnsupportedError: for any other name.
@@ -60,7 +60,7 @@ def count() -> int:
 
 
 def available() -> bool:
-    """Returns whether there is a driver with a device."""
+    """Returns whether there is a driver and a device."""
     try:
         return count() > 0
     except DeviceError:
@@ -74,6 +74,6 @@ def chip_of(where: Device) -> str:
 
 
 def memory_info(where: Device) -> tuple[int, int]:
-    """Returns the bytes of a device's memory that are free, and in all."""
+    """Returns the free and the total bytes of a device's memory."""
     load_driver()
     return _cuda.memory_info(where.number)

@@ -1,4 +1,4 @@
-"""Arrays of other libraries on a device, taken as they are: PyTorch's, and what DLPack or CUDA's interface gives."""
+"""Device arrays of other libraries, used without a copy: PyTorch's, DLPack's, those of CUDA's array interface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mlir_sparse.errors import DTypeError, OperandError
 
 __all__ = ["as_device", "is_device_source"]
 
-# Of `DLDeviceType`: memory of a GPU, and memory that the driver moves between it and the host.
+# `DLDeviceType`: memory of a GPU, and managed memory.
 _CUDA_DEVICES = (2, 13)
 _CODES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 _BFLOAT = 4
@@ -38,14 +38,14 @@ def is_device_source(source: object) -> bool:
 
 
 def as_device(name: str, source: Any) -> DeviceArray:
-    """Returns an array of another library as ours: the same memory, ordered before what is launched next.
+    """Returns a DeviceArray on the memory of another library's array, ready for the next launch.
 
     Args:
-        name: what messages call it.
+        name: its name in messages.
         source: an array for which `is_device_source` holds.
 
     Raises:
-        OperandError: for an array in host memory, strided memory, and tensors that gradients are recorded for.
+        OperandError: for an array in host memory or with strides, and for a tensor that records gradients.
         DTypeError: for an element type that tensors do not have.
     """
     if isinstance(source, DeviceArray):
@@ -112,9 +112,9 @@ def _from_interface(name: str, source: Any) -> DeviceArray:
 
 
 def _device_of(source: Any) -> int:
-    """Returns the number of an array's device; the interface does not say it, the libraries' own attributes do."""
-    held = getattr(source, "device", None)
-    number = getattr(held, "id", getattr(held, "index", held))
+    """Returns the number of an array's device, from the library's own attributes: the interface has none."""
+    device = getattr(source, "device", None)
+    number = getattr(device, "id", getattr(device, "index", device))
     return number if isinstance(number, int) else 0
 
 

@@ -1,8 +1,7 @@
-"""Streams: what is launched on one runs in order, and beside what is launched on others.
+"""Streams: work on one stream runs in order, and beside the work on other streams.
 
-Each thread has a current stream, the device's default one at first, which other libraries
-use by default too. Arrays remember the stream they were last written on: work on another
-waits for it, on the device.
+Each thread has a current stream. It is the device's default stream at first, as in other libraries. An array
+remembers the stream that last wrote it; the device makes work on another stream wait for that one.
 """
 
 from __future__ import annotations
@@ -29,25 +28,25 @@ _local = _Local()
 
 
 class Stream:
-    """A stream of a device, destroyed with the object.
+    """A stream of a device, which lives as long as this object.
 
     Args:
         where: the device.
     """
 
-    __slots__ = ("_made", "device")
+    __slots__ = ("_stream", "device")
 
     def __init__(self, where: str | Device = "cuda") -> None:
         self.device = device(where)
-        self._made = _cuda.Stream(self.device.number)
+        self._stream = _cuda.Stream(self.device.number)
 
     @property
     def handle(self) -> int:
         """Returns the driver's handle."""
-        return self._made.handle
+        return self._stream.handle
 
     def synchronize(self) -> None:
-        """Waits for all that was launched on the stream."""
+        """Waits for all work launched on the stream."""
         _cuda.synchronize(self.device.number, self.handle)
 
     def __cuda_stream__(self) -> tuple[int, int]:
@@ -61,7 +60,7 @@ def current_stream() -> int:
 
 @contextmanager
 def on_stream(stream: Any) -> Iterator[None]:
-    """Makes a stream the current one of this thread for a `with` block.
+    """Makes a stream this thread's current one inside a `with` block.
 
     Args:
         stream: a Stream, one of PyTorch's or CuPy's, or a handle.
@@ -78,7 +77,7 @@ def handle_of(stream: Any) -> int:
     """Returns the driver's handle of a stream of any library.
 
     Raises:
-        OperandError: for what is no stream.
+        OperandError: for an object that is no stream.
     """
     if isinstance(stream, int):
         return stream
@@ -91,7 +90,7 @@ def handle_of(stream: Any) -> int:
 
 
 def order(where: Device, before: int, after: int) -> None:
-    """Lets what a stream does next wait for what another was given."""
+    """Makes the next work on one stream wait for all work launched on another."""
     if before == after:
         return
     event = _cuda.Event(where.number)
@@ -100,7 +99,7 @@ def order(where: Device, before: int, after: int) -> None:
 
 
 def synchronize(where: str | Device = "cuda", stream: Any = None) -> None:
-    """Waits for all that was launched on a stream, by default the current one.
+    """Waits for all work launched on a stream, by default the current one.
 
     Raises:
         DeviceError: when a kernel failed.

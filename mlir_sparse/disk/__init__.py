@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and a stranger's read without surprises."""
+"""Files: `replace` writes them whole or not at all, `refuse` turns faults in files of strangers into errors."""
 
 from mlir_sparse.disk.refuse import refusing
 from mlir_sparse.disk.replace import PARTIAL, replacing, write_whole

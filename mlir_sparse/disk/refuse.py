@@ -1,4 +1,4 @@
-"""What reading bytes of a stranger raises, as errors of this package."""
+"""Errors of libraries that read a stranger's file, as errors of this package."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["refusing"]
 
 @contextmanager
 def refusing(path: str | os.PathLike[str], rule: str) -> Iterator[None]:
-    """Raises whatever libraries raise that read a file as an error that says so.
+    """Turns any exception of the block, which reads a file, into a FileFormatError.
 
-    Bytes can be wrong in more ways than a library names, so that nothing is let through but errors of
-    this package and of the operating system.
+    Broken bytes make libraries raise anything, so only errors of this package and of the operating system pass as
+    they are.
 
     Args:
         path: the file.
-        rule: what is expected to be in it.
+        rule: the contents expected, for the message.
 
     Raises:
-        FileFormatError: for what is none of it.
-        TooLargeError: where it asked for more memory than there is.
+        FileFormatError: for a file with other contents.
+        TooLargeError: for a file that needs more memory than there is.
     """
     try:
         yield

@@ -1,8 +1,8 @@
 """Files that appear whole or not at all.
 
-Content goes to a new file of a random name beside the target, which takes the target's
-name when all went well. Whoever reads meanwhile sees all of the old file or all of the new; writers do not
-wait for each other, and the last one wins; one that is killed leaves a file `.partial-*`, which is in nobody's way.
+Content goes to a new file with a random name beside the target. When it is complete, it takes the target's name.
+Readers see all of the old file or all of the new one. Writers do not wait for each other: the last one wins. A writer
+that is killed leaves a file `.partial-*`, which nothing reads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["PARTIAL", "replacing", "write_whole"]
 PARTIAL = ".partial-"
 """What names of unfinished files begin with."""
 
-# A folder of a process' open files; the links in it lead to names that may be none, or another file's by now.
+# Folders of a process' open files. Their links give names that may be gone, or name another file by now.
 _DESCRIPTORS = re.compile(r"/dev/fd|/proc/(\d+)(?:/task/\d+)?/fd")
 _MOST_LINKS = 40
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -31,17 +31,17 @@ _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[IO[bytes]]:
-    """Opens a file to write; it takes its name when the block ends, and is removed when the block raises.
+    """Opens a file to write; it takes its name at the end of the block, and is removed if the block raises.
 
-    Symbolic links are followed. A new file has the mode that the umask leaves, one that was there keeps its
-    own. What is no regular file, a device or a pipe, is written to as it is.
+    Symbolic links are followed. A new file gets the umask's mode, an existing one keeps its mode. A device or a pipe is
+    written to directly.
 
     Args:
         path: the file.
-        private: whether only this user may read or write it; it then takes the place of whatever has its name.
+        private: whether only this user may read or write it; it then replaces any file of that name.
 
     Raises:
-        OSError: when it cannot be written; what was there before stays.
+        OSError: when it cannot be written; the old file stays.
     """
     name = path_of(path)
     as_it_is = None if private else _opened_as_it_is(name)
@@ -69,7 +69,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes, *, private: bool =
 
 def _new_file_beside(target: str, private: bool) -> tuple[int, str]:
     """Returns a new file open for writing and its name, with the mode that the target has or would get."""
-    # A name of its own length: that of the target may be as long as names can be.
+    # Not the target's name with a suffix: that name may have the greatest length already.
     partial = os.path.join(os.path.dirname(target), f"{PARTIAL}{secrets.token_hex(8)}")
     descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o600 if private else 0o666)
     if private:
@@ -85,7 +85,7 @@ def _new_file_beside(target: str, private: bool) -> tuple[int, str]:
 
 
 def _opened_as_it_is(name: str) -> IO[bytes] | None:
-    """Returns what is no regular file, open for writing; None for what is one, or is not there."""
+    """Returns a device, a pipe or the like open for writing; None for a regular file and for no file."""
     descriptor = _own_descriptor(name)
     if descriptor is not None:
         return _as_file(os.dup(descriptor), name)
@@ -97,12 +97,12 @@ def _opened_as_it_is(name: str) -> IO[bytes] | None:
 
 
 def _as_file(descriptor: int, name: str) -> IO[bytes]:
-    """Returns an open file under a name, by which libraries may open it once more."""
+    """Returns a file object for a descriptor; its name lets libraries open the file again."""
     return open(name, "wb", opener=lambda *_: descriptor)
 
 
 def _own_descriptor(name: str) -> int | None:
-    """Returns the open file of this process that a name such as /dev/stdout leads to; None for other names."""
+    """Returns the descriptor of this process that a name such as /dev/stdout leads to; None for other names."""
     for _ in range(_MOST_LINKS):
         folder, last = os.path.split(os.path.abspath(name))
         folder = os.path.realpath(folder)

@@ -1,1 +1,1 @@
-"""What a process brings with it: its environment variables, its forks, the memory it can still take."""
+"""The process that the package runs in: its environment variables, its interpreters, its forks, its memory."""

@@ -1,4 +1,4 @@
-"""Memory before it is asked for: an allocation that cannot succeed is refused with its figures."""
+"""Memory that is still available: allocations that would not fit are refused with their figures."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from mlir_sparse.errors import TooLargeError
 
 __all__ = ["available_bytes", "check_fits", "in_units", "was_plenty"]
 
-# Below it no system call is worth its time.
+# Smaller allocations are not checked: the system call would take longer than they do.
 _SMALL = 1 << 26
 _CGROUP = Path("/sys/fs/cgroup")
-# For how many seconds what was available says something about what is, and how many times what is needed.
+# The last figure counts for this many seconds, if it was this many times what is needed now.
 _RECENT, _PLENTY = 1.0, 8
 _last_look = (-_RECENT, 0)
 
 
 def available_bytes() -> int:
-    """Returns the memory this process can still take, in bytes, as the system and its container say."""
+    """Returns the bytes that this process can still allocate, as the system and its container report."""
     global _last_look
     limits = _meminfo_available(), _cgroup_available(), _address_space_left()
     available = min(limit for limit in limits if limit is not None)
@@ -28,7 +28,7 @@ def available_bytes() -> int:
 
 
 def was_plenty(nbytes: int) -> bool:
-    """Returns whether many times as much was available when it was last looked at, a moment ago."""
+    """Returns whether many times as much was available a moment ago."""
     at, available = _last_look
     return _PLENTY * nbytes <= available and time.monotonic() - at < _RECENT
 
@@ -57,9 +57,9 @@ def _cgroup_available() -> int | None:
 
 
 def _address_space_left() -> int | None:
-    """Returns what the process may still map under its own limit (`ulimit -v`), if it has one."""
+    """Returns the bytes that the process may still map under its own limit (`ulimit -v`), if it has one."""
     try:
-        # Not by the module `resource`, which scripts have files called like beside them.
+        # Not with the module `resource`: a user's script may have a file of that name beside it.
         lines = Path("/proc/self/limits").read_text(encoding="ascii").splitlines()
         limit = next(line.split()[3] for line in lines if line.startswith("Max address space"))
         if limit == "unlimited":
@@ -75,7 +75,7 @@ def check_fits(nbytes: int, what: str) -> None:
 
     Args:
         nbytes: bytes about to be allocated.
-        what: what for, as the message names it.
+        what: the purpose, for the message.
     """
     if nbytes <= _SMALL:
         return
@@ -88,7 +88,7 @@ def check_fits(nbytes: int, what: str) -> None:
 
 
 def in_units(nbytes: int) -> str:
-    """Returns bytes as people read them.
+    """Returns a number of bytes in readable units.
 
     >>> in_units(3), in_units(5_000_000_000)
     ('3 B', '4.66 GiB')

@@ -1,8 +1,8 @@
-"""Forks: locks that they leave open, what they wait for, and properties computed once without a lock.
+"""What survives a fork: locks that the child finds open, work that forks wait for, properties without a lock.
 
-A fork copies the locks of all threads, and none of the threads: what another one held
-would stay locked in the child for good. Locks of this package are renewed there; what has
-no lock of ours, such as half a module of MLIR's bindings, is finished before.
+A fork copies the locks of all threads, but only the thread that forks: a lock of another thread would stay closed in
+the child for good. So the child renews the locks of this package. Work under locks of others, such as the import of
+MLIR's bindings, finishes before a fork.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["Lock", "cached_property", "no_fork"]
 
 
 class Lock:
-    """A lock that is open in the child of a fork, whoever held it.
+    """A lock that is open in the child of a fork, whichever thread had it.
 
-    What it guards must be whole at each moment, as a dict is: the child goes on with it.
+    The guarded value must be consistent at each moment, as a dict is: the child goes on with it.
 
     >>> lock = Lock()
     >>> with lock:
@@ -36,14 +36,14 @@ class Lock:
         _all.add(self)
 
     def locked(self) -> bool:
-        """Returns whether somebody holds it."""
+        """Returns whether a thread has it."""
         return self._lock.locked()
 
     def __enter__(self) -> None:
         self._lock.acquire()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        # Left where it was entered: in a child, what the parent held is not there to be released.
+        # Release the lock that was entered: in a child that is not the current one.
         if self._lock.locked():
             self._lock.release()
 
@@ -62,16 +62,17 @@ def _renew_all() -> None:
 os.register_at_fork(after_in_child=_renew_all)
 
 
-# Taken by the thread that forks, which goes on in the child and opens it there. What runs before a fork runs newest
-# first: logging's lock is taken after this one, or a thread that no fork may meet could wait for it (MLIR's bindings
-# ask for a logger as they are imported) while the fork, which has it, waits for that thread.
+# The thread that forks takes this lock, and opens it in the child, where it goes on. Hooks before a fork run newest
+# first, so this module imports logging before it registers its own: the fork must take logging's lock after this one.
+# In the other order a thread inside `no_fork` could wait for logging's lock (MLIR's bindings use it when imported)
+# while the fork, which has it, waits for that thread.
 _whole = threading.RLock()
 os.register_at_fork(before=_whole.acquire, after_in_parent=_whole.release, after_in_child=_whole.release)
 
 
 @contextmanager
 def no_fork() -> Iterator[None]:
-    """Lets forks of other threads wait until the end: for milliseconds of work that no child can finish."""
+    """Makes forks of other threads wait until the block ends: for milliseconds of work that no child could finish."""
     with _whole:
         yield
 
@@ -83,9 +84,9 @@ else:
     class cached_property(functools.cached_property):  # noqa: N801 - the standard library's name
         """`functools.cached_property` as it is from Python 3.12 on: without a lock.
 
-        In 3.11 one lock serves a property of all objects of a class: kernels that have nothing to do with each other
-        wait for one another, and in the child of a fork for threads that are not there. Two threads may compute a
-        value twice here; where that is dear, a lock of the object's own stands around it.
+        In 3.11 all objects of a class share one lock for a property: unrelated kernels would wait for one another, and
+        in the child of a fork for threads that are gone. Without it two threads may compute a value twice; where that
+        is expensive, the object has a lock for it.
         """
 
         def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Interpreters of one process: this package serves the first."""
+"""Interpreters of one process: the package works in the main one only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["require_main_interpreter"]
 
 
 def require_main_interpreter() -> None:
-    """Refuses a sub-interpreter, before native modules are loaded that would wait there for ever.
+    """Refuses a sub-interpreter, before native modules are loaded, which would deadlock there.
 
     Raises:
         ImportError: in any interpreter of a process but the main one.

@@ -1,7 +1,7 @@
-"""Environment variables: the one place that reads those of this package, each with its type.
+"""Environment variables of this package: the only module that reads them, each with its type.
 
-A variable is read when it is needed, so that none can break an import, and what is
-not of its type is refused by name. One that is set to nothing counts as not set.
+A variable is read when it is needed, so that none can break an import. A value of another type is refused with the
+variable's name. An empty value counts as not set.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Setting(Generic[T]):
 
     Args:
         name: the variable.
-        rule: what it takes, for messages.
-        parse: makes a value of its text; raises ValueError for what breaks the rule.
+        rule: the values allowed, for messages.
+        parse: converts its text to a value; raises ValueError where the rule is broken.
         default: the value where the variable is not set.
     """
 
@@ -57,7 +57,7 @@ class Setting(Generic[T]):
 
     @property
     def text(self) -> str | None:
-        """Returns what the variable is set to, unchecked; None where it is not."""
+        """Returns the text of the variable, unchecked; None where it is not set."""
         return os.environ.get(self.name) or None
 
     @property
@@ -79,7 +79,7 @@ class Setting(Generic[T]):
 
 def _whole(least: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        # No sign, no underscore, no digits of other scripts: the native reader of threads takes the same.
+        # No sign, no underscore, no digits of other scripts: native code reads the number of threads by the same rule.
         if re.fullmatch(r"[0-9]{1,19}", text) is None or not least <= int(text) <= _MOST:
             raise ValueError(text)
         return int(text)
@@ -127,10 +127,10 @@ def _folder(text: str) -> str:
 BINDINGS: Setting[str | None] = Setting("MLIR_SPARSE_BINDINGS", "the name of a module", _module, None)
 CACHE = Setting("MLIR_SPARSE_CACHE", "a folder or 'off'", _folder, "")
 COMPILE_MEMORY = Setting("MLIR_SPARSE_COMPILE_MEMORY", "a whole number of bytes above 0", _whole(1), 8 << 30)
-# The slowest compilation measured takes under a second.
+# The slowest compilation measured took less than a second.
 COMPILE_TIMEOUT = Setting("MLIR_SPARSE_COMPILE_TIMEOUT", "a number of seconds above 0", _seconds, 60.0)
 LIBDEVICE: Setting[str | None] = Setting("MLIR_SPARSE_LIBDEVICE", "the path of a file", _file, None)
-# These two are read natively, in each call; 0 stands for what the machine has.
+# Native code reads these two in each call; 0 stands for the machine's number.
 NUM_THREADS = Setting("MLIR_SPARSE_NUM_THREADS", "a whole number of threads above 0", _whole(1), 0)
 PIECE_WORK = Setting("MLIR_SPARSE_PIECE_WORK", "a whole number of entries above 0", _whole(1), 0)
 PYTHON: Setting[str | None] = Setting("MLIR_SPARSE_PYTHON", "a Python interpreter", _program, None)
@@ -140,10 +140,10 @@ VECTOR_LANES: Setting[int | None] = Setting(
 
 
 def refuse(name: str) -> None:
-    """Raises SettingError for a variable that native code could not read.
+    """Raises SettingError for a variable that native code refused.
 
     Raises:
-        SettingError: always, as long as the variable is what it was.
+        SettingError: always, unless the variable changed since.
     """
     for setting in (NUM_THREADS, PIECE_WORK):
         if setting.name == name:
@@ -151,10 +151,10 @@ def refuse(name: str) -> None:
 
 
 def user_folder() -> str | None:
-    """Returns the folder of all that is kept from one process to the next, there or not; None where nothing is."""
-    asked = CACHE.value
-    if asked:
-        return None if asked == _OFF else asked
+    """Returns the folder of files kept between processes, which may not exist yet; None where nothing is kept."""
+    folder = CACHE.value
+    if folder:
+        return None if folder == _OFF else folder
     base = os.environ.get("XDG_CACHE_HOME", "")
     base = base if os.path.isabs(base) else os.path.expanduser("~/.cache")
     return os.path.join(base, "mlir_sparse") if os.path.isabs(base) else None
