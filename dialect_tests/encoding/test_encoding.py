@@ -144,7 +144,7 @@ def test_describe_a_format_with_everything() -> None:
     assert encoding("BCOO", pos_width=32).describe() == (
         "BCOO: (i, j, k) -> (i : dense, j : loose_compressed(nonunique), k : singleton)\n"
         "  level 0: i is dense, all coordinates 0, 1, 2, ... present; stores nothing\n"
-        "  level 1: j is loose_compressed, ordered, not unique, with room between parents;"
+        "  level 1: j is loose_compressed, ordered, not unique, with gaps between parents;"
         " stores positions[1] and column 0 of coordinates[1]\n"
         "  level 2: k is singleton, one coordinate for each parent, ordered, unique;"
         " stores column 1 of coordinates[1]\n"

@@ -56,10 +56,10 @@ def test_only_dense_and_batch_levels_are_full() -> None:
 
 
 KINDS = {
-    "dense": {"is_counted", "fills"},
+    "dense": {"has_full_loop", "fills"},
     "batch": {"is_axis", "fills"},
     "compressed": {"is_segmented"},
-    "loose_compressed": {"is_segmented", "has_room"},
+    "loose_compressed": {"is_segmented", "has_gaps"},
     "singleton": {"is_chained"},
     "structured": {"fills"},
     "range": {"fills"},
@@ -71,7 +71,7 @@ KINDS = {
 @pytest.mark.parametrize("level_format", LevelFormat)
 def test_what_follows_from_an_entry(level_format: LevelFormat) -> None:
     entry = LEVEL_FUNCTIONS[level_format]
-    names = ("is_counted", "is_axis", "is_segmented", "has_room", "is_chained", "is_computed", "fills")
+    names = ("has_full_loop", "is_axis", "is_segmented", "has_gaps", "is_chained", "is_computed", "fills")
     assert {name for name in names if getattr(entry, name)} == KINDS[level_format.value]
 
 
@@ -151,7 +151,7 @@ def test_descriptions_say_what_levels_store() -> None:
     assert "3 slots, the n-th entry with the same i in slot n; stores nothing" in encoding("SlotELL(3)").describe()
     assert "as many slots as the longest needs" in encoding("SlotELL").describe()
     assert (
-        "[low, high) = [?, i + 1], with no room between parents; stores positions[1]" in encoding("Skyline").describe()
+        "[low, high) = [?, i + 1], without gaps between parents; stores positions[1]" in encoding("Skyline").describe()
     )
     assert (
         "j is hashed, a hash table of coordinates for each parent; stores coordinates[1]"

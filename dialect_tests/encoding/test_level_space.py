@@ -203,13 +203,13 @@ def test_where_each_buffer_comes_from() -> None:
 
     assert origins("CSR") == [("none", "none"), ("stored", "stored")]
     assert origins("DIA") == [("stored", "shifted"), ("none", "none")]
-    assert origins("Skyline") == [("none", "none"), ("stored", "made")]
-    assert origins("PackedLower") == [("none", "none"), ("made", "made")]
-    assert origins("HashVector") == [("none", "none"), ("made", "stored")]
-    assert origins("SlotELL") == [("none", "none"), ("none", "none"), ("made", "stored")]
-    assert not encoding("DIA").level_space().is_made
-    assert encoding("SlotELL").level_space().is_made
-    assert Buffer("made") is Buffer.MADE
+    assert origins("Skyline") == [("none", "none"), ("stored", "derived")]
+    assert origins("PackedLower") == [("none", "none"), ("derived", "derived")]
+    assert origins("HashVector") == [("none", "none"), ("derived", "stored")]
+    assert origins("SlotELL") == [("none", "none"), ("none", "none"), ("derived", "stored")]
+    assert not encoding("DIA").level_space().has_derived_buffers
+    assert encoding("SlotELL").level_space().has_derived_buffers
+    assert Buffer("derived") is Buffer.DERIVED
 
 
 def test_singletons_without_a_compressed_level_have_arrays_of_their_own() -> None:

@@ -14,7 +14,7 @@ import mlir_sparse as ms
 from mlir_sparse.notation import Access, Assignment, AssignOp, IndexVar
 from mlir_sparse.plan import plan
 from mlir_sparse.text.lexer import is_name
-from mlir_sparse.text.name_spelling import made_name
+from mlir_sparse.text.name_spelling import generated_name
 
 Array = np.ndarray[Any, Any]
 
@@ -109,7 +109,7 @@ def test_tensors_called_as_arguments_of_python_functions() -> None:
 
 
 def test_no_text_has_a_name_that_is_made() -> None:
-    made = [made_name("A", "converted"), made_name("t"), made_name("A", "converted", {"A.converted"})]
+    made = [generated_name("A", "converted"), generated_name("t"), generated_name("A", "converted", {"A.converted"})]
     assert len(set(made)) == 3
     assert not any(map(is_name, made))
 

@@ -118,7 +118,7 @@ def result_encoding(shape: tuple[int, ...], like: Encoding | None) -> Encoding:
 
 def _has_wide_level(encoding: Encoding, shape: tuple[int, ...]) -> bool:
     pairs = zip(encoding.level_types, encoding.level_sizes(shape), strict=True)
-    return any(kind.functions.is_counted and size > WIDEST for kind, size in pairs)
+    return any(kind.functions.has_full_loop and size > WIDEST for kind, size in pairs)
 
 
 @lru_cache(maxsize=256)

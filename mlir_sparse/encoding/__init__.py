@@ -1,10 +1,8 @@
 """Encodings: how a tensor is stored, from and to the dialect's attribute text.
 
-The map of an encoding gives for each level an expression over the dimensions
-and a level type: `(i, j) -> (i : dense, j : compressed)`. What the dialect
-knows is spelled as the dialect spells it. The same syntax goes on where the
-dialect ends; `Encoding.to_mlir` refuses such an encoding with the reason,
-`Encoding.level_space` gives what the dialect can be told instead:
+An encoding's map gives each level an expression over the dimensions and a level type: `(i, j) -> (i : dense, j :
+compressed)`. The syntax is the dialect's, and goes on where the dialect ends. `Encoding.to_mlir` refuses such an
+encoding with the reason; `Encoding.level_space` gives an encoding of the same buffers that the dialect has:
 
 | spelling | means |
 |---|---|
@@ -20,9 +18,8 @@ dialect ends; `Encoding.to_mlir` refuses such an encoding with the reason,
 | `offset` | the one coordinate that the levels above add up to |
 | `hashed` | a hash table for each parent, all of one width |
 
-A hash table is as wide as the least power of two that is at least twice the most
-entries of a parent; it holds -1 where it is empty, and
-coordinate c in the first free place from c mod width on. Examples:
+The width of hash tables is the least power of two that is at least twice the greatest number of entries of a parent.
+An empty slot holds -1; coordinate c is in the first free slot from c mod width on. Examples:
 
 DIA          `(i, j) -> (j - i : compressed, i : range)`
 banded       `(i, j) -> (j - i : dense[-1, 2], i : range)`
@@ -31,8 +28,8 @@ triangular   `(i, j) -> (i : dense, j : range[0, i + 1])`
 skyline      `(i, j) -> (i : dense, j : range[?, i + 1])`
 hashed rows  `(i, j) -> (i : dense, j : hashed)`
 
-`LEVEL_FUNCTIONS` says of each level format what it can do, promises and stores
-(Chou et al. 2018, section 3), and `level_table` prints it.
+`LEVEL_FUNCTIONS` holds the capabilities, properties and storage of each level format (Chou et al. 2018, section 3);
+`level_table` prints them.
 """
 
 from mlir_sparse.encoding.dim_slice import DimSlice

@@ -1,4 +1,4 @@
-"""What an encoding says of a tensor's buffers: which there are, how long, and in which order."""
+"""The buffers of a tensor, as its encoding decides: their kinds, lengths and order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from mlir_sparse.errors import EncodingError, RankError, TooLargeError, UnsupportedError
 from mlir_sparse.text.given_arguments import integers_of
 
-if TYPE_CHECKING:  # the value describes itself by what stands here
+if TYPE_CHECKING:  # encoding_value imports this module
     from mlir_sparse.encoding.encoding_value import Encoding
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "level_tuples",
 ]
 
-# kind, unique, ordered, soa, size, n: a level as native code takes it (native/pack_levels.hpp).
+# A level in native code: kind, unique, ordered, soa, size, n (native/pack_levels.hpp).
 LevelTuple: TypeAlias = tuple[int, bool, bool, bool, int, int]
 
 
@@ -34,8 +34,8 @@ def check_shape(shape: Sequence[int], encoding: Encoding) -> tuple[int, ...]:
     """Returns the shape as a tuple of ints of the encoding's rank.
 
     Raises:
-        RankError: for another rank, or an extent that is no number of elements.
-        TooLargeError: for an extent that 64 bits do not hold.
+        RankError: for another rank, or a negative extent.
+        TooLargeError: for an extent that does not fit in 64 bits.
     """
     extents = integers_of(shape, "a shape")
     encoding.check_rank(len(extents))
@@ -44,7 +44,7 @@ def check_shape(shape: Sequence[int], encoding: Encoding) -> tuple[int, ...]:
 
 
 def check_extents(shape: tuple[int, ...]) -> None:
-    """Raises RankError for a negative extent, TooLargeError for one that 64 bits do not hold."""
+    """Raises RankError for a negative extent, TooLargeError for one that does not fit in 64 bits."""
     if any(extent < 0 for extent in shape):
         raise RankError(f"expected extents of 0 or more, but got shape {shape}")
     if any(extent >= 1 << 63 for extent in shape):
@@ -52,7 +52,7 @@ def check_extents(shape: tuple[int, ...]) -> None:
 
 
 def check_level_sizes(encoding: Encoding, level_sizes: Sequence[int]) -> None:
-    """Raises TooLargeError for levels of more coordinates than 64 bits count, as of diagonals of a huge matrix."""
+    """Raises TooLargeError for level sizes beyond 64 bits, such as the diagonals of a huge matrix."""
     if any(size >= 1 << 63 for size in level_sizes):
         raise TooLargeError(
             f"expected levels of less than 2^63 coordinates, but got {tuple(level_sizes)} for {encoding.map_text()}"
@@ -60,7 +60,7 @@ def check_level_sizes(encoding: Encoding, level_sizes: Sequence[int]) -> None:
 
 
 def check_supported(encoding: Encoding) -> None:
-    """Raises UnsupportedError for an encoding whose storage is not known here."""
+    """Raises UnsupportedError for an encoding without a storage layout."""
     if encoding.has_slices:
         check_sliceable(encoding)
     if depth := encoding.batch_rank:
@@ -70,7 +70,7 @@ def check_supported(encoding: Encoding) -> None:
 
 
 def check_sliceable(encoding: Encoding) -> None:
-    """Raises UnsupportedError for an encoding that buffers of a slice cannot be read by."""
+    """Raises UnsupportedError for an encoding with slices whose buffers cannot be sliced."""
     if encoding.batch_rank or not (encoding.is_permutation and encoding.is_native):
         raise UnsupportedError(
             f"expected slices of a tensor whose levels are its dimensions, but got {encoding.map_text()}: "
@@ -86,7 +86,7 @@ def _check_batched(encoding: Encoding, depth: int) -> None:
             f"expected a sparse level in batches, but got {encoding.map_text()}: use dense for batch"
         )
     for level, kind in enumerate(encoding.level_types[depth:], depth):
-        # Room and groups of n would have to be told from what shorter batches leave.
+        # Gaps and groups of n could not be distinguished from the padding of shorter batches.
         if not kind.functions.compact or kind.functions.is_grouped:
             raise UnsupportedError(
                 f"expected dense, compressed or singleton levels in batches, but got {kind} at level {level} of "
@@ -103,7 +103,7 @@ def _check_foreign(encoding: Encoding) -> None:
     try:
         known = encoding.with_slots(2)
         _ = known.lvl_to_dim
-        # Of a tensor of extents 2, so that j - i starts below 0.
+        # Bounds for a tensor with extents 2: there j - i starts below 0.
         bounds = known.level_bounds((2,) * encoding.dim_rank)
     except EncodingError as error:
         raise UnsupportedError(f"expected symbols that stand for slots (c * i), but got {error.message}") from None
@@ -126,7 +126,7 @@ def _check_foreign(encoding: Encoding) -> None:
 
 
 def level_tuples(encoding: Encoding, level_sizes: Sequence[int]) -> list[LevelTuple]:
-    """Returns the levels as native code takes them."""
+    """Returns the levels as tuples for native code."""
     tuples = []
     for level, (kind, size) in enumerate(zip(encoding.level_types, level_sizes, strict=True)):
         if kind.functions.is_grouped and kind.m != size:
@@ -140,12 +140,12 @@ def level_tuples(encoding: Encoding, level_sizes: Sequence[int]) -> list[LevelTu
 
 
 class LevelArray(NamedTuple):
-    """One of the arrays that a tensor is stored in, besides the values.
+    """A positions or coordinates array of a tensor.
 
     Args:
-        level: the level that it is of, the first of several.
-        kind: what it holds.
-        levels: the levels whose coordinates it holds, interleaved where they are several; of positions the one.
+        level: the level that it belongs to, or the first of several.
+        kind: "positions" or "coordinates".
+        levels: all levels that it belongs to; the coordinates of several levels are interleaved.
     """
 
     level: int
@@ -153,9 +153,9 @@ class LevelArray(NamedTuple):
     levels: range
 
 
-@lru_cache(maxsize=512)  # asked for each result of a call, however small
+@lru_cache(maxsize=512)  # each call needs it for each result
 def level_buffers(encoding: Encoding) -> tuple[LevelArray, ...]:
-    """Returns the arrays of a tensor in the order that compiled code takes them; the values follow.
+    """Returns the arrays of a tensor in the order of compiled functions' arguments; the values follow.
 
     >>> from mlir_sparse.encoding import encoding
     >>> [(array.kind, *array.levels) for array in level_buffers(encoding("COO"))]
@@ -175,7 +175,7 @@ def level_buffers(encoding: Encoding) -> tuple[LevelArray, ...]:
 
 @lru_cache(maxsize=512)
 def buffer_numbers(encoding: Encoding) -> Mapping[tuple[int, str], int]:
-    """Returns for each level, and `positions` or `coordinates`, which buffer holds them.
+    """Returns the number of the buffer for each level and kind, `positions` or `coordinates`.
 
     >>> from mlir_sparse.encoding import encoding
     >>> buffer_numbers(encoding("COO"))
@@ -186,5 +186,5 @@ def buffer_numbers(encoding: Encoding) -> Mapping[tuple[int, str], int]:
 
 
 def argument_count(encoding: Encoding | None) -> int:
-    """Returns how many arguments of a compiled function an array is, or a tensor: buffers, values, sizes of levels."""
+    """Returns the number of a compiled function's arguments for a tensor (buffers, values, level sizes) or an array."""
     return 1 if encoding is None else len(level_buffers(encoding)) + 2

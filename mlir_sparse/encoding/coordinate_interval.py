@@ -1,4 +1,4 @@
-"""The coordinates a level is confined to: `[low, high]` after `dense` and `range`."""
+"""Intervals of coordinates: `[low, high]` after `dense` and `range`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ __all__ = ["Interval"]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From low up to, but not including, high; the ends of the level cut off what lies outside.
+    """The coordinates from low up to, not including, high, within the bounds of the level.
 
     Args:
-        low: an expression over dimensions of the levels above, or None for `?`, a number
-            stored for each parent.
+        low: an expression over dimensions of the levels above, or None for `?`: a bound stored for each parent.
         high: likewise.
-        to_end: whether there is no upper bound but the end of the level; high is None then.
+        to_end: whether the interval ends with the level; high is None then.
 
     >>> from mlir_sparse.affine import Constant, Dim, add
     >>> print(Interval(Constant(0), add(Dim(0), Constant(1))), Interval(Dim(0), to_end=True), Interval(None, Dim(0)))
@@ -31,12 +30,12 @@ class Interval:
 
     @property
     def exprs(self) -> tuple[AffineExpr, ...]:
-        """Returns the bounds that are computed."""
+        """Returns the bounds that are expressions."""
         return tuple(bound for bound in (self.low, self.high) if bound is not None)
 
     @property
     def stored(self) -> int:
-        """Returns how many of the two bounds are stored."""
+        """Returns the number of stored bounds, 0 to 2."""
         return (self.low is None) + (self.high is None and not self.to_end)
 
     def to_text(self, dim_names: Sequence[str] = (), symbol_names: Sequence[str] = ()) -> str:

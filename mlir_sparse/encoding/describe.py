@@ -1,4 +1,4 @@
-"""Encodings explained to people: levels, storage arrays, the way back."""
+"""Encodings explained to people: levels, storage arrays, inverse map."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from mlir_sparse.encoding.levels.level_functions import Brackets
 from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.errors import EncodingError
 
-if TYPE_CHECKING:  # the value describes itself with this module
+if TYPE_CHECKING:  # encoding_value imports this module
     from mlir_sparse.encoding.encoding_value import Encoding
 
 __all__ = ["describe"]
 
 
 def describe(encoding: Encoding) -> str:
-    """Returns the levels of an encoding, what each stores, and the inverse map, one a line.
+    """Returns the levels of an encoding with their storage, and the inverse map, one a line.
 
     >>> from mlir_sparse.encoding import encoding
     >>> print(describe(encoding("CSR")))
@@ -77,7 +77,7 @@ def _interval(encoding: Encoding, kind: LevelType) -> str:
     if kind.interval is None:
         return "as far as the map stays inside the tensor, zeros elsewhere"
     bounds = kind.interval.to_text(encoding.dim_names, encoding.symbol_names)
-    return f"[low, high) = {bounds}, with no room between parents"
+    return f"[low, high) = {bounds}, without gaps between parents"
 
 
 def _promises(kind: LevelType) -> str:

@@ -1,4 +1,4 @@
-"""A part of one dimension: what `#sparse_tensor<slice(offset, size, stride)>` says."""
+"""A slice of one dimension: `#sparse_tensor<slice(offset, size, stride)>`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["DimSlice"]
 
 @dataclass(frozen=True, slots=True)
 class DimSlice:
-    """A slice of one dimension; None stands for `?`, a number known only at run time.
+    """A slice of one dimension; None is `?`, a number known only at run time.
 
     >>> print(DimSlice(1, 4, None))
     #sparse_tensor<slice(1, 4, ?)>

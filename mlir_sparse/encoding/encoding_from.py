@@ -1,4 +1,4 @@
-"""The one way in: whatever a user has that says how a tensor is stored becomes an Encoding."""
+"""The public constructor of encodings: `encoding` takes text, names of presets and encodings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def encoding(
     pos_width: int | None = None,
     crd_width: int | None = None,
 ) -> Encoding:
-    """Returns the encoding that a text, a preset name or an Encoding says.
+    """Returns the encoding of a text, a preset name or an Encoding.
 
     Args:
         source: attribute text, an alias definition, a bare map, the name of a preset with or
@@ -43,20 +43,20 @@ def encoding(
         rank: the number of dimensions; checked, or chosen for presets of any rank.
         block: the size of a block in each dimension, for blocked presets.
         order: the dimension stored at each level, for presets of any order.
-        n: how many of every m entries are kept, for the preset NM.
-        m: the size of the groups of the preset NM.
+        n: the number of entries kept of every m, for the preset NM.
+        m: the size of the groups, for the preset NM.
         size: the block size of RowBlocked and ColumnBlocked.
         width: the number of slots of SlotELL and CountedELL.
         band: the diagonals below and above the main one, for Banded.
         slices: the slice of each dimension, for the preset CSR_SLICE.
-        pos_width: bits of a position (0, 8, 16, 32 or 64), instead of what the source says.
+        pos_width: bits of a position (0, 8, 16, 32 or 64), in place of the source's.
         crd_width: bits of a coordinate, likewise.
 
     Raises:
         EncodingSyntaxError: for text outside the grammar, with a caret.
-        EncodingError: for what the dialect refuses, in its words.
+        EncodingError: for an encoding that the dialect's verifier refuses, in its words.
         UnknownPresetError: for a name that is no preset, with the nearest ones.
-        RankError: for an encoding of another rank than asked for.
+        RankError: for an encoding of another rank.
 
     >>> encoding("CSR") == encoding("(row, col) -> (row : dense, col : compressed)")
     True
@@ -68,7 +68,7 @@ def encoding(
     given = {key: value for key, value in parameters.items() if value is not None}
     if rank is not None:
         rank = integer_of(rank, "rank=")
-    said: object = source  # callers without a type checker say anything
+    said: object = source  # callers without a type checker pass anything
     if isinstance(said, str):
         result = _parsed(said, rank, given) if given else _parsed_before(said, rank)
     elif said is None:

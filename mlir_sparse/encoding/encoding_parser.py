@@ -26,8 +26,7 @@ def parse_encoding(text: str) -> Encoding:
     """Parses an attribute, an alias definition or a bare map.
 
     Args:
-        text: `#sparse_tensor.encoding<{ map = ... }>`, `#NAME = #sparse_tensor.encoding<...>`,
-            or what stands after `map =`.
+        text: `#sparse_tensor.encoding<{ map = ... }>`, `#NAME = #sparse_tensor.encoding<...>`, or a map alone.
 
     Raises:
         EncodingSyntaxError: for text outside the grammar, with line, column and a caret.
@@ -43,7 +42,7 @@ def parse_encoding(text: str) -> Encoding:
 
 
 def take_encoding(cursor: Cursor) -> Encoding:
-    """Takes an attribute, an alias definition or a bare map, whatever follows it."""
+    """Takes an attribute, an alias definition or a bare map; more text may follow it."""
     if cursor.token.kind is not TokenKind.HASH_NAME:
         return _Attribute(cursor).finish(parse_map(cursor))
     if cursor.peek(1).text == "=":
@@ -107,7 +106,7 @@ class _Attribute:
         self._values[key] = value.value if key in _WIDTH_WORDS else value
 
     def finish(self, parsed: ParsedMap) -> Encoding:
-        """Verifies the whole with carets, then builds it."""
+        """Verifies all parts, with carets in errors, then builds the encoding."""
         self._check_inverse(parsed)
         explicit: TypedValue | None = self._values.get("explicitVal")
         implicit: TypedValue | None = self._values.get("implicitVal")

@@ -1,18 +1,18 @@
-"""Encodings to attribute text, as the dialect's own printer writes it."""
+"""Encodings to attribute text, in the form of the dialect's own printer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # the value prints itself with this module
+if TYPE_CHECKING:  # encoding_value imports this module
     from mlir_sparse.encoding.encoding_value import Encoding
 
 __all__ = ["print_attribute", "print_encoding_map"]
 
 
 def print_attribute(encoding: Encoding, dim_names: Sequence[str] = (), symbol_names: Sequence[str] = ()) -> str:
-    """Returns `#sparse_tensor.encoding<{...}>`, with MLIR's canonical names where none are given."""
+    """Returns `#sparse_tensor.encoding<{...}>`, by default with MLIR's canonical names."""
     fields = [f"map = {print_encoding_map(encoding, dim_names, symbol_names)}"]
     if encoding.pos_width:
         fields.append(f"posWidth = {encoding.pos_width}")
@@ -42,7 +42,7 @@ def print_encoding_map(encoding: Encoding, dim_names: Sequence[str] = (), symbol
 
 
 def _level_names(encoding: Encoding, taken: Sequence[str]) -> list[str]:
-    """Returns a name for each level: its own, or l0, l1, ..., where those of dimensions leave it free."""
+    """Returns a name for each level: its own, or one of l0, l1, ... that no dimension has."""
     names: list[str] = []
     for lvl, level in enumerate(encoding.levels):
         name = level.name or f"l{lvl}"

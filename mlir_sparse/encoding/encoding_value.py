@@ -1,4 +1,4 @@
-"""The value that says how a tensor is stored: `#sparse_tensor.encoding` as a Python object."""
+"""`#sparse_tensor.encoding` as a Python value: how a tensor is stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Encoding"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Encoding:
-    """A storage format. Equal encodings store alike; names of dimensions and levels do not count.
+    """A storage format. Comparison ignores the names of dimensions and levels.
 
     Args:
         dim_names: a name for each dimension.
@@ -34,9 +34,9 @@ class Encoding:
         pos_width: bits of a position: 8, 16, 32, 64, or 0 for the machine's index.
         crd_width: bits of a coordinate, likewise.
         explicit_val: the one value that every stored entry has, if there is one.
-        implicit_val: the value of entries that are not stored; it must be zero.
-        lvl_to_dim_given: the inverse map, if it was written out; checked, then inferred.
-        preset: the preset this came from, to be shown to people.
+        implicit_val: the value of missing entries; it must be zero.
+        lvl_to_dim_given: the inverse map, if it was written out.
+        preset: the preset this came from, for display.
         symbol_names: a name for each symbol of the map.
 
     Raises:
@@ -57,7 +57,7 @@ class Encoding:
     lvl_to_dim_given: AffineMap | None = field(default=None, compare=False)
     preset: str | None = field(default=None, compare=False)
     symbol_names: tuple[str, ...] = field(default=(), compare=False)
-    # What the names stand for, for comparison: a map of two dimensions is no map of three.
+    # Ranks take part in comparison in place of the names.
     _ranks: tuple[int, int] = field(default=(0, 0), init=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class Encoding:
         )
         if fault is not None:
             raise EncodingError(fault.message)
-        # All or none: MLIR gives the other dimensions the slice of everything.
+        # Slices exist for all dimensions or none: MLIR gives the other dimensions the whole slice.
         slices = tuple(s or DimSlice() for s in self.slices) if any(self.slices) else ()
         object.__setattr__(self, "slices", slices)
         object.__setattr__(self, "_ranks", (len(self.dim_names), len(self.symbol_names)))
@@ -105,7 +105,7 @@ class Encoding:
         """Returns the map from level coordinates back to dimension coordinates.
 
         Raises:
-            EncodingError: for a map with symbols that stand for no slots (`Slots`).
+            EncodingError: for a map with symbols that are not numbers of slots (`Slots`).
 
         >>> from mlir_sparse.encoding import encoding
         >>> print(encoding("BSR(2, 3)").lvl_to_dim)
@@ -120,14 +120,14 @@ class Encoding:
 
     @property
     def has_inferred_inverse(self) -> bool:
-        """Returns whether the text of the map needs no inverse: it is inferred, or nobody knows it."""
+        """Returns whether the text of the map needs no inverse: it is inferred, or unknown."""
         if self.lvl_to_dim_given is None:
             return True
         return isinstance(infer_lvl_to_dim(self.dim_rank, self.levels), AffineMap)
 
     @property
     def is_permutation(self) -> bool:
-        """Returns whether each level stores one dimension as it is."""
+        """Returns whether each level stores one dimension unchanged."""
         return self.dim_to_lvl.is_permutation
 
     @property
@@ -143,12 +143,12 @@ class Encoding:
 
     @property
     def is_dense(self) -> bool:
-        """Returns whether all levels are dense, so that only values are stored."""
-        return all(kind.functions.is_counted and kind.interval is None for kind in self.level_types)
+        """Returns whether all levels are dense: then only values are stored."""
+        return all(kind.functions.has_full_loop and kind.interval is None for kind in self.level_types)
 
     @property
     def holds_all(self) -> bool:
-        """Returns whether every tensor fits, whatever its entries: no fixed band, width, triangle or n:m.
+        """Returns whether the format can store every tensor: it has no fixed band, width, triangle or n:m.
 
         >>> from mlir_sparse.encoding import encoding
         >>> names = "CSR", "DIA", "ELL", "SlotELL", "SlotELL(3)", "Skyline", "NV_24"
@@ -159,7 +159,7 @@ class Encoding:
 
     @property
     def has_padding(self) -> bool:
-        """Returns whether values are stored that nobody gave: below dense, range and structured innermost levels.
+        """Returns whether padding is stored: zeros below dense, range and structured innermost levels.
 
         >>> from mlir_sparse.encoding import encoding
         >>> [name for name in ("CSR", "BSR", "DIA", "NV_24", "SlotELL") if encoding(name).has_padding]
@@ -175,20 +175,20 @@ class Encoding:
 
     @property
     def is_ordered(self) -> bool:
-        """Returns whether every level keeps its coordinates ascending."""
+        """Returns whether the coordinates of every level ascend."""
         return all(kind.ordered for kind in self.level_types)
 
     @property
     def is_unique(self) -> bool:
-        """Returns whether the innermost level stores no coordinate twice."""
+        """Returns whether the innermost level stores each coordinate once."""
         return self.level_types[-1].unique
 
     @property
     def aos_regions(self) -> tuple[range, ...]:
         """Returns the runs of levels whose coordinates share one array of structs, MLIR's AoS COO segments.
 
-        Each starts at a level with positions and takes the singleton levels after it
-        that are not `soa`. Singletons below other levels have arrays of their own.
+        A run starts at a level with positions and continues over singleton levels that are not `soa`. Each singleton
+        below another level has its own array.
         """
         types, regions, start = self.level_types, [], 0
         while start < len(types):
@@ -203,17 +203,17 @@ class Encoding:
 
     @property
     def aos_levels(self) -> range:
-        """Returns the first of `aos_regions`; it is empty at lvl_rank where there is none."""
+        """Returns the first of `aos_regions`, or an empty range at lvl_rank."""
         return next(iter(self.aos_regions), range(self.lvl_rank, self.lvl_rank))
 
     @property
     def aos_start(self) -> int:
-        """Returns the first of `aos_levels`, or lvl_rank without any (MLIR's `getAoSCOOStart`)."""
+        """Returns the first of `aos_levels`, or lvl_rank (MLIR's `getAoSCOOStart`)."""
         return self.aos_levels.start
 
     @property
     def batch_rank(self) -> int:
-        """Returns the number of batch levels, all of them outermost (MLIR's `getBatchLvlRank`).
+        """Returns the number of batch levels, which are the outermost ones (MLIR's `getBatchLvlRank`).
 
         >>> from mlir_sparse.encoding import encoding
         >>> encoding("BatchedCSR").batch_rank, encoding("CSR").batch_rank
@@ -231,7 +231,7 @@ class Encoding:
         return replace(self, slices=(), preset=None) if self.slices else self
 
     def block_of(self, dim: int) -> int:
-        """Returns the block size of a dimension, the outermost of nested ones, 1 where it is not blocked."""
+        """Returns the block size of a dimension: that of the outermost blocks, or 1 without blocks."""
         digits = [atom for level in self.levels for atom, _ in _terms(level) if isinstance(atom, Digit)]
         return max((d.low for d in digits if d.base == Form(((Dim(dim), 1),)) and d.high is None), default=1)
 
@@ -240,7 +240,7 @@ class Encoding:
 
         Raises:
             RankError: for a shape of another rank.
-            EncodingError: for a symbol without a value, as the number of slots in `c * i`; see `with_slots`.
+            EncodingError: for a symbol without a value, such as the number of slots in `c * i`; see `with_slots`.
 
         >>> from mlir_sparse.encoding import encoding
         >>> encoding("BSR(2, 3)").level_sizes((10, 10))
@@ -271,7 +271,7 @@ class Encoding:
         return tuple(found)
 
     def with_slots(self, width: int) -> Encoding:
-        """Returns the same format with the number of slots in every slot level `c * i`.
+        """Returns the same format with `width` slots in every slot level `c * i`.
 
         >>> from mlir_sparse.encoding import encoding
         >>> encoding("[c](i, j) -> (c * i : dense, i : dense, j : singleton)").with_slots(3).map_text()
@@ -301,7 +301,7 @@ class Encoding:
         return replace(self, dim_names=names, levels=levels, symbol_names=symbols)
 
     def map_text(self) -> str:
-        """Returns the map alone, with the names it was written with.
+        """Returns the map alone, with its original names.
 
         >>> from mlir_sparse.encoding import encoding
         >>> encoding("(row, col) -> (col : dense, row : compressed)").map_text()
@@ -310,17 +310,17 @@ class Encoding:
         return print_encoding_map(self, self.dim_names, self.symbol_names)
 
     def to_text(self) -> str:
-        """Returns the attribute as people wrote it, names kept; `str` gives the canonical one."""
+        """Returns the attribute with its original names; `str` gives the canonical text."""
         return print_attribute(self, self.dim_names, self.symbol_names)
 
     @property
     def is_native(self) -> bool:
-        """Returns whether the dialect can say this encoding, so that a module can carry it."""
+        """Returns whether the dialect has this encoding, so that a module can carry it."""
         return is_native(self)
 
     @property
     def foreign_reason(self) -> str | None:
-        """Returns which level the dialect cannot say and what it lacks, or None if it can say all.
+        """Returns the first level that the dialect lacks, with the reason, or None.
 
         >>> from mlir_sparse.encoding import encoding
         >>> print(encoding("(i, j) -> (j - i : dense, i : dense)").foreign_reason)
@@ -329,25 +329,25 @@ class Encoding:
         return foreign_reason(self)
 
     def level_space(self) -> LevelSpace:
-        """Returns the plain encoding that the same buffers have as a tensor with a dimension for each level.
+        """Returns the plain encoding of the same buffers as a tensor with a dimension for each level.
 
         Raises:
-            UnsupportedError: where there is none: slices, and symbols that stand for no slots.
+            UnsupportedError: for slices, and for symbols that are not numbers of slots.
         """
         return level_space(self)
 
     def to_mlir(self) -> str:
-        """Returns the attribute text exactly as MLIR itself prints it.
+        """Returns the attribute text exactly as MLIR prints it.
 
         Raises:
-            UnsupportedError: for an encoding that the dialect cannot say; `str` prints those too.
+            UnsupportedError: for an encoding that the dialect lacks; `str` prints those too.
         """
         if (reason := self.foreign_reason) is not None:
             raise UnsupportedError(f"expected an encoding that the dialect can say, but got {reason}")
         return print_attribute(self)
 
     def describe(self) -> str:
-        """Returns levels, properties, storage arrays and inverse map, in lines for people."""
+        """Returns levels, properties, storage arrays and inverse map as text for people."""
         return describe(self)
 
     def __str__(self) -> str:

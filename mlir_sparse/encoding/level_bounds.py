@@ -1,4 +1,4 @@
-"""How far the coordinates of a level run, over the sizes of the dimensions."""
+"""The bounds of a level's coordinates, over the sizes of the dimensions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mlir_sparse.encoding.levels.level_functions import Brackets
 __all__ = ["level_bounds", "sized_slots"]
 
 
-@lru_cache(maxsize=1024)  # asked for each tensor that is made
+@lru_cache(maxsize=1024)  # each new tensor needs it
 def level_bounds(level: LevelSpec) -> Bounds | None:
-    """Returns the least coordinate and one more than the greatest, symbol d being the size of dimension d.
+    """Returns the least coordinate and one more than the greatest; symbol d is the size of dimension d.
 
-    None where no size says: a map with other symbols, and slots whose number the data decides.
+    None where the sizes do not decide: for other symbols, and for slots whose number depends on the data.
 
     >>> from mlir_sparse.encoding import encoding
     >>> low, high = level_bounds(encoding("(i, j) -> (j - i : compressed, i : range)").levels[0])
@@ -42,7 +42,7 @@ def level_bounds(level: LevelSpec) -> Bounds | None:
 
 
 def sized_slots(level: LevelSpec, width: int) -> LevelSpec:
-    """Returns a slot level with its number of slots, and any other level as it is."""
+    """Returns a slot level with its number of slots; any other level unchanged."""
     slots = slots_of(level)
     if slots is None:
         return level

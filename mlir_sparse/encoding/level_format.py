@@ -1,4 +1,4 @@
-"""The names of level formats, and the table of what stands behind them."""
+"""The names of level formats, and the table of their classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["LEVEL_FUNCTIONS", "LevelFormat"]
 
 
 class LevelFormat(Enum):
-    """How one level stores its coordinates; `LEVEL_FUNCTIONS` says what that means."""
+    """How a level stores its coordinates; `LEVEL_FUNCTIONS` has the class of each format."""
 
     DENSE = "dense"
     BATCH = "batch"
@@ -31,7 +31,7 @@ class LevelFormat(Enum):
     OFFSET = "offset"
     HASHED = "hashed"
 
-    # Members are asked for what they can do dozens of times a call; Enum would hash their names each time.
+    # A call looks members up dozens of times; Enum's own hash would hash their names each time.
     __hash__ = object.__hash__
 
 

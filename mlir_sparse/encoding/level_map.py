@@ -1,4 +1,4 @@
-"""One level of an encoding: what it stores of the dimensions, and how."""
+"""One level of an encoding: its coordinate as an expression over dimensions, and its type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["LevelSpec"]
 
 @dataclass(frozen=True, slots=True)
 class LevelSpec:
-    """A level: its expression over the dimensions, its type, and the name it was given.
+    """A level: its expression over the dimensions, its type, and its name if it has one.
 
     >>> from mlir_sparse.affine import Dim
     >>> from mlir_sparse.encoding.level_type import LevelFormat
@@ -26,7 +26,7 @@ class LevelSpec:
     name: str | None = field(default=None, compare=False)
 
     def to_text(self, dim_names: Sequence[str] = (), symbol_names: Sequence[str] = ()) -> str:
-        """Returns the level as it stands in a map, with the names given."""
+        """Returns the level as it appears in a map, with the names given."""
         return f"{self.expr.to_text(dim_names, symbol_names)} : {self.type.to_text(dim_names, symbol_names)}"
 
     def __str__(self) -> str:

@@ -1,11 +1,9 @@
-"""What the levels of an encoding say of the dimensions: slots, offsets, and the way back.
+"""The levels of an encoding as a map of dimensions: slots, offsets, and the inverse.
 
-Two kinds of level add nothing to what the others say, and stay out of the
-inverse: an `offset` level, which the levels above add up to, and a *slot*
-level `c * 3 * i` over a symbol c. That is the dialect's spelling of counting
-(`#i` in Chou et al. 2020): the entries with the same i are numbered, and the
-n-th of them is in slot n of 3; `c * i` leaves the number of slots to the data.
-As `c * 1 * i` is the same expression, one slot is `c * i : dense[0, 1]`.
+Two kinds of level say nothing new of the dimensions, and stay out of the inverse. An `offset` level is the sum of
+levels above. A *slot* level `c * 3 * i` over a symbol c is the dialect's form of counting (`#i` in Chou et al. 2020):
+the n-th entry with the same i is in slot n of 3. In `c * i` the data decide the number of slots. As `c * 1 * i`
+simplifies to the same expression, one slot is `c * i : dense[0, 1]`.
 """
 
 from __future__ import annotations
@@ -21,20 +19,29 @@ from mlir_sparse.encoding.coordinate_interval import Interval
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.levels.level_functions import Brackets
 
-__all__ = ["ONE_SLOT", "Slots", "holds_all", "infer_lvl_to_dim", "levels_needed", "said_by", "slots_of", "undoes"]
+__all__ = [
+    "ONE_SLOT",
+    "Slots",
+    "holds_all",
+    "independent_levels",
+    "infer_lvl_to_dim",
+    "inverts",
+    "levels_needed",
+    "slots_of",
+]
 
 
-# The coordinates of a slot level that has one.
+# The interval of a slot level with one slot.
 ONE_SLOT = Interval(Constant(0), Constant(1))
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """What a slot level counts.
+    """The slots of a level.
 
     Args:
-        dim: the dimension whose entries it numbers.
-        width: the number of slots, or None where the data decides.
+        dim: the dimension whose entries are numbered.
+        width: the number of slots, or None where the data decide.
     """
 
     dim: int
@@ -42,13 +49,13 @@ class Slots:
 
 
 def slots_of(level: LevelSpec) -> Slots | None:
-    """Returns what a level counts, or None unless it is a slot level.
+    """Returns the slots of a slot level; None for any other level.
 
     >>> from mlir_sparse.encoding import encoding
     >>> slots_of(encoding("[c](i, j) -> (c * 3 * i : dense, i : dense, j : singleton)").levels[0])
     Slots(dim=0, width=3)
     """
-    if not level.type.functions.is_counted or level.type.interval not in (None, ONE_SLOT):
+    if not level.type.functions.has_full_loop or level.type.interval not in (None, ONE_SLOT):
         return None
     match level.expr:
         case AffineBinary(AffineOp.MUL, Dim(dim), Symbol()):
@@ -63,15 +70,15 @@ def slots_of(level: LevelSpec) -> Slots | None:
             return None
 
 
-def said_by(levels: Sequence[LevelSpec]) -> list[int]:
-    """Returns the levels that say something of the dimensions: all but slots and offsets."""
+def independent_levels(levels: Sequence[LevelSpec]) -> list[int]:
+    """Returns the levels that say something new of the dimensions: all except slots and offsets."""
     return [lvl for lvl, level in enumerate(levels) if slots_of(level) is None and not level.type.functions.is_computed]
 
 
 @lru_cache(maxsize=1024)  # an encoding is verified each time one is derived from it
 def infer_lvl_to_dim(dim_rank: int, levels: tuple[LevelSpec, ...]) -> AffineMap | str:
-    """Returns the map from levels back to dimensions, or why none can be inferred."""
-    kept = said_by(levels)
+    """Returns the map from levels to dimensions, or the reason why none can be inferred."""
+    kept = independent_levels(levels)
     found = infer_inverse(dim_rank, tuple(levels[lvl].expr for lvl in kept))
     if isinstance(found, str):
         return found
@@ -80,8 +87,8 @@ def infer_lvl_to_dim(dim_rank: int, levels: tuple[LevelSpec, ...]) -> AffineMap 
     return back.compose(onto)
 
 
-def undoes(given: AffineMap, dim_rank: int, levels: Sequence[LevelSpec]) -> bool:
-    """Returns whether a map from levels to dimensions can be shown to undo the levels' own."""
+def inverts(given: AffineMap, dim_rank: int, levels: Sequence[LevelSpec]) -> bool:
+    """Returns whether a map from levels to dimensions provably inverts that of the levels."""
     slots = {lvl for lvl, level in enumerate(levels) if slots_of(level) is not None}
     if any(slots & set(result.dims()) for result in given.results):
         return False
@@ -91,7 +98,7 @@ def undoes(given: AffineMap, dim_rank: int, levels: Sequence[LevelSpec]) -> bool
 
 
 def levels_needed(expr: AffineExpr, lvl_to_dim: AffineMap) -> tuple[int, ...]:
-    """Returns the levels whose coordinates an expression over dimensions is a function of, ascending.
+    """Returns the levels, ascending, whose coordinates determine an expression over dimensions.
 
     >>> from mlir_sparse.affine import parse_affine_map
     >>> dia = parse_affine_map("(d, i) -> (i, d + i)")
@@ -108,21 +115,21 @@ def levels_needed(expr: AffineExpr, lvl_to_dim: AffineMap) -> tuple[int, ...]:
 
 
 def holds_all(levels: Sequence[LevelSpec]) -> bool:
-    """Returns whether levels have a place for every coordinate, however many there are."""
+    """Returns whether the levels can store every set of coordinates."""
     slots = [found for level in levels if (found := slots_of(level)) is not None]
     if any(found.width is not None for found in slots):
         return False
     for lvl, level in enumerate(levels):
         is_chosen = bool(slots) or (lvl > 0 and not levels[lvl - 1].type.unique)
         if level.type.functions.is_chained and not is_chosen:
-            return False  # one coordinate a parent, and one parent a coordinate
+            return False  # one coordinate for each parent, and one parent for each coordinate
         if level.type.functions.is_grouped or not _is_open(level):
             return False
     return True
 
 
 def _is_open(level: LevelSpec) -> bool:
-    """Returns whether a level is bounded by nothing, or by bounds that the data sets at will."""
+    """Returns whether a level has no bounds, or bounds that the data decide."""
     interval = level.type.interval
     if interval is None:
         return True

@@ -20,16 +20,16 @@ __all__ = ["parse_level_type"]
 
 _FORMATS = {f.value: f for f in LevelFormat}
 _PROPERTIES = {p.value: p for p in LevelProperty}
-# What the published dialect documentation still calls `structured[2, 4]`.
+# The published dialect documentation still has this name for `structured[2, 4]`.
 _OLD_STRUCTURED = re.compile(r"block([0-9]{1,3})_([0-9]{1,3})")
-# The property that made a compressed level a loose_compressed one.
+# An old property: it turned a compressed level into a loose_compressed one.
 _HIGH = "high"
 
 
 def parse_level_type(
     cursor: Cursor, dims: Mapping[str, int] | None = None, symbols: Mapping[str, int] | None = None
 ) -> LevelType:
-    """Takes a level format, what stands in brackets after it, and its properties.
+    """Takes a level format, its parameters in brackets, and its properties.
 
     Args:
         cursor: where to read.
@@ -79,13 +79,13 @@ def _format(cursor: Cursor, word: str) -> tuple[LevelFormat, tuple[int, int] | N
 
 
 def _sizes_text(level_format: LevelFormat) -> str:
-    """Returns the sizes that must stand after a level format."""
+    """Returns the text of the sizes that a level format needs."""
     brackets = LEVEL_FUNCTIONS[level_format].brackets
     return brackets.value if brackets is Brackets.SIZES else ""
 
 
 def _interval(cursor: Cursor, dims: Mapping[str, int], symbols: Mapping[str, int]) -> Interval:
-    """Takes `[low, high]` or `[low]`; `?` is a bound that is stored."""
+    """Takes `[low, high]` or `[low]`; `?` is a stored bound."""
     cursor.expect("[")
     low = None if cursor.accept("?") else parse_affine_expr(cursor, dims, symbols)
     if cursor.accept("]"):

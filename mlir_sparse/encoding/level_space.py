@@ -1,13 +1,11 @@
-"""Level space: the tensor that the buffers are, seen with a dimension for each level.
+"""Level space: the buffers of a tensor, viewed as a plain tensor with a dimension for each level.
 
-What the dialect cannot say of a tensor's dimensions (a skew, slots, nested
-blocks), it can mostly say of its levels: there the map is the identity. A
-kernel then reads the plain tensor, and writes for each dimension of the
-original the expression over levels that it equals. For DIA of an s0 by s1
-matrix, `y(i) = A(i,j) * x(j)` becomes `y(l1) = L(l0,l1) * x(l0 + l1 - s0 + 1)`.
+The dialect lacks some maps of dimensions (skews, slots, nested blocks). In level space the map is the identity. A
+kernel reads the plain tensor, and replaces each dimension of the original by its expression over levels. For DIA of an
+s0 by s1 matrix, `y(i) = A(i,j) * x(j)` becomes `y(l1) = L(l0,l1) * x(l0 + l1 - s0 + 1)`.
 
-Coordinates of MLIR's tensors start at 0, those of levels need not: `j - i`
-starts at 1 - s0. Each view has the offset that is to be added.
+Coordinates of MLIR's tensors start at 0, but those of a level may not: `j - i` starts at 1 - s0. Each view has the
+offset to add.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.encoding.levels.plain_levels import Buffer
 from mlir_sparse.errors import EncodingError, UnsupportedError
 
-if TYPE_CHECKING:  # the value asks this module
+if TYPE_CHECKING:  # encoding_value imports this module
     from mlir_sparse.encoding.encoding_value import Encoding
 
 __all__ = ["LevelSpace", "LevelView", "level_space"]
@@ -41,12 +39,12 @@ class LevelView:
     """A dimension of level space.
 
     Args:
-        source: the level of the original encoding that it shows.
-        type: how the plain tensor stores it.
-        offset: what to add to the level's coordinates, symbol d being the size of dimension d.
-        size: the extent, likewise; None where only the storage says (slots, hash tables).
-        positions: where its positions come from.
-        coordinates: where its coordinates come from.
+        source: the level of the original encoding that it views.
+        type: its level type in the plain tensor.
+        offset: the number to add to the level's coordinates; symbol d is the size of dimension d.
+        size: the extent, likewise; None where only the storage decides it (slots, hash tables).
+        positions: the origin of its positions.
+        coordinates: the origin of its coordinates.
     """
 
     source: int
@@ -59,14 +57,14 @@ class LevelView:
 
 @dataclass(frozen=True, slots=True)
 class LevelSpace:
-    """An encoding seen as a plain one over levels.
+    """A plain view of an encoding, with a dimension for each level.
 
     Args:
         encoding: the plain encoding: identity map, native.
-        views: what each of its dimensions is.
-        lvl_to_dim: each dimension of the original over those of level space, symbol d being its size.
-        dim_bounds: between which numbers these expressions run. What lies outside
-            `[0, s_d)` is padding: it holds zeros, and other operands are to be padded as far.
+        views: its dimensions.
+        lvl_to_dim: each dimension of the original over those of level space; symbol d is its size.
+        dim_bounds: the bounds of these expressions. Outside `[0, s_d)` is padding: it holds zeros, and other operands
+            must be padded that far.
 
     >>> from mlir_sparse.encoding import encoding
     >>> dia = encoding("(i, j) -> (j - i : compressed, i : range)").level_space()
@@ -82,16 +80,16 @@ class LevelSpace:
     dim_bounds: tuple[Bounds, ...]
 
     @property
-    def is_made(self) -> bool:
-        """Returns whether some buffer is neither stored nor a shifted copy."""
-        return any(Buffer.MADE in (view.positions, view.coordinates) for view in self.views)
+    def has_derived_buffers(self) -> bool:
+        """Returns whether some buffer has to be computed: it is neither stored nor a shifted copy."""
+        return any(Buffer.DERIVED in (view.positions, view.coordinates) for view in self.views)
 
     def shape(self, shape: Sequence[int], widths: Sequence[int] = ()) -> tuple[int, ...]:
         """Returns the extents of the plain tensor.
 
         Args:
             shape: the extents of the original.
-            widths: the extents that only the storage says, in the order of the views.
+            widths: the extents that only the storage decides, in the order of the views.
 
         >>> from mlir_sparse.encoding import encoding
         >>> encoding("(i, j) -> (j - i : compressed, i : range)").level_space().shape((4, 6))
@@ -101,7 +99,7 @@ class LevelSpace:
         return tuple(max(0, v.size.evaluate((), shape)) if v.size is not None else next(rest) for v in self.views)
 
     def offsets(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Returns what is added to the coordinates of each level of a tensor of a given shape.
+        """Returns the number to add to the coordinates of each level, for a tensor's shape.
 
         >>> from mlir_sparse.encoding import encoding
         >>> encoding("(i, j) -> (j - i : compressed, i : range)").level_space().offsets((4, 6))
@@ -113,12 +111,12 @@ class LevelSpace:
 def level_space(encoding: Encoding) -> LevelSpace:
     """Returns the plain view of an encoding; see `Encoding.level_space`.
 
-    - `range` is dense: what lies outside the interval holds zeros. With bounds it is
-      compressed, positions counted up from the lengths unless stored, coordinates written out.
-    - `offset` is left out: it stores nothing.
+    - `range` is dense, with zeros outside the interval. With bounds it is compressed: its positions are sums of the
+    lengths unless they are stored, and its coordinates are written out.
+    - `offset` has no dimension: it stores nothing.
     - A singleton below anything but a compressed level is loose_compressed: positions `[p, p + 1]`
       below parent p, or `[p, p]` where its coordinate is -1.
-    - `hashed` is a dense level of slots, one a place in the table, and below it one such singleton.
+    - `hashed` is a dense level of the table's slots, and below it such a singleton.
     """
     if encoding.has_slices:
         raise UnsupportedError(f"expected the encoding of a whole tensor, but got slices in {encoding.map_text()}")
@@ -142,11 +140,11 @@ def level_space(encoding: Encoding) -> LevelSpace:
     return LevelSpace(plain, views, back, bounds)
 
 
-@lru_cache(maxsize=1024)  # asked for each call of a kernel
+@lru_cache(maxsize=1024)  # each call of a kernel needs it
 def _geometry(
     levels: tuple[LevelSpec, ...], dim_rank: int, lvl_to_dim: AffineMap
 ) -> tuple[tuple[LevelView, ...], AffineMap, tuple[Bounds, ...]]:
-    """Returns the parts of a level space that no name and no width changes."""
+    """Returns the parts of a level space that depend on neither names nor widths."""
     views = tuple(_views(levels))
     return views, _shifted(len(levels), dim_rank, lvl_to_dim, views), _dim_bounds(levels, lvl_to_dim)
 
@@ -183,7 +181,7 @@ def _view(lvl: int, level: LevelSpec, above: LevelType | None, is_above_native: 
 
 
 def _name(encoding: Encoding, lvl: int, is_table: bool, taken: Sequence[str]) -> str:
-    """Returns the name of the dimension that a level is in level space."""
+    """Returns the name of a level's dimension in level space."""
     level = encoding.levels[lvl]
     name = level.name or f"l{lvl}"
     if isinstance(level.expr, Dim):
@@ -197,8 +195,8 @@ def _name(encoding: Encoding, lvl: int, is_table: bool, taken: Sequence[str]) ->
 
 
 def _shifted(lvl_rank: int, dim_rank: int, lvl_to_dim: AffineMap, views: Sequence[LevelView]) -> AffineMap:
-    """Returns the inverse map over the dimensions of level space, which all start at 0."""
-    # The last view of a level has its coordinate; the one before is a table's slots.
+    """Returns the inverse map over the dimensions of level space, whose coordinates start at 0."""
+    # The last view of a level has its coordinate; a view before it has the slots of a table.
     at = {view.source: place for place, view in enumerate(views)}
     levels = tuple(Dim(at.get(lvl, 0)) for lvl in range(lvl_rank))
     results = []
@@ -208,7 +206,7 @@ def _shifted(lvl_rank: int, dim_rank: int, lvl_to_dim: AffineMap, views: Sequenc
             raise UnsupportedError(f"expected dimensions that are sums of levels, but got {expr} of {lvl_to_dim}")
         moved = AffineMap(len(views), 0, levels)
         (result,) = AffineMap(lvl_rank, 0, (expr,)).compose(moved).results
-        for atom, factor in form.terms:  # constants and sizes stand after the levels
+        for atom, factor in form.terms:  # constants and sizes come after the levels
             assert isinstance(atom, Dim)
             result = add(result, scale(views[at[atom.position]].offset, -factor))
         results.append(result)
@@ -220,6 +218,6 @@ def _dim_bounds(levels: Sequence[LevelSpec], lvl_to_dim: AffineMap) -> tuple[Bou
     found = []
     for expr in lvl_to_dim.results:
         form = form_of(expr)
-        assert form is not None  # an inverse is a sum of levels, or was shown right in this form
+        assert form is not None  # an inverse is a sum of levels, or was proved in this form
         found.append(bounds_of(form, ranges))
     return tuple(found)

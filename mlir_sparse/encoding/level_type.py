@@ -1,7 +1,7 @@
 """A level's type: its format, its properties, and the parameters in brackets.
 
-The names and their meaning are those of `SparseTensorAttrDefs.td`, and of Chou
-et al. 2018, section 3, for the formats that the dialect lacks.
+Names and meaning are those of `SparseTensorAttrDefs.td`, and those of Chou et al. 2018, section 3, for formats that
+the dialect lacks.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class LevelType:
 
     Args:
         format: the level format.
-        properties: what it does not promise, or how it is laid out.
-        n: how many of every m coordinates there are, for `structured[n, m]` only.
-        m: likewise.
-        interval: the coordinates there are, for `dense[low, high]` and `range[low, high]`.
+        properties: `nonunique`, `nonordered`, `soa`.
+        n: the number of coordinates in each group of m, for `structured[n, m]` only.
+        m: the size of a group, likewise.
+        interval: the coordinates of `dense[low, high]` and `range[low, high]`.
     """
 
     format: LevelFormat
@@ -45,22 +45,22 @@ class LevelType:
 
     @property
     def functions(self) -> LevelFunctions:
-        """Returns what the level format can do, promises and stores."""
+        """Returns the capabilities, properties and storage of the level format."""
         return LEVEL_FUNCTIONS[self.format]
 
     @property
     def unique(self) -> bool:
-        """Returns whether no coordinate is stored twice below one parent."""
+        """Returns whether coordinates below one parent are distinct."""
         return LevelProperty.NONUNIQUE not in self.properties
 
     @property
     def ordered(self) -> bool:
-        """Returns whether coordinates below one parent are ascending."""
+        """Returns whether coordinates below one parent ascend."""
         return self.functions.ordered is not Promise.NEVER and LevelProperty.NONORDERED not in self.properties
 
     @property
     def soa(self) -> bool:
-        """Returns whether a singleton level has its coordinates in an array of its own."""
+        """Returns whether a singleton level has its own coordinates array."""
         return LevelProperty.SOA in self.properties
 
     @property
@@ -75,12 +75,12 @@ class LevelType:
 
     @property
     def has_intervals(self) -> bool:
-        """Returns whether each parent has an interval of its own, one stored after another."""
+        """Returns whether each parent has its own interval; the intervals are stored one after another."""
         return self.functions.has_intervals(self)
 
     @property
     def loop(self) -> LevelLoop | None:
-        """Returns how the sparsifier's loops run over the level; None where it has none."""
+        """Returns the sparsifier's loop over the level; None where it has none."""
         return self.functions.loop(self)
 
     @property
@@ -89,7 +89,7 @@ class LevelType:
         return self.functions.native and self.interval is None
 
     def to_text(self, dim_names: Sequence[str] = (), symbol_names: Sequence[str] = ()) -> str:
-        """Returns the type as it stands in a map, with the names given."""
+        """Returns the type as it appears in a map, with the names given."""
         bracket = f"[{self.n}, {self.m}]" if self.functions.brackets is Brackets.SIZES else ""
         bracket = self.interval.to_text(dim_names, symbol_names) if self.interval else bracket
         names = ", ".join(p.value for p in self.properties)

@@ -13,11 +13,11 @@ _FLOAT_TYPES = ("f16", "bf16", "f32", "f64")
 
 
 def parse_typed_value(cursor: Cursor, key: str) -> TypedValue:
-    """Takes the literal of `key`, with its type if it is written (i64 and f64 if not).
+    """Takes the literal of `key`, with its type if that is written (else i64 or f64).
 
     Raises:
-        EncodingSyntaxError: for what is no number.
-        EncodingError: for a number that its type does not hold.
+        EncodingSyntaxError: for text that is no number.
+        EncodingError: for a number out of its type's range.
     """
     start = cursor.token
     try:
@@ -75,7 +75,7 @@ def _expect_type(cursor: Cursor, value: TypedValue, start: Token) -> None:
 def _take_number(cursor: Cursor, rule: str) -> Token:
     token = cursor.token
     is_number = token.kind in (TokenKind.INTEGER, TokenKind.REAL) and not token.text.endswith("j")
-    # Python itself refuses to convert thousands of digits.
+    # Python refuses to convert thousands of digits.
     if not is_number or (token.kind is TokenKind.INTEGER and len(token.text) > 1000):
         cursor.fail(f"expected {rule}, but got {token.describe()}")
     return cursor.take()
@@ -95,7 +95,7 @@ def _integer(sign: str, token: Token) -> int:
 
 
 def _part_bits(sign: str, token: Token, dtype: str) -> int:
-    """Reads a part of a complex number; bits are those of an f64, whatever the part's type, as in MLIR."""
+    """Reads a part of a complex number; for parts of any type bits are those of an f64, as in MLIR."""
     if _is_real(token):
         return _float_bits(sign, token, dtype)
     whole = TypedValue.of_bits(_float_bits(sign, token, "f64"), "f64")

@@ -1,7 +1,7 @@
-"""Text to the map of an encoding, with every form of variable the dialect knows.
+"""Text to the map of an encoding, with every form of variable that the dialect has.
 
 [c](i, j) -> (...)                                     symbols first
-{il, jl}(i = il, j = jl) -> (il = i : ..., jl = j : ...)   levels named ahead, inverse written out
+{il, jl}(i = il, j = jl) -> (il = i : ..., jl = j : ...)   levels declared first, inverse written out
 (i : #sparse_tensor<slice(1, 4, ?)>, j) -> (...)       slices of dimensions
 """
 
@@ -25,7 +25,7 @@ __all__ = ["ParsedMap", "parse_map"]
 
 @dataclass(slots=True)
 class ParsedMap:
-    """The parts of a map and where each was written."""
+    """The parts of a map, and the place of each in the text."""
 
     symbols: dict[str, int] = field(default_factory=dict)
     level_names: dict[str, int] = field(default_factory=dict)
@@ -47,7 +47,7 @@ def parse_map(cursor: Cursor) -> ParsedMap:
 
     Raises:
         EncodingSyntaxError: for text that is no such map.
-        EncodingError: for level types and slices that cannot be.
+        EncodingError: for invalid level types and slices.
     """
     start = cursor.token.span
     parsed = ParsedMap()

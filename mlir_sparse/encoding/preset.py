@@ -1,4 +1,4 @@
-"""What a preset is: a name, the ranks it has, and a function from parameters to levels."""
+"""Presets as values: a name, the possible ranks, and a function from parameters to levels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Preset", "PresetOptions"]
 
-# The least value of each number of a parameter, and how many there are where that is fixed.
+# For each parameter the least value of its numbers, and their count where it is fixed.
 _LEAST = {"block": 1, "order": 0, "n_m": 0, "size": 1, "width": 1, "band": 0}
 _COUNT = {"n_m": 2, "size": 1, "width": 1, "band": 2}
 _FORMS = {
@@ -31,7 +31,7 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class PresetOptions:
-    """The parameters of a preset; None where the default holds."""
+    """The parameters of a preset; None for the default."""
 
     block: tuple[int, ...] | None = None
     order: tuple[int, ...] | None = None
@@ -47,13 +47,13 @@ class Preset:
     """A named storage format.
 
     Args:
-        name: the name people use.
-        doc: what it stores, in a few words.
-        min_rank: the fewest dimensions it has.
-        max_rank: the most dimensions it has, or None.
-        default_rank: the number of dimensions where nobody says.
-        build: returns the encoding for a rank and parameters.
-        parameter: the one parameter it takes: "order", "block", "n_m", "size", "width", "band", "slices" or "".
+        name: the usual name.
+        doc: its meaning in a few words.
+        min_rank: the least number of dimensions.
+        max_rank: the greatest number of dimensions, or None.
+        default_rank: the number of dimensions by default.
+        build: the function from a rank and parameters to the encoding.
+        parameter: its parameter: "order", "block", "n_m", "size", "width", "band", "slices" or "".
     """
 
     name: str
@@ -65,10 +65,10 @@ class Preset:
     parameter: str = ""
 
     def options(self, given: Mapping[str, tuple[Any, ...]], arguments: Sequence[int | None]) -> PresetOptions:
-        """Returns the parameters, by keyword or by position, checked.
+        """Checks and returns the parameters, given by keyword or by position.
 
         Raises:
-            EncodingError: for parameters that this preset does not take.
+            EncodingError: for parameters that this preset lacks.
         """
         for key in given:
             if key != self.parameter:
@@ -110,7 +110,7 @@ class Preset:
         raise RankError(f"expected {rule} for {self.name}, but got {rank}")
 
     def label(self, options: PresetOptions) -> str:
-        """Returns the name with its parameters, which reads back as the same preset."""
+        """Returns the name with its parameters, which parses back to the same preset."""
         given = options.block, options.order, options.n_m, options.size, options.width, options.band
         numbers: list[str] = [str(v) for values in given for v in values or ()]
         for part in options.slices or ():

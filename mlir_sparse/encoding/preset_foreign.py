@@ -1,4 +1,4 @@
-"""The levels of the presets that the dialect has no words for; see `mlir_sparse.encoding.preset_levels`."""
+"""The levels of presets that the dialect lacks; see `mlir_sparse.encoding.preset_levels`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _matrix(*levels: tuple[AffineExpr, LevelType], symbols: tuple[str, ...] = ()
 
 
 def slots(level_format: str) -> Build:
-    """Returns ELL: slots of rows, each with one coordinate; the width is the parameter, or the longest row's length."""
+    """Returns ELL: `width` slots, or as many as the longest row needs, each with one coordinate for every row."""
 
     def build(rank: int, options: PresetOptions) -> Encoding:
         last = LevelType(LevelFormat(level_format))
@@ -33,24 +33,24 @@ def slots(level_format: str) -> Build:
 
 
 def diagonals(rank: int, options: PresetOptions) -> Encoding:
-    """Returns the diagonals with entries, each by rows."""
+    """Returns DIA: the diagonals with entries, each by rows."""
     return _matrix((_DIAGONAL, LevelType(LevelFormat.COMPRESSED)), (Dim(0), LevelType(LevelFormat.RANGE)))
 
 
 def banded(rank: int, options: PresetOptions) -> Encoding:
-    """Returns a fixed number of diagonals beside the main one, each by rows; one on each side by default."""
+    """Returns banded storage: a fixed number of diagonals beside the main one, by default one on each side."""
     below, above = options.band or (1, 1)
     band = LevelType(LevelFormat.DENSE, interval=Interval(Constant(-below), Constant(above + 1)))
     return _matrix((_DIAGONAL, band), (Dim(0), LevelType(LevelFormat.RANGE)))
 
 
 def intervals(bounds: str, *, by_column: bool = False) -> Build:
-    """Returns rows, or columns, that hold one interval each.
+    """Returns formats with one interval for each row or column.
 
     Args:
-        bounds: which: "lower" and "upper" of the diagonal, "skyline" from the first entry to the diagonal,
-            "any" from the first entry to the last.
-        by_column: whether the intervals are of columns.
+        bounds: "lower" or "upper" triangle, "skyline" from the first entry to the diagonal, or "any" from the first
+            entry to the last.
+        by_column: whether columns have the intervals.
     """
     outer, inner = (Dim(1), Dim(0)) if by_column else (Dim(0), Dim(1))
     interval = {
@@ -64,5 +64,5 @@ def intervals(bounds: str, *, by_column: bool = False) -> Build:
 
 
 def hashed_rows(rank: int, options: PresetOptions) -> Encoding:
-    """Returns dense rows with a hash table each."""
+    """Returns dense rows with a hash table for each."""
     return _matrix((Dim(0), _DENSE), (Dim(1), LevelType(LevelFormat.HASHED)))

@@ -1,4 +1,4 @@
-"""The levels of the presets: each function here returns, or is, one `Preset.build`."""
+"""The levels of the presets: each function is a `Preset.build`, or returns one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DENSE = LevelType(LevelFormat.DENSE)
 
 
 def dim_names(rank: int) -> tuple[str, ...]:
-    """Returns the names of dimensions that presets use: i, j, k, ..., or d0, d1, ... for many.
+    """Returns the names of dimensions in presets: i, j, k, ..., or d0, d1, ... for many.
 
     >>> dim_names(3)
     ('i', 'j', 'k')
@@ -57,19 +57,19 @@ def _ordered(rank: int, order: Sequence[int] | None, kinds: Sequence[LevelType])
 
 
 def mix(*formats: str, order: Sequence[int] | None = None) -> Build:
-    """Returns a format of fixed rank with the given level formats."""
+    """Returns a format with the given level formats."""
     kinds = [LevelType(LevelFormat(f)) for f in formats]
     return lambda rank, options: _ordered(rank, options.order or order, kinds)
 
 
 def uniform(level_format: str) -> Build:
-    """Returns a format of any rank with the same level format throughout."""
+    """Returns a format of any rank with one level format."""
     kind = LevelType(LevelFormat(level_format))
     return lambda rank, options: _ordered(rank, options.order, [kind] * rank)
 
 
 def coo(*, soa: bool = False, ordered: bool = True, unique: bool = True, reverse: bool = False) -> Build:
-    """Returns a coordinate format: one compressed level, singletons below it."""
+    """Returns a coordinate format: one compressed level with singletons below it."""
 
     def build(rank: int, options: PresetOptions) -> Encoding:
         order = tuple(reversed(range(rank))) if reverse else options.order
@@ -89,7 +89,7 @@ def _coo_types(
     kinds = []
     for level in range(rank):
         properties = []
-        # Above the last level a coordinate stands once for each entry below it.
+        # Above the last level a coordinate is repeated for each entry below it.
         if level < rank - 1 or not unique:
             properties.append(LevelProperty.NONUNIQUE)
         if not ordered:
@@ -101,7 +101,7 @@ def _coo_types(
 
 
 def batched_coo(rank: int, options: PresetOptions) -> Encoding:
-    """Returns a dense level over coordinate lists with room between them."""
+    """Returns a dense level over coordinate lists with gaps between them."""
     return _ordered(rank, None, [_DENSE, *_coo_types(rank - 1, LevelFormat.LOOSE_COMPRESSED)])
 
 
@@ -129,7 +129,7 @@ def blocked(outer: str, last: str, *, by_column: bool = False) -> Build:
 
 
 def csb(rank: int, options: PresetOptions) -> Encoding:
-    """Returns compressed sparse blocks: a dense grid of blocks, coordinates within each."""
+    """Returns compressed sparse blocks: a dense grid of blocks, with coordinates inside each."""
     block = options.block or (_DEFAULT_BLOCK,) * rank
     if min(block) < 2:
         raise EncodingError(f"expected blocks of at least 2 in each dimension for CSB, but got {block}")
@@ -139,9 +139,9 @@ def csb(rank: int, options: PresetOptions) -> Encoding:
 
 
 def hicoo(rank: int, options: PresetOptions) -> Encoding:
-    """Returns hierarchical coordinates: those of blocks, and below each those inside it.
+    """Returns hierarchical coordinates: those of blocks, and below each block those inside it.
 
-    A block size of 1 leaves its dimension to the outer coordinates.
+    With block size 1 only the outer coordinates store a dimension.
     """
     grid, block = _grid_in_coo(rank, options)
     inside = [d for d in range(rank) if block[d] > 1]
@@ -162,7 +162,7 @@ def _grid_in_coo(rank: int, options: PresetOptions) -> tuple[list[tuple[AffineEx
 
 
 def blocked_along(dim: int) -> Build:
-    """Returns a format of dense blocks along one dimension only: compressed rows of column or row pieces."""
+    """Returns a format of dense blocks along one dimension: a block is a part of a row or a column."""
 
     def build(rank: int, options: PresetOptions) -> Encoding:
         (size,) = options.size or (_DEFAULT_BLOCK,)
@@ -173,7 +173,7 @@ def blocked_along(dim: int) -> Build:
 
 
 def n_of_m(rank: int, options: PresetOptions) -> Encoding:
-    """Returns dense rows of which n in every m entries are kept; 2 of 4 by default."""
+    """Returns dense rows with n of every m entries; 2 of 4 by default."""
     n, m = options.n_m or (2, 4)
     if m < 2:
         raise EncodingError(f"expected groups of at least 2 entries, but got m = {m}")
@@ -185,6 +185,6 @@ def n_of_m(rank: int, options: PresetOptions) -> Encoding:
 
 
 def sliced_csr(rank: int, options: PresetOptions) -> Encoding:
-    """Returns CSR over a slice, of unknown offset, size and stride unless given."""
+    """Returns CSR over a slice, whose offset, size and stride are unknown unless given."""
     slices = options.slices or (DimSlice(None, None, None),) * rank
     return _encoding(rank, [(Dim(0), _DENSE), (Dim(1), LevelType(LevelFormat.COMPRESSED))], slices)

@@ -1,11 +1,9 @@
-"""The storage formats that have names, each defined by its levels.
+"""The named storage formats.
 
-Names are looked up without regard to case, `-`, `_` and spaces. Most formats
-are those of the dialect's documentation and tests; CSF is from Smith and
-Karypis 2015, CSB from Buluc et al. 2009, HiCOO from Li et al. 2018, the view
-of all of them as sequences of levels, and DIA, ELL and hash maps among these,
-from Chou et al. 2018, section 3. Banded, packed and skyline storage are those
-of LAPACK and of direct solvers, by rows.
+Look-up ignores case, `-`, `_` and spaces. Most formats are from the dialect's documentation and tests; CSF is from
+Smith and Karypis 2015, CSB from Buluc et al. 2009, HiCOO from Li et al. 2018. The definition of formats by levels, and
+DIA, ELL and hash maps as such, are from Chou et al. 2018, section 3. Banded, packed and skyline storage are those of
+LAPACK and of direct solvers, by rows.
 """
 
 from __future__ import annotations
@@ -76,7 +74,7 @@ _TABLE = (
     Preset("ELL", "rows of one width, each with its length", 2, 2, 2, mix("dense", "loose_compressed")),
     Preset("SlotELL", "ELL by slots, one coordinate a row in each (ITPACK)", 2, 2, 2, slots("singleton"), "width"),
     Preset("CountedELL", "ELL as the dialect documents it, by slots", 2, 2, 2, slots("compressed"), "width"),
-    Preset("LooseCSR", "CSR with room to spare between rows", 2, 2, 2, mix("dense", "loose_compressed")),
+    Preset("LooseCSR", "CSR with gaps between rows", 2, 2, 2, mix("dense", "loose_compressed")),
     Preset("DIA", "the diagonals with entries", 2, 2, 2, diagonals),
     Preset("Banded", "some diagonals beside the main one (LAPACK's GB, by rows)", 2, 2, 2, banded, "band"),
     Preset("PackedLower", "the lower triangle, row after row (LAPACK's TP)", 2, 2, 2, intervals("lower")),
@@ -158,7 +156,7 @@ _MIX = re.compile("(?:dense|compressed)+")
 
 
 def canonical_name(name: str) -> str:
-    """Returns a preset name as it is looked up: lower case, without `-`, `_` and spaces."""
+    """Returns a preset name in the form for look-up: lower case, without `-`, `_` and spaces."""
     return re.sub(r"[-_\s]", "", name).lower()
 
 
@@ -168,7 +166,7 @@ _BY_NAME = {canonical_name(preset.name): preset for preset in _TABLE} | {
 
 
 def find_preset(name: str) -> tuple[Preset, int | None]:
-    """Returns the preset of a name, and the rank if the name has one (`COO3`).
+    """Returns the preset with a name, and the rank if the name has one (`COO3`).
 
     Raises:
         UnknownPresetError: with the nearest names.
@@ -210,22 +208,22 @@ def preset_encoding(
     """Returns the encoding of a preset.
 
     Args:
-        name: the name, however it is capitalised.
+        name: the name, in any case.
         rank: the number of dimensions, for presets of any rank.
         arguments: the parameters by position, as in `BSR(4, 4)`.
         block: the block size of each dimension.
         order: the dimension stored at each level.
-        n: how many entries are kept of every m.
-        m: the size of the groups of which n are kept.
-        size: the size of a block along the one dimension that is blocked.
+        n: the number of entries kept of every m.
+        m: the size of the groups.
+        size: the size of a block, for blocks along one dimension.
         width: the number of slots of ELL.
-        band: how many diagonals below and above the main one.
+        band: the number of diagonals below and above the main one.
         slices: the slice of each dimension.
 
     Raises:
-        UnknownPresetError: for a name that nobody registered.
-        EncodingError: for a parameter that the preset does not have, or not of its form.
-        RankError: for a rank that the preset does not have.
+        UnknownPresetError: for a name that is no preset.
+        EncodingError: for a parameter that the preset lacks, or one of the wrong form.
+        RankError: for a rank that the preset lacks.
 
     >>> print(preset_encoding("BSR", block=(2, 3)).map_text())
     (i, j) -> (i floordiv 2 : dense, j floordiv 3 : compressed, i mod 2 : dense, j mod 3 : dense)

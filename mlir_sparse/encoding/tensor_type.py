@@ -19,7 +19,7 @@ from mlir_sparse.text.source_text import Source, Span
 
 __all__ = ["TensorType"]
 
-# MLIR's own spelling: its lexer, too, reads `10x20xf64` specially.
+# MLIR's form of sizes and element type; MLIR's lexer also treats `10x20xf64` specially.
 _MLIR_HEAD = re.compile(r"\s*tensor<(?P<sizes>(?:(?:\?|[0-9]{1,18})x)*)(?P<dtype>complex<\w+>|\w+)\s*(?P<comma>,)?")
 
 
@@ -29,8 +29,8 @@ class TensorType:
 
     Args:
         dtype: the element type.
-        shape: the size of each dimension, None where it is known only at run time.
-        encoding: how it is stored; None for a dense row-major array.
+        shape: the size of each dimension; None if known only at run time.
+        encoding: its encoding; None for a dense row-major array.
 
     Raises:
         RankError: for an encoding of another rank.
@@ -73,8 +73,8 @@ class TensorType:
         """Parses `dtype[sizes] storage`, or MLIR's `tensor<...>`.
 
         Args:
-            text: an element type, sizes or `?` in brackets, then anything that `encoding`
-                takes; nothing, or `dense`, for a dense array.
+            text: an element type, sizes or `?` in brackets, then any argument of `encoding`; nothing, or `dense`, for a
+                dense array.
 
         Raises:
             EncodingSyntaxError: for text outside the grammar, with line, column and a caret.
@@ -101,7 +101,7 @@ class TensorType:
 
 
 def _storage_text(encoding: Encoding, rank: int) -> str:
-    """Returns the shortest text that reads back as the encoding: preset, map, or attribute."""
+    """Returns the shortest text that parses back to the encoding: preset, map, or attribute."""
     # `dense` after a shape means no encoding at all, and widths may have been set since the preset was named.
     is_named = encoding.preset is not None and canonical_name(encoding.preset) != "dense"
     if encoding.preset and is_named and as_encoding(encoding.preset, rank=rank) == encoding:
@@ -130,7 +130,7 @@ def _parse_short(source: Source) -> TensorType:
 
 
 def _parse_mlir(source: Source, head: re.Match[str]) -> TensorType:
-    # Only what follows the sizes is tokens of our grammar.
+    # Our tokens begin after the sizes.
     cursor = Cursor(source, EncodingSyntaxError, start=head.end(), bare_ids=True)
     dtype = _dtype(cursor, head["dtype"], Span(*head.span("dtype")))
     shape = tuple(None if size == "?" else int(size) for size in head["sizes"].split("x")[:-1])

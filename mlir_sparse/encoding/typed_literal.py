@@ -14,7 +14,7 @@ __all__ = ["TypedValue"]
 _INTEGER = re.compile(r"(?P<sign>[su]?)i(?P<bits>[1-9]\d{0,2})|index")
 
 
-_SHORT = 6  # the significant digits, and the decimals, of MLIR's usual spelling
+_SHORT = 6  # significant digits, and decimals, in MLIR's usual form
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ _FLOATS = {
 
 @dataclass(frozen=True, slots=True)
 class TypedValue:
-    """A literal with its type. Two are equal when MLIR sees the same attribute.
+    """A literal with its type. Two are equal if MLIR's attributes are.
 
     >>> print(TypedValue.of(1.5, "f32"), "|", TypedValue.of(1))
     1.500000e+00 : f32 | 1 : i64
@@ -54,7 +54,7 @@ class TypedValue:
             dtype: MLIR's name of the type; by default i64, f64 or complex<f64>.
 
         Raises:
-            EncodingError: for a number that the type does not hold.
+            EncodingError: for a number out of the type's range.
         """
         if dtype is None:
             dtype = "i1" if isinstance(value, bool) else "i64" if isinstance(value, int) else "f64"
@@ -82,7 +82,7 @@ class TypedValue:
 
     @staticmethod
     def bits_of(value: float, dtype: str) -> int:
-        """Returns the bits of the number of a float type that is nearest, ties to even.
+        """Returns the bits of the nearest number of a float type, ties to even.
 
         >>> hex(TypedValue.bits_of(1.0, "bf16"))
         '0x3f80'
@@ -114,7 +114,7 @@ class TypedValue:
 
     @property
     def is_zero(self) -> bool:
-        """Returns whether the number is zero, of either sign."""
+        """Returns whether the number is a zero of either sign."""
         return self.value == 0
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ def _integer_literal(value: int | float | complex, dtype: str) -> str:
     sign, bits = match["sign"] or "", int(match["bits"] or 64)
     if sign == "u" and value < 0:
         raise EncodingError(f"negative integer literal not valid for unsigned integer type: {value} : {dtype}")
-    # A signless integer is a bit pattern: MLIR takes both readings and prints the signed one.
+    # A signless integer is a bit pattern: MLIR accepts signed and unsigned numbers and prints signed ones.
     low, high = (0 if sign == "u" else -(1 << bits - 1)), (1 << (bits - 1 if sign == "s" else bits))
     if not low <= value < high:
         raise EncodingError(f"integer constant out of range for attribute: {value} : {dtype}")
@@ -141,7 +141,7 @@ def _integer_literal(value: int | float | complex, dtype: str) -> str:
 
 
 def _round_bits(value: float, dtype: str) -> int:
-    """Returns the bits of the number of the type that is nearest, ties to even."""
+    """Returns the bits of the nearest number of the type, ties to even."""
     if dtype not in _FLOATS:
         raise EncodingError(f"expected a floating point type of {', '.join(_FLOATS)}, but got {dtype}")
     form = _FLOATS[dtype]
@@ -194,7 +194,7 @@ def _float_literal(bits: int, dtype: str) -> str:
 
 
 def _part_literal(bits: int, part: str) -> str:
-    """Prints a part of a complex number; MLIR reads bits there as those of an f64, whatever the part's type."""
+    """Prints a part of a complex number; for parts of any type MLIR reads bits as those of an f64."""
     literal = _float_literal(bits, part)
     if literal.startswith("0x") and part != "f64":
         return f"0x{_pack(_unpack(bits, part), 'f64'):016X}"

@@ -1,4 +1,4 @@
-"""What the dialect has no word for in an encoding, and so no MLIR module can carry."""
+"""Encodings that the dialect lacks, and that no MLIR module can carry."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mlir_sparse.affine import AffineBinary, AffineExpr, AffineOp, Constant, Dim
 from mlir_sparse.encoding.level_format import LEVEL_FUNCTIONS
 from mlir_sparse.encoding.level_type import LevelType
 
-if TYPE_CHECKING:  # the value asks this module
+if TYPE_CHECKING:  # encoding_value imports this module
     from mlir_sparse.encoding.encoding_value import Encoding
 
 __all__ = ["are_native", "foreign_reason", "is_native"]
 
 
 def foreign_reason(encoding: Encoding) -> str | None:
-    """Returns the first level that the dialect cannot say and what it lacks, or None; see `Encoding.foreign_reason`."""
+    """Returns the first level that the dialect lacks, with the reason, or None; see `Encoding.foreign_reason`."""
     for lvl, level in enumerate(encoding.levels):
         if not level.type.is_native:
             return f"{_named(encoding, lvl)}: the dialect has {_lacking(encoding, lvl)}"
@@ -34,20 +34,20 @@ def foreign_reason(encoding: Encoding) -> str | None:
     return None
 
 
-# The reason has names in it, which encodings are compared without; whether there is one has not.
+# Equal encodings may have other names, which the reason contains; so only its existence is cached.
 @lru_cache(maxsize=1024)
 def is_native(encoding: Encoding) -> bool:
-    """Returns whether the dialect can say an encoding."""
+    """Returns whether the dialect has an encoding."""
     return foreign_reason(encoding) is None
 
 
 def are_native(types: Sequence[LevelType]) -> bool:
-    """Returns whether the dialect has words for level types in this order, whatever the map."""
+    """Returns whether the dialect has these level types in this order, under any map."""
     return all(kind.is_native for kind in types) and _stray_singleton(types) is None
 
 
 def _stray_singleton(types: Sequence[LevelType]) -> int | None:
-    """Returns the first singleton level that stands where the dialect takes none."""
+    """Returns the first singleton level in a place where the dialect refuses one."""
     for lvl, (above, kind) in enumerate(pairwise(types), start=1):
         if kind.functions.is_chained and not (above.functions.is_segmented or above.functions.is_chained):
             return lvl
@@ -67,7 +67,7 @@ def _lacking(encoding: Encoding, lvl: int) -> str:
 
 
 def _first_not_inferred(results: Sequence[AffineExpr]) -> int | None:
-    """Returns the first result that MLIR's `inferLvlToDim` does not know, or None if it knows the map."""
+    """Returns the first result that MLIR's `inferLvlToDim` cannot invert, or None if it can invert the map."""
     seen: set[int] = set()
     blocks: dict[int, tuple[int, int]] = {}
     for level, result in enumerate(results):

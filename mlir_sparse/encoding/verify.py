@@ -1,10 +1,8 @@
-"""What an encoding must be, in the order and with the wording of the dialect's own verifier.
+"""The rules for encodings, in the order and the words of the dialect's verifier.
 
-The rules are those of `SparseTensorEncodingAttr::verify`. Where upstream
-checks less than it goes on to rely on (a map that covers only some of the
-dimensions, a wrong inverse that happens to be the one it infers), the encoding
-is refused here too. What the dialect refuses only because it has no word for
-it (`mlir_sparse.encoding.unsupported_by_dialect`) passes.
+The rules are those of `SparseTensorEncodingAttr::verify`. Encodings that upstream accepts but later code relies on not
+to exist are refused too: a map of only some dimensions, a wrong inverse that equals the inferred one. Encodings that
+the dialect refuses only because it lacks them (`mlir_sparse.encoding.unsupported_by_dialect`) pass.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from functools import lru_cache
 from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.level_map import LevelSpec
-from mlir_sparse.encoding.level_maps import infer_lvl_to_dim, levels_needed, undoes
+from mlir_sparse.encoding.level_maps import infer_lvl_to_dim, inverts, levels_needed
 from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.encoding.levels.level_functions import Assembly, Brackets
 from mlir_sparse.encoding.levels.level_property import LevelProperty
@@ -30,7 +28,7 @@ _WIDTHS = (0, 8, 16, 32, 64)
 
 @dataclass(frozen=True, slots=True)
 class EncodingFault:
-    """A broken rule and where: "map", "level" or "dim" with its index, or the name of a key."""
+    """A broken rule and its place: "map", "level" or "dim" with its index, or the name of a key."""
 
     message: str
     place: str = "map"
@@ -39,7 +37,7 @@ class EncodingFault:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The parts of an encoding before anything is known of them."""
+    """The parts of an encoding before verification."""
 
     dim_rank: int
     levels: tuple[LevelSpec, ...]
@@ -89,7 +87,7 @@ def _level_types(types: Sequence[LevelType]) -> Iterator[EncodingFault]:
 
 
 def level_type_fault(kind: LevelType) -> str | None:
-    """Returns what is wrong with one level type whatever its neighbours, or None."""
+    """Returns the fault of a level type by itself, or None."""
     if kind.functions.brackets is Brackets.SIZES:
         if kind.n is None or kind.m is None:
             return "expected exactly 2 structured sizes, but got none"
@@ -136,7 +134,7 @@ def _singletons(types: Sequence[LevelType]) -> Iterator[EncodingFault]:
     above: LevelType | None = None
     for lvl, kind in enumerate(types):
         if kind.functions.is_chained:
-            # Batches are apart, and n:m levels are the last: below them a parent is no place for one coordinate.
+            # Batch levels are separate, and n:m levels are innermost: neither has singletons below it.
             if above is None or above.functions.is_axis or above.functions.is_grouped:
                 rule = "expected compressed or loose_compressed level before singleton level"
                 yield EncodingFault(f"{rule}, but got {above or 'no level'} before it", "level", lvl)
@@ -166,11 +164,11 @@ def _soa(types: Sequence[LevelType]) -> Iterator[EncodingFault]:
 def _dense_after_nonunique(types: Sequence[LevelType]) -> Iterator[EncodingFault]:
     above: LevelType | None = None
     for lvl, kind in enumerate(types):
-        # One parent has all the room there is below one coordinate.
+        # A dense level below a coordinate belongs to one parent only.
         if kind.functions.assembly is Assembly.INSERT and above is not None and not above.unique:
             rule = f"{kind.format.value} level cannot follow a non-unique level"
             yield EncodingFault(f"{rule}, but got {above} before it", "level", lvl)
-        if not kind.functions.is_computed:  # which has a coordinate for each above it, repeated or not
+        if not kind.functions.is_computed:  # a computed level has a coordinate for each one above it, repeated or not
             above = kind
 
 
@@ -184,7 +182,7 @@ def _structured(draft: Draft) -> Iterator[EncodingFault]:
             f"expected n_out_of_m to be the last level type, but got {types[at + 1]} after it", "level", at
         )
     for kind in types[:at]:
-        if not kind.functions.is_counted:
+        if not kind.functions.has_full_loop:
             rule = "expected all dense lvlTypes before a n_out_of_m level"
             yield EncodingFault(f"{rule}, but got {kind}", "level", at)
     if draft.dim_rank != len(types):
@@ -207,7 +205,7 @@ def _structured_map(dim_to_lvl: AffineMap, kind: LevelType, at: int) -> Iterator
 
 
 def _is_block_sparsity(dim_to_lvl: AffineMap) -> bool:
-    """Returns whether every result is `d`, `d floordiv c` or, after that, `d mod c`, and one is `mod`."""
+    """Returns whether every result is `d`, `d floordiv c` or a later `d mod c`, and one is `mod`."""
     seen: dict[int, int] = {}
     for result in dim_to_lvl.results:
         match result:
@@ -234,9 +232,9 @@ def _block_sizes(dim_to_lvl: AffineMap) -> list[int]:
 def _maps(draft: Draft) -> Iterator[EncodingFault]:
     dim_to_lvl, given = draft.dim_to_lvl, draft.lvl_to_dim_given
     inverse: AffineMap | str | None = infer_lvl_to_dim(draft.dim_rank, tuple(draft.levels))
-    is_given_right = given is not None and undoes(given, draft.dim_rank, draft.levels)
+    is_given_right = given is not None and inverts(given, draft.dim_rank, draft.levels)
     if isinstance(inverse, str) and not is_given_right:
-        # MLIR reads any map with symbols, whatever that may stand for.
+        # MLIR accepts any map with symbols.
         if draft.num_symbols == 0 or not are_native(draft.types):
             yield EncodingFault(f"failed to infer lvlToDim from dimToLvl: {inverse}, but got {dim_to_lvl}")
         inverse = None
@@ -251,7 +249,7 @@ def _maps(draft: Draft) -> Iterator[EncodingFault]:
 
 
 def _determined(draft: Draft, lvl_to_dim: AffineMap) -> Iterator[EncodingFault]:
-    """Checks that offsets and bounds follow from the coordinates of the levels above them."""
+    """Checks that the levels above decide offsets and bounds."""
     for lvl, level in enumerate(draft.levels):
         interval = level.type.interval
         wanted = [("offset", level.expr)] if level.type.functions.is_computed else []

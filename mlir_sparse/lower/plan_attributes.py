@@ -189,7 +189,7 @@ def _levels(encoding: Encoding) -> list[str]:
         assert kind.loop is not None  # what is looked up has levels that loops run over
         stride, offset = (len(together), level - together[0]) if level in together else (1, 0)
         match kind.loop:
-            case LevelLoop(LoopKind.COUNTED):
+            case LevelLoop(LoopKind.FULL):
                 found.append("dense")
             case LevelLoop(LoopKind.GROUPS, kept):
                 found.append(f"kept {places[level, 'coordinates']} {kept}")

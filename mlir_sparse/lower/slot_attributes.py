@@ -44,6 +44,6 @@ def _slots(seen: Encoding, encoding: Encoding) -> Iterator[int]:
     if encoding.crd_width not in (0, 32, 64):
         return
     for level, view in enumerate(seen.level_space().views):
-        made = view.positions is Buffer.MADE and view.coordinates is Buffer.STORED
-        if made and view.type.functions.has_room:
+        derived = view.positions is Buffer.DERIVED and view.coordinates is Buffer.STORED
+        if derived and view.type.functions.has_gaps:
             yield level

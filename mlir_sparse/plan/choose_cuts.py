@@ -61,7 +61,7 @@ def _along_rows(step: Generic, types: Types) -> Cut | None:
     for level, spec in enumerate(encoding.levels):
         dims = tuple(spec.expr.dims())
         kind = spec.type
-        if level == 0 or not kind.functions.is_counted or kind.interval is not None or len(dims) != 1:
+        if level == 0 or not kind.functions.has_full_loop or kind.interval is not None or len(dims) != 1:
             continue
         variable = stored[0].subscripts[dims[0]]
         alone = [other for other in encoding.levels if dims[0] in other.expr.dims()] == [spec]
@@ -192,7 +192,7 @@ def _part(step: Generic, access: Access, encoding: Encoding, variable: IndexVar)
     by_list = kind.has_positions and kind.has_coordinates
     if by_list and block > 1:
         return f"{access.tensor} lists blocks"
-    if not by_list and (not kind.functions.is_counted or kind.interval is not None):
+    if not by_list and (not kind.functions.has_full_loop or kind.interval is not None):
         return f"the first level of {access.tensor} is {kind}"
     return _walked(step, access, encoding, block, by_list)
 
@@ -211,7 +211,7 @@ def _walked(
                     shifts.append((buffer, len(steps), factor))
                 begins = True  # what lies below is found by positions
                 steps.append(("segments" if factor == 2 else "positions", buffer))
-            case LevelLoop(LoopKind.COUNTED):
+            case LevelLoop(LoopKind.FULL):
                 steps.append(("level", level))
             case LevelLoop(LoopKind.GROUPS, kept):
                 steps.append(("times", kept))

@@ -17,7 +17,7 @@ from mlir_sparse.plan.order.storage_choice import is_sparse
 from mlir_sparse.plan.rewrite.round_once import widened
 from mlir_sparse.program import Conversion, ExtentVector, LevelSpaceView
 from mlir_sparse.spec import KernelSpec
-from mlir_sparse.text.name_spelling import made_name
+from mlir_sparse.text.name_spelling import generated_name
 
 __all__ = ["Values", "scheduled"]
 
@@ -105,7 +105,7 @@ class Values:
             owner: what it is made of or for; a temporary is for nothing that has a name.
             role: what it is of that.
         """
-        name = made_name(owner, role, self._made)
+        name = generated_name(owner, role, self._made)
         self._made.add(name)
         return name
 
@@ -201,7 +201,7 @@ class Values:
 
     def view_name(self, name: str) -> str:
         """Returns the name that a tensor's view in level space has or gets."""
-        return made_name(name, "levels")
+        return generated_name(name, "levels")
 
     def view(self, name: str, space: LevelSpace) -> str:
         """Returns the name of a tensor's view in level space; made at most once."""

@@ -191,7 +191,7 @@ def _framed(
 def _lists_diagonals(encoding: Encoding) -> bool:
     """Returns whether the first of two levels lists what the rows of the second are of."""
     types = encoding.level_space().encoding.level_types
-    return len(types) == 2 and types[0].has_positions and types[0].has_coordinates and types[1].functions.is_counted
+    return len(types) == 2 and types[0].has_positions and types[0].has_coordinates and types[1].functions.has_full_loop
 
 
 def run_stage(stage: Stage, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:

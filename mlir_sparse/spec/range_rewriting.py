@@ -30,7 +30,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.notation.linear_subscript import as_subscript
 from mlir_sparse.spec.size_symbols import gathered
 from mlir_sparse.spec.variable_ranges import Ranges, terms_of
-from mlir_sparse.text.name_spelling import made_name
+from mlir_sparse.text.name_spelling import generated_name
 
 __all__ = ["Boxed", "Part", "boxed"]
 
@@ -162,5 +162,5 @@ def _names(statement: Assignment, boxes: Mapping[Access, Box]) -> dict[tuple[str
     for tensor, found in parts.items():
         for number, box in enumerate(found):
             # The target's own name stays with what it updates, which is the first part of it that is read.
-            names[tensor, box] = made_name(tensor, str(number)) if number else tensor
+            names[tensor, box] = generated_name(tensor, str(number)) if number else tensor
     return names

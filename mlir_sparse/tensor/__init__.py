@@ -1,4 +1,9 @@
-"""Sparse tensors as data: level storage and its invariants, in and out of NumPy, SciPy and files."""
+"""Sparse tensors as data.
+
+`create` makes a `SparseTensor` of entries, arrays and other libraries' tensors (`borders/`) or files (`files/`).
+`convert/` packs entries into level storage and goes from one encoding to another. `validate` checks storage that a
+caller built. `device_tensor` is the same in device memory; `draw/` shows storage.
+"""
 
 from mlir_sparse.tensor.create import tensor
 from mlir_sparse.tensor.device_tensor import DeviceTensor, to_device

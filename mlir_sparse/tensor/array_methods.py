@@ -20,10 +20,10 @@ def _into(out: Any, found: Any) -> Any:
 
 
 class ArrayMethods(Operators):
-    """NumPy's methods, with NumPy's meaning: what is not stored counts as zero.
+    """NumPy's methods, with NumPy's meaning: missing entries are zeros.
 
-    Reductions to a number or a vector are dense, to a matrix or more sparse where
-    nothing stored gives zero. None of them forms a dense array of the tensor.
+    Reductions to a number or a vector are dense. Those to more dimensions are sparse if a reduction over no entries
+    gives zero. No method makes a dense array of the tensor.
     """
 
     __slots__ = ()
@@ -74,7 +74,7 @@ class ArrayMethods(Operators):
         """Returns the tensor with its axes permuted, over the same buffers.
 
         Args:
-            axes: for each place the axis that goes there, as one tuple or several numbers; reversed when absent.
+            axes: the source axis of each axis of the result, as one tuple or several numbers; reversed when absent.
         """
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
         return perform("transpose", self, order)  # type: ignore[no-any-return]
@@ -99,11 +99,11 @@ class ArrayMethods(Operators):
         return perform("squeeze", self, axis)
 
     def copy(self) -> SparseTensor:
-        """Returns a tensor with values of its own; positions and coordinates, which never change, are shared."""
+        """Returns a tensor with a copy of the values; positions and coordinates never change and are shared."""
         return perform("copy", self)  # type: ignore[no-any-return]
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        """Returns the sum over axes, of 64 bits for integers.
+        """Returns the sum over axes, in 64 bits for integers.
 
         >>> from mlir_sparse.tensor import tensor
         >>> A = tensor([[0.0, 2.0], [3.0, 4.0]])
@@ -113,7 +113,7 @@ class ArrayMethods(Operators):
         return _into(out, perform("reduce", np.add, self, axis, dtype=dtype, keepdims=keepdims))
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        """Returns the product over axes: zero wherever something is not stored."""
+        """Returns the product over axes: zero wherever an entry is missing."""
         return _into(out, perform("reduce", np.multiply, self, axis, dtype=dtype, keepdims=keepdims))
 
     def max(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
@@ -125,11 +125,11 @@ class ArrayMethods(Operators):
         return _into(out, perform("reduce", np.minimum, self, axis, keepdims=keepdims))
 
     def any(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        """Returns whether some element over axes differs from zero."""
+        """Returns whether some element over axes is nonzero."""
         return _into(out, perform("reduce", np.logical_or, self, axis, keepdims=keepdims))
 
     def all(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        """Returns whether all elements over axes differ from zero."""
+        """Returns whether all elements over axes are nonzero."""
         return _into(out, perform("reduce", np.logical_and, self, axis, keepdims=keepdims))
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
@@ -145,19 +145,19 @@ class ArrayMethods(Operators):
         return np.sqrt(self.var(axis, ddof, keepdims))
 
     def argmax(self, axis: int | None = None, keepdims: bool = False) -> Any:
-        """Returns where the largest element first stands: along an axis, or as row-major number."""
+        """Returns the first position of the largest element: along an axis, or as row-major index."""
         return perform("position", True, self, axis, keepdims=keepdims)
 
     def argmin(self, axis: int | None = None, keepdims: bool = False) -> Any:
-        """Returns where the smallest element first stands: along an axis, or as row-major number."""
+        """Returns the first position of the smallest element: along an axis, or as row-major index."""
         return perform("position", False, self, axis, keepdims=keepdims)
 
     def count_nonzero(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """Returns how many elements over axes differ from zero; stored zeros do not."""
+        """Returns the number of nonzero elements over axes; stored zeros do not count."""
         return perform("count_nonzero", self, axis, keepdims=keepdims)
 
     def nonzero(self) -> tuple[np.ndarray[Any, Any], ...]:
-        """Returns the coordinates of all elements that differ from zero, in row-major order."""
+        """Returns the coordinates of all nonzero elements, in row-major order."""
         return perform("nonzero", self)  # type: ignore[no-any-return]
 
     def dot(self, other: Any) -> Any:
@@ -173,7 +173,7 @@ class ArrayMethods(Operators):
         return self.diagonal(offset, axis1, axis2).sum(axis=-1)
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
-        """Returns the elements, those outside two bounds replaced by the nearer one."""
+        """Returns the elements; those outside two bounds are replaced by the nearer bound."""
         return perform("clip", self, min, max)
 
     def round(self, decimals: int = 0) -> SparseTensor:

@@ -1,4 +1,4 @@
-"""Encodings of parts: batches and slices, and the plain storage that their buffers are taken from or made of."""
+"""Batches and slices, and the plain storage that corresponds to them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = [
 
 
 def is_plain(encoding: Encoding) -> bool:
-    """Returns whether an encoding is of one whole tensor: no batches, no slices."""
+    """Returns whether an encoding has neither batches nor slices."""
     return not encoding.has_slices and batch_depth(encoding) == 0
 
 
 def plain_encoding(encoding: Encoding) -> Encoding:
-    """Returns the encoding of one whole tensor, with a dense level for each batch level.
+    """Returns the encoding without slices and with a dense level for each batch level.
 
     >>> from mlir_sparse.encoding import encoding
     >>> plain_encoding(encoding("BatchedCSR")).map_text()
@@ -43,14 +43,14 @@ def plain_encoding(encoding: Encoding) -> Encoding:
         return encoding
     depth = batch_depth(encoding)
     dense = tuple(replace(spec, type=LevelType(LevelFormat.DENSE)) for spec in encoding.levels[:depth])
-    # Positions of a batch start at 0: a width that holds them need not hold those of all batches together.
+    # Positions of a batch start at 0: their width may be too small for the positions of all batches together.
     width = 0 if depth else encoding.pos_width
     levels = (*dense, *encoding.levels[depth:])
     return replace(encoding, levels=levels, slices=(), preset=None, pos_width=width)
 
 
 def to_plain(storage: LevelStorage) -> LevelStorage:
-    """Returns plain storage of what the buffers hold: all batches, one after the other, or a slice's parent."""
+    """Returns plain storage of all batches, one after the other, or of a slice's parent."""
     plain = plain_encoding(storage.encoding)
     if batch_depth(storage.encoding):
         return from_batches(storage, plain)
@@ -58,7 +58,7 @@ def to_plain(storage: LevelStorage) -> LevelStorage:
 
 
 def from_plain(storage: LevelStorage, shape: Sequence[int], encoding: Encoding) -> LevelStorage:
-    """Returns plain storage laid out in batches, or as the parent of a slice of the shape given.
+    """Returns plain storage as batches, or as the parent of a slice with the given shape.
 
     Raises:
         ExtentError: for a slice of another size than the extent.
@@ -70,7 +70,7 @@ def from_plain(storage: LevelStorage, shape: Sequence[int], encoding: Encoding) 
 
 
 def slice_view(encoding: Encoding, shape: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
-    """Returns offset, size and stride in each dimension of a tensor stored as a slice; `?` leaves nothing out.
+    """Returns offset, size and stride in each dimension of a tensor stored as a slice; `?` is the whole dimension.
 
     Raises:
         ExtentError: for a slice of another size than the extent.
@@ -91,10 +91,10 @@ def slice_view(encoding: Encoding, shape: Sequence[int]) -> tuple[tuple[int, int
 
 
 def slice_parent(encoding: Encoding, shape: Sequence[int]) -> tuple[int, ...]:
-    """Returns the least extents that a tensor has of which another is the slice that an encoding names.
+    """Returns the least extents of the parent, given the extents of the slice that an encoding names.
 
     Raises:
-        TooLargeError: for extents that no 64 bits count.
+        TooLargeError: for extents that do not fit in 64 bits.
     """
     view = slice_view(encoding, shape)
     extents = tuple(offset + (size - 1) * stride + 1 if size else 0 for offset, size, stride in view)
@@ -104,24 +104,24 @@ def slice_parent(encoding: Encoding, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def is_whole_slice(encoding: Encoding, shape: Sequence[int]) -> bool:
-    """Returns whether an encoding names the slice that is everything, or has none."""
+    """Returns whether an encoding has no slice, or names the slice of the whole tensor."""
     return not encoding.has_slices or all(o == 0 and t == 1 for o, _, t in slice_view(encoding, shape))
 
 
 def sliced(
     storage: LevelStorage, shape: Sequence[int], slices: Sequence[slice | DimSlice]
 ) -> tuple[LevelStorage, tuple[int, ...]]:
-    """Returns storage of a part of a tensor, which shares all buffers, and the part's shape.
+    """Returns storage of a slice, which shares all buffers with the whole, and the slice's shape.
 
     Args:
-        storage: the parent's, or that of a slice.
+        storage: the parent's storage, or that of a slice.
         shape: the parent's shape.
         slices: one for each dimension.
 
     Raises:
         RankError: for another number of slices.
-        OperandError: for slices out of range, empty or not known.
-        UnsupportedError: where levels are not dimensions.
+        OperandError: for slices that are out of range, empty or unknown.
+        UnsupportedError: for levels that are not dimensions.
     """
     if len(slices) != len(shape):
         raise RankError(f"expected a slice for each of the {len(shape)} dimensions, but got {len(slices)}")
@@ -134,7 +134,7 @@ def sliced(
 
 
 def _dim_slice(dim: int, given: slice | DimSlice, extent: int) -> tuple[int, int, int]:
-    """Returns offset, size and stride, inside the dimension."""
+    """Returns offset, size and stride within the dimension."""
     if not isinstance(given, slice | DimSlice):
         raise OperandError(f"expected a slice of dimension {dim}, but got {given!r}: write slice({given!r}, ...)")
     if isinstance(given, slice):

@@ -1,8 +1,7 @@
-"""Batch levels: one of everything below for each coordinate, buffers with a leading axis for each batch level.
+"""Batch levels: every buffer below has a leading axis for each batch level.
 
-Positions of every batch start at 0; rows are as long as the longest batch needs
-(`#sparse_tensor.encoding`, "batch"). Batches that are shorter repeat their last
-position and have zeros for coordinates and values, which nothing reads.
+Positions of every batch start at 0; rows are as long as the longest batch (`#sparse_tensor.encoding`, "batch"). A
+shorter batch is padded: it repeats its last position and has zeros for coordinates and values, which nothing reads.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["batch_depth", "flat_levels", "from_batches", "one_batch", "to_batche
 
 
 def batch_depth(encoding: Encoding) -> int:
-    """Returns the number of batch levels, all of them outermost.
+    """Returns the number of batch levels, which are the outermost ones.
 
     >>> from mlir_sparse.encoding import encoding
     >>> batch_depth(encoding("BatchedCSR")), batch_depth(encoding("CSR"))
@@ -32,7 +31,7 @@ def batch_depth(encoding: Encoding) -> int:
 
 
 def to_batches(storage: LevelStorage, encoding: Encoding) -> LevelStorage:
-    """Returns plain storage, dense where the encoding has batch levels, as batches."""
+    """Returns plain storage, with dense levels in place of batch levels, as batches."""
     depth, sizes = batch_depth(encoding), storage.level_sizes
     lead = sizes[:depth]
     counts = np.ones(math.prod(lead), np.int64)
@@ -41,7 +40,7 @@ def to_batches(storage: LevelStorage, encoding: Encoding) -> LevelStorage:
     coordinates: list[Array | None] = [None] * len(sizes)
     for level in range(depth, len(sizes)):
         pos, crd = storage.positions[level], storage.coordinates[level]
-        if encoding.level_types[level].functions.is_counted:
+        if encoding.level_types[level].functions.has_full_loop:
             counts = counts * sizes[level]
         if pos is not None:
             rows = _local_positions(pos, counts)
@@ -60,7 +59,7 @@ def to_batches(storage: LevelStorage, encoding: Encoding) -> LevelStorage:
 
 
 def from_batches(storage: LevelStorage, plain: Encoding) -> LevelStorage:
-    """Returns batches as plain storage of one tensor, padding left out."""
+    """Returns batches as plain storage of one tensor, without padding."""
     given = storage.encoding
     buffers = flat_levels(given, storage.level_sizes, storage.positions, storage.coordinates, storage.values)
     positions, coordinates, values = buffers
@@ -72,36 +71,36 @@ def from_batches(storage: LevelStorage, plain: Encoding) -> LevelStorage:
 def one_batch(
     storage: LevelStorage, plain: Encoding, index: tuple[int, ...]
 ) -> tuple[LevelStorage, tuple[int, ...], int]:
-    """Returns a batch as plain storage, whose arrays are parts of the given ones.
+    """Returns a batch as plain storage, whose arrays are views of the given ones.
 
     Args:
-        storage: batches.
+        storage: storage of batches.
         plain: the encoding with dense levels for the batch levels.
         index: the batch's coordinate in each batch level.
 
     Returns:
-        storage with one coordinate in each batch level; how many coordinates of each level lie unused
-        behind those of the batch; how many values do.
+        storage with one coordinate in each batch level; the number of padding coordinates in each level; the number of
+            padding values.
     """
     given, rank = storage.encoding, storage.encoding.lvl_rank
     sizes = (*(1 for _ in index), *storage.level_sizes[len(index) :])
     positions: list[Array | None] = [None] * rank
     coordinates: list[Array | None] = [None] * rank
-    room, count = [0] * rank, 1
+    padding, count = [0] * rank, 1
     for level in range(len(index), rank):
         pos, crd = storage.positions[level], storage.coordinates[level]
-        if given.level_types[level].functions.is_counted:
+        if given.level_types[level].functions.has_full_loop:
             count *= sizes[level]
         if pos is not None:
             positions[level] = pos[index][: count + 1]
             count = int(pos[index][count])
         if crd is not None:
             coordinates[level] = crd[index][:count]
-            room[level] = crd.shape[-1] - count
+            padding[level] = crd.shape[-1] - count
     resolved = plain.with_widths(given.pos_width, given.crd_width)
     values = storage.values[index]
     part = LevelStorage(resolved, sizes, tuple(positions), tuple(coordinates), values[:count])
-    return part, tuple(room), values.size - count
+    return part, tuple(padding), values.size - count
 
 
 def flat_levels(
@@ -111,9 +110,9 @@ def flat_levels(
     coordinates: Sequence[Array | None],
     values: Array,
 ) -> tuple[list[Array | None], list[Array | None], Array]:
-    """Returns the buffers of batches as those of plain storage, without padding.
+    """Returns the buffers of plain storage without padding, given those of batches.
 
-    Only what lies between batches is checked here, not what a batch holds.
+    Checks the layout of the batches, but not their contents.
 
     Raises:
         StorageError: for arrays without the batch axes, or too short.
@@ -126,7 +125,7 @@ def flat_levels(
     flat_crd: list[Array | None] = [None] * len(sizes)
     for level in range(depth, len(sizes)):
         pos, crd = positions[level], coordinates[level]
-        if encoding.level_types[level].functions.is_counted:
+        if encoding.level_types[level].functions.has_full_loop:
             counts = counts * sizes[level]
         if pos is not None:
             assert crd is not None
@@ -145,7 +144,7 @@ def _by_batch(rows: Array, lead: tuple[int, ...]) -> Array:
 
 
 def _rows(array: Array, lead: tuple[int, ...], needed: Array, name: str) -> Array:
-    """Returns an array of one row a batch, which has room for what is needed."""
+    """Returns an array with one row a batch, after checking the length of the rows."""
     if array.shape[: len(lead)] != lead or array.ndim <= len(lead):
         axes = ", ".join(map(str, lead))
         raise StorageError(
@@ -158,15 +157,15 @@ def _rows(array: Array, lead: tuple[int, ...], needed: Array, name: str) -> Arra
     return rows
 
 
-def _ends(rows: Array, parents: Array, room: int, level: int) -> Array:
+def _ends(rows: Array, parents: Array, capacity: int, level: int) -> Array:
     """Returns the last position of each batch."""
     batches = np.arange(parents.size)
     ends = rows[batches, parents].astype(np.int64)
-    wrong = (rows[:, :1] != 0).any(axis=1) | (ends < 0) | (ends > room)
+    wrong = (rows[:, :1] != 0).any(axis=1) | (ends < 0) | (ends > capacity)
     if wrong.any():
         batch = int(np.argmax(wrong))
         raise PositionsError(
-            f"expected positions[{level}] of each batch to go from 0 to at most {room}, the room for its coordinates, "
+            f"expected positions[{level}] of each batch to go from 0 to at most {capacity}, its number of coordinates, "
             f"but got {int(rows[batch, 0])} to {int(ends[batch])} in batch {batch}"
         )
     return ends
@@ -180,7 +179,7 @@ def _joined_positions(rows: Array, parents: Array, counts: Array) -> Array:
 
 
 def _local_positions(flat: Array, parents: Array) -> Array:
-    """Returns a row of positions for each batch, the last repeated where another batch has more parents."""
+    """Returns a row of positions for each batch, with the last one repeated where other batches have more parents."""
     ends = np.cumsum(parents)
     starts = ends - parents
     at = np.minimum(starts[:, None] + np.arange(int(parents.max(initial=0)) + 1), ends[:, None])
@@ -199,7 +198,7 @@ def _used(rows: Array, counts: Array) -> Array:
 
 
 def _padded(flat: Array, counts: Array) -> Array:
-    """Returns a row for each batch, as long as the longest."""
+    """Returns a row for each batch, padded to the longest."""
     width = int(counts.max(initial=0))
     check_fits(counts.size * width * flat.itemsize, f"{counts.size} batches of {width}, the longest one's entries")
     rows = np.zeros((counts.size, width), flat.dtype)

@@ -1,7 +1,6 @@
-"""Arrays at the border: any integers, any strides, any byte order in; what native code reads out.
+"""A caller's arrays as arrays that native code can read: any integers, strides and byte order are accepted.
 
-Nothing here writes to what it was given. A copy is made only where the layout
-differs.
+Arguments are never written to. A copy is made only where the layout differs.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ __all__ = ["at_least_32_bits", "cast_values", "index_array", "index_columns", "s
 
 
 def index_array(given: object, what: str) -> Array:
-    """Returns one axis of integers, in native byte order, of whatever width it came in.
+    """Returns a vector of integers in native byte order, with its original width.
 
     Args:
         given: an array or sequence of integers.
@@ -44,7 +43,7 @@ def index_array(given: object, what: str) -> Array:
 
 
 def index_columns(given: Sequence[object], what: str) -> list[Array]:
-    """Returns coordinate arrays contiguous, aligned and of one dtype, int32 or int64, as native packing reads them."""
+    """Returns coordinate arrays as native packing reads them: contiguous, aligned, all int32 or all int64."""
     arrays = [index_array(column, f"{what}[{d}]") for d, column in enumerate(given)]
     narrow = all(a.dtype.itemsize < 4 or a.dtype == np.int32 for a in arrays)
     dtype = np.dtype(np.int32 if narrow else np.int64)
@@ -55,7 +54,7 @@ def index_columns(given: Sequence[object], what: str) -> list[Array]:
 
 
 def stored_integers(given: object, width: int, key: str, what: str) -> Array:
-    """Returns positions or coordinates as they are stored, sharing memory where width and layout agree.
+    """Returns positions or coordinates in their stored form, sharing memory where width and layout agree.
 
     Args:
         given: an array or sequence of integers, signed or unsigned.
@@ -64,7 +63,7 @@ def stored_integers(given: object, width: int, key: str, what: str) -> Array:
         what: their name in messages.
 
     Raises:
-        WidthError: when some number does not fit.
+        WidthError: for a number that does not fit.
     """
     array = index_array(given, what)
     target = width_dtype(width)
@@ -72,7 +71,8 @@ def stored_integers(given: object, width: int, key: str, what: str) -> Array:
         return _aligned(array)
     fits = array.dtype.itemsize < target.itemsize and (array.dtype.kind == "i" or target.itemsize > 2)
     if array.size and not fits:
-        # Signed and unsigned arrays of one width have the same bits as long as no number crosses the middle.
+        # Signed and unsigned arrays of the same width have equal bits unless a number is in the upper half of the
+        # range.
         low, high = int(array.min()), int(array.max())
         if (low < 0 and target.kind == "u") or not -1 <= max(low, -1) <= high <= width_limit(width):
             rule = f"expected {what} from 0 to {width_limit(width)} for {key} = {width}"
@@ -83,7 +83,7 @@ def stored_integers(given: object, width: int, key: str, what: str) -> Array:
 
 
 def at_least_32_bits(array: Array) -> Array:
-    """Returns positions or coordinates, signed or unsigned, at the nearest width that native conversions read."""
+    """Returns positions or coordinates, signed or unsigned, in 32 or 64 bits, which native conversions read."""
     return array if array.itemsize >= 4 else array.astype(np.int32)
 
 
@@ -94,14 +94,14 @@ def _aligned(array: Array) -> Array:
 
 
 def value_array(given: object, dtype: object = None) -> tuple[Array, DType]:
-    """Returns values contiguous and in native byte order, with their element type.
+    """Returns contiguous values in native byte order, with their element type.
 
     Args:
         given: an array or sequence of numbers.
-        dtype: the element type asked for; that of the values when None.
+        dtype: the element type to convert to; that of the values when None.
 
     Raises:
-        DTypeError: for a type that sparse tensors cannot hold.
+        DTypeError: for a type that sparse tensors cannot have.
     """
     array = array_of(given, "values that are numbers")
     if dtype is None and array.dtype.kind == "i" and isinstance(given, int | list | tuple | range):
@@ -117,7 +117,7 @@ def value_array(given: object, dtype: object = None) -> tuple[Array, DType]:
 
 
 def _zeros_and_ones(array: Array) -> Array:
-    """Returns truth values as bytes of 0 and 1, which views of other integers need not be; anything else as it is."""
+    """Returns truth values as bytes 0 and 1, which a view of other integers may not be; other values unchanged."""
     if array.dtype != np.bool_ or array.view(np.uint8).max(initial=0) <= 1:
         return array
     found: Array = array.view(np.uint8) != 0
@@ -125,12 +125,12 @@ def _zeros_and_ones(array: Array) -> Array:
 
 
 def cast_values(array: Array, dtype: DType) -> Array:
-    """Returns the values as another element type, the same array where it is that already.
+    """Returns the values as another element type; the same array if they have it already.
 
-    As truth values they are whether they differ from zero; NaN does.
+    A truth value says whether a number is nonzero; NaN is.
 
     Raises:
-        DTypeError: for complex values as real ones, and for what is no number.
+        DTypeError: for complex values as real ones, and for values that are no numbers.
     """
     target = dtype.numpy
     if array.dtype == target:

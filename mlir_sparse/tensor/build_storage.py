@@ -1,4 +1,4 @@
-"""Levels built from entries, one after the other, for the formats that native packing does not know."""
+"""Builds levels from entries, one after the other, for formats that native packing lacks."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def build_levels(
     """Returns positions and coordinates of each level, and the stored values.
 
     Args:
-        encoding: what to build.
+        encoding: the encoding to build.
         shape: the extents of the dimensions.
-        columns: for each level the true coordinates of all entries, in any order, none twice.
+        columns: for each level the coordinates of all entries, in any order, without repeats.
         values: the values of the entries.
 
     Raises:
-        StorageError: for entries that the format has no room for.
+        StorageError: for entries that the format cannot store.
         TooLargeError: for storage that would not fit in memory.
     """
     positions: _Arrays = [None] * encoding.lvl_rank
     coordinates: _Arrays = [None] * encoding.lvl_rank
     entries, above = PlacedEntries(encoding, columns, values), ROOT
-    # Only bounds that are computed need the coordinates of all positions.
+    # Only computed bounds need the coordinates of all positions.
     last = max((lvl for lvl, kind in enumerate(encoding.level_types) if kind.has_intervals), default=0)
     known = sized_levels(encoding, shape)
     built = 0

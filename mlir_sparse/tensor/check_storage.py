@@ -1,4 +1,4 @@
-"""A caller's buffers against an encoding that the dialect has no word for: every rule of every level format."""
+"""Checks a caller's buffers against an encoding that the dialect lacks: every rule of every level format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_levels(storage: LevelStorage, shape: tuple[int, ...]) -> None:
 
     Raises:
         PositionsError: for positions of the wrong number, not monotone, or out of range.
-        CoordinatesError: for coordinates out of range, out of order, repeated, or not to be found by hashing.
+        CoordinatesError: for coordinates out of range, out of order, repeated, or unreachable from their hash.
         StorageError: for values or levels that do not match.
     """
     encoding, places = storage.encoding, ROOT
@@ -36,7 +36,7 @@ def check_levels(storage: LevelStorage, shape: tuple[int, ...]) -> None:
 
 
 def _check_order(encoding: Encoding, level: int, places: LevelPositions) -> None:
-    """Checks order and uniqueness of a level, or of the whole run of singletons that ends with it."""
+    """Checks order and uniqueness of a level, or of the run of singletons that ends with it."""
     types = encoding.level_types
     start = level
     while types[start].functions.is_chained and start > 0 and not marks_empty(encoding, start):
@@ -46,7 +46,7 @@ def _check_order(encoding: Encoding, level: int, places: LevelPositions) -> None
             assert places.parents is not None
             _check_columns(encoding, start, level, places.parents, places)
         return
-    # Entries of one parent are neighbours; parents ascend with the levels above the run.
+    # Entries of one parent are adjacent; parents ascend with the levels above the run.
     outer = np.zeros((max(0, places.count - 1),), bool)
     for column in places.columns[:start]:
         outer |= column[1:] != column[:-1]

@@ -1,4 +1,4 @@
-"""`tensor`: whatever holds a tensor's entries becomes a SparseTensor."""
+"""The public constructor of tensors: `tensor` takes arrays, entries and other libraries' tensors."""
 
 from __future__ import annotations
 
@@ -49,35 +49,32 @@ def tensor(
     prune: bool = False,
     **parameters: Any,
 ) -> SparseTensor:
-    """Returns a sparse tensor of the entries that the source holds; the source is never changed.
+    """Returns a sparse tensor with the entries of a source, which is never changed.
 
-    SciPy's csr, csc and bsr share their memory with the tensor where their
-    indices are sorted and without duplicates and the encoding asks for nothing else.
+    SciPy's csr, csc and bsr share their memory with the tensor if their indices are sorted and without duplicates, and
+    the encoding is their format's.
 
     Args:
-        source: one of
-            a dense array or nested lists: what differs from zero is stored (NaN does); PyTorch's
-            strided tensors and whatever else DLPack hands over from host memory are such arrays;
-            a SciPy sparse array or matrix of any format, or CuPy's, which is copied to the host;
-            a PyTorch tensor of any sparse layout (see `mlir_sparse.tensor.borders.torch_sparse`);
-            a pair (coordinates, values): integers of shape (rank, entries), or one array a
-            dimension, in any order, duplicates allowed;
-            a SparseTensor;
-            a number, with `shape`, for a tensor full of it.
-        encoding: anything that `encoding` takes. By default a dense source becomes SparseVector,
+        source: one of a dense array or nested lists, whose nonzero elements (NaN included) are stored; PyTorch's
+            strided tensors and other arrays in host memory that speak DLPack are dense arrays; a SciPy sparse array or
+            matrix of any format, or CuPy's, which is copied to the host; a PyTorch tensor of any sparse layout (see
+            `mlir_sparse.tensor.borders.torch_sparse`); a pair (coordinates, values): integers of shape (rank, entries),
+            or one array a dimension, in any order, duplicates allowed; a SparseTensor; a number, with `shape`, for all
+            elements.
+        encoding: any argument of `encoding`. By default a dense source becomes SparseVector,
             CSR or CSF by its rank, a pair COO, csr CSR, csc CSC, coo COO, bsr BSR, dia DIA
             and the rest of SciPy's formats CSR; PyTorch's semi-structured tensors become NV_24.
         shape: the extents; needed for a pair whose last rows or columns are empty.
         dtype: the element type, that of the source by default.
-        sum_duplicates: False keeps entries of equal coordinates apart, in a pair, for encodings
-            whose innermost level is nonunique.
-        drop_zeros: True leaves out stored zeros, duplicates that add up to zero among them.
+        sum_duplicates: False keeps each of a pair's entries with equal coordinates, for encodings whose innermost level
+            is nonunique.
+        drop_zeros: True leaves out stored zeros, also duplicates that add up to zero.
         prune: True keeps the n of greatest magnitude in each group of m, for n:m formats.
         parameters: parameters of a preset, as for `encoding` (`block`, `order`, `pos_width`, ...).
 
     Raises:
-        OperandError: for a source that is none of these.
-        DTypeError: for elements that sparse tensors cannot hold, unsigned integers among them.
+        OperandError: for any other source.
+        DTypeError: for elements that sparse tensors cannot have, such as unsigned integers.
         CoordinatesError: for coordinates outside the shape.
         TooLargeError: for storage that would not fit in memory.
 
@@ -188,17 +185,17 @@ def from_entries(
     sum_duplicates: bool = True,
     width: int | None = None,
 ) -> SparseTensor:
-    """Returns the tensor of entries given by one coordinate array a dimension.
+    """Returns the tensor of entries, with one coordinate array a dimension.
 
     Args:
         dims: the coordinates.
         values: the values.
         shape: the extents.
-        encoding: SparseVector or COO when None.
+        encoding: the encoding; SparseVector or COO when None.
         dtype: the element type, that of the values when None.
         parameters: parameters of a preset.
         sum_duplicates: see `tensor`.
-        width: the bits of the coordinates, if these are the user's own arrays.
+        width: the bits of the coordinates, if they are the user's arrays.
     """
     wanted = _wanted(encoding, "SparseVector" if len(dims) == 1 else "COO", len(dims), parameters)
     source = (width, width)
@@ -207,7 +204,7 @@ def from_entries(
 
 
 def _split_coordinates(given: Any) -> list[Array]:
-    """Returns one array a dimension; a single axis of numbers is a vector's coordinates."""
+    """Returns one array a dimension; a flat sequence of numbers is a vector's coordinates."""
     expected = "coordinates of a pair (coordinates, values)"
     if not isinstance(given, list | tuple) or (given and array_of(given[0], expected).ndim == 0):
         given = array_of(given, expected)
@@ -230,7 +227,7 @@ def _infer_shape(dims: Sequence[Array]) -> tuple[int, ...]:
 
 
 def _index_width(given: object, dims: Sequence[Array]) -> int | None:
-    """Returns the bits of coordinates that came as arrays; lists have none."""
+    """Returns the bits of coordinates that are arrays; lists have none."""
     arrays = isinstance(given, np.ndarray) or all(isinstance(column, np.ndarray) for column in given)  # type: ignore[attr-defined]  # it was split already
     return max((dim.dtype.itemsize * 8 for dim in dims), default=None) if arrays else None
 
@@ -275,7 +272,7 @@ def _full(number: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _dense_storage(array: Array, encoding: Encoding, dtype: object) -> LevelStorage:
-    """Returns all elements in the order of the levels, the array's own memory where that is its order."""
+    """Returns all elements in the order of the levels, without a copy if the array has that order."""
     values, kind = value_array(array.transpose(encoding.level_order), dtype)
     flat = values.reshape(-1)
     check_explicit_value(encoding, flat, kind)

@@ -1,4 +1,4 @@
-"""Tensors on a device as their stored fibres, and with the first levels of another: nothing is copied."""
+"""Tensors of fibres on a device, and tensors on the first levels of another, both without a copy."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["fibres_on_device", "rows_on_device"]
 
 
 def fibres_on_device(tensor: DeviceTensor, depth: int, encoding: Encoding) -> DeviceTensor:
-    """Returns the tensor whose first dimension counts the stored fibres of another; made once a tensor.
+    """Returns the tensor whose first dimension numbers the stored fibres of another; it is cached with that one.
 
     Args:
-        tensor: stored in plain dense and compressed levels.
-        depth: how many of its levels are above the fibres, the last of them compressed, as is the next.
-        encoding: the storage of the result: a dense level, then those below.
+        tensor: a tensor with plain dense and compressed levels.
+        depth: the number of levels above the fibres; the last of them and the next are compressed.
+        encoding: the encoding of the result: a dense level, then those of the fibres.
     """
     key = ("fibres", depth, encoding)
     kept = tensor._kept.get(key)
@@ -28,26 +28,26 @@ def fibres_on_device(tensor: DeviceTensor, depth: int, encoding: Encoding) -> De
         places = coordinates.size
         sizes = (places, *tensor._level_sizes[depth:])
         arrays = (_leading(starts, places + 1), *tensor._arrays[first + 1 :])
-        # Dimensions of the view are its levels, in their order.
-        kept = tensor._kept[key] = DeviceTensor._made(encoding, sizes, sizes, arrays, tensor._nse)
+        # The view's dimensions are its levels, in order.
+        kept = tensor._kept[key] = DeviceTensor._from_parts(encoding, sizes, sizes, arrays, tensor._nse)
     return kept
 
 
 def rows_on_device(
     rows: DeviceArray, tensor: DeviceTensor, depth: int, encoding: Encoding, shape: Sequence[int]
 ) -> DeviceTensor:
-    """Returns a tensor with the first levels of another, and a row of dense levels below each place in them.
+    """Returns a tensor with the first levels of another, and a row of dense levels below each position in them.
 
     Args:
-        rows: a row for each place.
-        tensor: whose levels they are.
-        depth: how many.
-        encoding: the storage of the result: these levels, then dense ones.
+        rows: a row for each position.
+        tensor: the tensor with the levels.
+        depth: the number of its levels to take.
+        encoding: the encoding of the result: these levels, then dense ones.
         shape: its shape.
     """
     arrays = (*tensor._arrays[: _buffers_above(tensor.encoding, depth)], rows.reshape(rows.size))
     sizes = (*tensor._level_sizes[:depth], *rows.shape[1:])
-    return DeviceTensor._made(encoding, shape, sizes, arrays, rows.size)
+    return DeviceTensor._from_parts(encoding, shape, sizes, arrays, rows.size)
 
 
 def _buffers_above(encoding: Encoding, depth: int) -> int:

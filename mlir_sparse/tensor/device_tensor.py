@@ -1,4 +1,4 @@
-"""Sparse tensors in the memory of a device: the level buffers of a SparseTensor, there."""
+"""Sparse tensors in device memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DeviceStorage:
     """Level storage on a device.
 
     Args:
-        encoding: with concrete widths.
+        encoding: the encoding, with concrete widths.
         level_sizes: the size of each level.
         arrays: the buffers, in the order of `LevelStorage.buffers`.
     """
@@ -45,7 +45,7 @@ class DeviceStorage:
     arrays: tuple[DeviceArray, ...]
 
     def buffers(self) -> tuple[DeviceArray, ...]:
-        """Returns the arrays in the order of compiled code's arguments; what is written to them, the tensor has."""
+        """Returns the arrays in the order of compiled functions' arguments; writing to them changes the tensor."""
         return self.arrays
 
     @property
@@ -55,10 +55,10 @@ class DeviceStorage:
 
 
 class DeviceTensor:
-    """A sparse tensor on a device; `A.to("cuda")` makes one, `to("cpu")` brings it back.
+    """A sparse tensor on a device; `A.to("cuda")` makes one, `to("cpu")` copies it back.
 
-    Kernels for the device read its buffers where they are. Nothing reads it on the host by
-    itself: NumPy, SciPy and CPU kernels are refused.
+    Kernels for the device read its buffers in place. No copy to the host is implicit: NumPy, SciPy and CPU kernels
+    refuse it.
     """
 
     __slots__ = (
@@ -80,18 +80,18 @@ class DeviceTensor:
     _arrays: tuple[DeviceArray, ...]
     _dtype: DType
     _nse: int
-    # What the runtime found out about the buffers, or made of them, for later calls.
+    # What the runtime computed from the buffers, kept for later calls.
     _kept: dict[Any, Any]
-    # Whether others may write to the values.
+    # Whether other libraries may write to the values.
     _lent: bool
-    # A number that no other tensor has, by which the runtime knows one that it checked before.
+    # A unique number, by which the runtime recognises a tensor that it has checked.
     _token: int
 
     def __init__(self, *_: object, **__: object) -> None:
         raise OperandError('expected A.to("cuda") or DeviceTensor.from_levels(...) to make a DeviceTensor')
 
     @classmethod
-    def _made(
+    def _from_parts(
         cls,
         encoding: Encoding,
         shape: Sequence[int],
@@ -99,7 +99,7 @@ class DeviceTensor:
         arrays: Sequence[DeviceArray],
         nse: int,
     ) -> DeviceTensor:
-        """Returns a tensor of buffers that are as they must be; nothing is checked."""
+        """Returns a tensor of valid buffers; nothing is checked."""
         self = object.__new__(cls)
         self.encoding, self._shape, self._level_sizes = encoding, tuple(shape), tuple(level_sizes)
         self._arrays, self._nse, self._kept, self._lent = tuple(arrays), nse, {}, False
@@ -118,19 +118,19 @@ class DeviceTensor:
         *,
         check: bool = True,
     ) -> DeviceTensor:
-        """Returns a tensor of arrays on a device as they are stored there; nothing is copied on the device.
+        """Returns a tensor on the level buffers of a device, without copying them there.
 
         Args:
-            encoding: anything that `encoding` takes; widths it does not name are those of the arrays.
+            encoding: any argument of `encoding`; widths that it does not name are those of the arrays.
             shape: the extent of each dimension.
             positions: for each level an array on the device, of any library, or None where it has none.
-            coordinates: likewise; the levels of an array-of-structs COO region have one together, at the first of them.
+            coordinates: likewise; the levels of an array-of-structs COO region share one, at their first level.
             values: the values.
-            check: False leaves out the check of every rule of the encoding, for which the structure is copied to the
-                host once. Kernels read beyond memory where a structure is wrong.
+            check: False leaves out the check of the encoding's rules, which copies the structure to the host once. With
+                a wrong structure kernels read out of bounds.
 
         Raises:
-            StorageError: for arrays that do not match the encoding, one of its kinds for what they hold.
+            StorageError: for arrays that do not match the encoding; subclasses for wrong contents.
             OperandError: for arrays in host memory, or on two devices.
         """
         named = [("positions", positions), ("coordinates", coordinates)]
@@ -139,21 +139,21 @@ class DeviceTensor:
         ]
         kind = as_encoding(encoding, rank=len(shape))
         extents = check_shape(shape, kind)
-        _check_presence(kind, *taken)
+        _check_array_kinds(kind, *taken)
         given = [array for pair in zip(*taken, strict=True) for array in pair if array is not None]
         arrays = (*given, as_device("values", values))
         one_device(dict(enumerate(arrays)))
         kind = _with_widths(kind, taken[0], taken[1])
         flat = tuple(a.reshape(a.size) if a.ndim != 1 else a for a in arrays)
-        made = cls._made(kind, extents, kind.level_sizes(extents), flat, flat[-1].size)
-        made._lent = True
+        result = cls._from_parts(kind, extents, kind.level_sizes(extents), flat, flat[-1].size)
+        result._lent = True
         if check:
-            made._nse = _checked(made).nse
-        return made
+            result._nse = _checked(result).nse
+        return result
 
     def _with_values(self, values: DeviceArray) -> DeviceTensor:
-        """Returns a tensor of the same structure, shared, with other values."""
-        return self._made(self.encoding, self._shape, self._level_sizes, (*self._arrays[:-1], values), self._nse)
+        """Returns a tensor with the same, shared structure and other values."""
+        return self._from_parts(self.encoding, self._shape, self._level_sizes, (*self._arrays[:-1], values), self._nse)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -192,12 +192,12 @@ class DeviceTensor:
 
     @property
     def storage(self) -> DeviceStorage:
-        """Returns the buffers, shared with whoever takes them."""
+        """Returns the buffers, noting that they are shared from now on."""
         self._lent = True
         return DeviceStorage(self.encoding, self._level_sizes, self._arrays)
 
     def to(self, where: str | Device) -> DeviceTensor | SparseTensor:
-        """Returns the tensor on a device, itself where it is there already, or in host memory for `cpu`.
+        """Returns the tensor on a device (itself if it is there already), or in host memory for `cpu`.
 
         Raises:
             DeviceMemoryError: when there is too little memory on the device, with the figures.
@@ -208,7 +208,7 @@ class DeviceTensor:
         if target == self._arrays[-1].device:
             return self
         arrays = [array.copy(target) for array in self._arrays]
-        return self._made(self.encoding, self._shape, self._level_sizes, arrays, self._nse)
+        return self._from_parts(self.encoding, self._shape, self._level_sizes, arrays, self._nse)
 
     def to_host(self) -> SparseTensor:
         """Returns a copy in host memory."""
@@ -224,7 +224,7 @@ class DeviceTensor:
         """Returns a PyTorch tensor on the device that shares the buffers: csr, csc, bsr, bsc or coo.
 
         Raises:
-            UnsupportedError: for storage that PyTorch does not have.
+            UnsupportedError: for storage that PyTorch lacks.
             MissingPackageError: without PyTorch.
         """
         from mlir_sparse.tensor.borders.cuda_libraries import to_torch  # PyTorch is optional
@@ -235,7 +235,7 @@ class DeviceTensor:
         """Returns a sparse matrix of CuPy that shares the buffers: csr, csc or coo.
 
         Raises:
-            UnsupportedError: for storage that CuPy does not have.
+            UnsupportedError: for storage that CuPy lacks.
             MissingPackageError: without CuPy.
         """
         from mlir_sparse.tensor.borders.cuda_libraries import to_cupy  # CuPy is optional
@@ -254,18 +254,18 @@ class DeviceTensor:
 
 
 def to_device(source: Any, where: str | Device = "cuda") -> DeviceTensor | DeviceArray:
-    """Returns a tensor or array on a device: a copy of what lies in host memory, what lies there itself.
+    """Returns a tensor or array on a device: a copy of one in host memory, the same buffers for one on the device.
 
     Args:
         source: a SparseTensor or DeviceTensor, a sparse tensor of PyTorch or CuPy, or a dense array of any library.
         where: the device.
 
     Raises:
-        OperandError: for a part of a tensor, whose buffers are the whole's.
+        OperandError: for a slice of a tensor, whose buffers are its parent's.
         DeviceMemoryError: when there is too little memory, with the figures.
         DeviceError: without a driver or that device.
     """
-    from mlir_sparse.tensor.borders.cuda_libraries import is_device_sparse, tensor_of  # others' sparse tensors
+    from mlir_sparse.tensor.borders.cuda_libraries import is_device_sparse, tensor_of  # other libraries' sparse tensors
 
     target = device(where)
     if is_sparse_source(source) and not is_device_sparse(source):
@@ -289,14 +289,14 @@ def _copied(tensor: SparseTensor, target: Device) -> DeviceTensor:
     if tensor.storage.view or tensor.encoding.has_slices:
         raise OperandError("expected a whole tensor, but got a slice: pass a copy, such as A.convert('CSR')")
     arrays = [from_host(buffer, target) for buffer in tensor.storage.buffers()]
-    return DeviceTensor._made(tensor.encoding, tensor.shape, tensor.storage.level_sizes, arrays, tensor.nse)
+    return DeviceTensor._from_parts(tensor.encoding, tensor.shape, tensor.storage.level_sizes, arrays, tensor.nse)
 
 
 def one_device(arrays: dict[Any, DeviceArray]) -> Device:
     """Returns the device of all arrays.
 
     Raises:
-        OperandError: where there are two.
+        OperandError: for arrays on different devices.
     """
     (first, array), *others = arrays.items()
     for name, other in others:
@@ -322,7 +322,7 @@ def _with_widths(
     return kind.with_widths(*found)
 
 
-def _check_presence(
+def _check_array_kinds(
     kind: Encoding, positions: Sequence[DeviceArray | None], coordinates: Sequence[DeviceArray | None]
 ) -> None:
     if not is_plain(kind):
@@ -343,7 +343,7 @@ def _check_presence(
 
 
 def structure_of(tensor: DeviceTensor) -> SparseTensor:
-    """Returns a copy in host memory with zeros for values, which are left behind."""
+    """Returns a copy of the structure in host memory, with zeros for values."""
     *structure, values = tensor._arrays
     blank = np.zeros(values.size, tensor.dtype)
     storage = LevelStorage.from_buffers(
@@ -353,18 +353,18 @@ def structure_of(tensor: DeviceTensor) -> SparseTensor:
 
 
 def level_view_of(tensor: DeviceTensor) -> DeviceTensor:
-    """Returns the plain tensor over a tensor's levels; what its structure lacks is made on the host, once a tensor."""
+    """Returns the level-space view of a tensor; derived buffers are computed on the host, once a tensor."""
     kept = tensor._kept.get("view")
     if not isinstance(kept, DeviceTensor):
         view, values = level_view(structure_of(tensor)), tensor._arrays[-1]
         arrays = [*(from_host(buffer, values.device) for buffer in view.storage.buffers()[:-1]), values]
-        kept = DeviceTensor._made(view.encoding, view.shape, view.storage.level_sizes, arrays, view.nse)
+        kept = DeviceTensor._from_parts(view.encoding, view.shape, view.storage.level_sizes, arrays, view.nse)
         tensor._kept["view"] = kept
     return kept
 
 
 def _checked(tensor: DeviceTensor) -> SparseTensor:
-    """Returns the tensor in host memory, checked; its values are left behind."""
+    """Returns the tensor's structure in host memory, checked, with zeros for values."""
     storage = structure_of(tensor).storage
     return SparseTensor.from_levels(
         tensor.encoding, tensor.shape, storage.positions, storage.coordinates, storage.values

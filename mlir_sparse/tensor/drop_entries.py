@@ -1,4 +1,4 @@
-"""Entries left out when they are asked to be: stored zeros, and all but the largest n of every m."""
+"""Entries that a conversion drops on request: all but the largest n of every m."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def structured_level(encoding: Encoding) -> int:
 
 
 def largest_of_groups(encoding: Encoding, dims: Sequence[Array], values: Array) -> Array:
-    """Returns which entries to keep of a tensor none of whose entries is there twice.
+    """Returns a mask of the entries to keep, given entries without repeats.
 
-    Of each group of m coordinates the n of greatest magnitude stay, NaN before all
-    numbers, of equal ones the first; zeros go first.
+    In each group of m coordinates the n of greatest magnitude are kept: NaN before all numbers, the first of equals,
+    zeros last.
 
     Args:
-        encoding: has a `structured[n, m]` level.
+        encoding: an encoding with a `structured[n, m]` level.
         dims: for each dimension the coordinates of all entries.
         values: their values.
     """

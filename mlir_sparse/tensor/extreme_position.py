@@ -1,4 +1,4 @@
-"""The first position of the greatest or least value along the last axis, zeros that are not stored included."""
+"""The first position of the greatest or least value along the last axis; missing entries are zeros."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def position(value: Array | SparseTensor, greatest: bool) -> Array:
     """Returns `argmax` or `argmin` along the last axis, as NumPy defines it: the first of equals, NaN before all.
 
     Args:
-        value: an array, or a tensor; where its last axis is empty the position is 0.
+        value: an array or a tensor; along an empty axis the position is 0.
         greatest: whether to look for the greatest value.
 
     >>> position(np.array([[0.0, 3.0, 3.0], [-1.0, 0.0, -2.0]]), True)
@@ -35,19 +35,19 @@ def position(value: Array | SparseTensor, greatest: bool) -> Array:
     order = np.lexsort(coordinates[::-1])
     rows, columns, values = coordinates[:-1, order], coordinates[-1, order].astype(np.int64), values[order]
     starts = np.flatnonzero(np.r_[True, np.any(rows[:, 1:] != rows[:, :-1], axis=0)])
-    # A vector has one row, of no coordinates.
+    # A vector has one row, without coordinates.
     found[tuple(rows[:, starts]) or ...] = _first(columns, values, starts, value.shape[-1], greatest)
     return found
 
 
 def _first(columns: Array, values: Array, starts: Array, extent: int, greatest: bool) -> Array:
-    """Returns the position for each run of entries, the columns of which ascend."""
+    """Returns the position for each run of entries, whose columns ascend."""
     counts = np.diff(np.r_[starts, len(columns)])
     best = (np.maximum if greatest else np.minimum).reduceat(values, starts)
     spread = np.repeat(best, counts)
     same = (values == spread) | ((values != values) & (spread != spread))
     at = np.minimum.reduceat(np.where(same, columns, extent), starts)
-    # The first column that is not stored: the first whose place in the run is not its own number.
+    # The first missing column is the first place in the run where the column differs from the place.
     place = np.arange(len(columns)) - np.repeat(starts, counts)
     gap = np.minimum.reduceat(np.where(columns != place, place, np.repeat(counts, counts)), starts)
     below = best < 0 if greatest else best > 0

@@ -1,4 +1,4 @@
-"""Words for the faults that native code finds: which rule, where, and both numbers."""
+"""Messages for the faults that native code finds: the rule, the place, and both numbers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["pack_faults", "storage_faults"]
 
 @contextmanager
 def pack_faults(encoding: Encoding, shape: Sequence[int], dims: Sequence[int] | None = None) -> Iterator[None]:
-    """Raises what native packing finds wrong as errors about the caller's coordinates.
+    """Raises faults of native packing as errors about the caller's coordinates.
 
     Args:
-        encoding: of the tensor being packed.
+        encoding: the encoding to pack.
         shape: its extents.
-        dims: the dimension each level stores, when native code was given levels.
+        dims: the dimension of each level, if native code got level coordinates.
     """
     try:
         yield
@@ -32,7 +32,7 @@ def pack_faults(encoding: Encoding, shape: Sequence[int], dims: Sequence[int] | 
 
 @contextmanager
 def storage_faults(encoding: Encoding) -> Iterator[None]:
-    """Raises what native validation finds wrong as errors about `positions` and `coordinates`."""
+    """Raises faults of native validation as errors about `positions` and `coordinates`."""
     try:
         yield
     except _native.LevelFault as raised:

@@ -1,4 +1,4 @@
-"""What a level stores under one parent, for every level format, one parent at a time."""
+"""The children of one parent in a level of any format."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ __all__ = ["ChildReader"]
 
 
 class ChildReader:
-    """Reads positions and coordinates of a storage by the level formats' own definitions.
+    """Reads positions and coordinates of a storage with the classes of the level formats.
 
-    Parents are to be asked for in the order in which they are stored: where
-    intervals are computed, only their lengths so far say where one begins.
+    Callers must pass parents in storage order: the begin of a computed interval is the sum of the lengths before it.
     """
 
     def __init__(self, storage: LevelStorage) -> None:
@@ -30,7 +29,7 @@ class ChildReader:
             self._counts.append(level.functions.count(level, self._counts[-1], pos, crd))
 
     def under(self, level: int, parent: int, path: Sequence[int]) -> Iterator[tuple[int, int | None]]:
-        """Yields position and coordinate of each child; None as coordinate of room after them that nothing uses.
+        """Yields position and coordinate of each child, then unused positions with the coordinate None.
 
         Args:
             level: the level of the children.
@@ -50,7 +49,7 @@ def _levels(storage: LevelStorage) -> tuple[SizedLevel, ...]:
     if shape is not None:
         try:
             return sized_levels(storage.encoding, shape)
-        except EncodingError:  # slots are as many as the data has
+        except EncodingError:  # the data decide the number of slots
             pass
     found = []
     for level, size in enumerate(storage.level_sizes):
@@ -60,7 +59,7 @@ def _levels(storage: LevelStorage) -> tuple[SizedLevel, ...]:
 
 
 def _low(encoding: Encoding, level: int) -> int:
-    """Returns the least coordinate of a level, 0 where only the shape says."""
+    """Returns the least coordinate of a level, or 0 if it depends on the shape."""
     interval = encoding.level_types[level].interval
     if interval is None or interval.low is None or interval.low.dims():
         return 0
@@ -68,7 +67,7 @@ def _low(encoding: Encoding, level: int) -> int:
 
 
 def _shape(storage: LevelStorage) -> tuple[int, ...] | None:
-    """Returns the extents of the tensor where each dimension is a level of its own, else None."""
+    """Returns the extents of the tensor if each dimension is one level, else None."""
     sizes = {
         spec.expr.position: storage.level_sizes[level]
         for level, spec in enumerate(storage.encoding.levels)

@@ -1,4 +1,4 @@
-"""The buffers of one tensor, level by level, laid out as compiled code takes them."""
+"""The buffers of one tensor, level by level, in the layout of compiled functions' arguments."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelStorage:
-    """Positions, coordinates and values of a tensor; nothing is checked here (see `from_levels`).
+    """Positions, coordinates and values of a tensor, unchecked (see `from_levels`).
 
     Args:
         encoding: with concrete widths.
         level_sizes: the size of each level.
         positions: an array for each level, or None where the level has none.
-        coordinates: likewise. The levels of an array-of-structs COO region are
-            strided views of one flat array; arrays that are not, are interleaved.
+        coordinates: likewise. The levels of an array-of-structs COO region are strided views of one flat array; other
+            arrays are interleaved.
         values: the stored values, explicit zeros and padding included.
-        view: offset, size and stride in each dimension, where the encoding has slices: all the
-            rest then is the parent's.
+        view: offset, size and stride in each dimension if the encoding has slices; all else is the parent's.
     """
 
     encoding: Encoding
@@ -58,29 +57,26 @@ class LevelStorage:
             object.__setattr__(self, name, getattr(rebuilt, name))
 
     def buffers(self) -> tuple[Array, ...]:
-        """Returns the arrays in the order of compiled code's arguments.
+        """Returns the arrays in the order of compiled functions' arguments.
 
-        For each level its positions, then its coordinates, where it has them;
-        the levels of an array-of-structs COO region have one coordinate array
-        together, at the first of them; values come last. All are contiguous and
-        begin at an address that their items may be read from.
+        Each level has positions, then coordinates, if any. The levels of an array-of-structs COO region share one
+        coordinates array, at their first level. Values come last. All arrays are contiguous and aligned.
         """
         return self._buffers
 
     @staticmethod
     def from_buffers(encoding: Encoding, level_sizes: Sequence[int], buffers: Sequence[Array]) -> LevelStorage:
-        """Returns the storage that has these `buffers()`; nothing is checked.
+        """Returns the storage with these `buffers()`, unchecked.
 
-        A buffer that came at an odd address, as out of a pickle or off a wire, is copied here, once
-        and for all: compiled code reads whole items. So is one that is not contiguous.
+        Buffers that are unaligned, as from a pickle or a network, or not contiguous are copied once, here.
 
         Args:
             encoding: with concrete widths.
             level_sizes: the size of each level.
-            buffers: as `buffers` returns them.
+            buffers: the arrays, in the order of `buffers`.
 
         Raises:
-            StorageError: for another number of buffers than the encoding has.
+            StorageError: for a wrong number of buffers.
         """
         rank = encoding.lvl_rank
         positions: list[Array | None] = [None] * rank
@@ -103,22 +99,20 @@ class LevelStorage:
         return LevelStorage(encoding, sizes, tuple(positions), tuple(coordinates), values, _buffers=(*frozen, values))
 
     def with_values(self, values: Array) -> LevelStorage:
-        """Returns the same structure with other values, as many."""
+        """Returns the same structure with as many other values."""
         settled = _settled(values)
         return replace(self, values=settled, _buffers=(*self._buffers[:-1], settled))
 
     def draw(self, format: PictureFormat = "text", *, columns: int = 24) -> str:
         """Returns a picture of the level tree: each level's positions and coordinates, and the values.
 
-        A coordinate stands above what is stored under it, a position above the
-        first coordinate it leads to. `(coordinates)` in brackets are counted, not
-        stored; `_` is room between parents, or behind a batch, that nothing uses, `...`
-        what the picture has no room for (after Chou et al. 2018, figure 4). Batches
-        have a tree each. The documentation has every preset drawn.
+        A coordinate is above its children, a position above its first coordinate (after Chou et al. 2018, figure 4).
+        `(coordinates)` in brackets are not stored; `_` is a gap between parents or the padding of a batch; `...` is the
+        rest that is not drawn. Each batch has a tree. The documentation shows every preset.
 
         Args:
             format: `text`, or `svg` for a self-contained SVG document.
-            columns: how many values, and parents without any, to draw of each tree.
+            columns: the greatest number of values, and parents without any, in each tree.
 
         >>> from mlir_sparse.tensor import tensor
         >>> print(tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [3.0, 0.0, 4.0]]).storage.draw())
@@ -130,7 +124,7 @@ class LevelStorage:
                                                 │     │  │
         values                                  2     3  4
         """
-        from mlir_sparse.tensor.draw.draw import draw_storage  # it reads storage
+        from mlir_sparse.tensor.draw.draw import draw_storage  # draw imports this module
 
         return draw_storage(self, format, columns)
 
@@ -141,13 +135,13 @@ class LevelStorage:
 
 
 def _settled(array: Array) -> Array:
-    """Returns the array, or a copy of it that is contiguous and begins where its items may be read from."""
+    """Returns the array, or a contiguous and aligned copy."""
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
 
 
 def _frozen(array: Array) -> Array:
-    """Returns the array, or a view of it that cannot be written to: structure never changes."""
+    """Returns the array, or a read-only view of it: structure never changes."""
     if not array.flags.writeable:
         return array
     view = array.view()
@@ -156,7 +150,7 @@ def _frozen(array: Array) -> Array:
 
 
 def _interleave(columns: Sequence[Array]) -> Array:
-    """Returns one array that holds the columns interleaved, without a copy when they already are."""
+    """Returns the columns interleaved in one array, without a copy if they are already."""
     first, step = columns[0], columns[0].itemsize
     stride = step * len(columns)
     address = first.ctypes.data

@@ -1,4 +1,4 @@
-"""A tensor seen over its levels: the plain tensor that its buffers are."""
+"""The view of a tensor in level space: a plain tensor on the same buffers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ __all__ = ["level_view"]
 
 
 def level_view(tensor: SparseTensor) -> SparseTensor:
-    """Returns a tensor of rank lvl_rank with the same values, a dimension for each level.
+    """Returns the tensor of rank lvl_rank with the same values and a dimension for each level.
 
-    Arrays are shared, but for coordinates that do not start at 0, of which there are
-    shifted copies, and for buffers that the storage leaves out; see `level_space`.
-    It is made once a tensor and kept with it.
+    Arrays are shared, except shifted copies of coordinates that do not start at 0, and buffers that the storage lacks;
+    see `level_space`. The view is cached with the tensor.
 
     >>> from mlir_sparse.tensor import tensor
     >>> level_view(tensor([[1.0, 2.0], [0.0, 3.0]], "BSR(2, 2)")).shape
@@ -33,11 +32,11 @@ def level_view(tensor: SparseTensor) -> SparseTensor:
     if not is_plain(tensor.encoding):
         raise UnsupportedError(f"expected storage of a whole tensor, but got {tensor.encoding.to_text()}")
     if tensor._view is None:
-        tensor._view = _made_view(tensor)
+        tensor._view = _new_view(tensor)
     return tensor._view
 
 
-def _made_view(tensor: SparseTensor) -> SparseTensor:
+def _new_view(tensor: SparseTensor) -> SparseTensor:
     space, storage = tensor.encoding.level_space(), tensor.storage
     offsets = space.offsets(tensor.shape)
     plain = space.encoding.with_widths(tensor.encoding.pos_width, tensor.encoding.crd_width)
@@ -47,8 +46,8 @@ def _made_view(tensor: SparseTensor) -> SparseTensor:
     coordinates: list[Array | None] = []
     for view, offset in zip(space.views, offsets, strict=True):
         crd = _coordinates(view, storage.coordinates[view.source], walked, offset, plain.crd_width)
-        made = view.positions is Buffer.MADE
-        pos = _made_positions(view, storage, walked, plain.pos_width) if made else storage.positions[view.source]
+        derived = view.positions is Buffer.DERIVED
+        pos = _derived_positions(view, storage, walked, plain.pos_width) if derived else storage.positions[view.source]
         positions.append(None if view.positions is Buffer.NONE else _fitted(pos, plain.pos_width, "posWidth"))
         coordinates.append(crd)
     levels = LevelStorage(plain, shape, tuple(positions), tuple(coordinates), storage.values)
@@ -56,19 +55,19 @@ def _made_view(tensor: SparseTensor) -> SparseTensor:
 
 
 def _walked(space: LevelSpace, storage: LevelStorage, shape: Sequence[int]) -> list[LevelPositions]:
-    """Returns the positions of all levels down to the last that buffers are made for."""
+    """Returns the positions of all levels down to the last one with derived buffers."""
     sources = [
         view.source
         for view in space.views
-        if view.coordinates is Buffer.MADE
+        if view.coordinates is Buffer.DERIVED
         or view.size is None
-        or (view.positions is Buffer.MADE and storage.coordinates[view.source] is None)
+        or (view.positions is Buffer.DERIVED and storage.coordinates[view.source] is None)
     ]
     return walk_levels(storage, shape, max(sources) + 1) if sources else []
 
 
 def _widths(space: LevelSpace, storage: LevelStorage, walked: Sequence[LevelPositions]) -> list[int]:
-    """Returns the widths of the hash tables, which only their coordinates say."""
+    """Returns the widths of the hash tables, from the lengths of their coordinate arrays."""
     found = []
     for view in space.views:
         if view.size is None:
@@ -78,7 +77,7 @@ def _widths(space: LevelSpace, storage: LevelStorage, walked: Sequence[LevelPosi
     return found
 
 
-def _made_positions(view: LevelView, storage: LevelStorage, walked: Sequence[LevelPositions], width: int) -> Array:
+def _derived_positions(view: LevelView, storage: LevelStorage, walked: Sequence[LevelPositions], width: int) -> Array:
     coordinates = storage.coordinates[view.source]
     if coordinates is not None:
         return _ranges(coordinates, width)
@@ -89,7 +88,7 @@ def _made_positions(view: LevelView, storage: LevelStorage, walked: Sequence[Lev
 
 
 def _ranges(coordinates: Array, width: int) -> Array:
-    """Returns where the one place for each coordinate begins and ends; there is nothing below those that are -1."""
+    """Returns begin and end of the one position for each coordinate; the segment is empty for -1."""
     count, there = coordinates.size, coordinates >= 0
     check_width("posWidth", width, count - 1 + int(there[-1]) if count else 0)
     ranges = np.empty((count, 2), width_dtype(width))
@@ -104,17 +103,17 @@ def _coordinates(
     match view.coordinates:
         case Buffer.NONE:
             return None
-        case Buffer.MADE:
+        case Buffer.DERIVED:
             return _fitted(walked[view.source].columns[-1] + offset, width, "crdWidth")
         case Buffer.STORED | Buffer.SHIFTED:
             assert stored is not None
-            if width < 32 and (offset or stored.dtype.kind == "i"):  # as signed numbers first
+            if width < 32 and (offset or stored.dtype.kind == "i"):  # widen as signed numbers first
                 return (stored.astype(np.int64) + offset).astype(width_dtype(width))
             return stored if view.coordinates is Buffer.STORED else np.add(stored, offset, dtype=stored.dtype)
 
 
 def _fitted(numbers: Array | None, width: int, key: str) -> Array | None:
-    """Returns integers in the width of compiled code."""
+    """Returns integers in the width of the encoding."""
     if numbers is None or numbers.dtype == width_dtype(width):
         return numbers
     check_width(key, width, int(numbers.max(initial=0)))

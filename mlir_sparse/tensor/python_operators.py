@@ -1,7 +1,7 @@
 """Python's operators and NumPy's protocols on sparse tensors.
 
-What they do is computed by kernels, which are made of this package's data and not
-below it: `mlir_sparse.arrays` installs it when the package is imported.
+Kernels compute the results. This room is below the kernels, so `mlir_sparse.arrays` installs the functions here when
+the package is imported.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _installed: dict[str, Callable[..., Any]] = {}
 
 
 def install(operations: Mapping[str, Callable[..., Any]]) -> None:
-    """Takes the functions that operators and methods are, by name."""
+    """Installs the functions behind operators and methods, by name."""
     _installed.update(operations)
 
 
 def perform(name: str, *arguments: Any, **options: Any) -> Any:
-    """Returns what an installed function returns.
+    """Calls an installed function.
 
     Raises:
-        OperandError: for arguments that it does not understand, in the words of what stumbled over them.
+        OperandError: for invalid arguments, with the message of the exception that they caused.
     """
     try:
         return _installed[name](*arguments, **options)
@@ -45,7 +45,7 @@ def perform(name: str, *arguments: Any, **options: Any) -> Any:
         raise OperandError(f"expected arguments that {what} takes, but got others: {text}") from error
 
 
-# The method by which the right operand computes what the left one does not.
+# The reflected method of each operator.
 _REFLECTED = {
     np.add: "__radd__",
     np.subtract: "__rsub__",
@@ -89,15 +89,15 @@ def _product(left: Any, right: Any) -> Any:
 
 
 def _refuses(operand: Any) -> bool:
-    """Returns whether an operand keeps NumPy's functions off: it computes all of its operators itself (NEP 13)."""
+    """Returns whether an operand opts out of NumPy's functions: it computes all of its operators itself (NEP 13)."""
     return getattr(type(operand), "__array_ufunc__", _refuses) is None
 
 
 def _by_the_other(ufunc: np.ufunc, tensor: Operators, other: Any) -> Any:
-    """Returns what the right operand's own method gives; NotImplemented where this package computes.
+    """Returns the result of the right operand's own method; NotImplemented if this package computes the operation.
 
-    Asked are objects that are no arrays to this package, and arrays whose functions mean something of
-    their own, as those with names or units do: what they make of a tensor is their business.
+    The right operand decides if it is no array for this package, or an array that overrides NumPy's functions, as
+    arrays with names or units do.
     """
     kind = type(other)
     if kind is np.ndarray or isinstance(other, Operators | float | int | complex) or kind.__module__ == "builtins":
@@ -110,13 +110,13 @@ def _by_the_other(ufunc: np.ufunc, tensor: Operators, other: Any) -> Any:
 
 
 def _has_own_functions(operand: Any) -> bool:
-    """Returns whether NumPy's functions mean something of an operand's own, which a tensor can be a part of.
+    """Returns whether an operand overrides NumPy's functions in a way that can include a tensor.
 
-    pandas' tables are taken by position: they align by labels, which a tensor does not have.
+    pandas' tables do not count: they align by labels, which a tensor lacks, so their elements are used by position.
     """
     kind = type(operand)
-    own = getattr(kind, "__array_ufunc__", np.ndarray.__array_ufunc__)
-    known = own is np.ndarray.__array_ufunc__ or own is Operators.__array_ufunc__
+    method = getattr(kind, "__array_ufunc__", np.ndarray.__array_ufunc__)
+    known = method is np.ndarray.__array_ufunc__ or method is Operators.__array_ufunc__
     return not known and kind.__module__.partition(".")[0] != "pandas"
 
 
@@ -146,7 +146,7 @@ class Operators:
 
     __slots__ = ()
 
-    # Above SciPy's sparse arrays, so that theirs leave operators to these.
+    # Higher than SciPy's sparse arrays', which then leave operators to this class.
     __array_priority__ = 100.0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -200,7 +200,7 @@ class Operators:
         return _elementwise(np.divmod, other, self)
 
     def __pow__(self, other: Any) -> Any:
-        # As NumPy has it, which gives i8 for the square of truth values, and i64 for other powers.
+        # As in NumPy, the square of truth values is i8, and other powers are i64.
         squares = type(other) is int and other == 2
         return _elementwise(np.square, self) if squares else _elementwise(np.power, self, other)
 
@@ -249,7 +249,7 @@ class Operators:
     def __ne__(self, other: object) -> Any:
         return NotImplemented if _is_no_array(other) else _elementwise(np.not_equal, self, other)
 
-    # As NumPy's arrays: what compares element by element is no key.
+    # Like NumPy's arrays, objects that compare element by element are no keys.
     __hash__ = None  # type: ignore[assignment]
 
     def __neg__(self) -> SparseTensor:

@@ -1,4 +1,4 @@
-"""A tensor in words: what it is, how it is stored, and its first entries."""
+"""A tensor in words: its type, its storage, and its first entries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["describe_tensor"]
 
 _SHOWN = 10
-# Finding the first entries means expanding all of them: not worth it for a print of a huge tensor.
+# Finding the first entries expands all entries, which takes too long for a huge tensor.
 _EXPANDED = 10_000_000
 
 
@@ -37,7 +37,7 @@ def describe_tensor(tensor: SparseTensor, *, entries: bool) -> str:
 
 
 def _parameters(encoding: Encoding) -> str:
-    """Returns what an encoding has beside its map; the most common widths go without saying."""
+    """Returns the parameters of an encoding besides its map; the most common widths are omitted."""
     widths = f", posWidth = {encoding.pos_width}, crdWidth = {encoding.crd_width}"
     text = "" if encoding.pos_width == encoding.crd_width == 32 else widths
     text += "" if encoding.explicit_val is None else f", explicitVal = {encoding.explicit_val}"
@@ -54,6 +54,6 @@ def _entry_lines(tensor: SparseTensor) -> list[str]:
         lines.append(f"  ({where}{',' if len(dims) == 1 else ''}) {values[entry]}")
     if values.size > _SHOWN:
         lines.append(f"  ... {values.size - _SHOWN} more")
-    if padding := tensor.nse - values.size:  # blocks, bands and n:m groups are stored whole
+    if padding := tensor.nse - values.size:  # blocks, bands and n:m groups store padding
         lines.append(f"  and {padding} stored zero{'' if padding == 1 else 's'}")
     return lines

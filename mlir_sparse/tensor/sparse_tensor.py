@@ -1,4 +1,4 @@
-"""The sparse tensor: shape, encoding and level storage, and the ways out of it."""
+"""The sparse tensor: shape, encoding and level storage, and its conversions."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ __all__ = ["SparseTensor"]
 class SparseTensor(ArrayMethods):
     """A tensor in the storage format of its encoding; make one with `tensor` or `from_levels`.
 
-    Its structure never changes: positions and coordinates are read-only. Values
-    may be written through `storage.values`, unless they came read-only.
+    Its structure never changes: positions and coordinates are read-only. Values can be written through
+    `storage.values`, unless their array was read-only.
 
     >>> from mlir_sparse.tensor import tensor
     >>> A = tensor([[0.0, 2.0], [3.0, 0.0]])
@@ -53,11 +53,11 @@ class SparseTensor(ArrayMethods):
     _storage: LevelStorage
     _dtype: DType
     _nse: int | None
-    # What the runtime made of the storage for compiled code, kept for the next call.
+    # The runtime's arguments for compiled functions, kept for the next call.
     _operand: Any
-    # The plain tensor over its levels (`level_view`), likewise.
+    # The view in level space (`level_view`), likewise.
     _view: SparseTensor | None
-    # What a kernel assembled on the way to this result, for `Kernel.compute`.
+    # What a kernel assembled for this result, for `Kernel.compute`.
     _structures: Any
 
     def __init__(self, *_: object, **__: object) -> None:
@@ -74,17 +74,17 @@ class SparseTensor(ArrayMethods):
         *,
         dtype: DTypeLike | DType | None = None,
     ) -> SparseTensor:
-        """Returns a tensor of buffers as they are stored, after checking every rule of the encoding.
+        """Returns a tensor on level buffers, after checking every rule of the encoding.
 
-        Memory is shared where width, byte order and layout agree; the levels of
-        an array-of-structs COO region agree as views of one interleaved array.
+        Memory is shared where width, byte order and layout agree. For the levels of an array-of-structs COO region they
+        agree if the arrays are views of one interleaved array.
 
         Args:
-            encoding: anything that `encoding` takes; widths it does not name are those of the arrays.
+            encoding: any argument of `encoding`; widths that it does not name are those of the arrays.
             shape: the extent of each dimension.
             positions: for each level an array of integers, or None where it has none.
             coordinates: likewise.
-            values: the values of the innermost level's places, of any shape, in row-major order.
+            values: the values at the innermost level's positions, of any shape, in row-major order.
             dtype: the element type, that of `values` by default.
 
         Raises:
@@ -100,24 +100,24 @@ class SparseTensor(ArrayMethods):
                [6., 7., 0.]])
         """
         storage, extents, kind = storage_of_levels(encoding, shape, positions, coordinates, values, dtype)
-        return cls._made(extents, storage, kind)
+        return cls._from_parts(extents, storage, kind)
 
     @classmethod
     def _trusted(cls, encoding: Encoding, shape: Sequence[int], storage: LevelStorage) -> SparseTensor:
-        """Returns a tensor of buffers that this package made itself; nothing is checked."""
+        """Returns a tensor on buffers of this package's making; nothing is checked."""
         if storage.encoding is not encoding:
             storage = LevelStorage.from_buffers(encoding, storage.level_sizes, storage.buffers())
-        return cls._made(tuple(shape), storage, DType.of(storage.values.dtype))
+        return cls._from_parts(tuple(shape), storage, DType.of(storage.values.dtype))
 
     @classmethod
-    def _made(cls, shape: tuple[int, ...], storage: LevelStorage, dtype: DType) -> SparseTensor:
+    def _from_parts(cls, shape: tuple[int, ...], storage: LevelStorage, dtype: DType) -> SparseTensor:
         self = object.__new__(cls)
         self._shape, self._storage, self._dtype, self._nse = shape, storage, dtype, None
         self._operand = self._view = self._structures = None
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What the runtime made of the storage is an address in this process, and is made again there.
+        # The runtime's arguments are addresses in this process, and are left out.
         held = self._storage
         return _unpickled, (held.encoding, self._shape, held.level_sizes, held.buffers(), held.view)
 
@@ -145,7 +145,7 @@ class SparseTensor(ArrayMethods):
 
     @property
     def encoding(self) -> Encoding:
-        """Returns how the tensor is stored, widths included."""
+        """Returns the encoding, with widths."""
         return self._storage.encoding
 
     @property
@@ -178,8 +178,8 @@ class SparseTensor(ArrayMethods):
     def to_coo(self) -> tuple[Array, Array]:
         """Returns coordinates and values, in storage order.
 
-        Zeros are kept where they are stored one by one; formats whose innermost
-        level is dense or structured cannot tell them from padding and leave them out.
+        Stored zeros are kept. Formats whose innermost level is dense or structured cannot distinguish them from padding
+        and leave them out.
 
         Returns:
             an array of shape (rank, entries), int32 or int64, and an array of the values.
@@ -196,18 +196,18 @@ class SparseTensor(ArrayMethods):
         """Returns a dense array of the same shape and dtype; entries stored twice are added.
 
         Args:
-            fill_value: what elements that are not stored become, such as `math.inf` for distances.
+            fill_value: the value of missing elements, such as `math.inf` for distances.
 
         Raises:
-            TooLargeError: when it would not fit in memory.
-            DTypeError: for a fill value that the element type does not hold.
+            TooLargeError: for an array that would not fit in memory.
+            DTypeError: for a fill value outside the element type.
 
         >>> from mlir_sparse.tensor import tensor
         >>> tensor([[0.0, 2.0], [3.0, 0.0]]).to_numpy(fill_value=float("inf"))
         array([[inf,  2.],
                [ 3., inf]])
         """
-        # Python's integers count what no array index could.
+        # Python's integers cannot overflow.
         elements = 1
         for extent in self._shape:
             elements *= extent
@@ -240,11 +240,11 @@ class SparseTensor(ArrayMethods):
     def to_scipy(self) -> Any:
         """Returns a SciPy sparse array: csr, csc or bsr of the same storage, dia for DIA, else coo.
 
-        csr, csc and bsr share memory with this tensor, structure read-only; copy
-        the array before changing its structure in place.
+        csr, csc and bsr share memory with this tensor, whose structure is read-only; copy the array before changing its
+        structure in place.
 
         Raises:
-            DTypeError: for element types that SciPy does not have (f16 and bf16).
+            DTypeError: for element types that SciPy lacks (f16 and bf16).
         """
         from mlir_sparse.tensor.borders.scipy_sparse import to_scipy  # SciPy is optional
 
@@ -253,9 +253,8 @@ class SparseTensor(ArrayMethods):
     def to_torch(self) -> Any:
         """Returns a PyTorch tensor in host memory: csr, csc, bsr or bsc of the same storage, else sparse_coo.
 
-        Their values share memory with this tensor, and their indices where they
-        are of 32 or 64 bits; dense levels alone become a strided tensor. PyTorch
-        does not know that the structure is read-only: copy before changing it.
+        Values share memory with this tensor; indices share it if they have 32 or 64 bits. A tensor with dense levels
+        only becomes a strided tensor. PyTorch does not know that the structure is read-only: copy before changing it.
 
         Raises:
             MissingPackageError: without PyTorch.
@@ -266,7 +265,7 @@ class SparseTensor(ArrayMethods):
 
     @property
     def device(self) -> str:
-        """Returns where the tensor lies: `cpu`; tensors elsewhere are DeviceTensors."""
+        """Returns `cpu`, the tensor's place; tensors on a GPU are DeviceTensors."""
         return "cpu"
 
     def to(self, where: str | Device) -> Any:
@@ -281,15 +280,15 @@ class SparseTensor(ArrayMethods):
         """
         if isinstance(where, str) and where == "cpu":
             return self
-        from mlir_sparse.tensor.device_tensor import to_device  # it makes tensors
+        from mlir_sparse.tensor.device_tensor import to_device  # device_tensor imports this module
 
         return to_device(self, where)
 
     def spy(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Returns a picture of where entries are stored, as SVG; explicit zeros count, the padding of blocks does not.
+        """Returns a picture of the stored entries' places as SVG, with explicit zeros, without the padding of blocks.
 
-        Tensors with more dimensions than two, batches among them, have a panel for each
-        matrix in their last two, or for each run of matrices where there are many.
+        A tensor with more than two dimensions, such as batches, has a panel for each matrix in its last two dimensions,
+        or for each run of matrices where there are many.
 
         Args:
             path: a file to write as well, in the format of its name (`.svg`, `.png`, `.pdf`).
@@ -310,15 +309,15 @@ class SparseTensor(ArrayMethods):
         prune: bool = False,
         **parameters: Any,
     ) -> SparseTensor:
-        """Returns this tensor in another encoding; itself where nothing changes.
+        """Returns this tensor in another encoding; itself if nothing changes.
 
-        Stored zeros are kept, except when a format whose innermost level is dense
-        or structured is left for another: there zeros are padding.
+        Stored zeros are kept, except in a conversion from a format whose innermost level is dense or structured to
+        another format: there zeros are padding.
 
         Args:
             encoding: anything that `encoding` takes.
-            sum_duplicates: False keeps entries of equal coordinates apart, for encodings that allow it.
-            drop_zeros: True leaves out stored zeros, duplicates that add up to zero among them.
+            sum_duplicates: False keeps each of several entries with equal coordinates, if the encoding allows it.
+            drop_zeros: True leaves out stored zeros, also duplicates that add up to zero.
             prune: True keeps the n of greatest magnitude in each group of m, for n:m formats.
             parameters: parameters of a preset, as for `encoding` (`block`, `order`, `pos_width`, ...).
 
@@ -338,21 +337,21 @@ class SparseTensor(ArrayMethods):
         storage = convert_storage(
             self._storage, self._shape, wanted, sum_duplicates=sum_duplicates, drop_zeros=drop_zeros, prune=prune
         )
-        return self._made(self._shape, storage, self._dtype)
+        return self._from_parts(self._shape, storage, self._dtype)
 
     def slice(self, *slices: slice | DimSlice) -> SparseTensor:
-        """Returns a part of this tensor, which shares all of its buffers; values written to one are the other's too.
+        """Returns a slice of this tensor, which shares all buffers: values written to one change the other.
 
-        Kernels convert it to plain storage first, and so copy its entries.
+        Kernels convert a slice to plain storage first, which copies its entries.
 
         Args:
-            slices: for each dimension a slice of Python's, start and stop inside it, or offset,
-                size and stride as `DimSlice` (the dialect's `dimSlices`).
+            slices: for each dimension Python's slice, with start and stop inside it, or offset, size and stride as
+                `DimSlice` (the dialect's `dimSlices`).
 
         Raises:
             RankError: for another number of slices than dimensions.
             OperandError: for slices out of range or empty.
-            UnsupportedError: where levels are not dimensions, as for blocks and batches.
+            UnsupportedError: for levels that are not dimensions, as in blocks and batches.
 
         >>> from mlir_sparse.tensor import tensor
         >>> part = tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]]).slice(slice(1, 2), slice(0, 3, 2))
@@ -360,10 +359,10 @@ class SparseTensor(ArrayMethods):
         ([[3.0, 4.0]], '#sparse_tensor<slice(0, 2, 2)>')
         """
         storage, shape = sliced(self._storage, self._shape, slices)
-        return self._made(shape, storage, self._dtype)
+        return self._from_parts(shape, storage, self._dtype)
 
     def astype(self, dtype: DTypeLike | DType) -> SparseTensor:
-        """Returns the tensor with values of another element type; itself where it is that already.
+        """Returns the tensor with another element type; itself if it has that type.
 
         Raises:
             DTypeError: for complex values as real ones.
@@ -372,7 +371,7 @@ class SparseTensor(ArrayMethods):
         if wanted == self._dtype:
             return self
         storage = self._storage.with_values(cast_values(self._storage.values, wanted))
-        return self._made(self._shape, storage, wanted)
+        return self._from_parts(self._shape, storage, wanted)
 
     def __repr__(self) -> str:
         return describe_tensor(self, entries=False)

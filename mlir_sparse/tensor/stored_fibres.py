@@ -1,4 +1,4 @@
-"""Tensors as their stored fibres, of which nothing is copied; and tensors with the first levels of another."""
+"""Tensors of fibres, without a copy, and tensors with copies of the first levels of another."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["fibres_of", "of_rows"]
 
 
 def fibres_of(tensor: SparseTensor, depth: int, encoding: Encoding) -> SparseTensor:
-    """Returns the tensor whose first dimension counts the stored fibres of another.
+    """Returns the tensor whose first dimension numbers the stored fibres of another.
 
     Args:
-        tensor: stored in plain dense and compressed levels.
-        depth: how many of its levels are above the fibres, the last of them compressed, as is the next.
-        encoding: the storage of the result: a dense level, then those below.
+        tensor: a tensor with plain dense and compressed levels.
+        depth: the number of levels above the fibres; the last of them and the next are compressed.
+        encoding: the encoding of the result: a dense level, then those of the fibres.
 
     >>> from mlir_sparse.encoding import encoding
     >>> from mlir_sparse.tensor import tensor
@@ -26,24 +26,24 @@ def fibres_of(tensor: SparseTensor, depth: int, encoding: Encoding) -> SparseTen
     >>> fibres_of(A, 2, encoding("CSR").with_widths(32, 32)).to_numpy().tolist()
     [[1.0, 2.0], [3.0, 0.0]]
     """
-    storage, places = tensor.storage, _places(tensor, depth)
+    storage, places = tensor.storage, _position_count(tensor, depth)
     starts = storage.positions[depth]
     assert starts is not None
     positions = (None, starts[: places + 1], *storage.positions[depth + 1 :])
     coordinates = (None, *storage.coordinates[depth:])
     sizes = (places, *storage.level_sizes[depth:])
-    # Dimensions of the view are its levels, in their order.
+    # The view's dimensions are its levels, in order.
     return SparseTensor._trusted(encoding, sizes, LevelStorage(encoding, sizes, positions, coordinates, storage.values))
 
 
 def of_rows(rows: Array, tensor: SparseTensor, depth: int, encoding: Encoding, shape: tuple[int, ...]) -> SparseTensor:
-    """Returns a tensor with copies of the first levels of another, and a row of dense levels below each place in them.
+    """Returns a tensor with copies of the first levels of another, and a row of dense levels below each position.
 
     Args:
-        rows: a row for each place, contiguous; a value where all levels are taken.
-        tensor: whose levels they are.
-        depth: how many.
-        encoding: the storage of the result: these levels, then dense ones.
+        rows: a contiguous row for each position; a value if all levels are taken.
+        tensor: the tensor with the levels.
+        depth: the number of its levels to take.
+        encoding: the encoding of the result: these levels, then dense ones.
         shape: its shape.
     """
     storage = tensor.storage
@@ -53,7 +53,7 @@ def of_rows(rows: Array, tensor: SparseTensor, depth: int, encoding: Encoding, s
     else:
         pairs = zip(storage.positions[:depth], storage.coordinates[:depth], strict=True)
         structure = tuple(buffer for pair in pairs for buffer in pair if buffer is not None)
-    # Whoever owns the operand's arrays may change them.
+    # Copies, as the owner of the operand's arrays may change them.
     buffers = (*map(_copied, structure), rows.reshape(-1))
     return SparseTensor._trusted(encoding, shape, LevelStorage.from_buffers(encoding, sizes, buffers))
 
@@ -64,8 +64,8 @@ def _copied(buffer: Array) -> Array:
     return copy
 
 
-def _places(tensor: SparseTensor, depth: int) -> int:
-    """Returns how many places the last level above the fibres has."""
+def _position_count(tensor: SparseTensor, depth: int) -> int:
+    """Returns the number of positions in the last level above the fibres."""
     coordinates = tensor.storage.coordinates[depth - 1]
     assert coordinates is not None
     return len(coordinates)

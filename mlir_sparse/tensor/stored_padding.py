@@ -1,4 +1,4 @@
-"""What is stored and what is padding, in storage that keeps places without an entry."""
+"""The distinction of stored entries from padding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 
 def is_given(values: Array) -> Array:
-    """Returns which values somebody gave: all but zeros of plus sign, which padding is made of.
+    """Returns a mask of the values that are no padding: all except positive zeros.
 
     >>> is_given(np.array([0.0, -0.0, 2.0]))
     array([False,  True,  True])

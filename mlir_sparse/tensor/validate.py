@@ -1,4 +1,4 @@
-"""Buffers of a caller against their encoding: nothing reaches compiled code unchecked."""
+"""Checks a caller's buffers against their encoding, before compiled code can read them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def storage_of_levels(
     values: object,
     dtype: object = None,
 ) -> tuple[LevelStorage, tuple[int, ...], DType]:
-    """Returns validated storage of a caller's arrays, sharing memory where the layout agrees.
+    """Validates a caller's arrays, and returns storage that shares their memory where the layout agrees.
 
     Returns:
         the storage, the shape as a tuple, and the element type.
@@ -57,7 +57,7 @@ def storage_of_levels(
     extents = check_shape(shape, wanted)
     check_supported(wanted)
     check_level_sizes(wanted, wanted.with_slots(2).level_sizes(extents))
-    _check_presence(wanted, positions, coordinates)
+    _check_array_kinds(wanted, positions, coordinates)
     if not is_plain(wanted):
         _check_whole(wanted, extents)
         if batch_depth(wanted):
@@ -86,7 +86,7 @@ def storage_of_levels(
 
 
 def _check_whole(encoding: Encoding, shape: tuple[int, ...]) -> None:
-    # Nothing here tells the extents of the parent, whose buffers these would be.
+    # The buffers would be the parent's, whose extents are unknown here.
     if not is_whole_slice(encoding, shape):
         raise UnsupportedError(
             f"expected buffers of a whole tensor, but got slices in {encoding.map_text()}: "
@@ -133,7 +133,7 @@ def _foreign_storage(
     coordinates = (None if c is None else narrowed_coordinates(resolved, shape, lvl, c) for lvl, c in enumerate(crd))
     storage = LevelStorage(resolved, resolved.level_sizes(shape), tuple(positions), tuple(coordinates), values)
     check_levels(storage, shape)
-    check_explicit_value(resolved, values[values != 0], kind)  # empty slots hold zeros
+    check_explicit_value(resolved, values[values != 0], kind)  # empty slots have zeros
     return storage
 
 
@@ -146,7 +146,7 @@ def _check_slots(encoding: Encoding) -> None:
         )
 
 
-def _check_presence(encoding: Encoding, positions: Sequence[object], coordinates: Sequence[object]) -> None:
+def _check_array_kinds(encoding: Encoding, positions: Sequence[object], coordinates: Sequence[object]) -> None:
     for name, given in (("positions", positions), ("coordinates", coordinates)):
         if not isinstance(given, Sequence | np.ndarray) or getattr(given, "ndim", 1) == 0:
             raise OperandError(f"expected {name} as a list, an array or None for each level, but got {shown(given)}")
@@ -166,14 +166,14 @@ def _check_presence(encoding: Encoding, positions: Sequence[object], coordinates
 
 
 def _resolve(encoding: Encoding, pos: Sequence[Array | None], crd: Sequence[Array | None]) -> Encoding:
-    """Returns the encoding with the widths of the arrays where it names none."""
+    """Returns the encoding with the widths of the arrays if it names none."""
     longest = max((c.size for c in crd if c is not None), default=0)
     if encoding.pos_width and any(p is not None for p in pos):
         check_width("posWidth", encoding.pos_width, longest)
     return resolve_widths(
         encoding,
         largest_position=longest if any(p is not None for p in pos) else 0,
-        # Named widths are held against each coordinate when it is stored.
+        # Named widths are checked when coordinates are stored.
         largest_coordinate=0 if encoding.crd_width else _largest(crd),
         source=(_widest(pos), _widest(crd)),
     )
@@ -189,7 +189,7 @@ def _largest(arrays: Sequence[Array | None]) -> int:
 
 
 def _stored_coordinates(encoding: Encoding, crd: Sequence[Array | None]) -> tuple[Array | None, ...]:
-    # Levels that share an array keep their strides: they may be views of one already.
+    # Levels that share an array keep their strides, as they may be views of it already.
     shared = {level for region in encoding.aos_regions for level in region}
     stored: list[Array | None] = []
     for level, array in enumerate(crd):
@@ -232,7 +232,7 @@ def validate_storage(storage: LevelStorage, shape: tuple[int, ...]) -> None:
 
 
 def _check_padding(storage: LevelStorage, shape: tuple[int, ...]) -> None:
-    """Raises StorageError for values that blocks store beyond the edge of the tensor."""
+    """Raises StorageError for nonzero values that blocks store beyond the edge of the tensor."""
     encoding = storage.encoding
     if all(extent % encoding.block_of(dim) == 0 for dim, extent in enumerate(shape)):
         return
@@ -250,7 +250,7 @@ def _check_padding(storage: LevelStorage, shape: tuple[int, ...]) -> None:
 
 
 def check_explicit_value(encoding: Encoding, values: Array, dtype: DType) -> None:
-    """Raises StorageError for values other than the encoding's explicitVal (zeros that pad blocks aside)."""
+    """Raises StorageError for values other than the encoding's explicitVal, except zeros that pad blocks."""
     given = encoding.explicit_val
     if given is None:
         return

@@ -1,7 +1,7 @@
-"""Every position of every level with its coordinate: storage of any encoding, walked from the outermost level in.
+"""Walks storage of any encoding from the outermost level in: every position of every level with its coordinate.
 
-This reads the level formats that native code does not know. Coordinates are the true ones: those of `j - i` start
-below 0.
+It serves level formats that native code lacks. Coordinates are those of the encoding: they may be negative, as in
+`j - i`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["walk", "walk_levels"]
 
 
 def walk(storage: LevelStorage, shape: Sequence[int]) -> LevelPositions:
-    """Returns the positions of the innermost level, those of the values, with coordinates in every level."""
+    """Returns the positions of the innermost level, one for each value, with coordinates in every level."""
     return walk_levels(storage, shape, storage.encoding.lvl_rank)[-1]
 
 

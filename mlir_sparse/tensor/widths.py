@@ -1,7 +1,7 @@
-"""Widths of positions and coordinates: which integers store them, and what those can hold.
+"""Widths of positions and coordinates: their integer types and ranges.
 
-Compiled code reads 8 and 16 bits as unsigned numbers. 32 and 64 bits are kept
-within the signed range, as SciPy has them, so that both sides share arrays.
+Compiled code reads 8 and 16 bits as unsigned numbers. 32 and 64 bits stay within the signed range, so that arrays can
+be shared with SciPy.
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ use posWidth = 64, or leave it out
 
 
 def resolve_width(key: str, named: int, source: int | None, largest: int) -> int:
-    """Returns the width to store: the one named, else the source's 32 or 64 if it fits, else what fits.
+    """Returns the width to store: the named one, else the source's 32 or 64 if it suffices, else 32 or 64 as needed.
 
     Args:
         key: `posWidth` or `crdWidth`.
         named: the encoding's width, 0 when it names none.
-        source: the bits of the integers that the data came with, if any.
+        source: the bits of the source's integers, if any.
         largest: the largest number to be stored.
 
     Raises:
-        WidthError: when the width is named and too small.
+        WidthError: for a named width that is too small.
 
     >>> resolve_width("crdWidth", 0, 64, 1000), resolve_width("crdWidth", 0, None, 1000)
     (64, 32)
@@ -97,10 +97,10 @@ def resolve_widths(
     """Returns the encoding with both widths concrete (see `resolve_width`).
 
     Args:
-        encoding: names its widths or leaves them 0.
-        largest_position: 0 for an encoding without positions.
-        largest_coordinate: -1 or 0 for one without coordinates.
-        source: the widths that positions and coordinates came with.
+        encoding: the encoding, whose widths are 0 if not named.
+        largest_position: the largest position; 0 without positions.
+        largest_coordinate: the largest coordinate; -1 or 0 without coordinates.
+        source: the widths of positions and coordinates in the source.
     """
     pos = resolve_width("posWidth", encoding.pos_width, source[0], largest_position)
     crd = resolve_width("crdWidth", encoding.crd_width, source[1], largest_coordinate)

@@ -1,4 +1,4 @@
-"""`batch`: one of everything below for each coordinate, along an axis of every buffer."""
+"""`batch`: each coordinate has its own levels below, along an axis of every buffer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["BatchLevel"]
 
 
 class BatchLevel(DenseLevel):
-    """A dense level whose batches are buffers of their own; where one is shorter, the levels below it have room."""
+    """A dense level with a part of each buffer for each coordinate; shorter parts are padded."""
 
     is_axis = True
-    is_counted = False
+    has_full_loop = False
     brackets = Brackets.NOTHING
     native_kind = None
     meaning = "one of everything below for each coordinate"

@@ -1,4 +1,4 @@
-"""`compressed`: the coordinates that are present, one parent's after another's."""
+"""`compressed`: the stored coordinates of each parent, one parent after another."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CompressedLevel(LevelFunctions):
     positions_in_all = "positions[-1]"
     native = True
     native_kind = 1
-    meaning = ""  # what `describe` says of order and repeats is enough
+    meaning = ""  # `describe` states order and repeats already
 
     def loop(self, kind: LevelType) -> LevelLoop | None:
         return LevelLoop(LoopKind.SEGMENTS)
@@ -71,5 +71,5 @@ class CompressedLevel(LevelFunctions):
         return BuiltLevels(self._segments(ends), tuple(entries.columns[lvl][at] for lvl in level.tuple_levels))
 
     def _segments(self, ends: Array) -> Array:
-        """Returns the positions array, from where each parent's children end."""
+        """Returns the positions array, given the ends of the parents' children."""
         return np.concatenate([[0], ends])

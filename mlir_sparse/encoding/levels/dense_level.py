@@ -1,4 +1,4 @@
-"""`dense`: all coordinates of the level, none of them stored."""
+"""`dense`: all coordinates of the level; none is stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["DenseLevel"]
 
 
 class DenseLevel(LevelFunctions):
-    """Coordinate c below parent p is at position `p * size + c`, counted from the least there is."""
+    """Coordinate c below parent p is at position `p * size + c - low`."""
 
     iteration = Iteration.VALUE
     locate = True
@@ -38,7 +38,7 @@ class DenseLevel(LevelFunctions):
     ordered = Promise.ALWAYS
     unique = Promise.ALWAYS
     compact = True
-    is_counted = True
+    has_full_loop = True
     fills = True
     brackets = Brackets.NUMBERS
     positions_in_all = "parents * size"
@@ -47,7 +47,7 @@ class DenseLevel(LevelFunctions):
     meaning = "all coordinates 0, 1, 2, ... present"
 
     def loop(self, kind: LevelType) -> LevelLoop | None:
-        return LevelLoop(LoopKind.COUNTED) if kind.interval is None else None
+        return LevelLoop(LoopKind.FULL) if kind.interval is None else None
 
     def plain_levels(self, kind: LevelType, above: LevelType | None, *, is_above_native: bool) -> PlainLevels:
         return (PlainLevel("dense"),)

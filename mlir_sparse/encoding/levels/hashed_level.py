@@ -22,7 +22,7 @@ __all__ = ["HashedLevel"]
 
 
 class HashedLevel(LevelFunctions):
-    """All tables have one width, a power of two; coordinate c is in the first free place from `c mod width` on."""
+    """All tables have the same width, a power of two; coordinate c is in the first free slot from `c mod width` on."""
 
     iteration = Iteration.POSITION
     locate = True
@@ -41,7 +41,7 @@ class HashedLevel(LevelFunctions):
         return True
 
     def plain_levels(self, kind: LevelType, above: LevelType | None, *, is_above_native: bool) -> PlainLevels:
-        coordinates = PlainLevel("loose_compressed", positions=Buffer.MADE, coordinates=Buffer.STORED)
+        coordinates = PlainLevel("loose_compressed", positions=Buffer.DERIVED, coordinates=Buffer.STORED)
         return PlainLevel("dense", is_table=True), coordinates
 
     def count(self, level: SizedLevel, parents: int, pos: Stored, crd: Stored) -> int:
@@ -87,7 +87,7 @@ class HashedLevel(LevelFunctions):
 
 
 def _check_found(level: SizedLevel, crd: Array, parents: int) -> None:
-    """Raises CoordinatesError for a coordinate that a search from its hash on does not find."""
+    """Raises CoordinatesError for a coordinate that a search from its hash does not find."""
     if crd.size == 0:
         return
     tables = crd.reshape(parents, -1)
@@ -113,7 +113,7 @@ def _insert(table: Array, starts: Array, keys: Array, width: int) -> Array:
     while waiting.size:
         tried = starts[waiting] + (keys[waiting] + step) % width
         free = table[tried] < 0
-        # Of several that try one slot, the first gets it: what is written last stays.
+        # Of several keys for one slot the first gets it: writing in reverse order leaves the first.
         table[tried[free][::-1]] = keys[waiting[free]][::-1]
         taken = free & (table[tried] == keys[waiting])
         slots[waiting[taken]] = tried[taken]

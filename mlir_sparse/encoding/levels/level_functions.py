@@ -1,8 +1,8 @@
-"""What each level format can do, promises and stores: the class that everything else asks.
+"""The base class of level formats: capabilities, properties, storage, and the methods on plain arrays.
 
 The capabilities and properties are those of Chou et al. 2018, section 3; the formats are theirs and the dialect's.
-Parser, verifier, `describe`, pictures, the documentation, plans and the choice of what MLIR can be told follow from a
-class's facts; packing, walking, checking and level space from its methods.
+Parser, verifier, `describe`, pictures, the documentation and plans read a class's attributes; packing, walking,
+checking and level space call its methods.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Iteration(Enum):
     """How the coordinates below one parent are enumerated."""
 
     VALUE = "by value"
-    """Coordinates are counted, and each gives its position."""
+    """A loop counts coordinates; each gives its position."""
     POSITION = "by position"
-    """Positions are counted, and each gives its coordinate."""
+    """A loop counts positions; each gives its coordinate."""
 
 
 class Assembly(Enum):
-    """How coordinates get into a level."""
+    """How coordinates are added to a level."""
 
     INSERT = "insert"
     """In any order, each at the position that `locate` gives."""
@@ -57,26 +57,26 @@ class Promise(Enum):
 
 
 class Brackets(Enum):
-    """What may stand in brackets after a level format."""
+    """The parameters in brackets after a level format."""
 
     NOTHING = ""
     SIZES = "[n, m]"
-    """Numbers, which must be there."""
+    """Two numbers, which are required."""
     NUMBERS = "[low, high]"
-    """The coordinates there are: two numbers."""
+    """Two numbers, the bounds of the coordinates; optional."""
     EXPRESSIONS = "[low, high], [low]; ? is stored"
-    """The coordinates there are, as the levels above say, or stored."""
+    """The bounds of the coordinates: expressions over the levels above, or stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A position whose children are asked for.
+    """A position of the level above, for a request of its children.
 
     Args:
-        position: which it is.
-        path: its coordinate, after those in the levels above.
-        begin: the first position after the children of the parent before.
-        count: how many positions its level has.
+        position: the position itself.
+        path: the coordinates of the levels above, its own last.
+        begin: the first position after the children of the previous parent.
+        count: the number of positions of its level.
     """
 
     position: int
@@ -86,17 +86,17 @@ class Parent:
 
     @property
     def alone(self) -> LevelPositions:
-        """Returns it as the one position of its level."""
+        """Returns it as the only position of its level."""
         return LevelPositions(tuple(np.array([coordinate]) for coordinate in self.path), None, 1)
 
 
 class Siblings(NamedTuple):
-    """What a level has below one parent.
+    """The children of one parent.
 
     Args:
-        positions: those of the children.
-        coordinates: one for each.
-        unused: positions after them that no parent has.
+        positions: their positions.
+        coordinates: their coordinates.
+        unused: positions after them that belong to no parent.
     """
 
     positions: range
@@ -109,27 +109,28 @@ class LevelFunctions(ABC):
 
     Attributes:
         iteration: how its coordinates are enumerated.
-        locate: whether a coordinate leads to its position without a search through all of them.
-        assembly: how entries get in; None where the level above or the map decides all coordinates.
-        full: whether all coordinates of the level are there.
+        locate: whether a coordinate gives its position without a search through all of them.
+        assembly: how entries are added; None where the level above or the map decides all coordinates.
+        full: whether the level has all coordinates.
         ordered: whether coordinates below one parent ascend.
-        unique: whether none stands twice below one parent.
+        unique: whether coordinates below one parent are distinct.
         branchless: whether each parent has exactly one coordinate.
-        compact: whether every position has a coordinate: zeros that are stored count, room does not.
-        is_axis: whether every buffer below has an axis for the level, each part as long as the longest needs.
-        is_counted: whether all coordinates of the level are counted, none is stored, in buffers of one tensor.
-        is_segmented: whether positions say where each parent's coordinates begin: any number of them, none included.
+        compact: whether every position has a coordinate: stored zeros have one, unused capacity has none.
+        is_axis: whether every buffer below has an axis for the level, with all parts as long as the longest.
+        has_full_loop: whether a loop counts all coordinates of the level: none is stored, and the buffers have no axis
+            for it.
+        is_segmented: whether a positions array bounds the coordinates of each parent, of which there may be none.
         is_grouped: whether each parent has n of m coordinates.
-        fills: whether there are positions for entries that nobody gave, which hold zeros.
+        fills: whether the level has padding: positions that no entry was given for, which hold zeros.
         declares: the properties that may be written after it.
-        brackets: what may stand in brackets after it.
-        positions: the numbers in its positions array, or None without one.
-        coordinates: the numbers in its coordinates array, or None without one.
-        coordinates_title: what pictures call those.
-        positions_in_all: how many positions it has; a position is a parent of the level below, or a value.
+        brackets: its parameters in brackets.
+        positions: the length of its positions array in words, or None without one.
+        coordinates: the length of its coordinates array in words, or None without one.
+        coordinates_title: the title of that array in pictures.
+        positions_in_all: its number of positions in words; a position is a parent of the level below, or a value.
         native: whether the dialect has it.
-        native_kind: its number in native packing (native/pack_plain.hpp), None where that does not know it.
-        meaning: what it is, in a few words, to stand after its name.
+        native_kind: its number in native packing (native/pack_plain.hpp), None where that lacks it.
+        meaning: a few words that explain its name.
     """
 
     iteration: ClassVar[Iteration]
@@ -141,7 +142,7 @@ class LevelFunctions(ABC):
     branchless: ClassVar[bool] = False
     compact: ClassVar[bool]
     is_axis: ClassVar[bool] = False
-    is_counted: ClassVar[bool] = False
+    has_full_loop: ClassVar[bool] = False
     is_segmented: ClassVar[bool] = False
     is_grouped: ClassVar[bool] = False
     fills: ClassVar[bool] = False
@@ -156,28 +157,28 @@ class LevelFunctions(ABC):
     meaning: ClassVar[str]
 
     @property
-    def has_room(self) -> bool:
-        """Returns whether there may be room between segments, so that positions give begin and end of each."""
+    def has_gaps(self) -> bool:
+        """Returns whether there may be gaps between segments, so that positions hold the begin and the end of each."""
         return self.is_segmented and not self.compact
 
     @property
     def is_chained(self) -> bool:
-        """Returns whether each parent has one stored coordinate: with the level above, that of one tuple."""
+        """Returns whether each parent has exactly one stored coordinate: it continues the tuple of the level above."""
         return self.branchless and self.coordinates is not None
 
     @property
     def is_computed(self) -> bool:
-        """Returns whether the levels above decide the coordinate, so that the level says nothing new."""
+        """Returns whether the levels above decide the coordinate."""
         return self.branchless and self.coordinates is None
 
     @property
     def may_be_empty(self) -> bool:
-        """Returns whether -1 may stand for a coordinate where there is no entry, so that no coordinate is below 0."""
+        """Returns whether -1 may mark a missing entry; coordinates are never negative then."""
         return self.is_chained
 
     @property
     def lists(self) -> bool:
-        """Returns whether a parent has a list of stored coordinates, whose order and repeats are to be checked."""
+        """Returns whether a parent has a list of stored coordinates, whose order and repeats must be checked."""
         return self.is_segmented
 
     def has_positions(self, kind: LevelType) -> bool:
@@ -189,34 +190,34 @@ class LevelFunctions(ABC):
         return self.coordinates is not None
 
     def has_intervals(self, kind: LevelType) -> bool:
-        """Returns whether each parent has an interval of its own, which the levels above say, or numbers stored."""
+        """Returns whether each parent has its own interval, with computed or stored bounds."""
         return False
 
     def marks_empty(self, above: Sequence[LevelType]) -> bool:
-        """Returns whether the coordinates have -1 where there is no entry, below some levels."""
+        """Returns whether -1 marks missing entries, given the types of the levels above."""
         return False
 
     def loop(self, kind: LevelType) -> LevelLoop | None:
-        """Returns how the sparsifier's loops run over a level; None where it has none: see `plain_levels`."""
+        """Returns the sparsifier's loop over a level; None where it has none: see `plain_levels`."""
         return None
 
     def plain_levels(self, kind: LevelType, above: LevelType | None, *, is_above_native: bool) -> PlainLevels:
-        """Returns how level space shows a level.
+        """Returns the levels of level space that view a level.
 
         Args:
             kind: the level's type.
-            above: the type of the last level that level space has above, None for none.
-            is_above_native: whether that is as the encoding has it.
+            above: the type of the level above in level space, None for none.
+            is_above_native: whether that is a level of the encoding, unchanged.
         """
         return None
 
     @abstractmethod
     def count(self, level: SizedLevel, parents: int, pos: Stored, crd: Stored) -> int:
-        """Returns how many positions there are; of intervals that are computed, the most there can be.
+        """Returns the number of positions; for computed intervals an upper bound.
 
         Args:
             level: the level.
-            parents: how many there are in the level above.
+            parents: the number of positions in the level above.
             pos: the level's positions array.
             crd: the level's coordinates array.
         """
@@ -227,42 +228,42 @@ class LevelFunctions(ABC):
 
         Args:
             level: the level.
-            parent: parents are asked for in order, for intervals whose lengths are computed.
+            parent: the parent; callers pass parents in order, which computed intervals rely on.
             pos: the level's positions array.
             crd: the level's coordinates array.
         """
 
     def walk(self, level: SizedLevel, above: LevelPositions, pos: Stored, crd: Stored) -> LevelPositions:
-        """Returns all positions, from those of the level above.
+        """Returns all positions, given those of the level above.
 
         Raises:
-            TooLargeError: for more than fit in memory.
+            TooLargeError: for more positions than fit in memory.
         """
         raise UnsupportedError(f"expected a level that can be walked, but got {level.kind} at level {level.number}")
 
     def live(self, above: Sequence[LevelType], crd: Array) -> Array | None:
-        """Returns whether something is stored at each position, as coordinates say; None where that holds for all."""
+        """Returns for each position whether an entry is stored there; None where all have one."""
         return crd >= 0 if self.marks_empty(above) else None
 
     def check(self, level: SizedLevel, above: LevelPositions, pos: Stored, crd: Stored) -> None:
-        """Checks a caller's arrays; the order of coordinates, which may be that of tuples, is checked elsewhere.
+        """Checks a caller's arrays, except for the order of coordinates, which may be an order of tuples.
 
         Raises:
-            StorageError: for the first rule that they break.
+            StorageError: for the first broken rule.
         """
         if crd is not None:
             check_range(level, crd)
 
     def build(self, level: SizedLevel, above: LevelPositions, entries: PlacedEntries) -> BuiltLevels:
-        """Builds a level: returns its arrays, and gives each entry its place there.
+        """Builds a level: returns its arrays, and updates the position of each entry.
 
         Args:
             level: the level.
-            above: the positions of the level above, for levels that have intervals.
-            entries: with their places in the level above.
+            above: the positions of the level above, for levels with intervals.
+            entries: the entries with their positions in the level above.
 
         Raises:
-            StorageError: for entries that it has no room for.
+            StorageError: for entries that the format cannot store.
             TooLargeError: for storage that would not fit in memory.
         """
         raise UnsupportedError(f"expected a level that can be built, but got {level.kind} at level {level.number}")

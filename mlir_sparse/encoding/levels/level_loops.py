@@ -1,4 +1,4 @@
-"""How the sparsifier's loops run over a level, as a value: plans, cuts and look-ups by threads go by it."""
+"""The sparsifier's loop over a level, as a value, for plans, partitions and searches by threads."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["LevelLoop", "LoopKind"]
 
 
 class LoopKind(Enum):
-    """How a loop gets from the position of a parent to the positions and coordinates below it."""
+    """How a loop finds the children of a parent."""
 
-    COUNTED = "counted"
-    """Coordinates run up to the level's size, each at the position `parent * size + coordinate`."""
+    FULL = "full"
+    """All coordinates up to the level's size, each at the position `parent * size + coordinate`."""
     SEGMENTS = "segments"
-    """Numbers in the positions array say where the stored coordinates of a parent begin and end."""
+    """The positions array has the begin and the end of each parent's stored coordinates."""
     GROUPS = "groups"
     """Each parent has the same number of stored coordinates."""
     CHAINED = "chained"
@@ -25,8 +25,8 @@ class LevelLoop(NamedTuple):
     """The loop over a level below one parent.
 
     Args:
-        kind: how it gets to the children.
-        step: how many numbers of the positions array a parent has to itself, or how many coordinates.
+        kind: how it finds the children.
+        step: the stride of a parent in the positions array, or its number of coordinates.
     """
 
     kind: LoopKind

@@ -1,4 +1,4 @@
-"""All positions of a level, with the coordinates that lead to each."""
+"""All positions of a level, with the coordinates of each."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class LevelPositions:
     """The positions of a level.
 
     Args:
-        columns: for this level and those above it the coordinate of each position.
-        live: whether something is stored at a position; None where that holds for all.
-        count: how many positions there are.
-        parents: the position in the level above, None where it is the same.
+        columns: the coordinate of each position in this level and those above it.
+        live: whether an entry is stored at a position; None where all have one.
+        count: the number of positions.
+        parents: the parent of each position; None where their numbers are equal.
     """
 
     columns: tuple[Array, ...]
@@ -36,9 +36,9 @@ class LevelPositions:
         """Returns the positions of the next level.
 
         Args:
-            coordinates: one for each.
-            parents: the position here that each is below; None where it is the same.
-            live: whether something is stored there, as far as the next level says.
+            coordinates: the coordinate of each.
+            parents: the parent of each, a position of this level; None where their numbers are equal.
+            live: whether an entry is stored there, as far as the next level decides.
         """
         columns, alive = self.columns, self.live
         if parents is not None:
@@ -53,14 +53,14 @@ ROOT = LevelPositions((), None, 1)
 
 
 def wide(array: Stored) -> Array:
-    """Returns integers that a level stores, in 64 bits."""
+    """Returns stored integers widened to 64 bits."""
     assert array is not None
     found: Array = array.astype(np.int64, copy=False)
     return found
 
 
 def repeated(lengths: Array) -> Array:
-    """Returns for each child the parent's number, where parents have so many children.
+    """Returns the parent of each child, given the number of children of each parent.
 
     >>> repeated(np.array([2, 0, 1]))
     array([0, 0, 2])

@@ -8,7 +8,7 @@ __all__ = ["LevelProperty"]
 
 
 class LevelProperty(Enum):
-    """What a level does not promise (`nonunique`, `nonordered`), or how it is laid out (`soa`)."""
+    """A property that a level lacks (`nonunique`, `nonordered`), or its layout (`soa`)."""
 
     NONUNIQUE = "nonunique"
     NONORDERED = "nonordered"

@@ -1,4 +1,4 @@
-"""Rules that the arrays of a level must keep, and words for those that are broken: which, where, and both numbers."""
+"""Rules for the arrays of a level, and messages for broken ones: the rule, the place, and both numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from mlir_sparse.encoding.levels.level_positions import Array
 from mlir_sparse.errors import CoordinatesError, PositionsError, StorageError
 
-if TYPE_CHECKING:  # encodings ask their level formats, which ask this
+if TYPE_CHECKING:  # encodings import the level formats, which import this module
     from mlir_sparse.encoding.encoding_value import Encoding
     from mlir_sparse.encoding.levels.sized_level import SizedLevel
 
@@ -27,13 +27,13 @@ class Fault(NamedTuple):
 
 
 def check_segments(level: SizedLevel, pos: Array, parents: int, stored: int | None = None) -> None:
-    """Raises PositionsError for positions that do not say where each parent's children begin, one after another.
+    """Raises PositionsError for positions that are not the bounds of adjacent segments.
 
     Args:
         level: the level.
         pos: its positions.
-        parents: how many parents there are.
-        stored: where the last parent's children end, if that is known.
+        parents: the number of parents.
+        stored: the end of the last segment, if it is known.
     """
     if pos.size != parents + 1:
         raise storage_error(Fault("positions length", level.number, 0, parents + 1, pos.size), level.encoding)
@@ -45,7 +45,7 @@ def check_segments(level: SizedLevel, pos: Array, parents: int, stored: int | No
 
 
 def check_never_falls(level: SizedLevel, pos: Array) -> None:
-    """Raises PositionsError for positions of which one is less than that before it."""
+    """Raises PositionsError for positions that decrease."""
     falls = np.flatnonzero(pos[1:] < pos[:-1])
     if falls.size:
         at = int(falls[0]) + 1
@@ -53,7 +53,7 @@ def check_never_falls(level: SizedLevel, pos: Array) -> None:
 
 
 def check_range(level: SizedLevel, crd: Array) -> None:
-    """Raises CoordinatesError for coordinates that the level has not."""
+    """Raises CoordinatesError for coordinates out of the level's range."""
     low, high, empty = level.low, level.high, level.marks_empty
     least = -1 if empty else low
     outside = np.flatnonzero((crd < least) | (crd >= max(least, high)) & (crd != -1 if least < low else True))
@@ -67,7 +67,7 @@ def check_range(level: SizedLevel, crd: Array) -> None:
 
 
 def second_entry_error(encoding: Encoding, level: int, entry: int, coordinate: int) -> StorageError:
-    """Returns the error for entries of equal coordinates, in a level that says it has none, above singleton levels."""
+    """Returns the error for entries of equal coordinates in a unique level, above singleton levels."""
     return StorageError(
         f"expected one entry below each coordinate of the unique level {level} in {encoding.map_text()}, but "
         f"got a second below coordinate {coordinate} (entry {entry}): declare level {level} nonunique"
@@ -79,7 +79,7 @@ def storage_error(fault: Fault, encoding: Encoding) -> StorageError:
 
     Args:
         fault: the broken rule.
-        encoding: of the buffers.
+        encoding: the encoding of the buffers.
     """
     kind = fault.kind
     if kind.startswith("positions"):
@@ -97,7 +97,7 @@ def _positions_text(fault: Fault, encoding: Encoding) -> str:
     name = f"positions[{level}]"
     match kind:
         case "positions length":
-            loose = encoding.level_types[level].functions.has_room
+            loose = encoding.level_types[level].functions.has_gaps
             rule = "two for each place" if loose else "one more than the places"
             return f"expected {name} to have length {expected}, {rule} of the level above, but got {got}"
         case "positions start":

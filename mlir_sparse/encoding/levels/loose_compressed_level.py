@@ -1,4 +1,4 @@
-"""`loose_compressed`: the coordinates that are present, with room between those of one parent and the next."""
+"""`loose_compressed`: the stored coordinates of each parent, with gaps between parents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LooseCompressedLevel(CompressedLevel):
     coordinates = "those present, and unused ones between parents"
     positions_in_all = "len(coordinates)"
     native_kind = 2
-    meaning = "with room between parents"
+    meaning = "with gaps between parents"
 
     def loop(self, kind: LevelType) -> LevelLoop | None:
         return LevelLoop(LoopKind.SEGMENTS, 2)
@@ -47,7 +47,7 @@ class LooseCompressedLevel(CompressedLevel):
     def walk(self, level: SizedLevel, above: LevelPositions, pos: Stored, crd: Stored) -> LevelPositions:
         pos, crd = wide(pos), wide(crd)
         parents, reached = np.zeros(crd.size, np.int64), np.zeros(crd.size, bool)
-        if above.count == 0:  # all of it is room between parents
+        if above.count == 0:  # all positions are gaps
             return LevelPositions((*(parents,) * len(above.columns), crd), reached, crd.size, parents)
         lengths = pos[1::2] - pos[::2]
         places = counted(pos[::2], lengths)

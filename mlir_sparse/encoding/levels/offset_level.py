@@ -1,4 +1,4 @@
-"""`offset`: the one coordinate that the levels above add up to."""
+"""`offset`: one coordinate, the sum of levels above."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["OffsetLevel"]
 
 
 class OffsetLevel(LevelFunctions):
-    """Each parent's position is the child's; nothing is stored, and level space leaves the level out."""
+    """A child has its parent's position; nothing is stored, and level space has no dimension for the level."""
 
     iteration = Iteration.POSITION
     locate = False

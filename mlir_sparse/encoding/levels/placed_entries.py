@@ -1,7 +1,7 @@
-"""Entries on their way into levels.
+"""Entries while levels are built from them.
 
-As in native packing (native/pack_build.hpp), every entry carries the place that it has in the levels built so far, and
-a level turns the place and a coordinate into the place in the next level (Chou et al. 2018, section 5).
+As in native packing (native/pack_build.hpp), every entry has a position in the last level built. The next level turns
+this position and a coordinate into a position of its own (Chou et al. 2018, section 5).
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 from mlir_sparse.encoding.levels.level_positions import Array
 from mlir_sparse.encoding.levels.level_rules import second_entry_error
 
-if TYPE_CHECKING:  # encodings ask their level formats, which ask this
+if TYPE_CHECKING:  # encodings import the level formats, which import this module
     from mlir_sparse.encoding.encoding_value import Encoding
 
 __all__ = ["BuiltLevels", "PlacedEntries", "is_sorted"]
 
 
 class BuiltLevels(NamedTuple):
-    """What a level stores, and the singleton levels that share its positions.
+    """The arrays of a level and of the singleton levels that share its positions.
 
     Args:
-        positions: of the level, None where it has none.
-        coordinates: of the level, then of each of those below; empty where it has none.
+        positions: the level's positions array, None where it has none.
+        coordinates: the coordinates of the level, then of each singleton below; empty where it has none.
     """
 
     positions: Array | None = None
@@ -33,11 +33,11 @@ class BuiltLevels(NamedTuple):
 
 
 class PlacedEntries:
-    """Entries with the place of each among the positions of the levels built so far.
+    """Entries with their positions in the last level built.
 
     Args:
-        encoding: what is built.
-        columns: for each level the true coordinates of all entries, in any order, none twice.
+        encoding: the encoding to build.
+        columns: for each level the coordinates of all entries, in any order, without repeats.
         values: their values.
     """
 
@@ -47,7 +47,7 @@ class PlacedEntries:
         self.count = 1
 
     def sort(self, levels: range) -> None:
-        """Brings the entries into the order of their places, then of the coordinates in some levels."""
+        """Sorts the entries by position, then by the coordinates in some levels."""
         keys = [self.place, *(self.columns[level] for level in levels)]
         if is_sorted(keys):
             return
@@ -56,10 +56,10 @@ class PlacedEntries:
         self.place, self.values = self.place[order], self.values[order]
 
     def begins(self, levels: range) -> Array:
-        """Returns whether an entry differs from the one before it in its place or in some levels.
+        """Returns for each entry whether its position or its coordinate in some level differs from the entry before.
 
         Raises:
-            StorageError: for entries that differ below a coordinate of a unique level among these.
+            StorageError: for entries that repeat a coordinate of a unique level among these.
         """
         begins = np.ones(self.place.size, bool)
         begins[1:] = self.place[1:] != self.place[:-1]
@@ -74,7 +74,7 @@ class PlacedEntries:
 
 
 def is_sorted(keys: Sequence[Array]) -> bool:
-    """Returns whether entries ascend, or stay, by the first key, then the second, and so on."""
+    """Returns whether entries are in lexicographic order of the keys, with repeats allowed."""
     tied = np.ones(max(0, keys[0].size - 1), bool)
     for key in keys:
         if (tied & (key[1:] < key[:-1])).any():

@@ -1,4 +1,4 @@
-"""How level space shows a level: as levels that the dialect has, with the buffers that are stored where it can."""
+"""The view of a level in level space: levels of the dialect, on the stored buffers where possible."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["Buffer", "PlainLevel", "PlainLevels"]
 
 
 class Buffer(Enum):
-    """Where a buffer of the plain tensor comes from."""
+    """The origin of a buffer of the plain tensor."""
 
     NONE = "none"
     """The level has no such buffer."""
     STORED = "stored"
-    """It is the array of the source level."""
+    """The array of the source level."""
     SHIFTED = "shifted"
-    """It is the array of the source level with the offset added to each coordinate."""
-    MADE = "made"
-    """It follows from what is stored, but is to be written out; see `level_space`."""
+    """The array of the source level, with the offset added to each coordinate."""
+    DERIVED = "derived"
+    """Computed from the stored arrays; see `level_space`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class PlainLevel:
 
     Args:
         format: the level format.
-        properties: what it does not promise, or how it is laid out.
-        positions: where its positions come from.
-        coordinates: likewise.
-        is_table: whether it counts the places below a parent, whose number only the storage says, not coordinates.
+        properties: `nonunique`, `nonordered`, `soa`.
+        positions: the origin of its positions.
+        coordinates: the origin of its coordinates.
+        is_table: whether its coordinates are slots of a parent's table, whose number only the storage decides.
     """
 
     format: Literal["dense", "compressed", "loose_compressed", "singleton"]

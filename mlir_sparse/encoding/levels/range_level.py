@@ -1,4 +1,4 @@
-"""`range`: all coordinates of an interval, which the levels above say, or numbers stored for each parent."""
+"""`range`: all coordinates of an interval, whose bounds are computed or stored for each parent."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["RangeLevel"]
 
 
 class RangeLevel(DenseLevel):
-    """Laid out as dense without bounds, zeros outside the tensor; with bounds, one interval after another."""
+    """Without bounds the layout is dense, with zeros outside the tensor; with bounds intervals follow one another."""
 
     full = Promise.NEVER
     compact = False  # a diagonal has positions beyond the tensor's edges
-    is_counted = False
+    has_full_loop = False
     brackets = Brackets.EXPRESSIONS
     positions = "where each parent's interval begins, if a bound is ? (parents + 1)"
     coordinates = "the first of each parent's interval, if both bounds are ? (parents)"
@@ -53,8 +53,8 @@ class RangeLevel(DenseLevel):
     def plain_levels(self, kind: LevelType, above: LevelType | None, *, is_above_native: bool) -> PlainLevels:
         if kind.interval is None:
             return super().plain_levels(kind, above, is_above_native=is_above_native)
-        positions = Buffer.STORED if kind.has_positions else Buffer.MADE
-        return (PlainLevel("compressed", (), positions, Buffer.MADE),)
+        positions = Buffer.STORED if kind.has_positions else Buffer.DERIVED
+        return (PlainLevel("compressed", (), positions, Buffer.DERIVED),)
 
     def count(self, level: SizedLevel, parents: int, pos: Stored, crd: Stored) -> int:
         return parents * level.size if pos is None else int(pos[-1])
@@ -118,7 +118,7 @@ class RangeLevel(DenseLevel):
 
 
 def _intervals(level: SizedLevel, above: LevelPositions, pos: Stored, crd: Stored) -> tuple[Array, Array]:
-    """Returns the first coordinate of each parent's interval, and how many it holds."""
+    """Returns the first coordinate of each parent's interval, and its length."""
     interval = level.kind.interval
     assert interval is not None
     if crd is not None:
@@ -131,10 +131,7 @@ def _intervals(level: SizedLevel, above: LevelPositions, pos: Stored, crd: Store
 
 
 def _computed_bounds(level: SizedLevel, above: LevelPositions) -> tuple[Array, Array]:
-    """Returns where each parent's interval begins and ends as far as that is computed, within the level's own bounds.
-
-    A bound that is stored counts as the level's own.
-    """
+    """Returns the computed bounds of each parent's interval, clipped to the level's; the level's for a stored bound."""
     interval = level.kind.interval
     assert interval is not None
 
@@ -155,5 +152,5 @@ def _check_inside(level: SizedLevel, entries: PlacedEntries, low: Array, high: A
         parent = entries.place[entry]
         raise StorageError(
             f"expected coordinates from {low[parent]} to {high[parent] - 1} at level {level.number} of "
-            f"{level.encoding.map_text()}, but got {column[entry]}: drop it, or choose a format that has room"
+            f"{level.encoding.map_text()}, but got {column[entry]}: drop it, or choose a format that can store it"
         )

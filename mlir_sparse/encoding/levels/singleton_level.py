@@ -1,4 +1,4 @@
-"""`singleton`: one coordinate for each parent, stored where the parent is."""
+"""`singleton`: one coordinate for each parent, at the parent's position."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["SingletonLevel"]
 
 
 class SingletonLevel(LevelFunctions):
-    """Below a compressed level, a further coordinate of its entries; below others, -1 stands for no entry."""
+    """Below a compressed level: one more coordinate of its entries. Below other levels -1 marks a missing entry."""
 
     iteration = Iteration.POSITION
     locate = False
@@ -51,10 +51,10 @@ class SingletonLevel(LevelFunctions):
     def plain_levels(self, kind: LevelType, above: LevelType | None, *, is_above_native: bool) -> PlainLevels:
         if above is None or not above.has_coordinates:
             properties = tuple(p for p in kind.properties if p != LevelProperty.SOA)
-            return (PlainLevel("loose_compressed", properties, Buffer.MADE, Buffer.STORED),)
+            return (PlainLevel("loose_compressed", properties, Buffer.DERIVED, Buffer.STORED),)
         if is_above_native:
             return None
-        # Its coordinates are an array by themselves, as are those above it.
+        # Its coordinates are a separate array, like those above it.
         return (PlainLevel("singleton", (*kind.properties, LevelProperty.SOA), coordinates=Buffer.STORED),)
 
     def count(self, level: SizedLevel, parents: int, pos: Stored, crd: Stored) -> int:

@@ -1,4 +1,4 @@
-"""A level of the tensors of one shape: what its format must know of its surroundings."""
+"""A level of tensors with one shape: the context that the methods of its format need."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["SizedLevel", "dims_of", "marks_empty", "sized_levels"]
 
 @dataclass(frozen=True, slots=True)
 class SizedLevel:
-    """A level with the coordinates that it can have.
+    """A level with its bounds, in its encoding.
 
     Args:
         encoding: the encoding it is part of.
-        number: which of its levels, the outermost being 0.
+        number: the number of the level; the outermost is 0.
         low: the least coordinate.
         high: one more than the greatest, at least `low`.
         shape: the extents of the dimensions; empty where only the sizes of levels are known.
@@ -37,7 +37,7 @@ class SizedLevel:
 
     @property
     def expr(self) -> AffineExpr:
-        """Returns what it holds, over the dimensions."""
+        """Returns its expression over the dimensions."""
         return self.encoding.levels[self.number].expr
 
     @property
@@ -47,7 +47,7 @@ class SizedLevel:
 
     @property
     def functions(self) -> LevelFunctions:
-        """Returns what its format can do."""
+        """Returns the class of its format."""
         return self.kind.functions
 
     @property
@@ -57,12 +57,12 @@ class SizedLevel:
 
     @property
     def size(self) -> int:
-        """Returns how many coordinates it can have."""
+        """Returns the number of its coordinates."""
         return self.high - self.low
 
     @property
     def marks_empty(self) -> bool:
-        """Returns whether its array of coordinates has -1 where there is no entry."""
+        """Returns whether -1 in its coordinates array marks a missing entry."""
         return marks_empty(self.encoding, self.number)
 
     @property
@@ -75,7 +75,7 @@ class SizedLevel:
 
     def evaluate(self, expr: AffineExpr, above: LevelPositions) -> Array:
         """Returns an expression over dimensions at each position of the level above."""
-        # What the levels above do not say cancels: the verifier has seen to it.
+        # Dimensions that the levels above do not decide cancel, which the verifier has checked.
         value = expr.evaluate(dims_of(self.encoding, above.columns, above.count))
         return np.array(np.broadcast_to(value, (above.count,)), np.int64)
 
@@ -88,20 +88,20 @@ def sized_levels(encoding: Encoding, shape: Sequence[int]) -> tuple[SizedLevel, 
     """Returns the levels of the tensors of a shape.
 
     Raises:
-        EncodingError: for slots whose number is not known.
+        EncodingError: for slots of unknown number.
     """
     bounds, extents = encoding.level_bounds(shape), tuple(shape)
     return tuple(SizedLevel(encoding, at, low, max(low, high), extents) for at, (low, high) in enumerate(bounds))
 
 
 def marks_empty(encoding: Encoding, level: int) -> bool:
-    """Returns whether a level stores -1 where it has no entry: hash tables, and singletons below such as dense."""
+    """Returns whether -1 in a level marks a missing entry: in hash tables, and in singletons below full levels."""
     types = encoding.level_types
     return types[level].functions.marks_empty(types[:level])
 
 
 def dims_of(encoding: Encoding, columns: Sequence[Array], count: int) -> list[Array]:
-    """Returns the coordinates in each dimension, from those in the levels; unknown levels count as 0."""
+    """Returns the coordinates in each dimension, given those in the levels; unknown levels count as 0."""
     missing = [np.zeros(count, np.int64)] * (encoding.lvl_rank - len(columns))
     found = encoding.lvl_to_dim.evaluate([*columns, *missing])
     return [np.ascontiguousarray(np.broadcast_to(dim, (count,))) for dim in found]

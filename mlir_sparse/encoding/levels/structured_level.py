@@ -24,7 +24,7 @@ __all__ = ["StructuredLevel"]
 
 
 class StructuredLevel(LevelFunctions):
-    """The n children of parent p are at positions `p * n` on; native code alone packs and checks them."""
+    """The n children of parent p are at the positions from `p * n` on; native code packs and checks them."""
 
     iteration = Iteration.POSITION
     locate = False
@@ -32,7 +32,7 @@ class StructuredLevel(LevelFunctions):
     full = Promise.NEVER
     ordered = Promise.ALWAYS
     unique = Promise.ALWAYS
-    compact = True  # a group with fewer than n entries is filled up, zeros at coordinates of their own
+    compact = True  # a group with fewer than n entries gets zeros at further coordinates
     is_grouped = True
     fills = True
     brackets = Brackets.SIZES

@@ -75,7 +75,7 @@ def _is_walked(encodings: Sequence[Encoding], accesses: Sequence[Access]) -> boo
         for access, encoding in zip(accesses, encodings, strict=True)
         for spec in encoding.levels[:1]
     }
-    counted = all(encoding.level_types[0].functions.is_counted for encoding in encodings)
+    counted = all(encoding.level_types[0].functions.has_full_loop for encoding in encodings)
     return len(rows) == 1 and counted and all(takes_shared(encoding) for encoding in encodings)
 
 
@@ -162,12 +162,12 @@ def _are_searched(kinds: Sequence[LevelType]) -> bool:
         chained = at + 1 < len(kinds) and kinds[at + 1].functions.is_chained
         if kind.loop is None:
             return False
-        if kind.loop.kind in (LoopKind.COUNTED, LoopKind.GROUPS):
+        if kind.loop.kind in (LoopKind.FULL, LoopKind.GROUPS):
             continue
         # Of equal coordinates there is one tuple each, told apart by the level below.
         if not kind.ordered or kind.unique == chained:
             return False
-        if kind.loop.kind is LoopKind.CHAINED and (at == 0 or kinds[at - 1].functions.is_counted):
+        if kind.loop.kind is LoopKind.CHAINED and (at == 0 or kinds[at - 1].functions.has_full_loop):
             return False
     return True
 

@@ -39,7 +39,7 @@ def map_blocks(nest: MappedNest, lead: Access, encoding: Encoding) -> Mapped:
     if summed and (kept or _is_n_of_m(encoding)):
         # Where the sparsifier has the loops over what blocks do not have is not known before.
         return Mapped(nest.step, (Case("rows", ("rows",), (1, THREADS)),), nest.combine, why, names[:1])
-    counted = [kind.functions.is_counted for kind in encoding.level_types]
+    counted = [kind.functions.has_full_loop for kind in encoding.level_types]
     roles = held_roles([*owned, *[True] * len(kept)], [*counted, *[True] * len(kept)])
     if kept:
         return Mapped(nest.step, tuple(nest.wide(tuple(roles), kept[-1])), nest.combine, why, names)
@@ -67,7 +67,7 @@ def _scattered(
     first, second = encoding.level_types[:2]
     why = f"atomic, because {names[0]} is summed and outermost in {lead}"
     nest.need_atomics(why)
-    joined = first.functions.is_counted and is_packed(second) and second.unique and owned[1]
+    joined = first.functions.has_full_loop and is_packed(second) and second.unique and owned[1]
     depth = 2 if joined else 1
     leading = ("entries", "entries") if joined else ("rows",)
     rest = [role if role == "held" else "run" for role in held_roles([*owned[depth:], *[True] * len(kept)])]
@@ -93,7 +93,7 @@ def _is_mapped(encoding: Encoding) -> bool:
     """Returns whether blocks are those that loops are known for: dense ones of a matrix, and n of m in its rows."""
     if encoding.dim_rank != 2:
         return False
-    counted = [kind.functions.is_counted for kind in encoding.level_types]
+    counted = [kind.functions.has_full_loop for kind in encoding.level_types]
     return (encoding.lvl_rank == 4 and all(counted[2:])) or (_is_n_of_m(encoding) and counted == [True, True, False])
 
 

@@ -84,7 +84,7 @@ class MappedNest:
             (dim,) = spec.expr.dims()
             variable = lead.subscripts[dim]
             assert isinstance(variable, IndexVar)
-            dense = kind.functions.is_counted
+            dense = kind.functions.has_full_loop
             joined = is_packed(kind) and kind.unique
             found.append(Level(variable, dense, variable in self.parallel, joined))
         return found
@@ -127,7 +127,7 @@ class MappedNest:
         assert encoding is not None
         dims = {dim for dim, subscript in enumerate(access.subscripts) if subscript == variable}
         pairs = zip(encoding.levels, encoding.level_types, strict=True)
-        return any(not kind.functions.is_counted and dims & set(spec.expr.dims()) for spec, kind in pairs)
+        return any(not kind.functions.has_full_loop and dims & set(spec.expr.dims()) for spec, kind in pairs)
 
     def only(self, lead: Access) -> bool:
         """Returns whether there is no other sparse operand."""

@@ -72,7 +72,7 @@ def own_structure(step: Generic, types: Mapping[str, TensorType]) -> Own:
 def _depth(encoding: Encoding) -> int:
     """Returns how many dense levels lead."""
     for level, kind in enumerate(encoding.level_types):
-        if not kind.functions.is_counted:
+        if not kind.functions.has_full_loop:
             return level
     return encoding.lvl_rank
 

@@ -44,7 +44,7 @@ def is_sparse(kind: TensorType) -> bool:
 
 def is_packed(kind: LevelType) -> bool:
     """Returns whether each parent's coordinates are stored one after another, those of the next right behind."""
-    return kind.functions.is_segmented and not kind.functions.has_room
+    return kind.functions.is_segmented and not kind.functions.has_gaps
 
 
 def stores_padding(encoding: Encoding) -> bool:
@@ -149,7 +149,7 @@ def takes_as_result(encoding: Encoding) -> bool:
     """
     if encoding.has_slices or not (encoding.is_permutation and encoding.is_native) or encoding.explicit_val is not None:
         return False
-    rest = tuple(itertools.dropwhile(lambda kind: kind.functions.is_counted, encoding.level_types))
+    rest = tuple(itertools.dropwhile(lambda kind: kind.functions.has_full_loop, encoding.level_types))
     return bool(rest) and (all(kind == _COMPRESSED for kind in rest) or _is_coo(encoding))
 
 
@@ -158,7 +158,7 @@ def inserts_lists(encoding: Encoding) -> bool:
 
     What is made on the way to it is stored alike: with a position for each of 2^40 rows it would fit nowhere.
     """
-    return takes_as_result(encoding) and not any(kind.functions.is_counted for kind in encoding.level_types)
+    return takes_as_result(encoding) and not any(kind.functions.has_full_loop for kind in encoding.level_types)
 
 
 def why_not_inserted(encoding: Encoding) -> str:

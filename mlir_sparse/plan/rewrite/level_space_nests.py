@@ -17,7 +17,7 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Subscript, substitute
 from mlir_sparse.plan.nest_payloads import Frame
 from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
-from mlir_sparse.text.name_spelling import made_name
+from mlir_sparse.text.name_spelling import generated_name
 
 __all__ = ["LevelNest", "level_nest", "space_of"]
 
@@ -117,7 +117,7 @@ def _level_variables(space: LevelSpace, operand: str, variables: tuple[IndexVar,
     known = {
         expr.position: variables[dim] for dim, expr in enumerate(space.lvl_to_dim.results) if isinstance(expr, Dim)
     }
-    names = (made_name(operand, name) for name in space.encoding.dim_names)
+    names = (generated_name(operand, name) for name in space.encoding.dim_names)
     return tuple(known.get(level, IndexVar(name)) for level, name in enumerate(names))
 
 

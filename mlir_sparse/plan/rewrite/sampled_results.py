@@ -82,7 +82,7 @@ def _counts_entries(encoding: Encoding) -> bool:
     """Returns whether loops over a tensor so stored count its entries one by one, in the order of its values."""
     if encoding.has_slices or not (encoding.is_permutation and encoding.is_native) or encoding.explicit_val is not None:
         return False
-    rest = tuple(itertools.dropwhile(lambda kind: kind.functions.is_counted, encoding.level_types))
+    rest = tuple(itertools.dropwhile(lambda kind: kind.functions.has_full_loop, encoding.level_types))
     return bool(rest) and all(is_packed(kind) or kind.functions.is_chained for kind in rest)
 
 

@@ -60,7 +60,7 @@ class OwnResult:
             arrays[0] = made[self.begins]
         for positions in arrays[2:-1:2]:
             _cuda.fill(where.number, positions.pointer, 0, positions.dtype.itemsize, stream)
-        return DeviceTensor._made(encoding, self.shape, encoding.level_sizes(self.shape), arrays, entries[-1])
+        return DeviceTensor._from_parts(encoding, self.shape, encoding.level_sizes(self.shape), arrays, entries[-1])
 
 
 def _last_of(sums: DeviceArray, where: Device) -> int:

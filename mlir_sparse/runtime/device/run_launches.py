@@ -257,7 +257,7 @@ def _over(operand: DeviceValue, numbers: DeviceArray, fibres: tuple[Encoding, tu
         return operand._with_values(numbers)
     encoding, shape = fibres
     arrays = (*operand._arrays[: len(level_buffers(encoding))], numbers)
-    return DeviceTensor._made(encoding, shape, encoding.level_sizes(shape), arrays, numbers.size)
+    return DeviceTensor._from_parts(encoding, shape, encoding.level_sizes(shape), arrays, numbers.size)
 
 
 def _room(

@@ -171,7 +171,7 @@ def _times_sparse(
             empty((0,), product.dtype, where),
         ]
         _zero(arrays[0])
-        return DeviceTensor._made(encoding, shape, encoding.level_sizes(shape), arrays, 0)
+        return DeviceTensor._from_parts(encoding, shape, encoding.level_sizes(shape), arrays, 0)
     matrices = [
         _matrix(tensor, format, transposed)
         for tensor, (_, format, transposed) in zip(tensors, product.sparse, strict=True)
@@ -182,7 +182,7 @@ def _times_sparse(
         DeviceArray(memory.pointer, (size,), np.dtype(kind), where, memory, stream)
         for memory, (size, kind) in zip(memories, kinds, strict=True)
     ]
-    return DeviceTensor._made(encoding, shape, encoding.level_sizes(shape), made, entries)
+    return DeviceTensor._from_parts(encoding, shape, encoding.level_sizes(shape), made, entries)
 
 
 def _structured(tensor: DeviceTensor, operand: DeviceArray, result: DeviceArray, where: Device) -> None:

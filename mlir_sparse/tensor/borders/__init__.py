@@ -1,1 +1,1 @@
-"""Tensors of other libraries: a neighbour to a module."""
+"""Tensors of other libraries, a module for each."""

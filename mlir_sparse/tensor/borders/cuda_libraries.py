@@ -1,4 +1,4 @@
-"""Sparse tensors of PyTorch and CuPy on a device, in and out, their buffers shared."""
+"""Sparse tensors of PyTorch and CuPy on a device, to and from DeviceTensor, with shared buffers."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _is_cupy_sparse(source: object) -> bool:
 
 
 def tensor_of(source: Any) -> DeviceTensor:
-    """Returns a sparse tensor of another library over the same buffers; its structure is read once to be checked.
+    """Returns a DeviceTensor on the buffers of another library's sparse tensor, after checking its structure.
 
     Raises:
-        UnsupportedError: for a layout that has no encoding here, or that must be laid out anew.
+        UnsupportedError: for a layout that has no encoding, or that would have to be copied.
     """
     return _of_cupy(source) if _is_cupy_sparse(source) else _of_torch(source)
 
@@ -64,7 +64,7 @@ def _padded(columns: list[Any], kind: Encoding) -> list[Any]:
 
 
 def _pointers(source: Any, column: Any) -> Any:
-    """Returns the positions of a list of entries, [0, entries], as an array beside them."""
+    """Returns the positions of a list of entries, [0, entries], as an array on their device."""
     return column.new_tensor([0, column.shape[0]])
 
 
@@ -137,7 +137,7 @@ def to_cupy(tensor: DeviceTensor) -> Any:
 
 
 def _layout(tensor: DeviceTensor) -> str | None:
-    """Returns the preset that PyTorch and CuPy have too."""
+    """Returns the tensor's preset, if PyTorch and CuPy have it."""
     encoding = tensor.encoding
     if encoding.dim_rank != 2 or not encoding.is_ordered or not encoding.level_types[-1].unique:
         return None

@@ -1,8 +1,8 @@
-"""Which objects are dense arrays of numbers, decided by what their types offer and never by what they iterate over.
+"""Dense arrays of numbers: which objects are some, decided by their types and never by iterating over them.
 
-A graph, a mapping or a table of text has a length and items too: NumPy would make an array of
-its names, one item at a time. So an object is an array where it is one of NumPy's, where its type
-offers an array protocol or a buffer, or where it is a list or tuple of numbers all the way down.
+A graph, a mapping or a table of text also has a length and items, of which NumPy would make an array of names. So an
+object is an array only if it is NumPy's, if its type has an array protocol or a buffer, or if it is a list or tuple,
+nested or not, of numbers.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _NUMBERS = (bool, int, float, complex, np.generic)
 _PLAIN_NUMBERS = {bool, int, float, complex}
 _BYTES = (str, bytes, bytearray)
 _PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__dlpack__")
-# The properties that count stored entries, in SciPy's words, the dialect's and GraphBLAS's.
+# The properties that count stored entries in SciPy, in the dialect and in GraphBLAS.
 _COUNTS_OF_ENTRIES = ("nnz", "nse", "nvals")
-# As deep as an array of NumPy's can be.
+# The greatest number of dimensions of a NumPy array.
 _DEEPEST = 64
-# What leads from the objects of a package to what is taken here; `x` is the object.
+# For packages whose objects are refused, an expression that converts them; `x` is the object.
 _WAYS_OUT = {
     "mlir_sparse.tensor.device_tensor": "x.to('cpu')",
     "mlir_sparse.tensor.sparse_tensor": "it on its own, or several through numpy.stack",
@@ -44,15 +44,15 @@ _WAYS_OUT = {
 
 
 def array_of(source: object, expected: str) -> Array:
-    """Returns an array of numbers, the source's own memory where it offers that.
+    """Returns an array of numbers, sharing memory with the source if possible.
 
     Args:
         source: an array of NumPy's or one that speaks an array protocol, a buffer, a number, or
             nested lists and tuples of these.
-        expected: what was expected, for the message.
+        expected: the rule, for the message.
 
     Raises:
-        OperandError: for anything else, at once, with what to pass instead; for data on a device.
+        OperandError: for any other object, with an object to pass instead; for data on a device.
 
     >>> array_of([[1, 2], (3, 4)], "an array").tolist()
     [[1, 2], [3, 4]]
@@ -82,7 +82,7 @@ def _converted(source: object, expected: str) -> Array:
 
 
 def is_array_source(source: object) -> bool:
-    """Returns whether `array_of` takes an object, unless what it holds turns out to be no numbers.
+    """Returns whether `array_of` may convert an object; its elements are not looked at.
 
     >>> is_array_source(np.eye(2)), is_array_source(range(3)), is_array_source("ab"), is_array_source({1: 2})
     (True, True, False, False)
@@ -91,14 +91,14 @@ def is_array_source(source: object) -> bool:
 
 
 def _refused(source: object) -> str | None:
-    """Returns what an object is and what to pass instead of it; None where it is an array of numbers."""
+    """Returns what to say of an object and what to pass instead; None for an array of numbers."""
     if isinstance(source, list | tuple):
         return _odd_element(source)
     return None if _is_array(source) else _named(source)
 
 
 def _odd_element(source: list[Any] | tuple[Any, ...]) -> str | None:
-    """Returns what is no number in nested lists, one level of nesting after the other; None where all are."""
+    """Returns the first element of nested lists that is no number, breadth first; None if there is none."""
     level: Any = source
     for _ in range(_DEEPEST):
         kinds = set(map(type, level))
@@ -109,7 +109,7 @@ def _odd_element(source: list[Any] | tuple[Any, ...]) -> str | None:
         odd = next((item for item in level if type(item) in others and not _is_array(item)), None) if others else None
         if odd is not None or type(None) in others:
             return f"{type(source).__name__} that holds {_named(odd)}"
-        # Each list once: a list that holds itself twice would double at each level.
+        # Visit each list once: a list that contains itself twice would double at each level.
         nested = {id(item): item for item in level if type(item) in sequences}
         level = list(chain.from_iterable(nested.values()))
     return f"{type(source).__name__} nested deeper than {_DEEPEST}"
@@ -120,7 +120,7 @@ def _is_array(source: object) -> bool:
     if issubclass(kind, _NUMBERS) or is_torch(source) or kind is range:
         return True
     if isinstance(source, np.ndarray):
-        # A subclass that gives NumPy's functions another meaning, as units do, is more than its numbers.
+        # A subclass that overrides NumPy's functions, as arrays with units do, means more than its numbers.
         return not _is_masked(source) and type(source).__array_ufunc__ is np.ndarray.__array_ufunc__
     if isinstance(source, type | str | bytes | bytearray) or _is_sparse(source) or _is_measured(source):
         return False
@@ -133,18 +133,18 @@ def _is_masked(source: object) -> bool:
 
 
 def _is_measured(source: object) -> bool:
-    """Returns whether an object has a unit, by which NumPy's functions go: its bare numbers are another quantity."""
+    """Returns whether an object has a unit that NumPy's functions respect: its bare numbers mean something else."""
     kind = type(source)
     return hasattr(kind, "__array_ufunc__") and any(hasattr(kind, name) for name in ("unit", "units"))
 
 
 def _is_sparse(source: object) -> bool:
-    """Returns whether an object stores some of its elements only: as an array it would be made dense in silence."""
+    """Returns whether an object is sparse: converting it to an array would silently make it dense."""
     return is_sparse_source(source) or any(hasattr(type(source), name) for name in _COUNTS_OF_ENTRIES)
 
 
 def _offers(source: object, name: str) -> bool:
-    """Returns whether a protocol is part of a type, or was set on the object; `__getattr__` answers for any name."""
+    """Returns whether the type or the object itself defines a protocol; `__getattr__` could answer for any name."""
     return inspect.getattr_static(source, name, None) is not None
 
 
@@ -161,7 +161,7 @@ def _is_on_device(source: Any) -> bool:
 
 
 def _named(source: Any) -> str:
-    """Returns what an object is, and what to pass instead of it."""
+    """Returns a description of an object, and what to pass instead."""
     kind = type(source)
     name = kind.__name__
     for ancestor in kind.__mro__:

@@ -1,6 +1,6 @@
-"""Data of other libraries as arrays of this process's memory, shared where that is possible.
+"""Data of other libraries as arrays in host memory, shared where possible.
 
-None of these libraries is imported here: whoever passes their objects has done so.
+No library is imported here: a caller who passes its objects has imported it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 __all__ = ["as_host", "is_semi_structured", "is_sparse_source", "is_torch", "is_torch_sparse"]
 
-# Of `DLDeviceType`: the CPU, and memory of a GPU's driver that the CPU reads as its own.
+# `DLDeviceType`: memory of the CPU, and memory of a GPU's driver that the CPU can read.
 _HOST_DEVICES = (1, 3, 11, 13)
 
 
 def as_host(source: object) -> object:
-    """Returns what NumPy or SciPy can read: dense arrays as NumPy's, CuPy's sparse ones as SciPy's; all else as it is.
+    """Returns dense arrays as NumPy's and CuPy's sparse arrays as SciPy's; any other object unchanged.
 
     Memory is shared through PyTorch's own views and DLPack. Sparse matrices of
     CuPy and semi-structured tensors of PyTorch, which live on a GPU, are copied.
 
     Raises:
-        OperandError: for dense data on a device, or that gradients are recorded for.
+        OperandError: for dense data on a device, and for tensors that record gradients.
     """
     if isinstance(source, np.ndarray | np.generic):
         return source
@@ -36,7 +36,7 @@ def as_host(source: object) -> object:
         return source if is_torch_sparse(source) else _dense_torch(source)
     if _is_cupy_sparse(source):
         return source.get()  # type: ignore[attr-defined]  # its way to SciPy
-    # Of the type: an object with a unit, say, may answer for its bare numbers under any name.
+    # Ask the type: an object, such as one with a unit, may answer for any name with its bare numbers.
     if hasattr(type(source), "__dlpack__") and hasattr(type(source), "__dlpack_device__"):
         return _from_dlpack(source)
     return source
@@ -54,14 +54,14 @@ def is_torch_sparse(source: object) -> bool:
 
 
 def is_sparse_source(source: object) -> bool:
-    """Returns whether an object is a sparse array of a library that `tensor` takes them from."""
+    """Returns whether an object is a sparse array of a library that `tensor` supports."""
     scipy = sys.modules.get("scipy.sparse")
     is_scipy = scipy is not None and bool(scipy.issparse(source))
     return is_scipy or is_torch_sparse(source) or is_semi_structured(source) or _is_cupy_sparse(source)
 
 
 def is_semi_structured(source: object) -> bool:
-    """Returns whether an object is one of PyTorch's tensors with 2 of every 4 entries, which say they are strided."""
+    """Returns whether an object is PyTorch's semi-structured tensor, whose `layout` claims to be strided."""
     if not is_torch(source):
         return False
     packed = getattr(sys.modules["torch"].sparse, "SparseSemiStructuredTensor", None)
@@ -74,7 +74,7 @@ def _is_cupy_sparse(source: object) -> bool:
 
 def _dense_torch(source: Any) -> Array:
     if is_semi_structured(source):
-        # How its metadata is packed depends on the kernel library, and is no interface.
+        # The packing of its metadata depends on the kernel library, and is not documented.
         source = source.to_dense().cpu()
     if source.requires_grad:
         raise OperandError("expected a tensor without gradients, but got one that requires grad: pass x.detach()")
@@ -87,7 +87,7 @@ def torch_array(source: Any) -> Array:
     """Returns a strided tensor in host memory as an array that shares it.
 
     Raises:
-        OperandError: for an element type that NumPy does not have.
+        OperandError: for an element type that NumPy lacks.
     """
     import torch
 
@@ -114,4 +114,4 @@ def _from_dlpack(source: Any) -> object:
     try:
         return np.from_dlpack(source)
     except (BufferError, RuntimeError, TypeError):
-        return source  # an element type that DLPack or NumPy has no word for: the array protocol may have
+        return source  # DLPack or NumPy may lack the element type; the array protocol may have it

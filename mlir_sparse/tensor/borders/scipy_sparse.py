@@ -1,4 +1,4 @@
-"""SciPy's sparse arrays and matrices, in and out; SciPy itself is imported only when there is work for it."""
+"""SciPy's sparse arrays and matrices, to and from SparseTensor; SciPy is imported only when needed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_scipy(source: object) -> bool:
 
 
 def default_encoding(source: Any) -> Encoding:
-    """Returns the encoding that stores what a SciPy array stores, or CSR where there is none.
+    """Returns the encoding of a SciPy array's format, or CSR for formats without one.
 
     csr, csc, coo, bsr and dia have their own; lil and dok become CSR.
     """
@@ -58,7 +58,7 @@ def default_encoding(source: Any) -> Encoding:
 def storage_of_scipy(source: Any, encoding: Encoding, dtype: object) -> LevelStorage:
     """Returns the storage of a SciPy array, sharing memory where its format is the encoding's.
 
-    Arrays with unsorted indices or duplicates are copied, sorted and summed; the source stays as it is.
+    Arrays with unsorted indices or duplicates are copied, sorted and summed; the source is not changed.
     """
     source = _in_native_order(source)
     if source.format == "dia" and is_diagonals(encoding):
@@ -74,7 +74,7 @@ def storage_of_scipy(source: Any, encoding: Encoding, dtype: object) -> LevelSto
     except CoordinatesError:
         if source.format == "bsr":
             return _storage_of_coo(source, encoding, dtype)
-        # Out of order or repeated; if it is worse than that, this raises again.
+        # Unsorted or repeated entries are fine when sorted; any other fault raises again.
         storage = _storage_of_rows(source, _without_promises(native), dtype)
     if direct is encoding and storage.encoding.level_types == encoding.level_types:
         return storage
@@ -82,7 +82,7 @@ def storage_of_scipy(source: Any, encoding: Encoding, dtype: object) -> LevelSto
 
 
 def _in_native_order(source: Any) -> Any:
-    """Returns an array whose values SciPy itself converts, which it does in the machine's byte order alone."""
+    """Returns an array in the machine's byte order, which SciPy's own conversions need."""
     values = getattr(source, "data", None)
     if not isinstance(values, np.ndarray) or values.dtype.isnative or values.dtype.kind == "O":
         return source
@@ -97,7 +97,7 @@ def _thin_blocks(source: Any) -> bool:
 
 def _storage_of_rows(source: Any, encoding: Encoding, dtype: object) -> LevelStorage:
     indptr, indices, data = source.indptr, source.indices, source.data
-    used = int(indptr[-1])  # SciPy allows room to spare
+    used = int(indptr[-1])  # SciPy allows unused capacity
     if 0 <= used < len(indices):
         indices, data = indices[:used], data[:used]
     none = [None] * (encoding.lvl_rank - 2)
@@ -167,7 +167,7 @@ def _rows_to_scipy(tensor: SparseTensor, sparse: Any, kind: str) -> Any:
         values = values.reshape(-1, *block)
     else:
         result = getattr(sparse, f"{kind}_array")(tensor.shape, dtype=values.dtype)
-    # Set one by one: SciPy's constructors would copy 64-bit indices that fit in 32.
+    # Set attributes one by one: SciPy's constructors would copy 64-bit indices that fit in 32 bits.
     result.indptr, result.indices, result.data = indptr, indices, values
     if tensor.encoding.is_ordered and all(level.unique for level in tensor.encoding.level_types):
         result.has_canonical_format = True
@@ -175,7 +175,7 @@ def _rows_to_scipy(tensor: SparseTensor, sparse: Any, kind: str) -> Any:
 
 
 def _index_pair(positions: Array | None, coordinates: Array | None) -> tuple[Array, Array]:
-    """Returns positions and coordinates of one dtype, int32 or int64, as SciPy wants them."""
+    """Returns positions and coordinates with one dtype, int32 or int64, as SciPy requires."""
     assert positions is not None
     assert coordinates is not None
     wide = max(positions.dtype.itemsize, coordinates.dtype.itemsize) == 8

@@ -1,4 +1,4 @@
-"""PyTorch's sparse tensors, in and out; PyTorch itself is imported only when there is work for it.
+"""PyTorch's sparse tensors, to and from SparseTensor; PyTorch is imported only when needed.
 
 | layout | encoding | memory |
 |---|---|---|
@@ -36,15 +36,15 @@ _COLUMNS = {"torch.sparse_csc": "CSC", "torch.sparse_bsc": "BSC"}
 
 
 def default_torch_encoding(source: Any, *, anywhere: bool = False) -> Encoding:
-    """Returns the encoding that stores what a sparse tensor stores.
+    """Returns the encoding of a sparse tensor's layout.
 
     Args:
         source: the tensor.
-        anywhere: whether it may lie on a device.
+        anywhere: whether it may be on a device.
 
     Raises:
-        UnsupportedError: for dense dimensions in blocks and batches, and layouts that are not documented.
-        OperandError: for a tensor on a device, or that gradients are recorded for.
+        UnsupportedError: for dense dimensions in blocks and batches, and undocumented layouts.
+        OperandError: for a tensor on a device, and for one that records gradients.
     """
     _check_usable(source, anywhere)
     layout = str(source.layout)
@@ -66,7 +66,7 @@ def default_torch_encoding(source: Any, *, anywhere: bool = False) -> Encoding:
 
 
 def _batched(source: Any, name: str, batches: int) -> Encoding:
-    """Returns batch levels above a matrix format: PyTorch lays them out alike, with as many entries in each."""
+    """Returns batch levels above a matrix format: PyTorch's layout, whose batches have equally many entries."""
     if source.dense_dim():
         raise UnsupportedError(
             f"expected numbers in batches of matrices, but got {source.dense_dim()} dense dimensions in "
@@ -75,9 +75,9 @@ def _batched(source: Any, name: str, batches: int) -> Encoding:
     block = tuple(source.values().shape[-2:]) if name in ("BSR", "BSC") else None
     matrix = as_encoding(name) if block is None else as_encoding(name, block=block)
     dims = [f"d{d}" for d in range(batches + 2)]
-    own = [level.to_text(dims[batches:]) for level in matrix.levels]
+    inner = [level.to_text(dims[batches:]) for level in matrix.levels]
     lead = [f"{dim} : batch" for dim in dims[:batches]]
-    return as_encoding(f"({', '.join(dims)}) -> ({', '.join([*lead, *own])})")
+    return as_encoding(f"({', '.join(dims)}) -> ({', '.join([*lead, *inner])})")
 
 
 def _check_no_dense(source: Any) -> None:
@@ -198,29 +198,29 @@ def _rows_to_torch(torch: Any, tensor: SparseTensor, name: str) -> Any:
 def _coo_to_torch(torch: Any, tensor: SparseTensor) -> Any:
     dims, values = _entries(tensor)
     indices, stored = _to_strided(torch, _stacked(dims)), _to_strided(torch, values)
-    made = torch.sparse_coo_tensor(
+    entries = torch.sparse_coo_tensor(
         indices, stored, tensor.shape, is_coalesced=_is_coalesced(tensor.encoding), check_invariants=False
     )
-    return made.coalesce()
+    return entries.coalesce()
 
 
 def _entries(tensor: SparseTensor) -> tuple[list[Array], Array]:
-    """Returns coordinates by dimension, and values: those stored, where they are stored just so."""
-    own = _coo_encoding(tensor.ndim, 0)
+    """Returns coordinates by dimension, and values; the stored arrays where they have this form already."""
+    coo = _coo_encoding(tensor.ndim, 0)
     columns = [column for column in tensor.storage.coordinates if column is not None]
-    if same_formats(tensor.encoding, own) and all(column.dtype == np.int64 for column in columns):
+    if same_formats(tensor.encoding, coo) and all(column.dtype == np.int64 for column in columns):
         return columns, tensor.storage.values
     return expand_dims(tensor.storage, tensor.shape)
 
 
 def _is_coalesced(encoding: Encoding) -> bool:
-    """Returns whether entries come row by row, each coordinate once."""
+    """Returns whether entries are in row-major order, without repeats."""
     plain = encoding.is_permutation and encoding.level_order == tuple(range(encoding.dim_rank))
     return plain and encoding.is_ordered and encoding.level_types[-1].unique
 
 
 def _stacked(dims: list[Array]) -> Array:
-    """Returns an array of shape (rank, entries), shared where the arrays lie one after another."""
+    """Returns an array of shape (rank, entries), shared if the arrays are adjacent in memory."""
     first = dims[0]
     step, address = first.nbytes, first.ctypes.data
     together = all(
@@ -244,10 +244,10 @@ def _owner(array: Array) -> object:
 
 
 def _to_strided(torch: Any, array: Array) -> Any:
-    """Returns an array as a strided tensor of the same memory; PyTorch has no word for read-only."""
+    """Returns an array as a strided tensor on the same memory; PyTorch has no read-only tensors."""
     if array.dtype.name == "bfloat16":
         return _to_strided(torch, array.view(np.int16)).view(torch.bfloat16)
     try:
         return torch.from_dlpack(array)
-    except BufferError:  # NumPy before 2.1 does not hand out read-only memory
+    except BufferError:  # NumPy before 2.1 does not export read-only memory
         return torch.from_numpy(array.copy())

@@ -1,1 +1,1 @@
-"""From one encoding to another, and from coordinates to level storage and back."""
+"""Conversions: entries to level storage (`pack`), back (`coordinates_of`), and one encoding to another (`convert`)."""

@@ -1,4 +1,4 @@
-"""From any encoding to any other of the same rank, through coordinates."""
+"""Conversion from any encoding to any other of the same rank, by the shortest way."""
 
 from __future__ import annotations
 
@@ -39,15 +39,14 @@ def convert_storage(
 ) -> LevelStorage:
     """Returns the same tensor in another encoding.
 
-    Where only promises are dropped (unique, ordered) buffers are shared; where
-    only widths differ the structure is copied as it is and values are shared.
+    Buffers are shared where only properties (unique, ordered) are dropped; values are shared where only widths differ.
 
     Args:
-        storage: what to convert.
+        storage: the storage to convert.
         shape: the extents of the dimensions.
-        encoding: the format wanted; widths it does not name are kept if they are 32 or 64 and fit.
+        encoding: the new encoding; widths that it does not name stay if they are 32 or 64 and suffice.
         sum_duplicates: see `pack`.
-        drop_zeros: leave out stored zeros, duplicates that add up to zero among them.
+        drop_zeros: leave out stored zeros, also duplicates that add up to zero.
         prune: keep the largest n of every m, for `structured[n, m]` levels.
     """
     check_supported(encoding)
@@ -90,7 +89,7 @@ def _packed_again(
 
 
 def _is_whole(storage: LevelStorage) -> bool:
-    """Returns whether storage of a slice is that of everything its parent holds."""
+    """Returns whether a slice is all of its parent."""
     order = storage.encoding.level_order if storage.view else ()
     return bool(order) and all(storage.view[dim] == (0, storage.level_sizes[at], 1) for at, dim in enumerate(order))
 
@@ -136,14 +135,14 @@ def _convert_foreign(
 
 
 def _holds_each_once(encoding: Encoding) -> bool:
-    """Returns whether the levels promise that no entry is stored twice."""
+    """Returns whether the encoding rules out that an entry is stored twice."""
     types = encoding.level_types
     is_followed = (*(kind.functions.is_chained for kind in types[1:]), False)
     return all(k.unique or chained for k, chained in zip(types, is_followed, strict=True))
 
 
 def _relabel(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None:
-    """Returns the storage under an encoding that promises no more and lays out alike, or None."""
+    """Returns the same storage under an encoding with the same layout and no further properties, or None."""
     given = storage.encoding
     pairs = zip(given.level_types, encoding.level_types, strict=False)
     if not same_formats(given, encoding) or not all(_implies(a, b) for a, b in pairs):
@@ -159,9 +158,9 @@ def _relabel(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None:
 
 
 def _transpose(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None:
-    """Returns a matrix stored by rows as one stored by columns, or the other way round; None for anything else.
+    """Returns a matrix by rows as one by columns, or the reverse; None for other encodings.
 
-    One counting pass does it, where both have the same widths, of 32 or 64 bits, and nothing is stored twice.
+    One counting pass suffices if both have the same widths, 32 or 64 bits, and no entry is stored twice.
     """
     given = storage.encoding
     if not (_is_rows(given) and _is_rows(encoding)) or given.level_order == encoding.level_order:
@@ -186,7 +185,7 @@ def _is_rows(encoding: Encoding) -> bool:
 
 @lru_cache(maxsize=1024)
 def same_formats(a: Encoding, b: Encoding) -> bool:
-    """Returns whether buffers of one encoding are laid out as those of the other, widths and promises aside."""
+    """Returns whether two encodings have the same layout, up to widths and properties."""
     if a.dim_to_lvl != b.dim_to_lvl or a.aos_regions != b.aos_regions:
         return False
     pairs = zip(a.level_types, b.level_types, strict=True)
@@ -194,7 +193,7 @@ def same_formats(a: Encoding, b: Encoding) -> bool:
 
 
 def _implies(given: LevelType, wanted: LevelType) -> bool:
-    """Returns whether a level keeps all that another promises."""
+    """Returns whether a level has all guarantees of another."""
     return (given.unique or not wanted.unique) and (given.ordered or not wanted.ordered)
 
 

@@ -1,4 +1,4 @@
-"""From level storage back to coordinates: one for each level and stored value, then one for each dimension."""
+"""Level storage to coordinates of the stored values, first in levels, then in dimensions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["count_entries", "expand_dims", "expand_levels"]
 def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
     """Returns the level coordinates of all stored values, and the values, in storage order.
 
-    Arrays that are stored just so are returned themselves, not copied.
+    Arrays that are stored in this form are returned without a copy.
     """
     if not is_plain(storage.encoding):
         storage = to_plain(storage)
@@ -35,12 +35,12 @@ def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
     columns, places = _native.expand(levels, storage.positions, flat)
     if places is not None:
         return columns, storage.values[places]
-    reached = columns[0].size  # a gap at the end of a loose level is left out here
+    reached = columns[0].size  # without a gap at the end of a loose level
     return columns, storage.values if reached == storage.values.size else storage.values[:reached]
 
 
 def _flat_coordinates(storage: LevelStorage) -> list[Array | None]:
-    """Returns coordinates by level, those of an array of structs whole at each of its levels."""
+    """Returns coordinates by level; each level of an array of structs has the whole array."""
     numbers, buffers = buffer_numbers(storage.encoding), storage.buffers()
     found = (numbers.get((level, "coordinates")) for level in range(storage.encoding.lvl_rank))
     return [None if number is None else buffers[number] for number in found]
@@ -49,9 +49,8 @@ def _flat_coordinates(storage: LevelStorage) -> list[Array | None]:
 def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Array], Array]:
     """Returns the coordinates of the stored values in each dimension, and the values.
 
-    Where the innermost level is dense or structured, zeros are left out: such
-    storage cannot tell padding from zeros that somebody gave, but for -0.0. Elsewhere
-    every stored zero is kept.
+    Where the innermost level is dense or structured, zeros are left out, except -0.0: they cannot be distinguished from
+    padding. Elsewhere every stored zero is kept.
 
     Args:
         storage: the tensor's buffers.
@@ -78,7 +77,7 @@ def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Arr
 
 
 def _inside_slice(view: Sequence[tuple[int, int, int]], dims: list[Array], values: Array) -> tuple[list[Array], Array]:
-    """Returns the parent's entries that lie in a slice, at their coordinates there."""
+    """Returns the parent's entries inside a slice, with their coordinates in the slice."""
     for dim, (offset, size, stride) in enumerate(view):
         if offset == 0 and stride == 1 and (dims[dim].size == 0 or int(dims[dim].max()) < size):
             continue
@@ -110,13 +109,13 @@ def _expand_foreign(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list
 
 
 def _evaluate_inverse(encoding: Encoding, columns: list[Array], shape: tuple[int, ...]) -> list[Array]:
-    if max(shape, default=0) > np.iinfo(np.int32).max:  # products of narrow block coordinates would wrap
+    if max(shape, default=0) > np.iinfo(np.int32).max:  # products of narrow block coordinates would overflow
         columns = [column.astype(np.int64) for column in columns]
     return [np.ascontiguousarray(dim) for dim in encoding.lvl_to_dim.evaluate(columns)]
 
 
 def count_entries(storage: LevelStorage) -> int:
-    """Returns the number of stored entries: all values, but for those in gaps of loose levels and in empty slots."""
+    """Returns the number of stored entries: all values except those in gaps of loose levels and in empty slots."""
     if not storage.encoding.is_native:
         *above, last = storage.encoding.level_types
         coordinates = storage.coordinates[-1]
@@ -128,6 +127,6 @@ def count_entries(storage: LevelStorage) -> int:
         columns, values = expand_levels(storage)
         dims = [columns[storage.encoding.level_order.index(dim)] for dim in range(storage.encoding.dim_rank)]
         return int(_inside_slice(storage.view, dims, values)[1].size)
-    if any(kind.functions.has_room for kind in storage.encoding.level_types):
+    if any(kind.functions.has_gaps for kind in storage.encoding.level_types):
         return int(expand_levels(storage)[1].size)
     return int(storage.values.size)

@@ -1,7 +1,7 @@
-"""Storage by diagonals: from rows and back, and SciPy's dia, the same numbers there by columns, here by rows.
+"""Storage by diagonals, to and from rows and SciPy's dia.
 
-`data[k, j]` of SciPy is the element of diagonal k in column j; the value of
-position `k * rows + i` here is the one in row i. A copy shifts each diagonal.
+In SciPy, `data[k, j]` is the element of diagonal k in column j; here, position `k * rows + i` is the element in row i.
+So a copy has to shift each diagonal.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["are_diagonals", "dia_to_scipy", "is_diagonals", "rows_of_diagonals",
 
 
 def is_diagonals(encoding: Encoding) -> bool:
-    """Returns whether an encoding is that of the preset DIA, widths aside."""
+    """Returns whether an encoding is the preset DIA, with any widths."""
     return encoding.levels == as_encoding("DIA").levels and encoding.explicit_val is None and not encoding.has_slices
 
 
 def are_diagonals(encoding: Encoding) -> bool:
-    """Returns whether levels are those of the preset DIA, or of Banded with any band.
+    """Returns whether an encoding has the levels of the preset DIA, or of Banded with any band.
 
     >>> from mlir_sparse.encoding import encoding
     >>> are_diagonals(encoding("DIA")), are_diagonals(encoding("Banded(2, 1)")), are_diagonals(encoding("Skyline"))
@@ -43,11 +43,11 @@ def are_diagonals(encoding: Encoding) -> bool:
     if len(encoding.levels) != 2 or encoding.levels[1] != known[1]:
         return False
     outer = encoding.levels[0]
-    return outer.expr == known[0].expr and outer.type.functions.is_counted
+    return outer.expr == known[0].expr and outer.type.functions.has_full_loop
 
 
 def storage_of_dia(source: Any, encoding: Encoding, dtype: object) -> LevelStorage | None:
-    """Returns the storage of SciPy's dia by diagonals, all it has, those of zeros too; None if one is there twice."""
+    """Returns the storage by diagonals of SciPy's dia, diagonals of zeros included; None if a diagonal is repeated."""
     rows, columns = source.shape
     order = np.argsort(source.offsets, kind="stable")
     offsets = source.offsets[order].astype(np.int64)
@@ -75,7 +75,7 @@ def storage_of_dia(source: Any, encoding: Encoding, dtype: object) -> LevelStora
 def rows_to_diagonals(
     rows: LevelStorage, shape: tuple[int, ...], encoding: Encoding, source: tuple[int | None, int | None]
 ) -> LevelStorage | None:
-    """Returns a matrix by rows as diagonals: two passes, and no sorting. None where a band has no room for an entry.
+    """Returns a matrix by rows as diagonals, in two passes without sorting; None for an entry outside the band.
 
     Raises:
         TooLargeError: for diagonals that would not fit in memory.
@@ -85,14 +85,14 @@ def rows_to_diagonals(
     check_fits(9 * (height + width), f"the diagonals of a matrix of shape {shape}")
     present = _native.present_diagonals(width, *rows.buffers())
     offsets = np.flatnonzero(present) - (height - 1)
-    banded = encoding.level_types[0].functions.is_counted
+    banded = encoding.level_types[0].functions.has_full_loop
     if banded:
         low, high = encoding.level_bounds(shape)[0]
         if offsets.size and (offsets[0] < low or offsets[-1] >= high):
             return None
         offsets = np.arange(low, max(low, high))
     check_fits(offsets.size * height * rows.values.itemsize, f"{offsets.size} diagonals of {height} rows")
-    begins = np.zeros(present.size, np.int64)  # where there is no diagonal it is never looked at, nor paged in
+    begins = np.zeros(present.size, np.int64)  # unused elements are never touched, nor paged in
     inside = (offsets > -height) & (offsets < width)
     begins[offsets[inside] + (height - 1)] = np.flatnonzero(inside) * height
     stored = _native.diagonals_of_rows(width, begins, offsets.size * height, *rows.buffers())
@@ -106,7 +106,7 @@ def rows_to_diagonals(
 
 
 def rows_of_diagonals(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[Array, Array, Array] | None:
-    """Returns positions, coordinates and values by row of diagonals, without zeros; None for too many for 32 bits."""
+    """Returns positions, coordinates and values by rows, given diagonals, without zeros; None beyond 32 bits."""
     encoding, offsets = storage.encoding, storage.coordinates[0]
     if offsets is None:
         low, high = encoding.level_bounds(shape)[0]
@@ -133,6 +133,6 @@ def dia_to_scipy(tensor: SparseTensor, sparse: Any) -> Any:
 
 
 def _rows_of(offset: int, rows: int, columns: int) -> tuple[int, int]:
-    """Returns the first row that a diagonal crosses, and the one after the last."""
+    """Returns the range of rows that a diagonal crosses."""
     first = max(0, -offset)
     return first, max(first, min(rows, columns - offset))

@@ -1,4 +1,4 @@
-"""From coordinates and values to level storage of any encoding.
+"""Coordinates and values to level storage of any encoding.
 
 Entries are sorted into storage order, duplicates summed, and the levels built
 one after the other, all natively (native/pack*.hpp).
@@ -50,16 +50,16 @@ def pack(
     Args:
         encoding: the format to build; widths it does not name are chosen (see `resolve_width`).
         shape: the extent of each dimension.
-        dims: for each dimension the coordinates of all entries, integers of any kind.
-        values: the entries' values; zeros are stored like others.
+        dims: for each dimension the coordinates of all entries, of any integer type.
+        values: the entries' values; zeros are stored too.
         dtype: the element type to store, that of the values when None.
-        sum_duplicates: add entries of equal coordinates, in the order given; otherwise keep
-            each, for encodings whose innermost level is nonunique.
-        source: the widths that positions and coordinates came with.
+        sum_duplicates: add up entries of equal coordinates, in the order given; False keeps each, for encodings whose
+            innermost level is nonunique.
+        source: the widths of positions and coordinates in the source.
 
     Raises:
         CoordinatesError: for coordinates outside the shape.
-        StorageError: for entries that the format has no room for.
+        StorageError: for entries that the format cannot store.
         WidthError: for named widths too small for the data.
         TooLargeError: for storage that would not fit in memory.
     """
@@ -77,7 +77,7 @@ def pack(
         return _pack_foreign(encoding, extents, dims, values, dtype, sum_duplicates, source)
     sizes = encoding.level_sizes(extents)
     check_level_sizes(encoding, sizes)
-    # Sizes and widths first: what is refused for them is refused before anything is copied.
+    # Check sizes and widths first: nothing is copied for a refused tensor.
     resolved = _resolve(encoding, sizes, given.size, source)
     _check_dense_prefix(resolved, sizes, given.dtype.itemsize)
     stored, kind = value_array(values, dtype)
@@ -100,7 +100,7 @@ def pack(
 def _placed(
     encoding: Encoding, shape: tuple[int, ...], dims: Sequence[object]
 ) -> tuple[tuple[int, ...], Sequence[object]]:
-    """Returns the shape of the tensor that a slice is of, and where the slice's entries are in it."""
+    """Returns the shape of a slice's parent, and the entries' coordinates in it."""
     if is_whole_slice(encoding, shape):
         return shape, dims
     columns = [column.astype(np.int64, copy=False) for column in index_columns(dims, "coordinates")]
@@ -163,9 +163,9 @@ def _check_lengths(columns: Sequence[Array], values: Array, rank: int) -> None:
 
 
 def _resolve(encoding: Encoding, sizes: Sequence[int], entries: int, source: tuple[int | None, int | None]) -> Encoding:
-    """Returns the encoding with widths; named ones are held against the data when it is packed.
+    """Returns the encoding with widths; packing checks the named ones against the data.
 
-    More entries than 32 bits can count are refused right here, before anything is sorted.
+    Entries too many for a named width are refused here, before any sorting.
     """
     has_positions = any(kind.has_positions for kind in encoding.level_types)
     largest = entries if has_positions else 0
@@ -181,13 +181,13 @@ def _resolve(encoding: Encoding, sizes: Sequence[int], entries: int, source: tup
 
 
 def _check_dense_prefix(encoding: Encoding, sizes: Sequence[int], itemsize: int) -> None:
-    """Refuses what the extents alone make too large, while Python's integers still can count it."""
+    """Refuses storage that is too large by its extents alone, computed with Python's unbounded integers."""
     places, nbytes = 1, itemsize
     for size, kind in zip(sizes, encoding.level_types, strict=True):
         if kind.functions.is_grouped:
             places *= kind.n or 0
             nbytes = encoding.crd_width // 8 + itemsize
-        elif kind.functions.is_counted:
+        elif kind.functions.has_full_loop:
             places *= size
         else:
             nbytes = encoding.pos_width // 8
@@ -202,13 +202,13 @@ def _level_columns(
         return [columns[dim] for dim in encoding.level_order]
     with pack_faults(encoding, shape):
         _native.check_ranges(columns, shape)
-    if max(sizes, default=0) > np.iinfo(columns[0].dtype).max:  # blocks larger than narrow coordinates can count
+    if max(sizes, default=0) > np.iinfo(columns[0].dtype).max:  # block sizes beyond the range of narrow coordinates
         columns = [column.astype(np.int64) for column in columns]
     return [np.ascontiguousarray(level, columns[0].dtype) for level in encoding.dim_to_lvl.evaluate(columns)]
 
 
 def _check_coordinate_width(encoding: Encoding, sizes: Sequence[int], columns: Sequence[Array]) -> None:
-    """Holds a named crdWidth against the coordinates that come, not against those that could."""
+    """Checks a named crdWidth against the actual coordinates, not against the sizes of levels."""
     stored = [lvl for lvl, kind in enumerate(encoding.level_types) if kind.has_coordinates]
     if all(sizes[lvl] - 1 <= width_limit(encoding.crd_width) for lvl in stored):
         return

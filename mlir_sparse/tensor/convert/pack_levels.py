@@ -1,7 +1,7 @@
-"""From coordinates and values to storage of an encoding that the dialect has no word for.
+"""Coordinates and values to storage of an encoding that the dialect lacks.
 
-Native packing sorts the entries by their level coordinates and adds those that
-coincide; the levels are then built by their formats.
+Native packing sorts the entries by level coordinates and sums duplicates; the classes of the level formats then build
+the levels.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.encoding.level_maps import said_by, slots_of
+from mlir_sparse.encoding.level_maps import independent_levels, slots_of
 from mlir_sparse.encoding.levels.placed_entries import is_sorted
 from mlir_sparse.encoding.levels.sized_level import dims_of, marks_empty
 from mlir_sparse.errors import StorageError, WidthError
@@ -39,16 +39,16 @@ def pack_levels(
         encoding: the format to build.
         shape: the extent of each dimension.
         dims: for each dimension the coordinates of all entries, inside the shape.
-        values: the values, as they are stored.
+        values: the values, in stored form.
         dtype: their element type.
-        source: the widths that positions and coordinates came with.
+        source: the widths of positions and coordinates in the source.
 
     Raises:
-        StorageError: for entries that the format has no room for.
+        StorageError: for entries that the format cannot store.
         TooLargeError: for storage that would not fit in memory.
         WidthError: for named widths too small for the data.
     """
-    kept = said_by(encoding.levels)
+    kept = independent_levels(encoding.levels)
     given = {lvl: np.asarray(encoding.levels[lvl].expr.evaluate(dims), np.int64) for lvl in kept}
     columns, summed = _sorted(encoding, shape, given, values, dtype)
     resolved = _number_slots(encoding, columns, summed.size)
@@ -56,7 +56,7 @@ def pack_levels(
         resolved, shape, [columns[lvl] for lvl in range(encoding.lvl_rank)], summed
     )
     largest = max((int(p[-1]) for p in positions if p is not None and p.size), default=0)
-    largest = max(largest, _made_positions(resolved, coordinates))
+    largest = max(largest, _largest_derived_position(resolved, coordinates))
     narrowed = with_resolved_widths(resolved, shape, largest, source)
     return LevelStorage(
         narrowed,
@@ -72,7 +72,7 @@ def pack_levels(
 def _sorted(
     encoding: Encoding, shape: tuple[int, ...], columns: dict[int, Array], values: Array, dtype: DType
 ) -> tuple[dict[int, Array], Array]:
-    """Returns the entries in the order of their levels, those that coincide added up."""
+    """Returns the entries in storage order, with duplicates summed."""
     sizes, shifted, lows = [], [], []
     known = encoding.with_slots(2).level_bounds(shape)
     for lvl, column in columns.items():
@@ -82,12 +82,12 @@ def _sorted(
             got = column[int(np.argmax(outside))]
             raise StorageError(
                 f"expected coordinates from {low} to {high - 1} at level {lvl} of {encoding.map_text()}, but got "
-                f"{got}: drop it, or choose a format that has room"
+                f"{got}: drop it, or choose a format that can store it"
             )
         lows.append(low)
         sizes.append(max(0, high - low))
         shifted.append(np.ascontiguousarray(column - low))
-    # Structure of arrays: what native code calls a compressed level and singletons below it.
+    # For native code, structure of arrays is a compressed level with `soa` singletons below it.
     last = len(sizes) - 1
     levels = [(3 if at else 1, at == last, True, True, size, 0) for at, size in enumerate(sizes)]
     _, coordinates, packed = _native.pack(levels, shifted, values, dtype.name, 64, 64, False, available_bytes())
@@ -101,12 +101,12 @@ def _sorted(
 
 
 def _number_slots(encoding: Encoding, columns: dict[int, Array], entries: int) -> Encoding:
-    """Gives each entry its slot: the n-th with the same coordinate is in slot n. Returns the encoding with a width."""
+    """Puts the n-th entry with the same coordinate in slot n, and returns the encoding with the number of slots."""
     resolved = encoding
     for lvl, level in enumerate(encoding.levels):
         slots = slots_of(level)
         if level.type.functions.is_computed:
-            columns[lvl] = np.zeros(entries, np.int64)  # it is stored nowhere
+            columns[lvl] = np.zeros(entries, np.int64)  # one slot is not stored
         if slots is None:
             continue
         by_level = [columns[at] if columns[at].size else np.zeros(entries, np.int64) for at in range(encoding.lvl_rank)]
@@ -132,8 +132,8 @@ def _number_slots(encoding: Encoding, columns: dict[int, Array], entries: int) -
     return resolved
 
 
-def _made_positions(encoding: Encoding, coordinates: Sequence[Array | None]) -> int:
-    """Returns the largest position that a plain view of the levels will need besides those stored."""
+def _largest_derived_position(encoding: Encoding, coordinates: Sequence[Array | None]) -> int:
+    """Returns the largest derived position in the plain view of the levels."""
     sizes = (c.size for lvl, c in enumerate(coordinates) if c is not None and marks_empty(encoding, lvl))
     return max(sizes, default=0)
 
@@ -141,7 +141,7 @@ def _made_positions(encoding: Encoding, coordinates: Sequence[Array | None]) -> 
 def with_resolved_widths(
     encoding: Encoding, shape: Sequence[int], largest_position: int, source: tuple[int | None, int | None]
 ) -> Encoding:
-    """Returns the encoding with both widths concrete; the sizes of levels decide on coordinates, as natively."""
+    """Returns the encoding with both widths concrete; level sizes decide that of coordinates, as in native code."""
     sizes = encoding.level_sizes(shape)
     stored = [size for size, kind in zip(sizes, encoding.level_types, strict=True) if kind.has_coordinates]
     return resolve_widths(
@@ -163,12 +163,12 @@ def narrowed_positions(encoding: Encoding, positions: Array) -> Array:
 
 
 def is_signed(encoding: Encoding, shape: Sequence[int], level: int) -> bool:
-    """Returns whether a level stores numbers below 0: -1 where it is empty, or coordinates such as those of j - i."""
+    """Returns whether a level stores negative numbers: -1 for a missing entry, or coordinates such as j - i."""
     return marks_empty(encoding, level) or encoding.level_bounds(shape)[level][0] < 0
 
 
 def narrowed_coordinates(encoding: Encoding, shape: Sequence[int], level: int, coordinates: Array) -> Array:
-    """Returns the coordinates of a level in the width of the encoding, signed where some can be below 0.
+    """Returns the coordinates of a level in the width of the encoding, signed if some can be negative.
 
     Raises:
         WidthError: for a width too small.
@@ -176,7 +176,7 @@ def narrowed_coordinates(encoding: Encoding, shape: Sequence[int], level: int, c
     width = encoding.crd_width
     low = encoding.level_bounds(shape)[level][0]
     smallest, largest = int(coordinates.min(initial=0)), int(coordinates.max(initial=0))
-    # A view over levels counts from 0 on.
+    # Coordinates in level space start at 0.
     check_width("crdWidth", width, largest - min(0, low))
     dtype = width_dtype(width)
     if is_signed(encoding, shape, level):

@@ -1,4 +1,4 @@
-"""Conversions of matrices by rows, or by columns, in one native pass, without coordinates for every entry between."""
+"""Conversions of matrices by rows or columns in one native pass, without materialised coordinates."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["convert_rows"]
 
 
 def convert_rows(storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding) -> LevelStorage | None:
-    """Returns a CSR matrix as COO or BSR, a CSC matrix as COO by columns, and COO as either; None for everything else.
+    """Returns a CSR matrix as COO or BSR, a CSC matrix as COO by columns, and COO as either; None for other pairs.
 
-    Entries must be in order, none stored twice, and the widths, 32 or 64 bits, stay what they are.
+    Entries must be in order without repeats; the widths must be 32 or 64 bits and stay the same.
 
     Args:
-        storage: what to convert.
+        storage: the storage to convert.
         shape: the extents of the dimensions.
-        encoding: the format wanted.
+        encoding: the new encoding.
     """
     given = storage.encoding
     if _is_list(given) and _is_rows(encoding) and encoding.explicit_val is None:
@@ -48,7 +48,7 @@ def _lists_entries(given: Encoding, encoding: Encoding) -> bool:
 
 
 def _is_list(encoding: Encoding, *, in_order: bool = True) -> bool:
-    """Returns whether an encoding is COO; in order: none stored twice, and each row's coordinates ascend."""
+    """Returns whether an encoding is COO; `in_order`: without repeats and with ascending coordinates in each row."""
     formats = tuple(kind.format for kind in encoding.level_types)
     if formats != (LevelFormat.COMPRESSED, LevelFormat.SINGLETON) or not encoding.is_permutation:
         return False
@@ -62,7 +62,7 @@ def _rows_of_list(storage: LevelStorage, shape: tuple[int, ...], encoding: Encod
     resolved = _same_widths(storage, encoding, max(sizes) - 1)
     if resolved is None or given.crd_width < 32 or storage.values.size > width_limit(given.crd_width):
         return None
-    if max(sizes) > 8 * storage.values.size + 65536:  # mostly empty rows: packing says what they take
+    if max(sizes) > 8 * storage.values.size + 65536:  # mostly empty rows: packing states the memory in its error
         return None
     listed, crd = storage.coordinates
     assert listed is not None

@@ -1,4 +1,4 @@
-"""Rows as slots (ELL) and as hash tables, and back: the place of an entry follows from its row, without sorting."""
+"""Rows to slots (ELL) and hash tables, and back: the row of an entry gives its place, without sorting."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Rows = tuple[Array, Array, Array]
 
 
 def are_slots(encoding: Encoding) -> bool:
-    """Returns whether an encoding is ELL by slots, of rows or of columns, with one coordinate a place.
+    """Returns whether an encoding is ELL: slots of rows or columns, with one coordinate a slot.
 
     >>> from mlir_sparse.encoding import encoding
     >>> are_slots(encoding("SlotELL")), are_slots(encoding("CountedELL"))
@@ -36,7 +36,7 @@ def are_slots(encoding: Encoding) -> bool:
 
 
 def are_tables(encoding: Encoding) -> bool:
-    """Returns whether an encoding ends in hash tables, below nothing but dense and compressed levels of dimensions.
+    """Returns whether an encoding is hash tables below dense and compressed levels of dimensions.
 
     >>> from mlir_sparse.encoding import encoding
     >>> are_tables(encoding("HashVector")), are_tables(encoding("HashedRows")), are_tables(encoding("CSR"))
@@ -50,7 +50,7 @@ def are_tables(encoding: Encoding) -> bool:
 def rows_to_slots(
     rows: LevelStorage, shape: tuple[int, ...], encoding: Encoding, source: tuple[int | None, int | None]
 ) -> LevelStorage | None:
-    """Returns a matrix by rows, or by columns, in slots of these; None where a row is longer than there are slots.
+    """Returns a matrix by rows or columns as slots of these; None if a row needs more slots.
 
     Raises:
         TooLargeError: for slots that would not fit in memory.
@@ -74,7 +74,7 @@ def rows_to_slots(
 def rows_to_tables(
     rows: LevelStorage, shape: tuple[int, ...], encoding: Encoding, source: tuple[int | None, int | None]
 ) -> LevelStorage:
-    """Returns storage whose last level is compressed with hash tables there, all of one power of two, half of it free.
+    """Returns storage with hash tables in place of the last, compressed level. Half of each table or more is free.
 
     Raises:
         TooLargeError: for tables that would not fit in memory.
@@ -104,7 +104,7 @@ def rows_to_tables(
 
 
 def rows_of_slots(storage: LevelStorage) -> _Rows | None:
-    """Returns positions, coordinates and values by row of ELL by slots; None where a row has a coordinate twice."""
+    """Returns ELL as positions, coordinates and values by rows; None if a row repeats a coordinate."""
     lines, count = storage.level_sizes[:2]
     crd = storage.coordinates[2]
     assert crd is not None
@@ -112,7 +112,7 @@ def rows_of_slots(storage: LevelStorage) -> _Rows | None:
 
 
 def rows_of_tables(storage: LevelStorage) -> _Rows | None:
-    """Returns positions, coordinates and values of the last level, compressed; None where one is there twice."""
+    """Returns hash tables as positions, coordinates and values of a compressed level; None if one repeats."""
     *above, crd = storage.coordinates
     assert crd is not None
     count = 1

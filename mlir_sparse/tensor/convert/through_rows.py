@@ -1,8 +1,7 @@
-"""Formats that are rows in another order: converted to and from rows natively, in passes that go over entries once.
+"""Conversions through matrices by rows, in native passes that visit each entry once.
 
-Rows are the common form that these meet in: a conversion from diagonals to
-blocks, say, is one from diagonals to rows and one from rows to blocks, and each
-is faster than coordinates for every entry and sorting them.
+A conversion from diagonals to blocks, for example, goes from diagonals to rows and from rows to blocks. Two such passes
+are faster than expanding and sorting coordinates.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ __all__ = ["blocks_of", "from_rows", "row_form", "to_rows", "worth_rows"]
 
 
 def row_form(encoding: Encoding) -> Encoding | None:
-    """Returns the encoding by rows that `from_rows` builds an encoding from, without widths; None for most.
+    """Returns the encoding by rows from which `from_rows` builds an encoding, without widths; None for most encodings.
 
     >>> from mlir_sparse.encoding import encoding
     >>> row_form(encoding("HashVector")).map_text(), row_form(encoding("DIA")).map_text()
@@ -55,8 +54,8 @@ def row_form(encoding: Encoding) -> Encoding | None:
 
 
 def worth_rows(form: Encoding, shape: tuple[int, ...], entries: int) -> bool:
-    """Returns whether rows are no larger than the entries in them: of a huge matrix with few entries they are."""
-    dense = [kind.functions.is_counted for kind in form.level_types]
+    """Returns whether the positions of rows are smaller than the entries: not in huge matrices with few entries."""
+    dense = [kind.functions.has_full_loop for kind in form.level_types]
     leading = dense.index(False)
     return prod(form.level_sizes(shape)[:leading]) <= 8 * entries + 65536
 
@@ -64,13 +63,13 @@ def worth_rows(form: Encoding, shape: tuple[int, ...], entries: int) -> bool:
 def from_rows(
     rows: LevelStorage, shape: tuple[int, ...], encoding: Encoding, source: tuple[int | None, int | None]
 ) -> LevelStorage | None:
-    """Returns storage of an encoding that has a `row_form`; None where an entry finds no room.
+    """Returns storage of an encoding with a `row_form`; None if the format cannot store an entry.
 
     Args:
         rows: the tensor in the row form, with widths of 32 or 64 bits.
         shape: its extents.
-        encoding: the format wanted.
-        source: the widths that positions and coordinates came with.
+        encoding: the new encoding.
+        source: the widths of positions and coordinates in the source.
 
     Raises:
         TooLargeError: for storage that would not fit in memory.
@@ -84,7 +83,7 @@ def from_rows(
 
 
 def to_rows(storage: LevelStorage, shape: tuple[int, ...]) -> LevelStorage | None:
-    """Returns the same tensor by rows, without the zeros that stand for padding; None where there is no short way."""
+    """Returns the same tensor by rows, without padding; None if no pass exists for its encoding."""
     encoding = storage.encoding
     blocks = blocks_of(encoding) is not None and encoding.is_ordered and encoding.is_unique
     form = as_encoding("CSR") if blocks else row_form(encoding)
@@ -125,7 +124,7 @@ def _of_width(array: Array | None, width: int) -> Array | None:
 
 
 def blocks_of(encoding: Encoding) -> tuple[int, int] | None:
-    """Returns the extents of the blocks where the levels are those of BSR, or None.
+    """Returns the block size of an encoding with the levels of BSR, or None.
 
     >>> from mlir_sparse.encoding import encoding
     >>> blocks_of(encoding("BSR(2, 3)")), blocks_of(encoding("BSC(2, 3)"))

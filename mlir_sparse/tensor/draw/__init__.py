@@ -1,1 +1,1 @@
-"""Pictures of tensors: how they are stored, and where their entries are."""
+"""Pictures of tensors: their level trees, and the places of their entries."""

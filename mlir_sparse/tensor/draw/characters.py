@@ -14,7 +14,7 @@ _BETWEEN = 2
 
 
 def text_of(picture: Picture) -> str:
-    """Returns the trees as lines of text, the outermost level first, each coordinate above what is under it."""
+    """Returns the trees as lines of text, the outermost level first, each coordinate above its children."""
     lines = [picture.title]
     for tree in picture.trees:
         lines += ["", tree.label] if tree.label else []
@@ -32,17 +32,17 @@ def _tree_lines(tree: LevelTree) -> list[str]:
         lines.append(("", "", _branches(above, offsets)))
         title = row.title
         if row.positions:
-            lines.append((title, "positions", _numbers(row.positions, offsets, tree.cut)))
+            lines.append((title, "positions", _numbers(row.positions, offsets, tree.is_partial)))
             title = ""
-        lines.append((title, row.coordinates, _numbers(row.nodes, offsets, row.cut)))
+        lines.append((title, row.coordinates, _numbers(row.nodes, offsets, row.is_partial)))
         above = row.nodes
     lines.append(("", "", _branches(above, offsets)))
-    lines.append(("values", "", _numbers(tree.values, offsets, tree.cut)))
+    lines.append(("values", "", _numbers(tree.values, offsets, tree.is_partial)))
     return _in_columns(lines)
 
 
 def _offsets(tree: LevelTree) -> list[int]:
-    """Returns where each column begins, one more than there are, and one for what follows."""
+    """Returns the offset of each column, of the end, and of the mark for further nodes."""
     widths = [1] * (tree.columns + 1)
     rows = [tree.values, *(cells for row in tree.levels for cells in (row.nodes, row.positions))]
     for cell in (cell for cells in rows for cell in cells):
@@ -53,17 +53,17 @@ def _offsets(tree: LevelTree) -> list[int]:
     return offsets
 
 
-def _numbers(cells: Iterable[Cell], offsets: Sequence[int], cut: bool) -> str:
+def _numbers(cells: Iterable[Cell], offsets: Sequence[int], is_partial: bool) -> str:
     line = ""
     for cell in cells:
-        if cut and cell.column == len(offsets) - 2:
-            return f"{line.ljust(offsets[cell.column])}{_MORE}  {cell.text}"  # the end of the last parent of all
+        if is_partial and cell.column == len(offsets) - 2:
+            return f"{line.ljust(offsets[cell.column])}{_MORE}  {cell.text}"  # the end of the very last parent
         line = line.ljust(offsets[cell.column]) + cell.text
-    return f"{line.ljust(offsets[-2])}{_MORE}" if cut else line
+    return f"{line.ljust(offsets[-2])}{_MORE}" if is_partial else line
 
 
 def _branches(parents: Iterable[Cell], offsets: Sequence[int]) -> str:
-    """Returns the lines from parents to children: straight down to the first, and across to the rest."""
+    """Returns the lines from parents to children: straight down to the first, and across to the others."""
     line = ""
     for parent in parents:
         for at, child in enumerate(parent.children):

@@ -1,4 +1,4 @@
-"""Pictures of how a tensor is stored: its level tree in characters or SVG."""
+"""The level tree of a storage as text or SVG."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mlir_sparse.tensor.draw.characters import text_of
 from mlir_sparse.tensor.draw.picture import picture_of
 from mlir_sparse.tensor.draw.svg import svg_of
 
-if TYPE_CHECKING:  # the storage draws itself with this module
+if TYPE_CHECKING:  # level_storage imports this module
     from mlir_sparse.tensor.level_storage import LevelStorage
 
 __all__ = ["PictureFormat", "draw_storage"]
@@ -21,9 +21,9 @@ def draw_storage(storage: LevelStorage, format: PictureFormat, columns: int) -> 
     """Returns the level tree as text or as SVG (see `LevelStorage.draw`).
 
     Args:
-        storage: what to draw.
+        storage: the storage to draw.
         format: `text` or `svg`.
-        columns: how many values, and parents without any, there is room for in each tree.
+        columns: the greatest number of values, and parents without any, in each tree.
 
     Raises:
         OperandError: for another format, or for no columns.

@@ -1,9 +1,7 @@
-"""The level tree of a storage (Chou et al. 2018, figure 4), as far as there is room to draw it.
+"""The level tree of a storage (Chou et al. 2018, figure 4), up to a number of columns.
 
-A node is one coordinate of one level; its children are what the level below
-stores under it, and the leaves are the values. Nodes are laid out in columns:
-each stored value has one, a node without children has one as well, and a node
-with children stands over the columns of these.
+A node is one coordinate of one level, its children are its coordinates in the level below, and the leaves are the
+values. A stored value takes a column, and so does a node without children. A node with children spans their columns.
 """
 
 from __future__ import annotations
@@ -28,9 +26,9 @@ class Cell:
 
     Args:
         text: the number.
-        column: the first column it stands over.
+        column: its first column.
         stop: the column after the last.
-        children: the columns of its children, one level down.
+        children: the columns of its children.
     """
 
     text: str
@@ -44,18 +42,18 @@ class LevelRow:
     """A level of the picture.
 
     Args:
-        title: the level as the map has it.
-        coordinates: what the coordinates are called, in brackets where they are counted, not stored.
+        title: the level as it appears in the map.
+        coordinates: the name of the coordinates, in brackets where they are not stored.
         nodes: its coordinates.
-        positions: one for each parent, the end of the last included; empty where the level has none.
-        cut: whether it has more nodes than are drawn.
+        positions: the begin of each parent's children and the end of the last; empty where the level has no positions.
+        is_partial: whether it has more nodes than are drawn.
     """
 
     title: str
     coordinates: str
     nodes: tuple[Cell, ...]
     positions: tuple[Cell, ...]
-    cut: bool
+    is_partial: bool
 
     @property
     def is_stored(self) -> bool:
@@ -65,13 +63,13 @@ class LevelRow:
 
 @dataclass(frozen=True, slots=True)
 class LevelTree:
-    """What a picture shows of a tensor, or of a batch.
+    """The drawn part of a tensor, or of a batch.
 
     Args:
-        label: which batch it is, empty without batches.
-        levels: from the outermost.
+        label: the name of the batch, empty without batches.
+        levels: the levels, outermost first.
         values: the leaves.
-        columns: how many are drawn.
+        columns: the number of columns drawn.
     """
 
     label: str
@@ -80,35 +78,35 @@ class LevelTree:
     columns: int
 
     @property
-    def cut(self) -> bool:
+    def is_partial(self) -> bool:
         """Returns whether there are more values than are drawn."""
-        return any(row.cut for row in self.levels)
+        return any(row.is_partial for row in self.levels)
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Which part of the levels a tree is of.
+    """The batch that a tree is of.
 
     Args:
         label: the name of the batch.
         index: its coordinates in the batch levels.
-        room: how many coordinates of each level are beyond those of the batch.
-        values: how many values are.
+        padding: the number of padding coordinates in each level.
+        values: the number of padding values.
     """
 
     label: str
     index: tuple[int, ...]
-    room: tuple[int, ...]
+    padding: tuple[int, ...]
     values: int
 
 
 def level_tree(storage: LevelStorage, columns: int, batch: Batch | None = None) -> LevelTree:
-    """Returns the first columns of the level tree; the time it takes depends on these, not on the storage.
+    """Returns the first columns of the level tree, in time that depends on their number and not on the storage.
 
     Args:
         storage: plain storage, of one batch where a batch is given.
-        columns: how many to give out.
-        batch: the batch that the storage is of.
+        columns: the greatest number of columns.
+        batch: the batch, if the storage is of one.
 
     >>> from mlir_sparse.tensor import tensor
     >>> tree = level_tree(tensor([[0.0, 2.0], [3.0, 4.0]]).storage, 10)
@@ -119,7 +117,7 @@ def level_tree(storage: LevelStorage, columns: int, batch: Batch | None = None) 
     walk.below(len(walk.path), 0)
     ends = walk.columns
     if batch is not None:
-        walk.add_room(batch)
+        walk.add_padding(batch)
     encoding = storage.encoding
     rows = []
     for level, spec in list(enumerate(encoding.levels))[len(walk.path) :]:
@@ -127,7 +125,7 @@ def level_tree(storage: LevelStorage, columns: int, batch: Batch | None = None) 
         kind = spec.type.to_text(encoding.dim_names, encoding.symbol_names)
         nodes, positions = tuple(walk.nodes[level]), tuple(walk.positions(level, ends))
         name = _coordinates_name(storage, level)
-        rows.append(LevelRow(f"level {level}, {expr} : {kind}", name, nodes, positions, level >= walk.cut_from))
+        rows.append(LevelRow(f"level {level}, {expr} : {kind}", name, nodes, positions, level >= walk.partial_from))
     label = batch.label if batch else ""
     return LevelTree(label, tuple(rows), tuple(walk.values), max(1, walk.columns))
 
@@ -141,7 +139,7 @@ def _coordinates_name(storage: LevelStorage, level: int) -> str:
 
 
 class _Walk:
-    """Visits nodes parents first and gives out columns until there are none left."""
+    """Visits nodes, parents first, and assigns columns until none is left."""
 
     def __init__(self, storage: LevelStorage, limit: int, above: tuple[int, ...]) -> None:
         self.storage = storage
@@ -150,7 +148,7 @@ class _Walk:
         self.path = list(above)
         self.columns = 0
         self.rank = storage.encoding.lvl_rank
-        self.cut_from = self.rank
+        self.partial_from = self.rank
         self.nodes: list[list[Cell]] = [[] for _ in range(self.rank)]
         self.values: list[Cell] = []
         self.parents: list[list[tuple[int, int]]] = [[] for _ in range(self.rank)]
@@ -161,7 +159,7 @@ class _Walk:
         starts = []
         for place, coordinate in self.reader.under(level, parent, self.path):
             if self.columns >= self.limit:
-                self.cut_from = min(self.cut_from, level)
+                self.partial_from = min(self.partial_from, level)
                 break
             starts.append(self.columns)
             self._visit(level, place, coordinate)
@@ -181,25 +179,26 @@ class _Walk:
         self.columns = max(self.columns, start + 1)
         self.nodes[level].append(Cell(GAP if coordinate is None else str(coordinate), start, self.columns, children))
 
-    def add_room(self, batch: Batch) -> None:
-        """Gives columns to what a batch stores beyond its own, since another batch is longer."""
-        if self.cut_from < self.rank:
+    def add_padding(self, batch: Batch) -> None:
+        """Assigns columns to the padding of a batch."""
+        if self.partial_from < self.rank:
             return
         begin = self.columns
-        rows = [*zip(self.nodes, batch.room, range(self.rank), strict=True), (self.values, batch.values, self.rank - 1)]
+        levels = zip(self.nodes, batch.padding, range(self.rank), strict=True)
+        rows = [*levels, (self.values, batch.values, self.rank - 1)]
         for cells, count, level in rows:
             stop = min(begin + count, self.limit)
             cells += [Cell(GAP, column, column + 1) for column in range(begin, stop)]
             self.columns = max(self.columns, stop)
             if begin + count > self.limit:
-                self.cut_from = min(self.cut_from, level)
+                self.partial_from = min(self.partial_from, level)
 
     def positions(self, level: int, ends: int) -> Iterator[Cell]:
-        """Yields the positions of the parents drawn, and where the last parent of all ends."""
+        """Yields the positions of the parents drawn, and the end of the very last parent."""
         stored = self.storage.positions[level]
         if stored is None:
             return
-        loose = self.storage.encoding.level_types[level].functions.has_room
+        loose = self.storage.encoding.level_types[level].functions.has_gaps
         starts = [column for _, column in self.parents[level]]
         stops = [*starts[1:], ends][: len(starts)]  # below an empty level there is no parent at all
         for (parent, column), stop in zip(self.parents[level], stops, strict=True):
@@ -211,7 +210,7 @@ class _Walk:
 
 
 def _number(value: object) -> str:
-    """Returns a value as short as it can be: an element of any of the ten types."""
+    """Returns the shortest text of a value of any element type."""
     array = np.asarray(value)
     if array.dtype.kind in "iub":
         return str(int(array))

@@ -1,4 +1,4 @@
-"""All that a picture of a storage shows: one level tree, or one for each batch."""
+"""The contents of a picture of a storage: one level tree, or one for each batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Picture:
     Args:
         title: the map and the sizes of the levels.
         trees: the tree, or those of the first batches.
-        left_out: how many batches there are beyond these.
+        left_out: the number of further batches.
     """
 
     title: str
@@ -31,11 +31,11 @@ class Picture:
 
 
 def picture_of(storage: LevelStorage, columns: int) -> Picture:
-    """Returns what to draw; the time it takes depends on that, not on the storage.
+    """Returns the contents to draw, in time that depends on their size and not on the storage.
 
     Args:
-        storage: of any encoding.
-        columns: how many columns each tree has.
+        storage: storage of any encoding.
+        columns: the greatest number of columns of each tree.
 
     >>> from mlir_sparse.tensor import tensor
     >>> [tree.label for tree in picture_of(tensor([[[1.0, 2.0]], [[0.0, 3.0]]], "BatchedCSR").storage, 9).trees]
@@ -59,10 +59,10 @@ def _batch_tree(storage: LevelStorage, index: tuple[int, ...], columns: int) -> 
     encoding = storage.encoding
     names = [spec.expr.to_text(encoding.dim_names) for spec in encoding.levels[: len(index)]]
     where = ", ".join(f"{name} = {at}" for name, at in zip(names, index, strict=True))
-    part, room, values = one_batch(storage, plain_encoding(encoding), index)
-    return level_tree(part, columns, Batch(f"batch {where}", index, room, values))
+    part, padding, values = one_batch(storage, plain_encoding(encoding), index)
+    return level_tree(part, columns, Batch(f"batch {where}", index, padding, values))
 
 
 def left_out_text(picture: Picture) -> str:
-    """Returns how many batches the picture has no room for."""
+    """Returns a note on the batches that are not drawn."""
     return f"... {picture.left_out} more batch{'es' if picture.left_out > 1 else ''}"

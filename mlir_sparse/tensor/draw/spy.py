@@ -1,4 +1,4 @@
-"""Where the entries of a matrix are, or of each matrix in a tensor: the picture that MATLAB called spy."""
+"""Spy plots (as in MATLAB): the places of the entries of a matrix, or of each matrix in a tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlir_sparse.errors import MissingPackageError, UnsupportedError
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.level_storage import Array
 
-if TYPE_CHECKING:  # the tensor shows itself with this module
+if TYPE_CHECKING:  # sparse_tensor imports this module
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
 __all__ = ["entry_raster", "spy"]
@@ -33,7 +33,7 @@ def spy(tensor: SparseTensor, path: str | os.PathLike[str] | None = None) -> str
     text = io.StringIO()
     import matplotlib
 
-    # The same tensor gives the same bytes.
+    # Makes the bytes of the SVG depend on the tensor only.
     with matplotlib.rc_context({"svg.hashsalt": "spy", "svg.fonttype": "none"}):
         figure.savefig(text, format="svg", metadata={"Date": None})
         if path is not None:
@@ -51,10 +51,10 @@ def _save(figure: Any, path: str | os.PathLike[str]) -> None:
 
 
 def entry_raster(tensor: SparseTensor) -> Array:
-    """Returns how many entries are stored in each pixel: an element, or a rectangle of elements where there are many.
+    """Returns the number of entries in each pixel: an element, or a rectangle of elements of a large matrix.
 
-    Of a tensor with more dimensions than two there is a raster for each matrix in its last
-    two dimensions, in order, or for each run of neighbouring ones where there are many.
+    A tensor with more than two dimensions has a raster for each matrix in its last two dimensions, in order, or for
+    each run of adjacent matrices where there are many.
 
     >>> from mlir_sparse.tensor import tensor
     >>> entry_raster(tensor([[0.0, 2.0], [3.0, 4.0]])).tolist()
@@ -79,8 +79,8 @@ def entry_raster(tensor: SparseTensor) -> Array:
 
 
 def _matrix_numbers(dims: Sequence[Array], extents: Sequence[int]) -> Array:
-    """Returns the number of each entry's matrix, by the dimensions before the last two."""
-    # Numbers beyond int64 are only rounded to panels.
+    """Returns the number of each entry's matrix, from the dimensions before the last two."""
+    # Numbers beyond int64 are only used rounded to panels.
     kind = np.int64 if math.prod(extents) <= np.iinfo(np.int64).max else np.float64
     numbers = np.zeros(dims[0].size, kind)
     for dim, extent in zip(dims, extents, strict=True):
@@ -133,7 +133,7 @@ def _show(axes: Any, panel: Array, shape: Sequence[int]) -> None:
     axes.imshow(panel > 0, cmap="binary", vmin=0, vmax=1, interpolation="nearest", extent=extent, aspect="auto")
     axes.set_box_aspect(_aspect(shape))
     axes.xaxis.tick_top()
-    for axis, elements in ((axes.xaxis, columns), (axes.yaxis, rows)):  # an element has no halves
+    for axis, elements in ((axes.xaxis, columns), (axes.yaxis, rows)):  # ticks at integers only
         axis.get_major_locator().set_params(integer=True)
         if elements == 1:
             axis.set_ticks([0])
@@ -145,7 +145,7 @@ def _aspect(shape: Sequence[int]) -> float:
 
 
 def _panel_name(tensor: SparseTensor, panel: int, panels: int) -> str:
-    """Returns which matrices a panel shows: `i = 0`, `i = 0 to 9`, `i, j = 0, 0 to 0, 9`."""
+    """Returns a title with the matrices of a panel: `i = 0`, `i = 0 to 9`, `i, j = 0, 0 to 0, 9`."""
     lead = tensor.shape[:-2]
     matrices = math.prod(lead)
     first, last = (_first_matrix(at, matrices, panels) for at in (panel, panel + 1))

@@ -1,4 +1,4 @@
-"""The level tree as SVG, in one string that needs nothing else."""
+"""The level tree as a self-contained SVG string."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mlir_sparse.tensor.draw.picture import Picture, left_out_text
 __all__ = ["svg_of"]
 
 _CELL, _BOX, _BAND, _MARGIN, _LABEL = 34, 22, 58, 12, 20
-_CHARACTER = 7.3  # the width of one at 12 px in every common monospaced font
+_CHARACTER = 7.3  # width at 12 px in common monospaced fonts
 _INK, _FAINT, _STORED, _VALUE = "#222", "#999", "#dbe9f6", "#fde9c9"
 
 
 def svg_of(picture: Picture) -> str:
-    """Returns the trees as SVG: filled boxes are in memory, dashed ones counted, positions above."""
+    """Returns the trees as SVG: filled boxes are stored, dashed ones are not; positions are above."""
     frame = _Frame.of(picture)
     parts = [_text(_MARGIN, _MARGIN + 12, picture.title, "start")]
     for tree in picture.trees:
@@ -45,7 +45,7 @@ def _tree(frame: _Frame, tree: LevelTree) -> Iterator[str]:
     yield from _edges(frame, parents, tree.values, at)
     yield _text(_MARGIN, frame.y(at) + 4, "values", "start")
     yield from _boxes(frame, tree.values, at, _VALUE)
-    yield from _more(frame, at, tree.cut)
+    yield from _more(frame, at, tree.is_partial)
 
 
 def _height(tree: LevelTree) -> float:
@@ -54,7 +54,7 @@ def _height(tree: LevelTree) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where columns and levels are, those of the tree that begins at `top`."""
+    """The coordinates of columns and levels of the tree that begins at `top`."""
 
     left: float
     cell: float
@@ -94,7 +94,7 @@ def _level(frame: _Frame, row: LevelRow, level: int, parents: tuple[Cell, ...]) 
     for cell in row.positions:
         x = frame.left + cell.column * frame.cell
         yield _text(x, y - _BOX / 2 - 3, cell.text, "middle", "#1f5fa8")
-    yield from _more(frame, level, row.cut)
+    yield from _more(frame, level, row.is_partial)
 
 
 def _edges(frame: _Frame, parents: Iterable[Cell], nodes: Iterable[Cell], level: int) -> Iterator[str]:
@@ -115,8 +115,8 @@ def _boxes(frame: _Frame, cells: Iterable[Cell], level: int, fill: str) -> Itera
         yield _text(x, y + 4, cell.text, "middle")
 
 
-def _more(frame: _Frame, level: int, cut: bool) -> Iterator[str]:
-    if cut:
+def _more(frame: _Frame, level: int, is_partial: bool) -> Iterator[str]:
+    if is_partial:
         yield _text(frame.width - _MARGIN, frame.y(level) + 4, "...", "end")
 
 

@@ -1,1 +1,1 @@
-"""Tensors in files: a format to a module."""
+"""Tensors in files, a module for each format."""

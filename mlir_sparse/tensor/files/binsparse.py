@@ -1,8 +1,7 @@
 """Binsparse files in HDF5, through the package `binsparse` (https://graphblas.org/binsparse-specification).
 
-A file names its levels, as an encoding does: `dense`, and `sparse` of one
-dimension (a compressed level) or more (a COO region). What is stored in such
-levels is written and read as it is; other formats are written as COO.
+A file names its levels, as an encoding does: `dense`, and `sparse` of one dimension (a compressed level) or more (a COO
+region). Tensors with such levels are written unchanged; other formats are written as COO.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _SUFFIXES = (".bsp", ".bsp.h5", ".bsp.hdf5")
 
 
 def is_binsparse(name: str) -> bool:
-    """Returns whether a file's name says that it is Binsparse.
+    """Returns whether a file's name has an ending of Binsparse.
 
     >>> is_binsparse("A.bsp.h5"), is_binsparse("A.h5")
     (True, False)
@@ -53,15 +52,15 @@ def _packages(name: str) -> tuple[Any, Any]:
 def read_binsparse(
     name: str, encoding: str | Encoding | None, dtype: object, parameters: dict[str, Any]
 ) -> SparseTensor | Array:
-    """Returns the tensor of a file, in the file's own levels unless an encoding is asked for.
+    """Returns the tensor of a file, by default with the file's levels.
 
     Raises:
-        FileFormatError: for a file that is not Binsparse, or breaks its own description.
-        UnsupportedError: for a value other than 0 where nothing is stored.
+        FileFormatError: for a file that is not Binsparse, or contradicts its stored description.
+        UnsupportedError: for a fill value other than 0.
         MissingPackageError: without the package binsparse.
     """
     binsparse, h5py = _packages(name)
-    with open(name, "rb"):  # a file that is not there is not a file that is broken
+    with open(name, "rb"):  # raises OSError for a missing file, which is no broken file
         pass
     with refusing(name, "a Binsparse file in HDF5"):
         found = _parsed(binsparse, h5py, name)
@@ -82,7 +81,7 @@ def _parsed(binsparse: Any, h5py: Any, name: str) -> Any:
 
 @dataclass(slots=True)
 class _Parts:
-    """A file's levels as those of an encoding."""
+    """A file's levels as levels of an encoding."""
 
     kinds: list[str] = field(default_factory=list)
     positions: list[Array | None] = field(default_factory=list)
@@ -121,7 +120,7 @@ class _Parts:
 
 
 def _root(column: Array) -> Array:
-    """Returns the positions of an outermost level, which files leave out, as wide as its coordinates."""
+    """Returns the positions of an outermost level, which files omit, in the width of its coordinates."""
     return np.array([0, column.size], np.int64 if column.itemsize == 8 else np.int32)
 
 
@@ -129,37 +128,37 @@ def _tensor_of(
     name: str, found: Any, parts: _Parts, encoding: str | Encoding | None, dtype: Any, parameters: dict[str, Any]
 ) -> SparseTensor | Array:
     order = found.transpose or tuple(range(len(found.shape)))
-    own = parts.encoding(order)
+    stored = parts.encoding(order)
     values = parts.values
     if len(found.level.indices if hasattr(found.level, "indices") else ()) == len(order) > 1:
-        # COO in one piece may come in any order.
+        # A COO of all dimensions may be in any order.
         dims = [np.asarray(found.level.indices[order.index(d)]) for d in range(len(order))]
-        wanted = own if encoding is None and "block" not in parameters else encoding
+        wanted = stored if encoding is None and "block" not in parameters else encoding
         return from_entries(dims, values, found.shape, wanted, dtype=dtype, parameters=parameters)
     try:
-        made = SparseTensor.from_levels(own, found.shape, parts.positions, parts.coordinates, values, dtype=dtype)
+        result = SparseTensor.from_levels(stored, found.shape, parts.positions, parts.coordinates, values, dtype=dtype)
     except StorageError as error:
         raise FileFormatError(f"{name}: {error.message}") from error
     if encoding is None and not parameters:
-        return made.to_numpy() if own.is_dense else made
-    return tensor(made, encoding, **parameters)
+        return result.to_numpy() if stored.is_dense else result
+    return tensor(result, encoding, **parameters)
 
 
 def write_binsparse(name: str, target: str, source: object, comment: str) -> None:
     """Writes a tensor, an array or a number.
 
     Args:
-        name: the file as the user calls it.
-        target: where to write it.
-        source: what `write` takes.
-        comment: an attribute of the file, if not empty.
+        name: the file's name, for messages.
+        target: the path to write to.
+        source: an argument of `write`.
+        comment: becomes an attribute of the file, unless empty.
     """
     binsparse, h5py = _packages(name)
-    made = _writable(source)
-    order = made.encoding.level_order
-    transpose = None if order == tuple(range(made.ndim)) else order
-    level = _levels(binsparse, made)
-    custom = binsparse.CustomTensor(made.shape, made.storage.values.size, level=level, transpose=transpose)
+    written = _writable(source)
+    order = written.encoding.level_order
+    transpose = None if order == tuple(range(written.ndim)) else order
+    level = _levels(binsparse, written)
+    custom = binsparse.CustomTensor(written.shape, written.storage.values.size, level=level, transpose=transpose)
     with h5py.File(target, "w") as file:
         custom.serialize(binsparse.HDF5BinsparseContainer(file), alias=True)
         if comment:
@@ -167,17 +166,17 @@ def write_binsparse(name: str, target: str, source: object, comment: str) -> Non
 
 
 def _writable(source: object) -> SparseTensor:
-    """Returns a tensor in levels that the format has, with values of a type that it has."""
+    """Returns a tensor with levels and an element type that the format has."""
     if is_sparse_source(source):
         source = tensor(source)
     if not isinstance(source, SparseTensor):
         source = tensor(np.atleast_1d(array_of(source, "a tensor or an array to write")), "dense")
     if source.type.dtype.name in ("f16", "bf16"):
         source = source.astype("f32")
-    return source if _is_written_as_it_is(source.encoding) else source.convert("COO")
+    return source if _has_file_levels(source.encoding) else source.convert("COO")
 
 
-def _is_written_as_it_is(encoding: Encoding) -> bool:
+def _has_file_levels(encoding: Encoding) -> bool:
     if (
         encoding.has_slices
         or not encoding.is_permutation
@@ -187,18 +186,18 @@ def _is_written_as_it_is(encoding: Encoding) -> bool:
         return False
     kinds = encoding.level_types
     levels = [kind.functions for kind in kinds]
-    if not all(f.is_counted or f.is_chained or (f.is_segmented and not f.has_room) for f in levels):
+    if not all(f.has_full_loop or f.is_chained or (f.is_segmented and not f.has_gaps) for f in levels):
         return False
-    # Coordinates repeat only above a singleton: elsewhere an entry would be stored twice.
+    # Coordinates may repeat only above a singleton: elsewhere an entry would be stored twice.
     below = [*(f.is_chained for f in levels[1:]), False]
     return all(kind.unique or is_chained for kind, is_chained in zip(kinds, below, strict=True))
 
 
-def _levels(binsparse: Any, made: SparseTensor) -> Any:
-    """Returns the file's levels, made from the innermost outwards."""
-    storage = made.storage
+def _levels(binsparse: Any, tensor: SparseTensor) -> Any:
+    """Returns the file's levels, built from the innermost outwards."""
+    storage = tensor.storage
     level: Any = binsparse.ElementLevel(storage.values)
-    for start, stop in reversed(list(_segments(made.encoding))):
+    for start, stop in reversed(list(_segments(tensor.encoding))):
         if storage.coordinates[start] is None:
             level = binsparse.DenseLevel(1, level)
             continue
@@ -209,6 +208,6 @@ def _levels(binsparse: Any, made: SparseTensor) -> Any:
 
 
 def _segments(encoding: Encoding) -> Iterator[tuple[int, int]]:
-    """Yields where the file's levels begin and end: a singleton belongs to the level above it."""
+    """Yields the range of encoding levels in each level of the file: a singleton belongs to the level above it."""
     starts = [at for at, kind in enumerate(encoding.level_types) if not kind.functions.is_chained]
     yield from zip(starts, [*starts[1:], encoding.lvl_rank], strict=True)

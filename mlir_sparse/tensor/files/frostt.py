@@ -1,10 +1,10 @@
 """FROSTT's `.tns` files, MLIR's extension of them, and the Tensor Toolbox's `sptensor` text: one entry a line.
 
-A plain file has nothing but entries and comments, which `#` begins. MLIR's has two lines more before the
-entries, `rank nse` and the extents, as `sparse_tensor.new` reads and `sparse_tensor.out` writes them. It is
-taken for one where a comment before its first line says `extended FROSTT`, or where that line has two whole
-numbers, r and n, the second r, and the third r + 1 words; the third may be missing unless r is 2. All lines of
-a plain file have the same number of words, so that no plain file looks like that.
+A plain file has only entries and comments, which begin with `#`. MLIR's files (`sparse_tensor.new`,
+`sparse_tensor.out`)
+have two more lines before the entries: `rank nse`, and the extents. A file is MLIR's if a comment before its first line
+says `extended FROSTT`, or if the first line has two whole numbers r and n, the second line r words, and the third line
+r + 1 words (it may be missing unless r is 2). No plain file looks so: all of its lines have the same number of words.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EXTENDED_COMMENT = b"extended FROSTT"
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What a `.tns` file says before its entries; rank is None where there are none to tell it by."""
+    """The head of a `.tns` file; rank is None if there is neither a head nor an entry."""
 
     rank: int | None
     extents: tuple[int, ...] | None = None
@@ -41,9 +41,9 @@ def read_frostt(stream: TextStream, shape: Sequence[int] | None, base: int) -> T
 
     Args:
         stream: the file from its start.
-        shape: the extents, which a plain file does not say. A comment `# shape: 3 4 5`, as `write_frostt`
-            leaves, is taken for them, as are those of MLIR's extension.
-        base: what coordinates count from.
+        shape: the extents, which a plain file lacks. By default they come from a comment `# shape: 3 4 5`, which
+            `write_frostt` writes, or from MLIR's extension.
+        base: the least coordinate, 0 or 1.
     """
     head = _read_head(stream)
     extents = head.extents if shape is None else tuple(shape)
@@ -67,17 +67,17 @@ def _read_head(stream: TextStream) -> _Head:
         stream.line()
     if line is None:
         return _Head(None, said)
-    first = list(islice(filter(None, map(_words, stream.ahead())), 3))
+    first = list(islice(filter(None, map(_words, stream.next_lines())), 3))
     return _read_extension(stream) if extended or _is_extended(first) else _Head(len(first[0]) - 1, said)
 
 
 def _words(line: bytes) -> list[bytes]:
-    """Returns the words of a line without its comment; LLVM 16 began that of its own files with a semicolon."""
+    """Returns the words of a line without its comment; comments of LLVM 16's files begin with a semicolon."""
     return [] if line.startswith(b";") else line.partition(b"#")[0].split()
 
 
 def _is_extended(lines: Sequence[Sequence[bytes]]) -> bool:
-    """Returns whether the first three lines with words are those of MLIR's extension."""
+    """Returns whether three lines, the first with words, begin a file of MLIR's."""
     if len(lines) < 2 or len(lines[0]) != 2:
         return False
     sizes, extents = as_sizes(lines[0]), as_sizes(lines[1])
@@ -106,9 +106,9 @@ def _sizes_on_line(stream: TextStream, rule: str, count: int) -> tuple[int, ...]
 
 
 def read_sptensor(stream: TextStream, base: int | None) -> TextEntries:
-    """Returns the entries of `sptensor` text: that word, the rank, the extents, the number of entries, the entries."""
+    """Returns the entries of a text: the word `sptensor`, the rank, the extents, the number of entries, the entries."""
     extents, count = _head_of_sptensor(stream)
-    # Coordinates from 0 and from 1 are both in range until it is known which they are.
+    # Accept coordinates from 0 and from 1 until the base is known.
     wide = extents if base is not None else tuple(min(extent + 1, MOST) for extent in extents)
     dims, values = read_rows(stream, TextRows(wide, "real", "#", base or 0, count))
     if base is None and any((dim == extent).any() for dim, extent in zip(dims, extents, strict=True)):

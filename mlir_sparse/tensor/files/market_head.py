@@ -9,7 +9,7 @@ from mlir_sparse.tensor.files.text_stream import TextStream, shown
 
 __all__ = ["Head", "read_head"]
 
-# Field to the kind of its values.
+# The kind of values of each field.
 _FIELDS = {
     "real": "real",
     "double": "real",
@@ -40,12 +40,12 @@ class Head:
 
     @property
     def entries(self) -> int:
-        """Returns the number of entries that a coordinate file announces."""
+        """Returns the number of entries that the head of a coordinate file states."""
         return self.sizes[-1]
 
     @property
     def value(self) -> str:
-        """Returns what an entry has: `real`, `integer`, `complex` or `pattern`."""
+        """Returns the kind of an entry's value: `real`, `integer`, `complex` or `pattern`."""
         return _FIELDS[self.field]
 
 
@@ -53,12 +53,12 @@ def read_head(stream: TextStream, first: bytes) -> Head:
     """Returns the head of a file, checked.
 
     Args:
-        stream: what follows the first line.
+        stream: the file after its first line.
         first: that line.
 
     Raises:
-        FileFormatError: for words that Matrix Market does not have, sizes of the wrong number or
-            kind, and symmetries of what is not square.
+        FileFormatError: for words that Matrix Market lacks, a wrong number or kind of sizes, and symmetries of matrices
+            that are not square.
     """
     number = stream.lines
     words = _check_words(stream, number, first)

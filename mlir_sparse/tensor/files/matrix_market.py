@@ -1,7 +1,7 @@
-"""Matrix Market files (Boisvert et al. 1996), and TACO's `.ttx`, which are the same of tensors.
+"""Matrix Market files (Boisvert et al. 1996), and TACO's `.ttx`, the same format for tensors.
 
-Where files differ from the format, this is what `scipy.io.mmread` does: entries of symmetric files
-may stand on either side of the diagonal and count on both, and those on it as they are.
+Files that deviate from the format are read like `scipy.io.mmread` does: an entry of a symmetric file may be on either
+side of the diagonal and counts on both; one on the diagonal counts once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mlir_sparse.tensor.level_storage import Array
 
 __all__ = ["read_market", "write_matrix", "write_tensor"]
 
-# The value on the other side of the diagonal.
+# Functions from a value to its mirror image beyond the diagonal.
 _OPPOSITE: Mapping[str, Callable[[Array], Array]] = {
     "symmetric": lambda values: values,
     "skew-symmetric": lambda values: -values,
@@ -29,11 +29,11 @@ _OPPOSITE: Mapping[str, Callable[[Array], Array]] = {
 
 
 def read_market(stream: TextStream, head: Head) -> TextEntries:
-    """Returns what follows the head.
+    """Returns the entries or the array after the head.
 
     Raises:
-        FileFormatError: for lines that do not hold what the head says.
-        TooLargeError: for what would not fit in memory.
+        FileFormatError: for lines that contradict the head.
+        TooLargeError: for data that would not fit in memory.
     """
     return _read_array(stream, head) if head.layout == "array" else _read_entries(stream, head)
 
@@ -46,13 +46,13 @@ def _read_entries(stream: TextStream, head: Head) -> TextEntries:
 
 
 def _check_opposites(stream: TextStream, head: Head, values: Array) -> None:
-    """Refuses the one integer whose opposite is none."""
+    """Refuses the least integer, whose negative overflows, in skew-symmetric files."""
     if head.symmetry == "skew-symmetric" and head.value == "integer" and values.min(initial=0) == -(2**63):
         raise stream.error(None, "expected integers above -2^63, for skew-symmetry, but got it")
 
 
 def _mirrored(half: TextEntries, symmetry: str) -> TextEntries:
-    """Returns the entries with those on the other side of the diagonal."""
+    """Returns the entries and their mirror images."""
     if symmetry == "general":
         return half
     rows, columns = half.dims
@@ -65,7 +65,7 @@ def _mirrored(half: TextEntries, symmetry: str) -> TextEntries:
 def _read_array(stream: TextStream, head: Head) -> TextEntries:
     """Returns a dense array: one value a line, the first dimension running fastest.
 
-    Of symmetric matrices the file has the lower half, without the diagonal if it is skew.
+    The file of a symmetric matrix has its lower half, without the diagonal if it is skew-symmetric.
     """
     count = _values_of_array(head)
     _, values = read_rows(stream, TextRows((), head.value, "%", announced=count))
@@ -79,9 +79,9 @@ def _read_array(stream: TextStream, head: Head) -> TextEntries:
 
 
 def _check_dense(stream: TextStream, shape: tuple[int, ...], itemsize: int) -> None:
-    """Refuses an array that would not fit in memory, or that NumPy does not have: its strides count empty axes too."""
+    """Refuses an array too large for memory, or for NumPy, whose strides must fit even if an axis is empty."""
     strided = math.prod(extent or 1 for extent in shape) * itemsize
-    needed = 2 * math.prod(shape) * itemsize  # with the values from which it is made
+    needed = 2 * math.prod(shape) * itemsize  # the array, and the values read before it
     check_fits(strided if strided >= 2**63 else needed, f"{stream.name} as a dense array")
 
 
@@ -93,7 +93,7 @@ def _values_of_array(head: Head) -> int:
 
 
 def _square(values: Array, size: int, symmetry: str) -> Array:
-    """Returns the square array of which the values are the lower half, column by column."""
+    """Returns the square array with the given lower half, column by column."""
     dense = np.zeros((size, size), values.dtype)
     skipped = int(symmetry == "skew-symmetric")
     start = 0

@@ -7,10 +7,9 @@
 | `.tns` | FROSTT, plain or extended as MLIR's `sparse_tensor.new` reads it | sparse tensors of any rank, real |
 | `.bsp.h5`, `.bsp` | Binsparse in HDF5, through the package `binsparse` | dense, compressed and COO levels as stored |
 
-Those of text may end in `.gz` as well. Reading goes by what a file begins with, so that
-a Matrix Market file is one whatever its name; the Tensor Toolbox's `sptensor`
-text, which GenTen reads too, is known by its first line. All coordinates in
-files count from 1 (see `read` for the exception).
+Names of text files may also end in `.gz`. Reading recognises Matrix Market files, and `sptensor` text of the Tensor
+Toolbox and GenTen, by their first line, under any name. Coordinates in files count from 1 (see `read` for the
+exception).
 """
 
 from __future__ import annotations
@@ -59,18 +58,18 @@ def read(
 
     Args:
         path: a file in one of the formats of this module, compressed or not.
-        encoding: anything that `encoding` takes. By default coordinates become SparseVector,
-            CSR or COO by their rank, arrays stay dense NumPy arrays, and Binsparse keeps its own levels.
-        dtype: the element type; by default f64, i64 or c128, as the file's field says.
-        shape: the extents, for `.tns` files, which do not say them; by default the largest coordinates.
+        encoding: any argument of `encoding`. By default coordinates become SparseVector, CSR or COO by their rank,
+            arrays stay dense NumPy arrays, and Binsparse keeps its levels.
+        dtype: the element type; by default f64, i64 or c128, by the file's field.
+        shape: the extents, for `.tns` files, which lack them; by default the largest coordinates.
         index_base: 0 for a `.tns` or `sptensor` file that counts from 0. By default `.tns` counts
             from 1; `sptensor` text counts from 1 if an extent occurs as a coordinate, else from 0.
         parameters: parameters of a preset, as for `encoding`.
 
     Raises:
         MissingPackageError: for a Binsparse file without the package binsparse.
-        FileFormatError: for a file that is truncated, empty or not what it says, with the line where there is one.
-        TooLargeError: for entries that take more than half of the memory available.
+        FileFormatError: for a truncated, empty or malformed file, with the line if it has lines.
+        TooLargeError: for entries that need more than half of the memory available.
         OSError: for a file that cannot be opened.
     """
     name = path_of(path)
@@ -121,18 +120,18 @@ def _stem(name: str) -> str:
 
 
 def write(path: str | os.PathLike[str], source: object, *, comment: str = "") -> None:
-    """Writes a tensor to a file, whole or not at all: it takes its name only when it is complete.
+    """Writes a tensor to a file, whole or not at all.
 
     Args:
-        path: the name says the format, and whether it is compressed (see this module).
+        path: the file; its name decides the format and the compression (see this module).
         source: a SparseTensor, another library's sparse array, or a dense array or number. Dense sources are written as
             arrays in `.mtx` and `.ttx`, and as their nonzeros in `.tns`; a vector is one column in
             `.mtx`, a number a vector of one in `.ttx`.
         comment: lines for the head of the file.
 
     Raises:
-        UnsupportedError: for a name or tensor that no format here is for.
-        OSError: when the file cannot be written; what was there before stays.
+        UnsupportedError: for a name or tensor without a format.
+        OSError: when the file cannot be written; an old file stays.
     """
     name = path_of(path)
     if source is None or isinstance(source, str | bytes):
@@ -152,7 +151,7 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
 
 
 def _entries_of(source: object) -> TextEntries:
-    """Returns coordinates and values, or the dense array, with the element type files can have."""
+    """Returns coordinates and values, or the dense array, with an element type that files have."""
     if isinstance(source, SparseTensor) or is_sparse_source(source):
         given = tensor(source)
         coordinates, values = given.to_coo()

@@ -1,4 +1,4 @@
-"""Rows of text: coordinates and a value a line, read natively and strictly, and written.
+"""Reads and writes rows of text, strictly: coordinates and a value a line.
 
 | word | is |
 |---|---|
@@ -6,8 +6,8 @@
 | integer | digits, with a sign or without, from -2^63 to 2^63 - 1 |
 | number | decimal digits with at most one point and one exponent, which `e` or Fortran's `d` begins; or `inf`, `infinity`, `nan`; any case, with a sign or without |
 
-A number is rounded once to the nearest double; beyond their range it is infinite or 0, as in Python.
-Nothing else may stand on a line but blanks, carriage returns and form feeds among them, and a comment at its end.
+A number is rounded once to the nearest double; out of range it becomes infinite or 0, as in Python.
+A line may also have blanks (carriage returns and form feeds count as such) and a comment at its end.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = ["MOST", "TextEntries", "TextRows", "as_sizes", "read_rows", "write_ro
 
 MOST = 2**63 - 1
 """The largest extent, and the largest number of entries."""
-_WRITTEN = 1 << 17  # rows of which the text is made at once
+_WRITTEN = 1 << 17  # rows formatted at once
 _VALUE_BYTES = {"pattern": 0, "integer": 8, "real": 8, "complex": 16}
 _VALUE_WORDS = {"pattern": 0, "integer": 1, "real": 1, "complex": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class TextEntries:
-    """What a file holds: coordinates from 0 and values, or a dense array."""
+    """The contents of a file: coordinates from 0 and values, or a dense array."""
 
     shape: tuple[int, ...]
     dims: tuple[Array, ...]
@@ -46,15 +46,15 @@ class TextEntries:
 
 @dataclass(frozen=True, slots=True)
 class TextRows:
-    """What stands on each of the lines to come.
+    """The form of each of the next lines.
 
     Args:
-        extents: one a coordinate; `MOST` where the file does not say.
+        extents: the extent of each coordinate; `MOST` if the file has none.
         value: `real`, `integer`, `complex` (two numbers) or `pattern` (none: ones are returned).
-        comment: the character that starts a comment, which lasts to the end of its line.
-        base: what coordinates count from.
-        announced: how many lines there are to be, where the file says.
-        narrow: whether coordinates are returned in 32 bits where extents allow.
+        comment: the character that starts a comment, which ends with its line.
+        base: the least coordinate, 0 or 1.
+        announced: the number of lines, if the head states it.
+        narrow: whether coordinates are returned in 32 bits if extents allow.
     """
 
     extents: tuple[int, ...]
@@ -81,7 +81,7 @@ class TextRows:
 
 
 def as_sizes(words: Sequence[bytes]) -> tuple[int, ...] | None:
-    """Returns words as numbers from 0 to 2^63 - 1; None where one is something else.
+    """Returns words as numbers from 0 to 2^63 - 1; None if one is no such number.
 
     >>> as_sizes([b"3", b"17"]), as_sizes([b"-1"]), as_sizes([b"9" * 5000])
     ((3, 17), None, None)
@@ -93,13 +93,13 @@ def as_sizes(words: Sequence[bytes]) -> tuple[int, ...] | None:
 
 
 def read_rows(stream: TextStream, rows: TextRows) -> tuple[tuple[Array, ...], Array]:
-    """Returns coordinates from 0, one array a dimension, and the values, of all lines that are left.
+    """Reads the rest of the lines: returns coordinates from 0, one array a dimension, and values.
 
-    At most half of the memory available is taken: tensors are made of what is returned.
+    Uses at most half of the memory available, as a tensor is built from the result.
 
     Raises:
-        FileFormatError: for a line that is anything else, and for another number of them than announced.
-        TooLargeError: for more of them than fit in memory, before they are read where the number is announced.
+        FileFormatError: for a line of another form, and for a number of lines other than announced.
+        TooLargeError: for more lines than fit in memory; if their number is announced, before they are read.
     """
     limit = available_bytes() // 2
     _check_announced(stream, rows, limit)
@@ -125,9 +125,9 @@ def read_rows(stream: TextStream, rows: TextRows) -> tuple[tuple[Array, ...], Ar
 
 
 def _expected(stream: TextStream, rows: TextRows) -> int:
-    """Returns how many rows to have addresses for: with some to spare, as lines without one take a place for a while.
+    """Returns the number of rows to reserve addresses for, with a margin: empty lines take a row for a while.
 
-    Memory is taken only by those that come.
+    Only rows that are read use memory.
     """
     if rows.announced is not None:
         return rows.announced + rows.announced // 16 + 64
@@ -137,7 +137,7 @@ def _expected(stream: TextStream, rows: TextRows) -> int:
 def _check_announced(stream: TextStream, rows: TextRows, limit: int) -> None:
     if rows.announced is None:
         return
-    # A word takes a character and a blank, or the end of its line, which the last may lack.
+    # A word needs a character and a blank or the end of its line, which the last line may lack.
     if stream.most_bytes is not None and rows.announced * 2 * rows.words > stream.most_bytes + 1:
         raise _wrong_count(stream, rows.announced, "too few bytes for them", "truncated")
     if rows.announced * rows.nbytes > limit:
@@ -167,7 +167,7 @@ def _faults(stream: TextStream, rows: TextRows, limit: int) -> Iterator[None]:
 def _row_error(
     stream: TextStream, rows: TextRows, limit: int, kind: str, line: int, place: int, word: bytes, text: bytes
 ) -> SparseError:
-    """Returns the error for what native code found: a kind of fault, the line, the word's place on it, and both."""
+    """Returns the error for a fault that native code found."""
     where = "" if word.strip() == text.strip() else f" in {shown(text)}"
     match kind:
         case "memory":
@@ -205,7 +205,7 @@ def _line_rule(rows: TextRows) -> str:
 
 
 def write_rows(file: IO[bytes], dims: Sequence[Array], values: Array) -> None:
-    """Writes lines of coordinates from 1 and values, with the fewest digits that read back to the same number."""
+    """Writes lines of coordinates from 1 and values, with the fewest digits that identify a number."""
     columns = [values.real, values.imag] if values.dtype.kind == "c" else [values]
     for start in range(0, values.size, _WRITTEN):
         file.write(_native.text_of_rows(dims, columns, start, min(values.size, start + _WRITTEN)))

@@ -1,7 +1,7 @@
-"""Text files from first to last byte, once: a line at a time for the head, block by block for the entries.
+"""Text files read once, in order: a line at a time for the head, block by block for the entries.
 
-Never more than a block of the text is in memory, however much a file decompresses to; a
-line longer than a block is refused. A newline ends a line; a carriage return before it is a blank.
+At most a block of the text is in memory, however large the file is when decompressed; a line longer than a block is
+refused. A newline ends a line; a carriage return before it is a blank.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["TextStream", "opened", "shown"]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 22
-_MOST_INFLATED = 1032  # bytes of text that a byte of deflate can stand for
+_MOST_INFLATED = 1032  # the greatest expansion of a byte by deflate
 
 
 def shown(text: bytes | str) -> str:
-    """Returns text of a file as messages repeat it: quoted, and cut where it is long.
+    """Returns text of a file as messages repeat it: quoted, and truncated if long.
 
     >>> shown(b"1 2 x"), len(shown("7" * 5000))
     ("'1 2 x'", 303)
@@ -35,7 +35,7 @@ def shown(text: bytes | str) -> str:
 
 
 class _Readable(Protocol):
-    """A file as `open` and gzip return it."""
+    """The interface of files from `open` and gzip."""
 
     def readinto(self, buffer: memoryview, /) -> int: ...
 
@@ -44,21 +44,21 @@ class TextStream:
     """A file being read.
 
     Args:
-        name: as the user gave it.
-        file: its bytes, decompressed.
-        most_bytes: how many there can be, where that is known.
+        name: the user's name of the file.
+        file: its decompressed bytes.
+        most_bytes: an upper bound on their number, if one is known.
     """
 
     def __init__(self, name: str, file: _Readable, most_bytes: int | None) -> None:
         self.name, self.most_bytes = name, most_bytes
-        self.lines = 0  # that have been read
+        self.lines = 0  # the number of lines read
         self._file = file
         self._buffer = bytearray(_BLOCK)
         self._begin = self._end = 0
         self._ended = False
 
     def peek(self) -> bytes | None:
-        """Returns the next line without its end, and does not take it; None behind the last."""
+        """Returns the next line without its end, and does not take it; None after the last."""
         while (end := self._buffer.find(b"\n", self._begin, self._end)) < 0:
             if self._ended:
                 return None
@@ -66,15 +66,15 @@ class TextStream:
         return bytes(memoryview(self._buffer)[self._begin : end])
 
     def line(self) -> bytes | None:
-        """Takes the next line, and returns it without its end; None behind the last."""
+        """Takes the next line, and returns it without its end; None after the last."""
         text = self.peek()
         if text is not None:
             self._begin += len(text) + 1
             self.lines += 1
         return text
 
-    def ahead(self) -> Iterator[bytes]:
-        """Yields lines to come, as far as a block reaches, and takes none of them."""
+    def next_lines(self) -> Iterator[bytes]:
+        """Yields the next lines inside the block, and takes none of them."""
         if not self._ended and self._end - self._begin < _BLOCK:
             self._fill()
         begin = self._begin
@@ -83,10 +83,11 @@ class TextStream:
             begin = end + 1
 
     def blocks(self, feed: Callable[[memoryview], tuple[int, int]]) -> None:
-        """Hands over all that is left, block by block.
+        """Passes the rest of the file to a function, block by block.
 
         Args:
-            feed: takes whole lines; returns how many bytes they have, and how many lines the file had so far.
+            feed: the function. It consumes whole lines, and returns their bytes and the number of the file's lines so
+                far.
         """
         while True:
             with memoryview(self._buffer) as whole, whole[self._begin : self._end] as block:
@@ -97,14 +98,14 @@ class TextStream:
             self._fill()
 
     def error(self, line: int | None, message: str) -> FileFormatError:
-        """Returns the error for a mistake on a line, counted from 1."""
+        """Returns the error for a mistake on a line; lines count from 1."""
         place = f"{self.name}:{line}" if line is not None else self.name
         return FileFormatError(f"{place}: {message}")
 
     def _fill(self) -> None:
-        """Reads on until the block is full or the file ends, behind what has not been taken, which moves to the front.
+        """Moves the bytes not taken yet to the front of the block, and reads until it is full or the file ends.
 
-        What the file ends with is a whole line.
+        The end of the file also ends a line.
         """
         left = self._end - self._begin
         self._buffer[:left] = self._buffer[self._begin : self._end]
@@ -124,10 +125,10 @@ class TextStream:
 
 @contextmanager
 def opened(name: str) -> Iterator[TextStream]:
-    """Opens a file of text, compressed by gzip or not, whatever its name says.
+    """Opens a text file; gzip is recognised by the contents, not by the name.
 
     Raises:
-        FileFormatError: for gzip data that is cut off or damaged.
+        FileFormatError: for truncated or damaged gzip data.
         OSError: for a file that cannot be read.
     """
     with open(name, "rb") as file:
