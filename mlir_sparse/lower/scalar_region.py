@@ -1,8 +1,8 @@
 """The scalar region of a `linalg.generic`, from an expression.
 
-What the sparsifier cannot see through is put into regions of `sparse_tensor.unary`
-and `sparse_tensor.binary`: for the places where operands are stored. Within these
-nothing is sparse any more, and dense operands are read as they are outside.
+What the sparsifier cannot see through is put into regions of `sparse_tensor.unary` and `sparse_tensor.binary`: for the
+places where operands are stored. Within these nothing is sparse any more, and dense operands are read as they are
+outside.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mlir_sparse.notation import (
     rebuild,
 )
 from mlir_sparse.plan import Regions, is_native, regions_of
-from mlir_sparse.spec import depends_on, gives_truth, inner_dtype, operand_dtype, own_dtype, starts_anew
+from mlir_sparse.spec import depends_on, gives_truth, inner_dtype, node_dtype, operand_dtype, starts_anew
 
 __all__ = ["Arguments", "emit_payload"]
 
@@ -85,7 +85,7 @@ def _emit(node: Expr, arguments: Arguments, dtype: DType) -> ir.Value:
         return truth_ops.number(_truth(node, arguments), dtype)
     if starts_anew(node):
         inner = inner_dtype(node, arguments.dtypes)
-        return arithmetic_ops.cast(_called(node, arguments, inner), own_dtype(node, inner), dtype)
+        return arithmetic_ops.cast(_called(node, arguments, inner), node_dtype(node, inner), dtype)
     match node:
         case Access():
             return _access(node, arguments, dtype)

@@ -1,4 +1,9 @@
-"""An assignment joined with the types of its tensors: extents, element types, checks, and what follows from them."""
+"""An assignment joined with the types of its tensors.
+
+A `KernelSpec` holds both. `check_types` and `element_type_operations` refuse what does not fit; `computed_type`,
+`extents`, `zeros` and `result_storage` infer element types, extents, the effect of zeros and the result's storage. For
+comprehensions, `size_symbols`, `variable_ranges`, `statement_shapes` and `statement_types` do the same.
+"""
 
 from mlir_sparse.spec.call_operands import bind, in_order
 from mlir_sparse.spec.check_types import check_names, check_spec, how_to_pass, shape_text
@@ -7,9 +12,9 @@ from mlir_sparse.spec.computed_type import (
     extreme_or,
     gives_truth,
     inner_dtype,
+    node_dtype,
     operand_dtype,
     operator_dtype,
-    own_dtype,
     promote,
     result_dtype,
     starts_anew,
@@ -37,9 +42,9 @@ __all__ = [
     "inner_dtype",
     "logic_of",
     "missing",
+    "node_dtype",
     "operand_dtype",
     "operator_dtype",
-    "own_dtype",
     "promote",
     "result_dtype",
     "shape_text",

@@ -1,4 +1,4 @@
-"""Operands of a call, by position and by name: the same for kernels of every target."""
+"""Operands of a call, by position and by name, for kernels of every target."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def bind(assignment: Assignment, operands: tuple[Any, ...], named: Mapping[str, 
     """Returns the operands of a call by name.
 
     Raises:
-        OperandError: for too many operands, or one given twice.
-        UnknownTensorError: for a tensor without operand, or an operand that is none of the tensors.
+        OperandError: for too many operands, or a repeated one.
+        UnknownTensorError: for a tensor without an operand, or an operand without a tensor.
     """
     parameters = assignment.inputs
     if len(operands) > len(parameters):
@@ -35,7 +35,7 @@ def bind(assignment: Assignment, operands: tuple[Any, ...], named: Mapping[str, 
 def in_order(
     parameters: tuple[str, ...], operands: tuple[Any, ...], named: Mapping[str, Any]
 ) -> tuple[Any, ...] | None:
-    """Returns the operands of a call by position; None where they are not one for each parameter.
+    """Returns the operands of a call by position; None unless there is one for each parameter.
 
     >>> in_order(("A", "x"), (1,), {"x": 2}), in_order(("A", "x"), (1,), {"A": 2})
     ((1, 2), None)

@@ -1,4 +1,4 @@
-"""What an assignment and the types of its tensors must agree on."""
+"""Checks that an assignment agrees with the types of its tensors."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from mlir_sparse.spec.kernel_spec import KernelSpec
 
 __all__ = ["OWN_ARGUMENTS", "check_names", "check_spec", "how_to_pass", "shape_text"]
 
-# What compile and evaluate take by these names is no tensor.
+# Keyword arguments of compile and evaluate that are no tensors.
 OWN_ARGUMENTS = frozenset({"out", "tensors", "semiring", "target", "via", "schedule", "threads", "deterministic"})
 
 
 def how_to_pass(name: str, called: bool) -> str:
-    """Returns how a tensor is given its data.
+    """Returns a hint on how to pass a tensor's data.
 
     Args:
         name: the tensor.
-        called: whether to a kernel, which has no `tensors=`; else to compile or evaluate.
+        called: whether to a kernel, which has no `tensors=`, or to compile or evaluate.
 
     >>> how_to_pass("x", called=False), how_to_pass("out", called=True)
     ("pass x=... or tensors={'x': ...}", 'pass it by position, since out= is the result')
@@ -33,20 +33,20 @@ def how_to_pass(name: str, called: bool) -> str:
 
 
 def check_names(assignment: Assignment, given: tuple[str, ...], *, called: bool = False) -> None:
-    """Raises unless the tensors given are the ones that the assignment reads.
+    """Raises unless the given tensors are those that the assignment reads.
 
     Args:
         assignment: what is computed.
         given: the names.
-        called: whether they are a kernel's operands, and not what one is compiled for.
+        called: whether they are a kernel's operands, or arguments of compile or evaluate.
 
     Raises:
-        UnknownTensorError: with a caret below the tensor that has no data.
+        UnknownTensorError: with a caret below the tensor without data.
     """
     for name in assignment.inputs:
         if name not in given:
             access = _access_of(assignment, name)
-            # `sine(x(i))` reads as elements of sine at the places x(i).
+            # `sine(x(i))` parses as a gather from `sine`.
             hint = f"; as a function, {function_hint(name)}" if access.gathers else ""
             others = f"; given are {', '.join(given)}" if given else ""
             raise UnknownTensorError(
@@ -65,9 +65,9 @@ def check_spec(spec: KernelSpec) -> None:
     """Raises unless ranks and static extents agree, and the element types have the operations.
 
     Raises:
-        RankError: for an access with another number of subscripts than the tensor has dimensions.
+        RankError: for an access whose number of subscripts is not the tensor's rank.
         ExtentError: for an index variable with two static extents.
-        UnsupportedError: for an operation that the element type does not have.
+        UnsupportedError: for an operation that the element type lacks.
     """
     assignment = spec.assignment
     extents: dict[IndexVar, tuple[int, Access]] = {}

@@ -36,9 +36,9 @@ __all__ = [
     "extreme_or",
     "gives_truth",
     "inner_dtype",
+    "node_dtype",
     "operand_dtype",
     "operator_dtype",
-    "own_dtype",
     "promote",
     "result_dtype",
     "starts_anew",
@@ -49,14 +49,14 @@ TRUTH = DType("bool")
 
 _FLOAT = DType("f64")
 _COMPLEX = DType("c128")
-# What truth values are counted in, and what functions that NumPy has of integers alone take them as.
+# The type of counts of truth values, and their type in functions that NumPy defines only for integers.
 _COUNT = DType("i64")
 _SMALLEST = DType("i8")
 
 
 @lru_cache(maxsize=256)
 def promote(left: DType, right: DType) -> DType:
-    """Returns the type NumPy computes two types in (`numpy.result_type`); bf16 counts as f16, and the two meet in f32.
+    """Returns `numpy.result_type` of two types; bf16 counts as f16, and the two of them give f32.
 
     >>> promote(DType("i32"), DType("f32")), promote(DType("bf16"), DType("f16"))
     (DType(name='f64'), DType(name='f32'))
@@ -75,12 +75,12 @@ def promote(left: DType, right: DType) -> DType:
 def result_dtype(value: Expr, dtypes: Mapping[str, DType]) -> DType:
     """Returns the element type of an expression: NumPy's for its tensors, f64 where integers are divided.
 
-    Literals are weak, as Python scalars are in NumPy: `2 * x` has the type of x,
-    `0.5 * x` does too unless x holds integers. Comparisons, logic and conditions are bool: of two such values `+`
-    is or and `*` is and, a sum of many counts them in i64, and with a number they are promoted as NumPy does.
+    Literals are weak, as Python scalars in NumPy: `2 * x` has the type of x, and so has `0.5 * x` unless x has
+    integers. Comparisons, logic and conditions are bool. On two bools `+` is or and `*` is and; a sum over a variable
+    counts bools in i64; a bool and a number are promoted as in NumPy.
 
-    An expression computes in one type throughout, but for the operands of what has a type of its
-    own whatever these are (`starts_anew`): they compute in their own common type (`operand_dtype`).
+    All nodes of an expression compute in one type, except below nodes whose type does not depend on their operands
+    (`starts_anew`): those operands compute in their own common type (`operand_dtype`).
 
     Args:
         value: the right side of an assignment.
@@ -90,7 +90,7 @@ def result_dtype(value: Expr, dtypes: Mapping[str, DType]) -> DType:
 
 
 def starts_anew(node: Expr) -> bool:
-    """Returns whether a node's type does not follow from its operands': a comparison, logic, a count, a position."""
+    """Returns whether a node's type does not depend on its operands': a comparison, logic, a count, a position."""
     match node:
         case Binary(op):
             return op.gives_truth
@@ -103,7 +103,7 @@ def starts_anew(node: Expr) -> bool:
 
 
 def gives_truth(node: Expr) -> bool:
-    """Returns whether the value of a node is a truth value, whatever its operands are."""
+    """Returns whether the value of a node is a truth value for any operands."""
     match node:
         case Binary(op) | Reduce(op):
             return op.gives_truth
@@ -114,17 +114,17 @@ def gives_truth(node: Expr) -> bool:
 
 
 def inner_dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType:
-    """Returns the type that the operands of a node with a type of its own are computed in."""
+    """Returns the type in which the operands of a node that starts anew are computed."""
     found = operand_dtype(children(node), dtypes)
     if not isinstance(node, Call) or _result(node) == "truth":
         return found
     return _strong(_argument_dtype(FUNCTIONS[node.function], found))
 
 
-def own_dtype(node: Expr, inner: DType) -> DType:
-    """Returns the type of a node with a type of its own, other than a truth value, whose operands have the type given.
+def node_dtype(node: Expr, inner: DType) -> DType:
+    """Returns the type of a node that starts anew and is no truth value, given that of its operands.
 
-    >>> own_dtype(Call("abs", (Access("z"),)), DType("c64"))
+    >>> node_dtype(Call("abs", (Access("z"),)), DType("c64"))
     DType(name='f32')
     """
     return _PARTS.get(inner.name, inner) if _result(node) == "real" else inner
@@ -138,10 +138,10 @@ _PARTS = {"c64": DType("f32"), "c128": DType("f64")}
 
 
 def operand_dtype(nodes: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType:
-    """Returns the type that the operands of a node with a type of its own meet in.
+    """Returns the common type of the operands of a node that starts anew.
 
-    An integer that the type of the others cannot hold is compared as NumPy does, in i64: `x(i) < 1000`
-    holds for every x of i8.
+    A literal integer beyond the range of the others' type is compared in i64, as in NumPy: `x(i) < 1000` holds for
+    every x of i8.
 
     Args:
         nodes: the operands, one or more.
@@ -157,7 +157,7 @@ def operand_dtype(nodes: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType:
 
 
 def excess(node: Expr, dtype: DType) -> int | None:
-    """Returns the value of an integer in the text that an element type of integers cannot hold; None for all else.
+    """Returns the value of a literal integer out of the range of an integer type; None for all else.
 
     >>> [excess(Literal(value), DType("i8")) for value in (-128, 128, 0.5)], excess(Negate(Literal(128)), DType("i8"))
     ([None, 128, None], None)
@@ -173,7 +173,7 @@ def excess(node: Expr, dtype: DType) -> int | None:
     return None if dtype.kind != "i" or -half <= value < half else value
 
 
-# Literals have a kind ("i", "f" or "c") instead of a type until they meet a tensor.
+# A literal has a kind ("i", "f" or "c") in place of a type until it is joined with a type.
 _Weak = str
 _KINDS = "bifc"
 
@@ -206,14 +206,14 @@ def _dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType | _Weak:
         case Fold(monoid, _, body):
             entry = _dtype(body, dtypes)
             lifted = entry if monoid.lift is None else operator_dtype(monoid.lift, [entry])
-            lifted = _counted(lifted) if _is_arithmetic(monoid.operator) else lifted
+            lifted = _sum_dtype(lifted) if _is_arithmetic(monoid.operator) else lifted
             return operator_dtype(monoid.operator, [lifted, lifted])
         case _:
             assert_never(node)
 
 
 def extreme_or(value: Extreme | complex, dtype: DType) -> int | float | complex:
-    """Returns a number as it is, and an extreme as the least or greatest value of an element type.
+    """Returns a number unchanged, and an extreme as the least or greatest value of an element type.
 
     Raises:
         UnsupportedError: for the extreme of complex numbers, which have no order.
@@ -236,15 +236,15 @@ def extreme_or(value: Extreme | complex, dtype: DType) -> int | float | complex:
 def operator_dtype(operator: Operator, operands: Sequence[DType | str]) -> DType:
     """Returns the element type of an operator's results on operands of given types (or kinds of literals).
 
-    Logic of i8 stays i8, so that those who keep truth values as such have results of one type.
+    Logic of i8 stays i8, so that code which keeps truth values as i8 gets i8.
     """
     if operator.dtype is not None:
         return DType.of(operator.dtype)
     types = dict(zip(operator.parameters, operands, strict=True))
     regions = (operator.overlap, operator.left, operator.right, operator.absent)
-    # What has no region has no entries: any type is right.
+    # Without a region there are no entries: any type will do.
     found = reduce(_join, [_dtype(region, types) for region in regions if region is not None] or [_COUNT])  # type: ignore[arg-type]
-    if not isinstance(found, DType):  # a number alone takes the type of the operands
+    if not isinstance(found, DType):  # a literal alone takes the type of the operands
         found = reduce(_join, [found, *operands])
     logical = found == TRUTH and operator.name in _LOGICAL
     small = TRUTH not in operands and reduce(_join, operands) == _SMALLEST
@@ -255,7 +255,7 @@ _LOGICAL = ("or", "and", "truth")
 
 
 def _is_arithmetic(operator: Operator) -> bool:
-    """Returns whether an operator adds or multiplies: a reduction by it counts truth values."""
+    """Returns whether an operator adds or multiplies: reductions by it count truth values."""
     return isinstance(operator.overlap, Binary) and operator.overlap.op in (BinaryOp.ADD, BinaryOp.MUL)
 
 
@@ -265,13 +265,13 @@ def _reduced(op: ReduceOp, body: Expr, dtypes: Mapping[str, DType]) -> DType | _
     if op.finds or op is ReduceOp.COUNT:
         return _COUNT
     found = _dtype(body, dtypes)
-    return _counted(found) if op in (ReduceOp.SUM, ReduceOp.PRODUCT) else found
+    return _sum_dtype(found) if op in (ReduceOp.SUM, ReduceOp.PRODUCT) else found
 
 
 def _called(function: Function, arguments: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType | _Weak:
     if function.gives_truth:
         return TRUTH
-    # The condition of `where` is looked at in a type of its own.
+    # The condition of `where` starts anew.
     joining = arguments[1:] if function.name == "where" else arguments
     found = _argument_dtype(function, reduce(_join, (_dtype(argument, dtypes) for argument in joining)))
     if function.result != "real":
@@ -279,21 +279,21 @@ def _called(function: Function, arguments: Sequence[Expr], dtypes: Mapping[str, 
     return _PARTS.get(found.name, found) if isinstance(found, DType) else "f" if found == "c" else found
 
 
-# Functions that NumPy computes truth values in i8 for.
+# Functions that NumPy computes in i8 for truth values.
 _OF_INTEGERS = frozenset(
     {"conj", "square", "reciprocal", "pow", "floor_divide", "remainder", "fmod", "left_shift", "right_shift"}
 )
 
 
 def _argument_dtype(function: Function, joined: DType | _Weak) -> DType | _Weak:
-    """Returns the type that a function computes arguments in whose common type is given."""
+    """Returns the type in which a function computes arguments, given their common type."""
     if not function.keeps_integers:
         return _inexact(joined)
     return _SMALLEST if joined == TRUTH and function.name in _OF_INTEGERS else joined
 
 
-def _counted(dtype: DType | _Weak) -> DType | _Weak:
-    """Returns the type of sums and products of many: truth values are counted."""
+def _sum_dtype(dtype: DType | _Weak) -> DType | _Weak:
+    """Returns the type of sums and products over variables: truth values are counted."""
     return _COUNT if dtype == TRUTH else dtype
 
 
@@ -316,7 +316,7 @@ def _join(left: DType | _Weak, right: DType | _Weak) -> DType | _Weak:
     assert isinstance(strong, DType)
     if _KINDS.index(weak) <= _KINDS.index(strong.kind):
         return strong
-    if weak == "i":  # only truth values are less than an integer
+    if weak == "i":  # only truth values rank below an integer
         return _COUNT
     if weak == "f":
         return _FLOAT

@@ -1,4 +1,4 @@
-"""Which operations an element type has: what NumPy refuses of a type is refused here, by name and place."""
+"""The operations of each element type: those that NumPy refuses are refused here, by name and place."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["check_element_types"]
 
 _ORDERED = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE)
 _ORDERING = (ReduceOp.MAX, ReduceOp.MIN, ReduceOp.ARGMAX, ReduceOp.ARGMIN)
-# From and to: what an operator's dtype= cannot have of what its function computes.
+# Pairs of a function's type and an operator's `dtype=` that no conversion joins.
 _LOSING = {("f", "i"), ("c", "i"), ("c", "f")}
 _KINDS = {"b": "truth values", "i": "integers", "f": "real numbers", "c": "complex numbers"}
 
@@ -56,14 +56,14 @@ def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dty
         dtype: the element type of the result.
 
     Raises:
-        UnsupportedError: for a function that the type does not have, and for the order of complex numbers.
-        DTypeError: for places to gather from that are no integers, differences of truth values,
-            and numbers where the result is to be bool.
+        UnsupportedError: for a function that the type lacks, and for the order of complex numbers.
+        DTypeError: for gathers at places that are no integers, differences of truth values, and numbers for a result of
+            bool.
     """
     if assignment.op in (AssignOp.MAX, AssignOp.MIN) and dtype.kind == "c":
         _refuse_order(assignment, assignment.op.value, assignment.value, dtype)
     found = result_dtype(assignment.value, dtypes)
-    asks_truth = assignment.op in (AssignOp.OR, AssignOp.AND)  # of numbers too: whether they differ from zero
+    asks_truth = assignment.op in (AssignOp.OR, AssignOp.AND)  # numbers count by whether they are nonzero
     if dtype == TRUTH != found and not asks_truth and not isinstance(assignment.value, Literal):
         raise DTypeError(
             f"expected truth values for {assignment.target}, whose type is bool, but got {found}: "
@@ -91,7 +91,7 @@ def _check(assignment: Assignment, node: Expr, dtypes: Mapping[str, DType], dtyp
     if (too_large := excess(node, dtype)) is not None:
         _refuse_literal(assignment, node, too_large, dtype)
     if isinstance(node, Negate) and isinstance(node.operand, Literal):
-        return  # the least of integers is not the opposite of one
+        return  # the least integer is not the negative of another
     below = children(node)
     inner = inner_dtype(node, dtypes) if starts_anew(node) else dtype
     match node:
@@ -132,7 +132,7 @@ def _check_regions(assignment: Assignment, operator: Operator, operands: Sequenc
                 source=assignment.source,
                 span=node.span,
             )
-        # A number alone has the type of the results, and is refused where the text has it.
+        # A literal alone has the type of the results, and is checked in the assignment.
         alone = not any(isinstance(below, Access) for below in walk(region))
         if alone and (too_large := excess(region, dtype)) is not None:
             _refuse_literal(assignment, node, too_large, dtype)
@@ -155,7 +155,7 @@ def _check_identity(assignment: Assignment, node: Fold, dtype: DType) -> None:
 
 
 def _type_of_operand(node: Expr, child: Expr, dtypes: Mapping[str, DType], inner: DType) -> DType:
-    """Returns the type that an operand computes in: truth is asked of each operand by itself."""
+    """Returns the type in which an operand computes: logic converts each operand to a truth value by itself."""
     logic = isinstance(node, Binary) and node.op.gives_truth and not node.op.compares
     condition = isinstance(node, Call) and node.function == "where" and child is node.arguments[0]
     return operand_dtype((child,), dtypes) if logic or condition else inner

@@ -18,17 +18,16 @@ def infer_extents(
     out: Shape | None,
     given: Mapping[IndexVar, int] | None = None,
 ) -> dict[IndexVar, int]:
-    """Returns how far each index variable runs.
+    """Returns the extent of each index variable.
 
-    A variable that is a subscript by itself runs over that axis. One that only
-    stands in sums (`x(i + k)`) runs as far as the axis allows, which needs all
-    others of that sum to be known.
+    A variable that is a subscript by itself runs over that axis. A variable in sums only (`x(i + k)`) gets the greatest
+    extent that the axis allows, for which the other variables of the sum must be known.
 
     Args:
         assignment: the statement.
         shapes: the shape of each input.
-        out: the shape of the output, where one was given.
-        given: extents that are known beforehand; those of plain subscripts agree with the shapes.
+        out: the shape of the output, if one was passed.
+        given: extents that are already known; for plain subscripts they agree with the shapes.
 
     Raises:
         ExtentError: for two extents of one variable, an axis too short for its subscript, or a variable without extent.
@@ -47,7 +46,7 @@ def infer_extents(
 
 
 def subscript_bounds(subscript: AffineSubscript, extents: Mapping[IndexVar, int]) -> tuple[int, int] | None:
-    """Returns the least and greatest value of a subscript; None where a loop is empty."""
+    """Returns the least and greatest value of a subscript; None if a loop is empty."""
     low = high = subscript.constant
     for coefficient, variable in subscript.terms:
         extent = extents[variable]
@@ -113,7 +112,7 @@ def _check_all_known(assignment: Assignment, extents: Mapping[IndexVar, int]) ->
 def _check_inside(
     assignment: Assignment, accesses: list[tuple[Access, Shape]], extents: Mapping[IndexVar, int]
 ) -> None:
-    # A variable of extent 0 empties every loop, and nothing is accessed then.
+    # With an extent of 0 no element is accessed.
     if any(extents[variable] == 0 for variable in assignment.indices):
         return
     for access, shape in accesses:

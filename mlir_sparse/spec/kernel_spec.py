@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, reads, with_explicit_sums
-from mlir_sparse.spec.rounded_literals import as_held
+from mlir_sparse.spec.rounded_literals import round_literals
 from mlir_sparse.spec.truth_arithmetic import as_logic, updates_numbers
 
 __all__ = ["KernelSpec"]
@@ -20,7 +20,7 @@ class KernelSpec:
     Args:
         assignment: the statement as the user wrote it.
         inputs: (name, type) of each tensor read, in the order of `assignment.inputs`.
-        output: the type of the result; its storage is what the user asked for, or what the front end inferred.
+        output: the type of the result; its storage is the user's choice, or inferred.
     """
 
     assignment: Assignment
@@ -29,10 +29,10 @@ class KernelSpec:
 
     @property
     def explicit(self) -> Assignment:
-        """Returns the assignment as it is computed: every reduction explicit, arithmetic of truth values as logic."""
+        """Returns the assignment to compute: reductions are explicit, arithmetic of truth values is logic."""
         dtypes = {name: kind.dtype for name, kind in self.inputs}
         found = as_logic(with_explicit_sums(updates_numbers(self.assignment, dtypes)), dtypes)
-        value = as_held(found.value, dtypes, self.output.dtype)
+        value = round_literals(found.value, dtypes, self.output.dtype)
         return found if value is found.value else replace(found, value=value)
 
     def type_of(self, tensor: str) -> TensorType:
@@ -40,9 +40,9 @@ class KernelSpec:
         return dict(self.inputs)[tensor]
 
     def with_static_extents(self) -> KernelSpec:
-        """Returns the kernel with each extent that one type gives given in all.
+        """Returns the kernel with every static extent in all types that share its variable.
 
-        MLIR does not join a static size with a dynamic one.
+        MLIR does not unify a static size with a dynamic one.
         """
         extents, types = self.static_extents, dict(self.inputs)
         for access in self._accesses():
@@ -52,7 +52,7 @@ class KernelSpec:
 
     @property
     def static_extents(self) -> Mapping[IndexVar, int]:
-        """Returns the extent of each index variable that some type gives one."""
+        """Returns the extent of each index variable with a static extent in some type."""
         kinds = [(self.assignment.target, self.output), *((a, self.type_of(a.tensor)) for a in self._accesses())]
         return {
             subscript: size
@@ -65,9 +65,9 @@ class KernelSpec:
         return list(reads(self.assignment.value))
 
     def with_output_widths(self) -> KernelSpec:
-        """Returns the kernel with the widths that the result's encoding leaves open: the operands', at least 32 bits.
+        """Returns the kernel with the operands' widths, at least 32 bits, where the result's encoding names none.
 
-        They stay open where no operand has any.
+        They stay open if no operand has any.
         """
         storage = self.output.encoding
         found = [kind.encoding for _, kind in self.inputs if kind.encoding is not None]
@@ -78,9 +78,9 @@ class KernelSpec:
         return replace(self, output=replace(self.output, encoding=storage.with_widths(positions, coordinates)))
 
     def with_open_blocks(self) -> KernelSpec:
-        """Returns the kernel with all extents open where blocks do not divide one, or a single one covers it.
+        """Returns the kernel with dynamic extents if blocks do not divide an extent, or one block covers it.
 
-        MLIR makes constants of loops over one block, and cannot lower what is left; of any extents it can.
+        MLIR folds a loop over one block, and cannot lower the rest; with dynamic extents it can.
         """
         kinds = (self.output, *(kind for _, kind in self.inputs))
         if all(_divides(kind) for kind in kinds):

@@ -1,4 +1,4 @@
-"""Dense results that are many times as large as their operands: the warning, and the storage to ask for instead."""
+"""The warning of dense results that are far larger than their operands, with sparse storage to use instead."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from mlir_sparse.spec.zeros import vanishes
 
 __all__ = ["storage_instead", "warn_of_dense"]
 
-# So many times the bytes of the operands may a dense result have before users hear of it.
+# A dense result of more than this many times the operands' bytes causes a warning,
 _MOST_TIMES = 64
-# Bytes that nobody minds, whatever the operands have.
+# unless it has fewer than this many bytes.
 _SMALL = 1 << 16
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
-@lru_cache(maxsize=256)  # asked at each evaluation
+@lru_cache(maxsize=256)  # each evaluation needs it
 def storage_instead(assignment: Assignment, inputs: tuple[tuple[str, TensorType], ...]) -> str:
-    """Returns sparse storage for a result that is inferred to be dense; empty where no zeros could be left out.
+    """Returns sparse storage for a result that is inferred to be dense; empty if no zeros could be left out.
 
     Args:
         assignment: the statement.
@@ -55,9 +55,9 @@ def warn_of_dense(size: int, operands: int, assignment: Assignment, instead: str
 
     Args:
         size: the bytes of the result.
-        operands: those of the operands.
+        operands: the bytes of the operands.
         assignment: the statement.
-        instead: the storage to ask for.
+        instead: the storage to suggest.
     """
     if size <= max(_SMALL, _MOST_TIMES * operands):
         return
@@ -69,7 +69,7 @@ def warn_of_dense(size: int, operands: int, assignment: Assignment, instead: str
 
 
 def _levels_up() -> int:
-    """Returns how many calls above `warn_of_dense` the first one outside of this package is."""
+    """Returns the stack level, above `warn_of_dense`, of the first caller outside this package."""
     frame, levels = sys._getframe(1), 1
     while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         frame, levels = frame.f_back, levels + 1

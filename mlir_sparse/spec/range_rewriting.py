@@ -1,8 +1,7 @@
-"""Statements whose variables do not run over whole axes from 0, as statements whose variables do.
+"""Rewrites statements with ranges to statements whose variables all run over whole axes from 0.
 
-A range that starts elsewhere moves into the subscripts, and a tensor of which
-only a part is read is read as that part: `y(i) = x(i + 1) * w(i) where i in 2:5`
-becomes `y(i) = x(i + 3) * w(i)` on `w[2:5]`, with 3 values of i.
+The start of a range moves into the subscripts, and a tensor that is read in part becomes that part: `y(i) = x(i + 1) *
+w(i) where i in 2:5` becomes `y(i) = x(i + 3) * w(i)` on `w[2:5]`, with 3 values of i.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ class Part:
     """An operand of a boxed statement.
 
     Args:
-        name: what the statement calls it.
-        tensor: the tensor of which it is a part.
-        box: which part.
+        name: its name in the statement.
+        tensor: the whole tensor.
+        box: the part: a range for each axis.
     """
 
     name: str
@@ -60,12 +59,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Boxed:
-    """A statement all of whose variables run from 0, over whole axes where they are subscripts by themselves.
+    """A statement whose variables run from 0; a variable that is a subscript by itself runs over the whole axis.
 
     Args:
         statement: the statement, without clauses.
         parts: its operands, in the order of `statement.inputs`.
-        extents: how far each variable runs.
+        extents: the extent of each variable.
     """
 
     statement: Assignment
@@ -79,13 +78,13 @@ def boxed(
     shapes: Mapping[str, tuple[int, ...]],
     is_sparse: Callable[[str], bool],
 ) -> Boxed:
-    """Returns a statement without ranges that computes the same.
+    """Returns an equivalent statement without ranges.
 
     Args:
         statement: a statement without names of sizes.
-        ranges: where each variable runs.
+        ranges: the range of each variable.
         shapes: the shape of each tensor that it reads.
-        is_sparse: whether a tensor has sparse storage, of which a part is read rather than a sum of subscripts.
+        is_sparse: whether a tensor has sparse storage: then its part is read, and not a sum of subscripts.
     """
     own = statement.target.tensor
 
@@ -120,7 +119,7 @@ def _nested(access: Access) -> Iterator[Access]:
 
 
 def _with_gathers(instead: dict[Access, Access]) -> dict[Access, Access]:
-    """Returns the replacements with those of subscripts, which are accesses too, in place."""
+    """Returns the replacements, with those of accesses inside subscripts applied to the others."""
 
     def whole(access: Access) -> Access:
         new = instead[access]
@@ -132,7 +131,7 @@ def _with_gathers(instead: dict[Access, Access]) -> dict[Access, Access]:
 
 
 def _moved(subscript: Subscript, size: int, ranges: Ranges, sliced: bool) -> tuple[Subscript, tuple[int, int] | None]:
-    """Returns a subscript of variables that run from 0, and the part of the axis that it then stands for."""
+    """Returns a subscript of variables that run from 0, and the part of the axis that it reads."""
     found = terms_of(subscript)
     if found is None:
         return subscript, None
@@ -147,20 +146,20 @@ def _moved(subscript: Subscript, size: int, ranges: Ranges, sliced: bool) -> tup
 
 
 def _with_positions(node: Expr, ranges: Ranges) -> Expr:
-    """Returns an expression whose positions (`argmax`) count from where their variable counts from."""
+    """Returns an expression whose positions (`argmax`) start where the range of their variable starts."""
     node = rebuild(node, tuple(_with_positions(child, ranges) for child in children(node)))
     first = ranges[node.indices[0]][0] if isinstance(node, Reduce) and node.op.finds else 0
     return Binary(BinaryOp.ADD, node, Literal(first), node.span) if first else node
 
 
 def _names(statement: Assignment, boxes: Mapping[Access, Box]) -> dict[tuple[str, Box], str]:
-    """Returns a name for each part of a tensor: the tensor's own where only one part is read."""
+    """Returns a name for each part of a tensor: the tensor's name if only one part is read."""
     parts: dict[str, dict[Box, None]] = {}
     for access, box in boxes.items():
         parts.setdefault(access.tensor, {})[box] = None
     names: dict[tuple[str, Box], str] = {}
     for tensor, found in parts.items():
         for number, box in enumerate(found):
-            # The target's own name stays with what it updates, which is the first part of it that is read.
+            # The first part of the target that is read is the one that is updated: it keeps the target's name.
             names[tensor, box] = generated_name(tensor, str(number)) if number else tensor
     return names

@@ -1,4 +1,4 @@
-"""The type of a result when the user did not ask for one."""
+"""The inferred type of a result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mlir_sparse.notation import (
     with_explicit_sums,
 )
 from mlir_sparse.spec.computed_type import result_dtype
-from mlir_sparse.spec.rounded_literals import as_held
+from mlir_sparse.spec.rounded_literals import round_literals
 from mlir_sparse.spec.truth_arithmetic import logic_of
 from mlir_sparse.spec.zeros import missing, vanishes
 
@@ -32,19 +32,17 @@ __all__ = ["infer_output"]
 
 
 def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> TensorType:
-    """Returns the element type and storage that a result gets by itself.
+    """Infers the element type and storage of a result.
 
-    The rule looks at the text and the types alone, never at data:
+    The rule depends on the text and the types only, never on data:
 
-    1. A matrix or higher tensor is sparse where each of its indices runs over sparse
-       storage and the value is zero wherever nothing is stored; a vector is sparse
-       where that holds and nothing is reduced. It is then stored as an operand with
-       the same subscripts, or as CSR or CSF; a format that pads what it stores only where
-       the result has no entry beside that operand's, or all operands have it.
-    2. Where only some of its indices do, and at least two of them run over levels of one operand that
-       store coordinates, its levels of those are compressed, as that operand's are in order, and the others dense:
-       TTM of CSF has dense rows below the stored ones. Under semirings and for operators it is dense.
-    3. All else is dense: SpMM of CSR, MTTKRP, whatever has values where nothing is stored.
+    1. A matrix or higher tensor is sparse if each of its indices runs over sparse storage and the value is zero
+    wherever nothing is stored; a vector also needs that nothing is reduced. Its storage is that of an operand with the
+    same subscripts, or CSR or CSF. A format with padding is used only if the result has no further entries than that
+    operand, or all operands have the format. 2. If only some of its indices do, and at least two of them run over
+    levels of one operand that store coordinates, the levels of these are compressed, in that operand's order, and the
+    others dense: TTM of CSF has dense rows below the stored ones. Under semirings and for operators it is dense. 3. All
+    else is dense: SpMM of CSR, MTTKRP, and expressions that are nonzero where nothing is stored.
 
     Args:
         assignment: the statement.
@@ -62,12 +60,12 @@ def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> Ten
     """
     dtypes = {name: kind.dtype for name, kind in types.items()}
     explicit = value = logic_of(with_explicit_sums(assignment).value, dtypes)
-    if assignment.op.reads_target:  # the present value meets the new one in their common type
+    if assignment.op.reads_target:  # the present and the new value are combined in their common type
         truth = assignment.op in (AssignOp.OR, AssignOp.AND)
         value = Binary(BinaryOp.OR if truth else BinaryOp.ADD, assignment.target, value)
     dtype = result_dtype(value, dtypes)
     shape = tuple(_static_size(assignment, subscript, types) for subscript in assignment.target.subscripts)
-    return TensorType(dtype, shape, _storage(assignment, as_held(explicit, dtypes, dtype), types))
+    return TensorType(dtype, shape, _storage(assignment, round_literals(explicit, dtypes, dtype), types))
 
 
 def _static_size(assignment: Assignment, subscript: Subscript, types: Mapping[str, TensorType]) -> int | None:
@@ -88,7 +86,7 @@ def _storage(assignment: Assignment, value: Expr, types: Mapping[str, TensorType
     reduces = any(isinstance(node, Reduce | Fold) and node.indices for node in walk(value))
     met = {index for access in sparse for index in access.indices}
     names = {access.tensor for access in sparse}
-    # What a fold leaves out may be its identity, which need not be 0.
+    # Missing elements of a fold have its identity, which may not be 0.
     if not (missing(value, names) if isinstance(value, Apply | Fold) else vanishes(value, names)):
         return None
     if not met.issuperset(assignment.target.indices):
@@ -103,15 +101,15 @@ def _storage(assignment: Assignment, value: Expr, types: Mapping[str, TensorType
         if apart and kept.has_padding:
             continue
         if not _pads(kept) or _is_within(value, access) or all(types[a.tensor].encoding == kept for a in sparse):
-            # Neither its widths nor the one value that its entries have are the result's.
+            # The operand's widths and explicit value do not apply to the result.
             return replace(kept.with_widths(0, 0), explicit_val=None, implicit_val=None)
     return _default(len(target))
 
 
 def _with_dense_tail(target: Access, sparse: Sequence[Access], types: Mapping[str, TensorType]) -> Encoding | None:
-    """Returns storage of rows that are dense along what no sparse operand has, for those that one operand stores."""
+    """Returns storage with an operand's stored levels, and dense levels for indices that no sparse operand has."""
     for access in sparse:
-        listed = [index for index in _listed(access, types[access.tensor]) if index in target.indices]
+        listed = [index for index in _stored_indices(access, types[access.tensor]) if index in target.indices]
         if len(listed) > 1:
             met = {index for other in sparse for index in other.indices}
             above = tuple(dict.fromkeys((*listed, *(index for index in target.indices if index in met))))
@@ -133,7 +131,7 @@ def tailed(target: Access, above: Sequence[IndexVar]) -> Encoding:
     return Encoding(tuple(index.name for index in target.indices), levels)
 
 
-def _listed(access: Access, kind: TensorType) -> list[IndexVar]:
+def _stored_indices(access: Access, kind: TensorType) -> list[IndexVar]:
     """Returns the index variables whose coordinates an operand stores, in the order of its levels."""
     assert kind.encoding is not None
     found = dict.fromkeys(
@@ -147,12 +145,12 @@ def _listed(access: Access, kind: TensorType) -> list[IndexVar]:
 
 
 def _pads(encoding: Encoding) -> bool:
-    """Returns whether entries in other places can cost more than what they hold: blocks, diagonals, slots, tables."""
+    """Returns whether an entry in a new place can add padding: in blocks, diagonals, slots and tables."""
     return encoding.has_padding or not encoding.is_native
 
 
 def _is_within(value: Expr, access: Access) -> bool:
-    """Returns whether a value is zero wherever an operand, so subscripted, has no entry."""
+    """Returns whether a value is zero wherever an access has no entry."""
     others = (node for node in walk(value) if isinstance(node, Access) and node.tensor == access.tensor)
     return vanishes(value, {access.tensor}) and all(node.subscripts == access.subscripts for node in others)
 

@@ -1,7 +1,7 @@
-"""Numbers of the text as the element type that they are computed in has them.
+"""Literals rounded to the element type that they are computed in.
 
-`1e-50` is zero in f32, and `1e-8` in f16, as in NumPy. Whether an expression is zero where nothing is stored is asked
-of the text, so that there it has to be the number that kernels compute with: every zero of f32 is `>= 1e-50`.
+`1e-50` is zero in f32, and `1e-8` in f16, as in NumPy. Whether an expression is zero where nothing is stored is decided
+on the text, which therefore must have the numbers that kernels compute with: in f32 a zero is `>= 1e-50`.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.spec.computed_type import inner_dtype, operand_dtype, result_dtype, starts_anew
 
-__all__ = ["as_held"]
+__all__ = ["round_literals"]
 
-# Half of the least number above zero: that and all below round to zero. Of f64 what reads the text does that.
+# Half of the least positive number: this and smaller numbers round to zero. For f64 the parser rounds.
 _ROUNDED_AWAY = {"f16": 2.0**-25, "bf16": 2.0**-134, "f32": 2.0**-150, "c64": 2.0**-150}
 _NARROW = ("f16", "bf16")
 
 
-def as_held(value: Expr, dtypes: Mapping[str, DType], dtype: DType) -> Expr:
-    """Returns an expression with zeros for numbers that are zero in the element type that they are computed in.
+def round_literals(value: Expr, dtypes: Mapping[str, DType], dtype: DType) -> Expr:
+    """Returns an expression with zeros for literals that round to zero in their element type.
 
     Args:
         value: the right side of an assignment, every reduction explicit.
@@ -45,18 +45,18 @@ def as_held(value: Expr, dtypes: Mapping[str, DType], dtype: DType) -> Expr:
 
     >>> from mlir_sparse.notation import parse
     >>> f32, value = DType("f32"), parse("y(i) = 1e-50 * x(i) + (z(i) > 1e-50)").value
-    >>> print(as_held(value, {"x": f32, "z": DType("f64")}, f32))
+    >>> print(round_literals(value, {"x": f32, "z": DType("f64")}, f32))
     0.0 * x(i) + (z(i) > 1e-50)
     """
     if not any(isinstance(node, Literal) and isinstance(node.value, float | complex) for node in walk(value)):
         return value
-    # Sums and products of f16 and bf16 are made in f32, all around them included.
+    # Sums and products of f16 and bf16 are computed in f32, and so is the whole expression around them.
     sums = any(isinstance(node, Reduce | Fold) for node in walk(value))
     return _held(value, dtypes, DType("f32") if sums and dtype.name in _NARROW else dtype)
 
 
 def _held(node: Expr, dtypes: Mapping[str, DType], dtype: DType | None) -> Expr:
-    """Returns a node as its element type has it; None where it may be a wider one."""
+    """Returns a node with rounded literals; None for the element type if it may be wider."""
     if isinstance(node, Literal):
         return node if dtype is None else _rounded(node, dtype)
     below = children(node)
@@ -68,7 +68,7 @@ def _held(node: Expr, dtypes: Mapping[str, DType], dtype: DType | None) -> Expr:
 def _kinds(
     node: Expr, below: tuple[Expr, ...], dtypes: Mapping[str, DType], dtype: DType | None
 ) -> Sequence[DType | None]:
-    """Returns the element type that each operand of a node is computed in."""
+    """Returns the element type in which each operand of a node is computed."""
     match node:
         case Apply() if is_mask(node):
             return None, dtype

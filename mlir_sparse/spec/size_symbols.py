@@ -1,4 +1,4 @@
-"""The sizes of a comprehension: their values, from shapes, and statements with the values in place."""
+"""The sizes of a comprehension: their values, inferred from shapes, and their substitution in statements."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Shape = tuple[int | None, ...]
 
 
 def solve_sizes(comprehension: Comprehension, shapes: Mapping[str, Shape]) -> dict[str, int]:
-    """Returns the value of every size that some shape gives.
+    """Returns the value of every size that some shape determines.
 
     Args:
-        comprehension: whose parameters name sizes.
-        shapes: the shape of each tensor at hand, None for what is unknown.
+        comprehension: the comprehension, whose parameters name sizes.
+        shapes: the shape of each known tensor, with None for unknown extents.
 
     Raises:
         RankError: for a tensor of another rank than declared.
@@ -72,7 +72,7 @@ def _check_rank(comprehension: Comprehension, declared: Parameter, shape: Shape)
 
 
 def waits_for(comprehension: Comprehension, statement: Assignment) -> tuple[str, ...]:
-    """Returns the sizes and integer parameters whose values a statement's text depends on."""
+    """Returns the sizes and integer parameters in a statement, whose values it needs."""
     sizes = set(comprehension.sizes)
     found: dict[str, None] = {}
     for access in accesses_of_statement(statement):
@@ -93,7 +93,7 @@ def _in_subscripts(access: Access) -> Iterator[str]:
 
 
 def gathered(subscript: object) -> Access | None:
-    """Returns the tensor whose elements are the subscript, where one is."""
+    """Returns the tensor of a subscript that is an access, else None."""
     return subscript if isinstance(subscript, Access) else None
 
 
@@ -102,8 +102,8 @@ def bound(statement: Assignment, values: Mapping[str, int], sizes: Collection[st
 
     Args:
         statement: a statement of a comprehension.
-        values: the value of each size and parameter that it waits for.
-        sizes: which of these are sizes, and so no tensors.
+        values: the value of each size and parameter that it needs.
+        sizes: those of the names that are sizes, and so no tensors.
     """
     instead = {
         access: Literal(values[access.tensor], access.span) if access.tensor in sizes else _bound_access(access, values)

@@ -1,4 +1,4 @@
-"""Where the variables of every statement of a comprehension run, and what shapes follow."""
+"""The ranges of the variables in every statement of a comprehension, and the shapes of its tensors."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A statement and where it runs.
+    """A statement with the ranges of its variables.
 
     Args:
         statement: the statement, without names of sizes.
-        ranges: where each variable runs.
-        shape: the shape of the tensor assigned to.
-        is_part: whether only a part of that tensor is assigned, so that the rest stays what it is.
+        ranges: the range of each variable.
+        shape: the shape of the target.
+        is_part: whether only a part of the target is assigned, and the rest keeps its values.
     """
 
     statement: Assignment
@@ -34,19 +34,20 @@ class Placed:
 def place(
     statements: Sequence[Assignment], known: Mapping[str, Shape], present: Collection[str], *, strict: bool
 ) -> tuple[Placed, ...]:
-    """Returns where each statement runs.
+    """Returns the statements with the ranges of their variables.
 
-    A tensor takes its shape from the first statement that assigns it and whose reads
-    give every variable a range; others may follow it (`C(i) = 0` before `C(i) += A(i,k)`).
+    The shape of a tensor comes from the first statement that assigns it and whose reads give every variable a range; it
+    need not be the first one that assigns it (`C(i) = 0` before `C(i) += A(i,k)`).
 
     Args:
         statements: in order, without names of sizes.
-        known: the shapes of the parameters, and of outputs whose sizes are declared or that are given.
-        present: the tensors that have values before the first statement.
+        known: the shapes of the parameters, and of outputs with declared sizes or passed by the caller.
+        present: the tensors with values before the first statement.
         strict: see `infer_ranges`.
 
     Raises:
-        ExtentError: where a variable has no range, leaves a tensor, or leaves a part of a new tensor without values.
+        ExtentError: for a variable without a range, a range out of a tensor's bounds, and a new tensor of which a part
+            gets no values.
     """
     shapes = dict(known)
     found: dict[int, Ranges] = {}
@@ -73,7 +74,7 @@ def place(
 
 
 def _read_elsewhere(statement: Assignment) -> list[Access]:
-    """Returns what a statement reads other than the tensor that it assigns, which may take its shape from it."""
+    """Returns the accesses that a statement reads, except those of its target."""
     return [access for access in accesses_of_statement(statement) if access.tensor != statement.target.tensor]
 
 

@@ -15,16 +15,15 @@ __all__ = ["element_types"]
 def element_types(comprehension: Comprehension, inputs: Mapping[str, DType]) -> dict[str, DType]:
     """Returns the element type of every tensor that is read or assigned.
 
-    A tensor has one type: what is declared after `->`, or the common type of all that
-    is assigned to it, and of the value that it comes with. Literals and sizes are
-    weak, so that `C(i) = 0` before `C(i) += A(i,k)` does not decide.
+    A tensor has one type: the one declared after `->`, or the common type of its initial value and all values assigned
+    to it. Literals and sizes are weak: `C(i) = 0` before `C(i) += A(i,k)` does not decide.
 
     Args:
         comprehension: the statements.
-        inputs: the element type of each tensor that a call takes.
+        inputs: the element type of each operand of a call.
 
     Raises:
-        DTypeError: for an output that is declared narrower than what is assigned to it.
+        DTypeError: for an output with a narrower declared type than that of its values.
     """
     known = dict(inputs)
     declared = {output.name: DType.of(output.dtype) for output in comprehension.outputs if output.dtype is not None}
@@ -51,10 +50,10 @@ def _strong(found: Mapping[str, DType | Literal]) -> dict[str, DType]:
 
 
 def _assigned(comprehension: Comprehension, statement: Assignment, known: Mapping[str, DType]) -> DType | Literal:
-    """Returns the type of what a statement assigns; a literal of the type where nothing but numbers does."""
+    """Returns the type of the value that a statement assigns; a literal of its kind if there are only literals."""
     own = statement.target.tensor
     accesses = [node for node in walk(statement.value) if isinstance(node, Access)]
-    # The tensor itself and the sizes are weak: they take the type of the rest.
+    # The target itself and the sizes are weak: they take the type of the rest.
     weak = {access: Literal(0) for access in accesses if access.tensor == own or access.tensor in comprehension.sizes}
     value = substitute(statement.value, weak)
     kind = result_dtype(value, known)

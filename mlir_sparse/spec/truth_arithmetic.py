@@ -1,7 +1,7 @@
-"""Arithmetic of truth values as the logic that it is: `a + b` is `a | b`, `a * b` is `a & b`, as in NumPy.
+"""Arithmetic of truth values, rewritten as logic: `a + b` is `a | b`, `a * b` is `a & b`, as in NumPy.
 
-An expression computes in one type throughout, and a sum of truth values inside one of numbers is no sum of numbers:
-`a(i) + b(i) + x(i)` adds 1 where a and b hold both. Written as logic it has a type of its own wherever it stands.
+All nodes of an expression compute in one type. But a sum of truth values inside a sum of numbers is no sum of numbers:
+`a(i) + b(i) + x(i)` adds 1 where both a and b hold. As logic it keeps its type in any expression.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _ASSIGNMENTS = {
 
 
 def as_logic(assignment: Assignment, dtypes: Mapping[str, DType]) -> Assignment:
-    """Returns an assignment with its arithmetic of truth values as logic.
+    """Returns an assignment with logic in place of arithmetic of truth values.
 
     Args:
         assignment: the statement, every reduction explicit.
@@ -71,10 +71,10 @@ def as_logic(assignment: Assignment, dtypes: Mapping[str, DType]) -> Assignment:
 
 
 def updates_numbers(assignment: Assignment, dtypes: Mapping[str, DType]) -> Assignment:
-    """Returns an assignment that reduces truth values into numbers, by `min=` or under min_plus, with them as numbers.
+    """Returns an assignment that reduces truth values into a target of numbers, with conversions to numbers.
 
-    The reduction begins with the identity of its type: of no truth values the least is true, of no numbers it is what
-    leaves every number as it is.
+    Reductions such as `min=` start from the identity of their type: the minimum of no truth values is true, but the
+    minimum of no numbers must leave every number unchanged.
 
     Args:
         assignment: the statement as the user wrote it.
@@ -108,7 +108,7 @@ def _as_numbers(node: Expr, one: Literal, dtypes: Mapping[str, DType]) -> Expr:
 
 
 def logic_of(node: Expr, dtypes: Mapping[str, DType]) -> Expr:
-    """Returns an expression with its arithmetic of truth values as logic; itself where there is none."""
+    """Returns an expression with logic in place of arithmetic of truth values; itself if it has none."""
     if TRUTH in dtypes.values() or any(map(gives_truth, walk(node))):
         return _logic(node, dtypes)
     return node
@@ -134,6 +134,6 @@ def _logic(node: Expr, dtypes: Mapping[str, DType]) -> Expr:
 
 
 def _are_truth(nodes: tuple[Expr, ...], dtypes: Mapping[str, DType]) -> bool:
-    """Returns whether all of some expressions are truth values."""
-    # Those on the right first: chains grow to the left.
+    """Returns whether all expressions are truth values."""
+    # Check right operands first, which are short: chains grow to the left.
     return all(result_dtype(node, dtypes) == TRUTH for node in reversed(nodes))

@@ -1,9 +1,8 @@
-"""Where each index variable of a statement runs, by the rules of tensor comprehensions.
+"""The range of each index variable of a statement, by the rules of tensor comprehensions.
 
-Ranges are as large as they can be with all reads in bounds, found in rounds (Vasilache
-et al. 2018, section 3.2): each round looks at the subscripts that have one variable
-whose range is unknown, and intersects what they allow for it. `x(2*i + k) * w(k)` so
-gives k the range of w first, and i what that leaves of x.
+Ranges are the largest with all reads in bounds, found in rounds (Vasilache et al. 2018, section 3.2). Each round takes
+the subscripts with one variable of unknown range, and intersects the ranges that they allow for it. In `x(2*i + k) *
+w(k)` the first round gives k the range of w, and the second gives i the range that remains of x.
 """
 
 from __future__ import annotations
@@ -26,18 +25,17 @@ _Axes = list[tuple[Access, int, Subscript, int]]
 def infer_ranges(
     assignment: Assignment, shapes: Mapping[str, Shape], target: Shape | None, *, strict: bool = False
 ) -> Ranges:
-    """Returns where each index variable of a statement runs.
+    """Returns the range of each index variable of a statement.
 
     Args:
         assignment: a statement without names of sizes.
-        shapes: the shape of each tensor that it reads, or says to exist.
-        target: the shape of the tensor assigned to, where it has one already; it decides
-            for variables for which nothing that is read does.
-        strict: whether tensors must agree about variables that no clause gives a range, all of which start at 0;
-            else their ranges are intersected, and start where the reads allow.
+        shapes: the shape of each tensor that it reads, or names in `exists`.
+        target: the shape of the target, if it is known; it decides for variables that no read determines.
+        strict: whether variables without a clause start at 0 and tensors must agree on their extents; else the ranges
+            that the reads allow are intersected.
 
     Raises:
-        ExtentError: for a variable with no range, or more than one; for a range that leaves a tensor, with figures.
+        ExtentError: for a variable with no range, or several; for a range out of a tensor's bounds, with figures.
     """
     ranges, unresolved = _found(assignment, shapes, target, strict)
     if unresolved:
@@ -48,7 +46,7 @@ def infer_ranges(
 def find_ranges(
     assignment: Assignment, shapes: Mapping[str, Shape], target: Shape | None, *, strict: bool = False
 ) -> Ranges | None:
-    """Returns what `infer_ranges` does, and None where it has no range for some variable."""
+    """Returns the result of `infer_ranges`, or None if some variable has no range."""
     ranges, unresolved = _found(assignment, shapes, target, strict)
     return None if unresolved else ranges
 
@@ -72,7 +70,7 @@ def _found(
         for variable, (low, high) in found.items():
             if variable in floor:
                 low = 0 if strict else max(0, low)
-                if high <= low:  # what has no elements starts at 0 like all else
+                if high <= low:  # an empty range starts at 0 like others
                     low = high = 0
             ranges[variable] = (low, max(low, high))
             del unresolved[variable]
@@ -87,7 +85,7 @@ def _axes(assignment: Assignment, shapes: Mapping[str, Shape]) -> Iterator[tuple
     if assignment.op.reads_target:
         read.insert(0, assignment.target)
     for access in dict.fromkeys((*read, *assignment.exists)):
-        # The tensor assigned to has no shape yet where the statement is the one that gives it.
+        # The target has no shape yet if this statement determines it.
         if access.tensor in shapes or access.tensor != assignment.target.tensor:
             yield from _axes_of(access, shapes[access.tensor])
 
@@ -98,7 +96,7 @@ def _axes_of(access: Access, shape: Shape) -> Iterator[tuple[Access, int, Subscr
 
 
 def terms_of(subscript: object) -> tuple[tuple[tuple[int, IndexVar], ...], int] | None:
-    """Returns a subscript as a sum; None where a tensor gives it, which says nothing about ranges."""
+    """Returns a subscript as a sum; None for an access, which does not bound variables."""
     match subscript:
         case IndexVar():
             return ((1, subscript),), 0
@@ -111,7 +109,7 @@ def terms_of(subscript: object) -> tuple[tuple[tuple[int, IndexVar], ...], int] 
 def _bounds(
     terms: tuple[tuple[int, IndexVar], ...], constant: int, ranges: Mapping[IndexVar, tuple[int, int]]
 ) -> tuple[int, int]:
-    """Returns the least and greatest value of a sum; variables that run nowhere count as their first value."""
+    """Returns the least and greatest value of a sum; a variable with an empty range counts with its first value."""
     low = high = constant
     for factor, variable in terms:
         first, end = ranges[variable]
@@ -171,7 +169,7 @@ def _variables(subscript: Subscript) -> tuple[IndexVar, ...]:
 
 
 def _check_clauses(assignment: Assignment, axes: _Axes) -> None:
-    """Refuses ranges that were asked for and fit into an axis at no value of the other variables."""
+    """Refuses ranges of clauses that leave an axis for every value of the other variables."""
     lengths = {r.variable: r.high.constant - r.low.constant for r in assignment.ranges}
     for access, axis, subscript, size in axes:
         terms = [(factor, v) for factor, v in (terms_of(subscript) or ((), 0))[0] if v in lengths]
@@ -189,7 +187,7 @@ def _check_clauses(assignment: Assignment, axes: _Axes) -> None:
 def _check_inside(assignment: Assignment, axes: _Axes, ranges: Ranges) -> None:
     for access, axis, subscript, size in axes:
         found = terms_of(subscript)
-        # With a variable that runs nowhere, a subscript has no values.
+        # If some range is empty, a subscript has no values.
         if found is None or any(ranges[variable][0] >= ranges[variable][1] for _, variable in found[0]):
             continue
         low, high = _bounds(*found, ranges)

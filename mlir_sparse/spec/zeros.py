@@ -1,10 +1,9 @@
-"""What zeros do to an expression: the ground on which sparse iteration stands.
+"""The value of expressions at zeros, which decides where sparse iteration is correct.
 
-A kernel may skip the entries that a tensor does not store only where the
-expression is zero whenever they are (Kjolstad et al. 2017, section 4: products
-intersect, sums unite). Whether it is follows from its value where the tensors
-are zero, as far as that is known: `A(i,j) > 0` is 0 there, `A(i,j) >= 0` is 1,
-`exp(A(i,j)) - 1` is 0, and `where(A(i,j) > 0, b(i), A(i,j))` is 0 whatever b(i) is.
+A kernel may skip missing entries of a tensor only if the expression is zero where they are (Kjolstad et al. 2017,
+section 4: products intersect, sums unite). So this evaluates expressions, as far as they are known, where the tensors
+are zero: `A(i,j) > 0` is 0 there, `A(i,j) >= 0` is 1, `exp(A(i,j)) - 1` is 0, and `where(A(i,j) > 0, b(i), A(i,j))` is
+0 for any b(i).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ __all__ = ["depends_on", "missing", "value_at_zero", "vanishes"]
 Number = int | float | complex
 Zeros = Collection[str | Access]
 
-# The numbers that every element type holds: beyond them integers of 8 bits wrap, and nothing is known.
+# The range of every element type: beyond it integers of 8 bits wrap around, and the value is unknown.
 _SMALL = 127
 
 
@@ -44,7 +43,7 @@ def depends_on(node: Expr, tensors: Collection[str]) -> bool:
 
 
 def vanishes(node: Expr, zeros: Zeros) -> bool:
-    """Returns whether a node is zero for certain when the tensors, or accesses, named are.
+    """Returns whether a node is certainly zero where the given tensors or accesses are.
 
     >>> from mlir_sparse.notation import parse
     >>> [vanishes(parse(f"y(i) = {text}").value, {"a"}) for text in ("a(i) * b(i)", "a(i) + b(i)", "a(i) > 0")]
@@ -54,7 +53,7 @@ def vanishes(node: Expr, zeros: Zeros) -> bool:
 
 
 def value_at_zero(node: Expr, zeros: Zeros) -> Number | None:
-    """Returns the value of a node where the tensors, or accesses, named are zero; None where that is not known.
+    """Returns the value of a node where the given tensors or accesses are zero; None if it is unknown.
 
     >>> from mlir_sparse.notation import parse
     >>> value_at_zero(parse("y(i) = cos(a(i)) + 1").value, {"a"})
@@ -74,7 +73,7 @@ def _value(node: Expr, zeros: Zeros) -> Number | None:
             value_ = value_at_zero(operand, zeros)
             return None if value_ is None else -value_
         case Reduce(_, _, body):
-            # Of values that are all zero the first greatest is at position 0.
+            # If all values are zero, the first greatest is at position 0.
             return 0 if vanishes(body, zeros) else None
         case Binary():
             return _joined(node, zeros)
@@ -89,9 +88,9 @@ def _value(node: Expr, zeros: Zeros) -> Number | None:
 
 
 def missing(node: Expr, absent: Zeros) -> bool:
-    """Returns whether a node has no entry where the tensors named have none.
+    """Returns whether a node has no entry where the given tensors have none.
 
-    An operator's regions say so; arithmetic has an entry where its zeros do not make it zero.
+    For an operator its regions decide; arithmetic has an entry unless its zeros make it zero.
 
     >>> from mlir_sparse.notation import operator
     >>> a, b = Access("a"), Access("b")
@@ -150,7 +149,7 @@ def _joined(node: Binary, zeros: Zeros) -> Number | None:
 
 
 def _divided(divisor: Expr, zeros: Zeros) -> Number | None:
-    """Returns what zero over a divisor is: zero, unless the divisor may be zero for the same reason (0/0 is not)."""
+    """Returns the value of zero over a divisor: zero, unless the divisor may be zero too (0/0 is NaN)."""
     tied = any(isinstance(below, Access) and (below.tensor in zeros or below in zeros) for below in walk(divisor))
     return None if tied else 0
 

@@ -19,7 +19,7 @@ from mlir_sparse.errors import OperandError, UnknownTensorError
 from mlir_sparse.notation import Assignment, IndexVar
 from mlir_sparse.process.available_memory import in_units
 from mlir_sparse.spec.extents import infer_extents
-from mlir_sparse.spec.rounded_literals import as_held
+from mlir_sparse.spec.rounded_literals import round_literals
 from mlir_sparse.testing import Comparison, compare
 from mlir_sparse.tools.report import Report, summary
 from mlir_sparse.tools.request import CommandRequest
@@ -182,7 +182,7 @@ def _agrees(
     operands = {name: as_operand(tensor) for name, tensor in tensors.items()}
     # NumPy reckons in wide types here, where `1e-50` is not the zero that it is in f32.
     dtypes = {name: ms.DType.of(tensor.dtype) for name, tensor in tensors.items()}
-    value = as_held(assignment.value, dtypes, ms.DType.of(result.dtype))
+    value = round_literals(assignment.value, dtypes, ms.DType.of(result.dtype))
     with report.step("checking against NumPy"):
         verdict = compare(
             replace(assignment, value=value), operands, {v.name: e for v, e in extents.items()}, as_operand(result)
