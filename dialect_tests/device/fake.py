@@ -129,6 +129,6 @@ def view(pointer: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, An
 
 def launches_of(made: LaunchProgram) -> list[Launch]:
     """Returns every launch that a call of a program may make."""
-    all_steps = (*made.steps, *(made.own.steps if made.own is not None else ()))
+    all_steps = (*made.steps, *(made.assembled.steps if made.assembled is not None else ()))
     steps = [step.cases if isinstance(step, Choice) else (((), (step,)),) for step in all_steps]
     return [one for cases in steps for _, found in cases for one in found]

@@ -173,7 +173,7 @@ class _Call:
 
     def run(self, number: int) -> Value:
         self._run(self.program.steps, number)
-        own = self.program.own
+        own = self.program.assembled
         if own is not None:
             self.values[own.name] = self._reserved(own)
             self._run(own.steps, number)
@@ -189,7 +189,7 @@ class _Call:
         shape = tuple(self.value_of(data.Extent(variable)) for variable in result.variables)
         return of_rows(rows, operand, result.depth, result.encoding, shape)
 
-    def _reserved(self, own: data.MakeOwn) -> SparseTensor:
+    def _reserved(self, own: data.MakeAssembled) -> SparseTensor:
         """Returns a result of as many entries as were counted, nothing but its positions filled."""
         begins, shape = self.values[own.begins], tuple(map(self.value_of, own.shape))
         assert isinstance(begins, np.ndarray)

@@ -159,7 +159,7 @@ def test_a_result_over_the_fibres_of_an_operand_shares_its_levels() -> None:
     passed, _ = operands(TTV, {"A": ROWS})
     types = tuple((name, operand_check.type_of(value)) for name, value in passed.items())
     program = compiled(TTV, types, "CSR")[1].emulated
-    assert program.own is None
+    assert program.assembled is None
     assert program.rows is not None
     assert (program.rows.structure, program.rows.depth, program.rows.variables) == ("A", 2, ("i", "j"))
     text = "C(i,j) = B(i,j) * A(i,j,k) * x(k)"

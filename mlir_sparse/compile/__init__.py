@@ -1,4 +1,10 @@
-"""What users hold: kernels of every kind, from what was asked for to what runs."""
+"""The functions and kernels that users hold.
+
+`entry_points` has `parse`, `compile`, `evaluate` and `load`; `compile_options` checks their options. They return a
+`CompiledKernel`: `cpu_kernel` and `gpu_kernel` for one statement, `comprehension/` for several. `cpu_build`,
+`gpu_build` and `gpu_program` join plan, lowering, pipeline and runtime. `tuning/` searches for the fastest schedule and
+storage.
+"""
 
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
 from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel

@@ -1,4 +1,4 @@
-"""What can be asked of a compilation beside the statement and its tensors: checked here, for all that compiles."""
+"""The options of a compilation, checked here for kernels of every kind."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mlir_sparse.runtime.thread_limit import check_threads
 __all__ = ["TUNED", "VIAS", "CompileOptions", "chip_in"]
 
 VIAS = ("auto", "codegen", "library")
-# The schedule that is looked up.
+# The name of the schedule that tuning found.
 TUNED = "tuned"
 _TARGET = re.compile(r"cuda(?::(sm_\d{2,3}[a-z]?))?", re.ASCII)
 
 
 def chip_in(target: object) -> str | None:
-    """Returns the chip that a GPU's target names; None where it names none.
+    """Returns the chip in a GPU target; None if it has none.
 
     Raises:
-        UnsupportedError: for what is no target of a GPU.
+        UnsupportedError: for text that is no GPU target.
 
     >>> chip_in("cuda:sm_90")
     'sm_90'
@@ -38,15 +38,15 @@ def chip_in(target: object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """How a statement is to be compiled and called, as `compile` takes it.
+    """The options of `compile`.
 
     Args:
-        target: where to run.
-        via: how on a GPU.
-        schedule: its loops.
-        tuned: whether the schedule is what tuning found.
-        threads: how many threads a call may take; None for as many as the process may.
-        deterministic: whether results are to be the same for any number of threads.
+        target: the machine to run on.
+        via: the origin of GPU kernels.
+        schedule: the schedule of the loops.
+        tuned: whether to use the schedule that tuning found.
+        threads: the greatest number of threads of a call; None for the process' limit.
+        deterministic: whether results must be the same for any number of threads.
     """
 
     target: str = "cpu"
@@ -58,12 +58,12 @@ class CompileOptions:
 
     @classmethod
     def of(cls, target: Any, via: Any, schedule: Any, threads: Any, deterministic: Any) -> CompileOptions:
-        """Returns what was asked for.
+        """Checks the arguments and returns the options.
 
         Raises:
-            UnsupportedError: for another target, for `via` that does not exist or is not the target's, and for what of
-                a schedule the target does not have.
-            ScheduleError: for what is no schedule or no number of threads, and for threads of a GPU.
+            UnsupportedError: for an unknown target, a `via` that does not exist or is not for the target, and parts of
+                a schedule that the target lacks.
+            ScheduleError: for an invalid schedule or number of threads, and for threads on a GPU.
         """
         if not isinstance(deterministic, bool):
             raise ScheduleError(f"expected deterministic=True or False, but got {deterministic!r}")
@@ -102,13 +102,13 @@ class CompileOptions:
             )
 
     def refuse_schedule(self, statements: int) -> None:
-        """Refuses a schedule where loops are made for each shape anew, and of several statements.
+        """Refuses a schedule for several statements, and for a statement that is compiled for each shape.
 
         Args:
-            statements: how many there are.
+            statements: the number of statements.
 
         Raises:
-            UnsupportedError: where one was asked for.
+            UnsupportedError: if the options have a schedule.
         """
         if self.tuned or self.schedule != STATIC:
             asked = TUNED if self.tuned else self.schedule

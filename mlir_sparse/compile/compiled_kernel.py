@@ -1,4 +1,4 @@
-"""What every compiled kernel can do, wherever it runs and whatever it was made of."""
+"""The interface of compiled kernels on every target."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from mlir_sparse.text.shortened import shortened
 
 __all__ = ["CompiledKernel", "Result", "StatementKernel"]
 
-# What a call returns: an array for a dense result, a tensor for a sparse one; a tuple where there are several.
+# The result of a call: an array if dense, a tensor if sparse, a tuple if there are several.
 One = np.ndarray[Any, Any] | SparseTensor | DeviceArray | DeviceTensor
 Result = One | tuple[One, ...]
 
 
 class CompiledKernel(ABC):
-    """A compiled statement or comprehension: call it with its operands, in order or by name.
+    """A compiled statement or comprehension: call it with its operands, by position or by name.
 
-    `Kernel` runs on the processor, `GpuKernel` on a GPU, `ComprehensionKernel` runs several statements. What one of
-    them cannot do, it refuses by name.
+    `Kernel` runs on the processor, `GpuKernel` on a GPU, and `ComprehensionKernel` runs several statements. A kernel
+    that lacks a method refuses it by name.
     """
 
     @abstractmethod
@@ -38,7 +38,7 @@ class CompiledKernel(ABC):
 
         Args:
             operands: the tensors read, in the order in which the text first names them.
-            out: where a dense result goes.
+            out: an array for a dense result.
             named: operands by name.
         """
 
@@ -56,13 +56,13 @@ class CompiledKernel(ABC):
 
     @abstractmethod
     def explain(self) -> str:
-        """Returns what the kernel does, in which loops, over which storage, where, and why."""
+        """Returns an account of the kernel: its steps, loops, storage and target, with reasons."""
 
     def remarks(self) -> tuple[pipeline.Remark, ...]:
-        """Returns what the strategies for fast loops on a processor say: which were applied, and why others were not.
+        """Returns the remarks of the strategies for fast loops: which were applied, and why others were not.
 
         Raises:
-            UnsupportedError: by kernels for a GPU, whose `explain()` says how loops are given to threads.
+            UnsupportedError: by kernels for a GPU, whose `explain()` shows how threads share the loops.
         """
         raise UnsupportedError(
             f"expected a kernel for target='cpu' to have strategies for its loops, but got {self!r}: "
@@ -75,26 +75,26 @@ class CompiledKernel(ABC):
         """The type of the result, or a tuple of the types of several."""
 
     def assemble(self, /, *operands: Any, **named: Any) -> Any:
-        """Returns the structure of the result, its values all zero.
+        """Runs the symbolic phase: returns the result with its structure and zeros for values.
 
         Raises:
-            UnsupportedError: by all but kernels of one statement for the processor.
+            UnsupportedError: by all except kernels of one statement for the processor.
         """
         raise self._refusal("assemble a structure", "call it")
 
     def compute(self, /, *operands: Any, out: Any, **named: Any) -> Any:
-        """Computes the values of a result whose structure is there.
+        """Runs the numeric phase: computes the values of a result with a given structure.
 
         Raises:
-            UnsupportedError: by all but kernels of one statement for the processor.
+            UnsupportedError: by all except kernels of one statement for the processor.
         """
         raise self._refusal("compute values into a structure", "call it")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the kernel as machine code, to be loaded by `load` where no compiler is.
+        """Writes the kernel as machine code, which `load` reads without a compiler.
 
         Raises:
-            UnsupportedError: by all but kernels of one statement for the processor.
+            UnsupportedError: by all except kernels of one statement for the processor.
         """
         raise self._refusal(f"save in {os.fspath(path)}", "pickle it, which compiles where it is loaded")
 
@@ -115,15 +115,15 @@ class StatementKernel(CompiledKernel):
 
     @property
     def output(self) -> TensorType:
-        """The type of the result: asked for, or inferred."""
+        """The type of the result: the user's, or inferred."""
         return self.spec.output
 
     @abstractmethod
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Result:
-        """Computes the result of operands by name.
+        """Computes the result for operands by name.
 
         Args:
             bound: the operands.
-            out: where a dense result goes.
-            given: how far index variables run that no operand tells.
+            out: an array for a dense result.
+            given: the extents of index variables that no operand determines.
         """

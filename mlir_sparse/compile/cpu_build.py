@@ -1,4 +1,4 @@
-"""KernelSpec to machine code: where plan, lowering, pipeline and runtime are joined."""
+"""KernelSpec to machine code: plan, lowering, pipeline and runtime, one after the other."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ STAGES: tuple[Stage, ...] = ("notation", "plan", "linalg", "sparsified", "llvm",
 
 @dataclass(frozen=True)
 class Build:
-    """A kernel specialised to the widths of its operands: the stages, each made when first asked for.
+    """The stages of a kernel for operands of given widths; each is computed at its first use.
 
     Args:
         spec: the kernel.
-        densified: whether it reads dense operands in place of sparse ones.
-        schedule: how it is to be compiled.
-        loops_only: whether it is to be made of loop nests alone, as a GPU takes it.
+        densified: whether it reads sparse operands as dense arrays.
+        schedule: the user's schedule.
+        loops_only: whether it may consist of loop nests only, as for a GPU.
     """
 
     spec: KernelSpec
@@ -49,7 +49,7 @@ class Build:
 
     @classmethod
     def of(cls, spec: KernelSpec, schedule: Schedule = STATIC, *, loops_only: bool = False) -> Build:
-        """Returns the build of a kernel; from dense operands where arithmetic would cancel sparse ones."""
+        """Returns the build of a kernel, with dense operands if arithmetic would cancel sparse ones."""
         build = cls(spec, schedule=schedule, loops_only=loops_only)
         folds = spec.output.dtype.kind != "f"  # 0 * x and x - x are not 0 in floating point
         reads_sparse = any(kind.encoding is not None for _, kind in spec.inputs)
@@ -61,7 +61,7 @@ class Build:
 
     @classmethod
     def ready(cls, spec: KernelSpec, schedule: Schedule = STATIC) -> Build:
-        """Returns the build of a kernel with its machine code: as another process stored it, or compiled now."""
+        """Returns the build of a kernel with its machine code, from the cache on disk or compiled now."""
         asked = cls(spec, schedule=schedule)
         stored = runtime.fetch(asked.key, asked.encodings)
         if stored is not None:
@@ -75,35 +75,35 @@ class Build:
 
     @property
     def key(self) -> str:
-        """Returns what decides on the machine code: all fields of a build, and the machine that it is for.
+        """Returns everything that decides the machine code: the fields of a build, and the machine.
 
-        Fields are taken as `repr` shows them: a new one, here or in a Schedule, needs nothing more.
+        Fields enter by their `repr`: a new one, here or in a Schedule, needs no change here.
         """
         return f"{self!r}\n{pipeline.host_text()}"
 
     @property
     def encodings(self) -> tuple[Encoding | None, ...]:
-        """Returns the encodings that are in the key: stored steps refer to them."""
+        """Returns the encodings in the key, which stored steps refer to."""
         return (*(kind.encoding for _, kind in self.spec.inputs), self.spec.output.encoding)
 
     @cached_property
     def program(self) -> plan.Program:
-        """Returns the plan: the steps with the expressions that loop nests compute."""
+        """Returns the plan: the steps, with the expressions of loop nests."""
         order = self.schedule.order
         return plan.plan(self.spec, densified=self.densified, order=order, loops_only=self.loops_only)
 
     @cached_property
     def steps(self) -> ProgramSteps:
-        """Returns the steps as data: all of the program but its machine code."""
+        """Returns the steps as data: the program without its machine code."""
         return plan.steps_of(self.program, self.densified)
 
     @property
     def identity(self) -> str:
-        """Returns what tells this program from others."""
+        """Returns a text that is unique to this program."""
         return self.steps.identity
 
     def given(self, steps: ProgramSteps, machine: runtime.Machine | None, computing: runtime.Machine | None) -> Build:
-        """Returns this build with what was made of it before: nothing is planned, lowered or compiled for a call."""
+        """Returns this build with stored steps and machine code, so that a call plans, lowers and compiles nothing."""
         self.__dict__["steps"] = steps
         for name, code in (("executable", machine), ("computing", computing)):
             if code is not None:
@@ -117,10 +117,10 @@ class Build:
 
     @property
     def lanes(self) -> int:
-        """Returns the lanes to vectorise with: as the schedule says, or as pays on this machine where all may.
+        """Returns the vector lanes: the schedule's, or the fastest on this machine if all loops can use them.
 
         Raises:
-            UnsupportedError: for lanes in a schedule where lanes of one vector could meet in one element.
+            UnsupportedError: for lanes in a schedule if lanes of one vector could write the same element.
         """
         asked, why_scalar = self.schedule.lanes, self._why_scalar()
         if asked and why_scalar:
@@ -130,7 +130,7 @@ class Build:
         return 0 if why_scalar else pipeline.vector_lanes()
 
     def _why_scalar(self) -> str:
-        """Returns why loops must be scalar: what vectors of the sparsifier compute wrong; "" where none is."""
+        """Returns why loops must be scalar: because the sparsifier's vectors would be wrong; "" if they need not."""
         kinds = [kind for _, kind in self.program.types if kind.encoding is not None]
         if not all(k.dtype.name in ("f32", "f64") for _, k in self.program.types):
             return "its vectors are of f32 and f64 only"
@@ -154,12 +154,12 @@ class Build:
 
     @property
     def tiles(self) -> bool:
-        """Returns whether dense rows are held in vector registers where loops let them."""
+        """Returns whether to use register tiles for dense rows where possible."""
         return self._tile != 0
 
     @property
     def has_dense_rows(self) -> bool:
-        """Returns whether some innermost loop runs over dense arrays alone, inside a loop over entries."""
+        """Returns whether some innermost loop reads dense arrays only, inside a loop over entries."""
         for step in self.program.steps:
             if not isinstance(step, plan.Generic) or not step.loops:
                 continue
@@ -170,11 +170,11 @@ class Build:
         return False
 
     def check_schedule(self) -> None:
-        """Refuses a schedule that the kernel cannot be compiled by.
+        """Refuses a schedule that the kernel cannot follow.
 
         Raises:
             ScheduleError: for an order that is no permutation of the index variables.
-            UnsupportedError: for an order or lanes that storage does not allow, and a tile where no rows are to hold.
+            UnsupportedError: for an order or lanes that the storage rules out, and a tile without dense rows.
         """
         _ = self.lanes  # plans the kernel
         if self.schedule.tile and not self.has_dense_rows:
@@ -204,14 +204,14 @@ class Build:
 
     @cached_property
     def _changed(self) -> bool:
-        """Returns whether sources were edited since they were loaded, which is looked up while the compiler works."""
+        """Returns whether sources were edited since they were loaded; this runs while the compiler works."""
         return runtime.sources_changed()
 
     def compile(self, passes: pipeline.Pipeline, *, as_text: bool = False, functions: tuple[str, ...] = ()) -> bytes:
-        """Returns the module after the passes, or machine code of its functions, made in the compiler's process.
+        """Returns the module after the passes, or machine code of its functions, from the compiler's process.
 
         Raises:
-            CompileError, CompilerCrash: when MLIR fails, with a reproducer.
+            CompileError, CompilerCrash: if MLIR fails, with a reproducer.
         """
         kernel = str(self.spec.assignment)
         return pipeline.compile_module(
@@ -228,20 +228,20 @@ class Build:
         functions = self.steps.functions
         if functions and _native.loads_objects:
             code = self.compile(passes, functions=functions)
-            # What is left to MLIR's engine is what no kernel is known to have: other relocations, calls of its runtime.
+            # MLIR's engine remains for code that the native loader refuses: other relocations, calls of MLIR's runtime.
             with contextlib.suppress(ValueError, RuntimeError):
                 return runtime.LoadedObject(code, functions)
         return runtime.CompiledModule(self.compile(passes), functions)
 
     @cached_property
     def executable(self) -> runtime.Executable:
-        """Returns the program as machine code of this process."""
+        """Returns the program linked with its machine code."""
         pipeline.warm_up()  # the compiler starts while the module is built
         return runtime.linked(self.steps, self._machine(self.passes))
 
     @cached_property
     def computing(self) -> runtime.Executable:
-        """Returns the program as machine code that computes values into structures that are there."""
+        """Returns the program of the numeric phase, linked with its machine code."""
         if not self.inserts:
             return self.executable
         key = f"computing {self.key}"
@@ -255,10 +255,10 @@ class Build:
 
     @cached_property
     def remarks(self) -> tuple[pipeline.Remark, ...]:
-        """Returns what the strategies say of the loops: found out when asked, so that kernels on disk say the same.
+        """Returns the remarks of the strategies, computed at the first use, so that kernels from disk have them too.
 
         Raises:
-            CompileError, CompilerCrash: when MLIR fails, with a reproducer.
+            CompileError, CompilerCrash: if MLIR fails, with a reproducer.
         """
         variables = {each.name: tuple(map(str, each.step.loops)) for each in plan.functions_of(self.program)}
         kernel = str(self.spec.assignment)
@@ -273,7 +273,7 @@ class Build:
         """Returns the program at one of STAGES.
 
         Raises:
-            UnsupportedError: for any other.
+            UnsupportedError: for any other stage.
         """
         match text_of(stage, "a stage"):
             case "notation":
@@ -295,7 +295,7 @@ class Build:
 
 
 def _native_steps(program: plan.Program) -> str:
-    """Returns the steps between the functions of a module as comments that MLIR skips."""
+    """Returns the native steps of a program as MLIR comments."""
     steps = [
         step
         for step in program.steps

@@ -1,4 +1,4 @@
-"""A compiled kernel: what users call, save and look into."""
+"""A compiled kernel for the processor."""
 
 from __future__ import annotations
 
@@ -37,11 +37,10 @@ _Types = tuple[TensorType, ...]
 
 
 class Kernel(StatementKernel):
-    """A compiled assignment, for tensors of any shape of the types it was compiled for.
+    """A compiled assignment, for tensors of its types with any shape.
 
-    Call it with its operands, in the order in which the notation first names them or
-    by name: `spmv(A, x)`, `spmv(A=A, x=x, out=y)`. With `out=` a dense result is
-    written in place and nothing is allocated.
+    Call it with its operands, in the order in which the notation first names them or by name: `spmv(A, x)`,
+    `spmv(A=A, x=x, out=y)`. With `out=` a dense result is written in place and nothing is allocated.
 
     Calls may come from several threads at once.
     """
@@ -55,22 +54,22 @@ class Kernel(StatementKernel):
         instead: str = "",
     ) -> None:
         self.spec = spec
-        self._instead = instead  # of a dense result that nobody asked for, sparse storage that it could have
+        self._instead = instead  # sparse storage to suggest for a dense result that was inferred
         self.schedule = schedule
         self.threads = threads
         self.deterministic = deterministic
         self.parameters = spec.assignment.inputs
         self._builds: dict[_Types, Build] = {}
         self._lock = Lock()
-        # The function called last, tried first: it returns None for arguments not its own.
+        # The function of the last call, which is tried first: it returns None for operands that do not fit.
         self._last: runtime.Direct | _Within | None = None
 
     def within(self, threads: int | None, deterministic: bool) -> Kernel:
-        """Returns the kernel with limits for its calls; what it has compiled, both share.
+        """Returns the kernel with limits for its calls; both share compiled code.
 
         Args:
-            threads: how many threads a call takes at most; None for as many as the process may.
-            deterministic: whether results are to be the same, bit for bit, for any number of threads.
+            threads: the greatest number of threads of a call; None for the process' limit.
+            deterministic: whether results must be the same, bit for bit, for any number of threads.
 
         Raises:
             ScheduleError: for a number of threads below 1.
@@ -96,7 +95,7 @@ class Kernel(StatementKernel):
             `out` if given; else a new array for a dense result (0-d for a scalar), a SparseTensor for a sparse one.
 
         Raises:
-            UnknownTensorError, OperandError, DTypeError, RankError: for operands that are not the kernel's.
+            UnknownTensorError, OperandError, DTypeError, RankError: for operands that do not fit the kernel.
             ExtentError: for shapes that do not fit together.
         """
         last = self._last
@@ -121,11 +120,11 @@ class Kernel(StatementKernel):
         if target is None:
             self._warn_if_large(values, extents)
             return build.executable.run(values, extents, None)
-        # Of a class of its own, as memory maps are, it is known to the launcher by its elements.
+        # The launcher accepts plain arrays only, so pass a view of subclasses such as memory maps.
         room = np.asarray(target) if _is_ready(target, values, self.spec.output.dtype) else None
         result = build.executable.run(values, extents, room)
         if room is None:
-            np.copyto(target, result, casting="unsafe")  # only bool from i8 is left to cast
+            np.copyto(target, result, casting="unsafe")  # only bool from i8 needs a cast
         return target
 
     def _warn_if_large(self, values: Mapping[str, Value], extents: Mapping[str, int]) -> None:
@@ -137,7 +136,7 @@ class Kernel(StatementKernel):
     def _ready(
         self, bound: Mapping[str, Any], shape: tuple[int, ...] | None, given: Mapping[IndexVar, int] | None = None
     ) -> tuple[dict[str, Value], dict[str, int], Build]:
-        """Returns the operands, checked; how far each index variable runs; and the kernel for operands so stored."""
+        """Returns the checked operands, the extents, and the build for the operands' storage."""
         types = dict(self.spec.inputs)
         values = {name: operand_check.as_argument(name, bound[name], types[name]) for name in self.parameters}
         shapes = {name: value.shape for name, value in values.items()}
@@ -150,7 +149,7 @@ class Kernel(StatementKernel):
         return values, {variable.name: extent for variable, extent in extents.items()}, build
 
     def assemble(self, /, *operands: Any, **named: Any) -> Value:
-        """Returns the structure of the result: the tensor that a call would return, its values all zero.
+        """Runs the symbolic phase: returns the tensor that a call would return, with zeros for values.
 
         Args:
             operands: the operands, as for a call.
@@ -168,22 +167,22 @@ class Kernel(StatementKernel):
             return runtime.assemble(build.executable, build.identity, values, extents)
 
     def compute(self, /, *operands: Any, out: Any, **named: Any) -> Value:
-        """Computes the values of a result whose structure is there: nothing is sorted, no result is allocated.
+        """Runs the numeric phase: computes the values of a given structure, without sorting or allocation.
 
-        Worth it where operands change their values, not their structure. The structure is compared on the way, so
-        that one of other operands is an error, and never a wrong result.
+        Use it when operands change their values, but not their structure. The loops compare the structure, so that a
+        wrong one is an error and never a wrong result.
 
         Args:
             operands: the operands, as for a call.
-            out: what `assemble` returned for operands of the same structure, or any tensor of the result's storage
-                and structure; its values are written. An array for a dense result.
+            out: the tensor for the values: from `assemble` for operands of the same structure, or any with the result's
+                storage and structure. An array for a dense result.
             named: the operands, by name.
 
         Returns:
             `out`.
 
         Raises:
-            StorageError: when the result has another structure; the values of `out` are worth nothing then.
+            StorageError: if the result has another structure; the values of `out` are undefined then.
             OperandError, DTypeError, ExtentError: for an `out` of other storage, element type or shape.
         """
         bound = bind(self.spec.assignment, operands, named)
@@ -193,7 +192,7 @@ class Kernel(StatementKernel):
         values, extents, build = self._ready(bound, target.shape)
         operand_check.check_structure(target, build.steps.type)
         with self._lock:
-            computing = build.computing  # compiled once, when first wanted
+            computing = build.computing  # compiled at the first use
         with self._limits:
             runtime.compute(build.executable, computing, build.identity, values, extents, target)
         return target
@@ -245,12 +244,12 @@ class Kernel(StatementKernel):
         return self._declared.trace()
 
     def remarks(self) -> tuple[pipeline.Remark, ...]:
-        """Returns what the strategies for fast loops say: which were applied to which loops, and why others were not.
+        """Returns the remarks of the strategies for fast loops: where each was applied, and why not elsewhere.
 
-        The kernel is compiled down to loops for it, also where its machine code was found on disk or in a file.
+        This compiles the kernel down to loops, even if its machine code came from a file.
 
         Raises:
-            CompileError: when MLIR fails.
+            CompileError: if MLIR fails.
 
         >>> import mlir_sparse as ms
         >>> product = ms.compile("y(i) = A(i,j) * x(j)", A="c128[?,?] CSR", x="c128[?]")
@@ -260,7 +259,7 @@ class Kernel(StatementKernel):
         return self._declared.remarks
 
     def explain(self) -> str:
-        """Returns what the kernel does, in which loops, over which storage, where, and why."""
+        """Returns an account of the kernel: its steps, loops, storage and target, with reasons."""
         build = self._declared
         lanes = f", {build.lanes} lanes a vector" if build.lanes else "" if build.tiles else ", scalar loops"
         asked = f"\nschedule: {self.schedule}" if self.schedule != STATIC else ""
@@ -271,13 +270,13 @@ class Kernel(StatementKernel):
         return f"{plan.explain(build.program)}\n\nruns on: cpu, {many}{kept}{lanes}{asked}{_strategies(build)}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the kernel as machine code, to be loaded by `load` where no compiler is.
+        """Writes the kernel as machine code, which `load` reads without a compiler.
 
-        What has been called is saved, in the widths it was called with; before the first
-        call, what was declared.
+        The file has the variants that were called, each with the widths of its operands; before the first call, the
+        declared types.
 
         Raises:
-            UnsupportedError: when this machine's code must be linked and no linker is installed.
+            UnsupportedError: if this machine's code must be linked and no linker is installed.
         """
         with self._lock:
             builds = list(self._builds.values())
@@ -292,7 +291,7 @@ class Kernel(StatementKernel):
                     machines.append(build.computing.module)
         index = {
             "assignment": str(self.spec.assignment),
-            # Operators have no notation that parses.
+            # Notation with user's operators does not parse back.
             "pickled": base64.b64encode(pickle.dumps(self.spec.assignment)).decode()
             if _has_operators(self.spec)
             else "",
@@ -311,7 +310,7 @@ class Kernel(StatementKernel):
         return (*(kind for _, kind in spec.inputs), spec.output)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Machine code stays here: the other process compiles, or finds it in the cache on disk.
+        # Machine code stays in this process: another one compiles, or finds it in the cache on disk.
         return Kernel, (self.spec, self.schedule, self.threads, self.deterministic)
 
     def __repr__(self) -> str:
@@ -319,23 +318,23 @@ class Kernel(StatementKernel):
 
 
 class _Within:
-    """A function as what a user calls, within limits."""
+    """The fast path of a kernel with limits."""
 
     def __init__(self, function: runtime.Direct, limits: _native.Limits) -> None:
         self._function = function
         self._limits = limits
 
     def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
-        """Returns the result; None where something is not as it must be."""
+        """Returns the result; None for operands that do not fit."""
         with self._limits:
             return self._function.direct(operands, out)
 
 
 def _strategies(build: Build) -> str:
-    """Returns what strategies say of the loops of each step, for people; "" where there are no loops."""
+    """Returns the remarks on the loops of each step as text; "" if there are no loops."""
     try:
         remarks = build.remarks
-    except SparseError as error:  # it has a plan even so
+    except SparseError as error:  # the plan is still worth printing
         return f"\n\nstrategies\n  unknown: {str(error).splitlines()[0]}"
     parts = [f"\n\nstrategies of {function}" for function in dict.fromkeys(one.function for one in remarks)]
     return "".join(
@@ -348,7 +347,7 @@ def _has_operators(spec: KernelSpec) -> bool:
 
 
 def _concrete(kind: TensorType) -> TensorType:
-    """Returns a type with the widths that tensors take by default where it names none."""
+    """Returns a type with the default widths of tensors where it names none."""
     if kind.encoding is None:
         return kind
     widths = kind.encoding.pos_width or 32, kind.encoding.crd_width or 32
@@ -356,7 +355,7 @@ def _concrete(kind: TensorType) -> TensorType:
 
 
 def _is_ready(target: Array, values: Mapping[str, Value], dtype: DType) -> bool:
-    """Returns whether compiled code may write to an array itself: laid out plainly, and apart from all inputs."""
+    """Returns whether compiled code can write to an array directly: it is contiguous and apart from all inputs."""
     if target.dtype != dtype.numpy or not (target.flags.c_contiguous and target.flags.aligned):
         return False
     held = [

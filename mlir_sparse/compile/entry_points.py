@@ -1,4 +1,4 @@
-"""What users call: parse, compile, evaluate, load."""
+"""The public functions parse, compile, evaluate and load."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def parse(text: str | Comprehension, /, **operators: Operator | Monoid) -> Assig
 def parse(
     text: str | Assignment | Comprehension | TensorVar, /, **operators: Operator | Monoid
 ) -> Assignment | Comprehension:
-    """Parses index notation and checks that it means something.
+    """Parses index notation and checks it.
 
     Args:
         text: one statement, such as `"y(i) = A(i,j) * x(j)"`, or several in a tensor comprehension,
-            `"def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }"`; or a TensorVar that was assigned to.
-        operators: operators and monoids of your own, by the names that the text calls them.
+            `"def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }"`; or a TensorVar with an assignment.
+        operators: your operators and monoids, by their names in the text.
 
     Raises:
         NotationSyntaxError: for text outside the grammar.
@@ -88,13 +88,13 @@ def _parse(text: str, operators: tuple[tuple[str, Operator | Monoid], ...]) -> A
 
 
 def load(path: str | os.PathLike[str]) -> Kernel:
-    """Loads a kernel that `Kernel.save` wrote; needs no MLIR.
+    """Loads a kernel that `Kernel.save` wrote, without MLIR.
 
     Args:
-        path: the file. It holds machine code: load only what you trust.
+        path: the file. It has machine code: load only files that you trust.
 
     Raises:
-        FileFormatError: for a file that is no kernel, or was written by another version.
+        FileFormatError: for a file that is no kernel, or one of another version.
         UnsupportedError: for a kernel of another machine.
     """
     path = path_of(path, "a saved kernel")
@@ -108,7 +108,7 @@ def _loaded(path: str | os.PathLike[str], index: Mapping[str, Any], codes: Seque
             f"expected a kernel of version {__version__} in {os.fspath(path)}, "
             f"but got one of version {shortened(str(index['version']))}: save it again"
         )
-    pickled = base64.b64decode(index["pickled"])  # no less to be trusted than the machine code beside it
+    pickled = base64.b64decode(index["pickled"])  # as trustworthy as the machine code beside it
     assignment = pickle.loads(pickled) if pickled else notation.parse(index["assignment"])
 
     def spec_of(types: list[str]) -> KernelSpec:
@@ -149,29 +149,29 @@ def compile(
     deterministic: bool = False,
     **named: Any,
 ) -> CompiledKernel:
-    """Compiles an assignment, or a comprehension of several, for tensors of given types.
+    """Compiles an assignment or a comprehension for tensors of given types.
 
     Args:
         text: index notation.
-        out: the storage of the result: anything `encoding` takes, or "dense"; inferred when absent; of several
+        out: the storage of the result: any argument of `encoding`, or "dense"; inferred when absent. For several
             outputs, a mapping by name.
         tensors: data or types by name, for names that clash with these arguments.
-        semiring: what `+` and `*` mean, anything that `semiring` takes; missing entries are its zero.
-        target: where to run: "cpu", "cuda", or "cuda:sm_90" for another machine's chip.
-        via: how on a GPU: "codegen" for kernels of our own, "library" for those of cuSPARSE and cuSPARSELt, "auto" for
-            ours where there is one, else the libraries'.
-        schedule: the order of the loops, vector lanes and tiles, or their text such as `"order=i,k,j lanes=8"`, for
-            one statement without ranges; what it leaves out, and all when absent, is chosen by the plan. "tuned" is
-            what `tune` found for this kernel on operands of like extents, or found last where only types are given.
-        threads: how many threads a call may take; as many as the process may (`get_num_threads`) when absent.
-        deterministic: whether results are to be the same, bit for bit, for any number of threads. Without it only
-            sums over what threads divide among them differ, and by rounding alone.
-        named: for each tensor read, data or a type such as `"f64[?,?] CSR"`; operators and monoids that the text calls.
-            What a comprehension declares the type of is dense where nothing is given.
+        semiring: the meaning of `+` and `*`: any argument of `semiring`; missing entries are its zero.
+        target: the machine to run on: "cpu", "cuda", or "cuda:sm_90" for another machine's chip.
+        via: on a GPU: "codegen" for compiled kernels, "library" for those of cuSPARSE and cuSPARSELt, "auto" for a
+            compiled kernel if possible, else a library's.
+        schedule: the order of the loops, vector lanes and tiles, or text such as `"order=i,k,j lanes=8"`, for one
+            statement without ranges; the plan chooses everything else. "tuned" is the schedule that `tune` found for
+            this kernel on operands of similar extents, or found last if only types are given.
+        threads: the greatest number of threads of a call; the process' limit (`get_num_threads`) when absent.
+        deterministic: whether results must be the same, bit for bit, for any number of threads. Otherwise sums that
+            threads share may differ by rounding.
+        named: for each tensor read, data or a type such as `"f64[?,?] CSR"`; also operators and monoids in the text. A
+            tensor with a declared type may be absent, and is then dense.
 
     Returns:
-        a Kernel; for a comprehension and for a statement with ranges a ComprehensionKernel, and for a GPU a GpuKernel,
-        which are used alike.
+        a Kernel; a ComprehensionKernel for a comprehension and for a statement with ranges; a GpuKernel for a GPU. All
+            are used in the same way.
 
     Raises:
         SparseError: one of its kinds, for every mistake in text, types or data.
@@ -210,7 +210,7 @@ def _compiled_for(
 def _within(
     options: CompileOptions, assignment: Assignment, types: _Types, output: TensorType, instead: str = ""
 ) -> StatementKernel:
-    """Returns what `_compiled` does, within limits."""
+    """Returns the kernel of `_compiled`, with the limits of the options."""
     made = _compiled(assignment, types, output, options.target, options.schedule, options.via, instead)
     if options.threads is None and not options.deterministic:
         return made
@@ -220,7 +220,7 @@ def _within(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """How statements of a comprehension are compiled: told apart by what was asked for, as kernels kept by it are."""
+    """The function that compiles a comprehension's statements; equal options make it equal, for caches."""
 
     options: CompileOptions
 
@@ -239,7 +239,7 @@ def _tuned(assignment: Assignment, types: _Types, output: TensorType, given: Map
 def _statement(
     text: str | Assignment | Comprehension | TensorVar, given: Mapping[str, Any], chosen: str | Semiring | None
 ) -> tuple[Assignment | Comprehension, dict[str, Any]]:
-    """Returns the assignment, its operators and semiring written out, and the tensors among what was given."""
+    """Returns the assignment with operators and semiring written out, and the tensors among the arguments."""
     operators = {name: value for name, value in given.items() if isinstance(value, Operator | Monoid)}
     declared = {name: value for name, value in given.items() if name not in operators}
     parsed = parse(text, **operators)
@@ -262,7 +262,7 @@ def _type_of(name: str, given: Any) -> TensorType:
 def _output(assignment: Assignment, types: Mapping[str, TensorType], out: Any, asked: Any) -> TensorType:
     for access in notation.reads(assignment.value):
         if len(access.subscripts) != types[access.tensor].rank:
-            break  # check_spec says so with a caret
+            break  # check_spec refuses it with a caret
     else:
         inferred = infer_output(assignment, types)
         if asked is not None:
@@ -290,7 +290,7 @@ def _compiled(
     spec = KernelSpec(assignment, types, output)
     check_spec(spec)
     if target != "cpu":
-        from mlir_sparse.compile.gpu_kernel import (  # what compiles for GPUs is loaded for them only
+        from mlir_sparse.compile.gpu_kernel import (  # imported for GPUs only
             GpuKernel,
             chip_of_target,
         )
@@ -320,21 +320,21 @@ def evaluate(
 
     Args:
         text: index notation.
-        out: the storage of the result (as for `compile`), or an array to write a dense result to; of several
-            outputs, a mapping by name.
+        out: the storage of the result (as for `compile`), or an array for a dense result; for several outputs, a
+            mapping by name.
         tensors: data by name, for names that clash with these arguments.
-        semiring: what `+` and `*` mean (as for `compile`).
-        target: where to run; on a GPU the operands lie there, and so does the result.
+        semiring: the meaning of `+` and `*` (as for `compile`).
+        target: the machine to run on; for a GPU, operands and result are in device memory.
         via: as for `compile`.
         schedule: as for `compile`.
-        threads: how many threads it may take (as for `compile`).
-        deterministic: whether the result is to be the same, bit for bit, for any number of threads.
-        named: the data of each tensor read: arrays, SparseTensors, SciPy sparse arrays, numbers; operators and
-            monoids that the text calls.
+        threads: the greatest number of threads (as for `compile`).
+        deterministic: whether the result must be the same, bit for bit, for any number of threads.
+        named: the data of each tensor read: arrays, SparseTensors, SciPy sparse arrays, numbers; also operators and
+            monoids in the text.
 
     Returns:
-        an array for a dense result (0-d for a scalar), a SparseTensor for a sparse one; a tuple where a
-        comprehension has several.
+        an array for a dense result (0-d for a scalar), a SparseTensor for a sparse one; a tuple for several outputs of
+            a comprehension.
 
     >>> evaluate("y(i) = A(i,j) * x(j)", A=np.eye(2), x=np.array([3.0, 4.0]))
     array([3., 4.])

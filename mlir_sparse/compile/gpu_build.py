@@ -1,4 +1,4 @@
-"""KernelSpec to launches on a GPU: where plan, lowering, pipeline and runtime are joined for target="cuda"."""
+"""KernelSpec to launches on a GPU: plan, lowering, pipeline and runtime for target="cuda"."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ GPU_STAGES: tuple[GpuStage, ...] = ("gpu", "nvvm", "ptx")
 
 @dataclass(frozen=True)
 class GpuBuild:
-    """A kernel for a GPU: the stages, each made when first asked for.
+    """The stages of a kernel for a GPU; each is computed at its first use.
 
     Args:
         spec: the kernel.
         chip: the architecture, such as sm_90.
-        schedule: the order of loops asked for, if any.
+        schedule: the user's order of loops, if any.
     """
 
     spec: KernelSpec
@@ -43,22 +43,22 @@ class GpuBuild:
 
     @cached_property
     def base(self) -> Build:
-        """Returns the kernel as it is planned for all targets, of any shape."""
+        """Returns the build of the kernel as for all targets, with dynamic shapes."""
         inputs = tuple((name, replace(kind, shape=(None,) * kind.rank)) for name, kind in self.spec.inputs)
         output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
         return Build.of(KernelSpec(self.spec.assignment, inputs, output), self.schedule, loops_only=True)
 
     @cached_property
     def planned(self) -> plan.Program:
-        """Returns the steps: results are filled before threads add to their elements."""
+        """Returns the steps; results are initialised before threads add to their elements."""
         return plan.with_wide_sums(plan.parted(self.base.program))
 
     @cached_property
     def mapped(self) -> tuple[plan.Mapped, ...]:
-        """Returns how the loops of each nest are given to threads.
+        """Returns the mapping of each nest's loops to threads.
 
         Raises:
-            UnsupportedError: for a step that no kernel of a GPU does.
+            UnsupportedError: for a step without a GPU kernel.
         """
         program = self.planned
         types = dict(program.types)
@@ -100,7 +100,7 @@ class GpuBuild:
 
     @cached_property
     def program(self) -> plan.Program:
-        """Returns the steps, their loops in the order that suits threads."""
+        """Returns the steps, with loops in the order of the mapping."""
         nests = iter(self.mapped)
         base = self.planned
         steps = tuple(next(nests).step if isinstance(step, plan.Generic) else step for step in base.steps)
@@ -132,8 +132,8 @@ class GpuBuild:
         """Returns the module at a stage.
 
         Raises:
-            UnsupportedError: for loops that no threads are known for, by what the sparsifier made.
-            CompileError, CompilerCrash: when MLIR or LLVM fails, with a reproducer.
+            UnsupportedError: for sparsified loops that no mapping covers.
+            CompileError, CompilerCrash: if MLIR or LLVM fails, with a reproducer.
         """
         kernel = str(self.spec.assignment)
         return pipeline.compile_module(self.lowered.bytecode, self.passes(stage), kernel=kernel, as_text=as_text)
@@ -150,14 +150,14 @@ class GpuBuild:
                 f"expected CUDA's libdevice.10.bc for {', '.join(wanted)} on a GPU, but found none: "
                 f"set {settings.LIBDEVICE.name} to its path, or use target='cpu'"
             )
-        # What was made for a look at its calls is not made again.
+        # Reuse the module that the calls were read from.
         return pipeline.compile_module(self._nvvm, ptx(self.chip), kernel=str(self.spec.assignment))
 
     def text(self, stage: str) -> str:
         """Returns the kernel at `linalg`, `gpu`, `nvvm` or `ptx`, or at a stage before.
 
         Raises:
-            UnsupportedError: for a stage of other targets.
+            UnsupportedError: for a stage of another target.
         """
         match stage:
             case "notation":
@@ -180,7 +180,7 @@ class GpuBuild:
 
     @property
     def llvm_ir(self) -> str:
-        """Returns the kernels as LLVM IR: what PTX is made of, and what emulations run."""
+        """Returns the kernels as LLVM IR, the source of PTX and of emulation."""
         return llvm_ir_of(self._nvvm)
 
     def trace(self) -> pipeline.Trace:
@@ -189,7 +189,7 @@ class GpuBuild:
         return pipeline.trace_module(self.lowered.bytecode, self.lowered.text, passes, kernel=str(self.spec.assignment))
 
     def explain(self) -> str:
-        """Returns what the program does, and how its loops are given to threads, and why."""
+        """Returns an account of the program: its steps, and the mapping of loops to threads, with reasons."""
         return plan.explain(self.program, self.mapped)
 
     # -- launches ------------------------------------------------------------------------------------------------
@@ -202,12 +202,12 @@ class GpuBuild:
 
     @property
     def emulated(self) -> LaunchProgram:
-        """Returns the same launches without the PTX, which need no backend for GPUs."""
+        """Returns the same launches without PTX, for which no GPU backend is needed."""
         return self._program("", read_launches(self._nvvm))
 
     @cached_property
     def views(self) -> Mapping[str, View]:
-        """Returns how operands are read that are not read as they are, by the names that launches have for them."""
+        """Returns the views of operands, by their names in launches."""
         return views_of(self.program)
 
     def _program(self, text: str, found: Mapping[str, tuple[HostLaunch, ...]]) -> LaunchProgram:
@@ -215,9 +215,9 @@ class GpuBuild:
 
 
 def _check_result(mapped: plan.Mapped, program: plan.Program) -> None:
-    """Refuses an intermediate result with a structure of its own: launches after it would not know its size."""
+    """Refuses a temporary with a new structure: later launches would not know its size."""
     name = mapped.step.result
-    # Where it is the result in other storage, that is what to say.
+    # If it is the result before a conversion, name the conversion.
     converted = any(isinstance(step, Conversion) and step.operand == name for step in program.steps)
     if mapped.own is not None and name != program.result and not converted:
         raise UnsupportedError(

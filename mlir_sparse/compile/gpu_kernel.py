@@ -1,4 +1,4 @@
-"""A kernel for a GPU: what users call with tensors that lie there, and look into anywhere."""
+"""A compiled kernel for a GPU."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from mlir_sparse.tensor import DeviceTensor
 
 __all__ = ["GpuKernel", "chip_of_target"]
 
-# What every chip that this package compiles for runs.
+# A chip whose PTX all supported chips run.
 _OLDEST = "sm_80"
-# Of an array of another library, which is looked at anew in each call.
+# The key of another library's array, which is inspected in each call.
 _NO_KEY = "another library's"
-# Calls that are kept prepared, each for its shapes and structures.
+# The number of prepared calls that are cached, each for its shapes and structures.
 _MOST_PREPARED = 64
 
 
 def chip_of_target(target: str) -> str:
-    """Returns the chip that a target names: `cuda:sm_90`'s is sm_90, `cuda`'s that of this machine's first device.
+    """Returns the chip of a target: sm_90 for `cuda:sm_90`; that of this machine's first device for `cuda`.
 
     Raises:
-        UnsupportedError: for any other target.
+        UnsupportedError: for another target.
     """
     chip = chip_in(target)
     if chip is not None:
@@ -62,7 +62,7 @@ class _Call(Protocol):
 
 
 class _LibraryCall:
-    """A call of a library, for operands of known shapes."""
+    """A call of a vendor library for operands with known shapes."""
 
     def __init__(self, product: VendorProduct, names: Sequence[str], shape: tuple[int, ...], where: Device) -> None:
         self._product, self._names, self._shape, self.where = product, tuple(names), shape, where
@@ -73,16 +73,17 @@ class _LibraryCall:
 
 
 class GpuKernel(StatementKernel):
-    """A compiled assignment for tensors on a device, of any shape of the types it was compiled for.
+    """A compiled assignment for tensors on a device, of its types with any shape.
 
-    Call it as a Kernel, with `A.to("cuda")` and arrays of this package, CuPy or PyTorch on the same device. Results lie
-    there too, and calls return before they are computed; `to_numpy()` waits. A sparse result that shares no operand's
-    structure is waited for until its entries are counted: exactly as many are reserved. `explain()` says which it is.
+    Call it like a Kernel, with `A.to("cuda")` and arrays of this package, CuPy or PyTorch on the same device. Results
+    are on it too, and calls return before they are computed; `to_numpy()` waits. A call with a sparse result that
+    shares no operand's structure waits for the symbolic phase, to allocate its exact size. `explain()` shows which case
+    holds.
 
     Args:
         spec: the kernel.
         chip: the architecture to compile for.
-        via: `codegen` for kernels of our own, `library` for NVIDIA's, `auto` for the first of the two that has it.
+        via: `codegen` for compiled kernels, `library` for NVIDIA's, `auto` for the first of the two that is possible.
         schedule: the order of loops asked for, if any.
     """
 
@@ -97,7 +98,7 @@ class GpuKernel(StatementKernel):
 
     @cached_property
     def _by_library(self) -> tuple[LibraryProduct | None, str]:
-        """Returns the library's product where that is what runs, and why."""
+        """Returns the library's product if the library runs, and why."""
         if self.via != "auto":
             return None, ""
         try:
@@ -108,7 +109,7 @@ class GpuKernel(StatementKernel):
             try:
                 return library_product(self.spec), f"codegen refuses it: {refusal}"
             except UnsupportedError:
-                pass  # what our own kernels need is what to say
+                pass  # report what compiled kernels need
         return None, ""
 
     @property
@@ -120,16 +121,16 @@ class GpuKernel(StatementKernel):
 
         Args:
             operands: the operands, by position.
-            out: an array on the device for a dense result, of its shape and dtype.
+            out: an array on the device with the shape and dtype of a dense result.
             named: the operands, by name.
 
         Returns:
             `out` if given; else a DeviceArray for a dense result, a DeviceTensor for a sparse one.
 
         Raises:
-            DeviceError: without a driver, or when it fails.
-            UnknownTensorError, OperandError, DTypeError, RankError: for operands that are not the kernel's, or that do
-                not lie on one device.
+            DeviceError: without a driver, or if it fails.
+            UnknownTensorError, OperandError, DTypeError, RankError: for operands that do not fit the kernel, or are not
+                on one device.
             ExtentError: for shapes that do not fit together.
         """
         if not named:
@@ -140,7 +141,7 @@ class GpuKernel(StatementKernel):
 
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Result:
         assert given is None, "extents that no operand tells are those of statements on the processor"
-        device.count()  # without a driver that is what to say
+        device.count()  # raises if there is no driver
         types = dict(self.spec.inputs)
         values = {name: as_device_argument(name, bound[name], types[name]) for name in self.parameters}
         target, asked = None if out is None else as_device_output(out, self.spec.output), cast(Result, out)
@@ -166,14 +167,14 @@ class GpuKernel(StatementKernel):
 
     @cached_property
     def _added(self) -> str | None:
-        """Returns the target of a statement that may add to it where it lies: it is read before anything is added."""
+        """Returns the target of a statement that can accumulate in place: all reads precede the first write."""
         assignment = self.spec.assignment
         name = assignment.target.tensor
         read = any(access.tensor == name for access in reads(assignment.value))
         return name if assignment.op is AssignOp.ADD and not read else None
 
     def _takes(self, call: _Call, operands: Sequence[DeviceValue], out: Any) -> bool:
-        """Returns whether a prepared call can write to an array at once."""
+        """Returns whether a prepared call can write to an array directly."""
         return (
             type(out) is DeviceArray
             and out.dtype == self.spec.output.dtype.numpy
@@ -218,7 +219,7 @@ class GpuKernel(StatementKernel):
         """Returns the kernel's text at a stage: `notation`, `plan`, `linalg`, `gpu`, `nvvm` or `ptx`; needs no device.
 
         Raises:
-            UnsupportedError: for an unknown stage, and for one that a library's kernel does not have.
+            UnsupportedError: for an unknown stage, and for one that a library's kernel lacks.
         """
         if self._product is None:
             return self._declared.text(stage)
@@ -244,15 +245,15 @@ class GpuKernel(StatementKernel):
         return self._declared.trace()
 
     def explain(self) -> str:
-        """Returns what the kernel does, how its loops are given to threads, and why."""
+        """Returns an account of the kernel: its steps, and the mapping of loops to threads, with reasons."""
         if self._product is not None:
             return f"{self._product}\n\nruns on: cuda, via library ({self._by_library[1]})"
         return f"{self._declared.explain()}\n\nruns on: cuda:{self.chip}, via codegen"
 
     def compile_for(self, *operands: Any) -> GpuKernel:
-        """Compiles for operands stored as these, without a device, and returns the kernel.
+        """Compiles for operands with this storage, without a device, and returns the kernel.
 
-        A kernel that was pickled then runs where neither MLIR nor LLVM is.
+        A pickle of it then runs without MLIR and LLVM.
 
         Args:
             operands: tensors and arrays in host memory or on a device, or types such as `"f32[?,?] CSR"`.
@@ -284,7 +285,7 @@ def _unpickled(
 ) -> GpuKernel:
     made = GpuKernel(spec, chip, via, schedule)
     made._programs = dict(programs)
-    made._by_library = by_library  # found out before: what planned it need not be here
+    made._by_library = by_library  # decided before: the planner may not be available here
     return made
 
 
@@ -305,7 +306,7 @@ def _same(value: DeviceValue, target: DeviceArray | None) -> bool:
 
 
 def _key(operands: Sequence[Any], out: Any) -> tuple[Any, ...]:
-    """Returns what a prepared call is found by; operands of other libraries have none, and no call is found."""
+    """Returns the key of a prepared call; None for operands of other libraries, whose calls are not cached."""
     return (
         (out.shape, out.pointer % ALIGNED) if type(out) is DeviceArray else None if out is None else _NO_KEY,
         *[

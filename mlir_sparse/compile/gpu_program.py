@@ -1,4 +1,4 @@
-"""Kernels of a GPU as a program of launches: which buffers of which tensors they take, and what is made for them."""
+"""GPU kernels to a launch program: their arguments as buffers of tensors, and the values to allocate."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mlir_sparse.program.launch_values import (
     LaunchProgram,
     LevelBuffer,
     MakeArray,
+    MakeAssembled,
     MakeBegins,
-    MakeOwn,
     MakeShared,
     Parameter,
     View,
@@ -43,7 +43,7 @@ __all__ = ["launch_program", "views_of"]
 Found = Mapping[str, tuple[HostLaunch, ...]]
 Made = MakeArray | MakeBegins | MakeShared
 
-# What is counted, and how many counts a warp scans at least; up to so many parts each add up the sums of those before.
+# The width of counts, the least number of counts that a warp scans, and the greatest number of parts of a scan.
 _COUNTS = DType("i64")
 _LEAST_COUNTS = 512
 _MOST_PARTS = 2048
@@ -63,28 +63,28 @@ def launch_program(
         text: the kernels in PTX; empty for a program that is emulated.
         chip: the GPU's architecture.
         program: the steps.
-        functions: what each loop nest of them became.
-        mapped: how the loops of each are given to threads.
-        found: the launches of each function of the host.
+        functions: the lowered function of each loop nest.
+        mapped: the mapping of each nest to threads.
+        found: the launches of each host function.
     """
     made: dict[str, Made] = {}
     steps: list[Launch | Choice] = []
-    own: MakeOwn | None = None
+    assembled: MakeAssembled | None = None
     for function, nest in zip(functions, mapped, strict=True):
         if nest.own is not None:
             made |= _scanned(nest, nest.own, program)
-            counting, own = _counted(function, nest, nest.own, program, found)
+            counting, assembled = _two_phases(function, nest, nest.own, program, found)
             steps += counting
             continue
-        made.setdefault(function.step.result, _made(function.step, program))
+        made.setdefault(function.step.result, _allocated(function.step, program))
         written = _written(function.step.result, program)
         steps += _cases(function.name, nest, _Arguments(program, function, written), found)
     rows = next((step for step in program.steps if isinstance(step, SharedLevels)), None)
-    return LaunchProgram(text, chip, tuple(made.values()), tuple(steps), program.result, own, rows)
+    return LaunchProgram(text, chip, tuple(made.values()), tuple(steps), program.result, assembled, rows)
 
 
 def views_of(program: plan.Program) -> dict[str, View]:
-    """Returns how operands are read that are not read as they are, by the names that steps have for them."""
+    """Returns the views of operands, by their names in steps."""
     found: dict[str, View] = {}
     for step in program.steps:
         match step:
@@ -98,20 +98,20 @@ def views_of(program: plan.Program) -> dict[str, View]:
 
 
 def _counting(view: str, program: plan.Program) -> str:
-    """Returns the variable that counts the fibres of a view."""
+    """Returns the variable that numbers the fibres of a view."""
     nests = (step for step in program.steps if isinstance(step, plan.Generic))
     reads = (access for nest in nests for access in plan.accesses_of(nest.payload))
     return str(next(access.subscripts[0] for access in reads if access.tensor == view))
 
 
 def _written(name: str, program: plan.Program) -> tuple[LevelBuffer | Array, ...]:
-    """Returns what loops write to, of a dense result and of one that shares the structure of an operand."""
+    """Returns the buffers that loops write, of a dense result or one that shares an operand's structure."""
     encoding = program.type_of(name).encoding
     return (Array(name) if encoding is None else LevelBuffer(name, len(level_buffers(encoding))),)
 
 
 def _cases(name: str, mapped: plan.Mapped, arguments: _Arguments, found: Found) -> list[Launch | Choice]:
-    """Returns what a function launches, in each way that its loops are given to threads."""
+    """Returns the launches of a function, for each of its mappings."""
     cases = []
     for case in mapped.cases:
         launches = tuple(arguments.launch(one) for one in found[f"{name}_{case.name}"])
@@ -119,10 +119,10 @@ def _cases(name: str, mapped: plan.Mapped, arguments: _Arguments, found: Found) 
     return list(cases[0][1]) if len(cases) == 1 else [Choice(tuple(cases))]
 
 
-def _counted(
+def _two_phases(
     function: plan.NestFunction, mapped: plan.Mapped, own: plan.Own, program: plan.Program, found: Found
-) -> tuple[list[Launch | Choice], MakeOwn]:
-    """Returns the launches that count the entries of a result, and the result with those that fill it."""
+) -> tuple[list[Launch | Choice], MakeAssembled]:
+    """Returns the launches of a result's symbolic phase, and the result with those of its numeric phase."""
     name = function.step.result
     kind = program.type_of(name)
     assert kind.encoding is not None
@@ -132,21 +132,21 @@ def _counted(
     for arrays in scanned:
         scanning = _Arguments(program, function, arrays, operands=False)
         counting += [scanning.launch(one) for one in found[f"{function.name}_scan_all"]]
-    # The first positions are where entries of the first level begin, or known without a kernel.
+    # The first positions are the begins of entries in the first level, or known without a kernel.
     rest = tuple(LevelBuffer(name, number + 1) for number in range(len(level_buffers(kind.encoding))))
     steps = _cases(f"{function.name}_fill", mapped, _Arguments(program, function, (*begins, *rest)), found)
     shape = tuple(Extent(str(subscript)) for subscript in mapped.step.target.subscripts)
     totals, first = tuple(array.tensor for array in sums), begins[0].tensor
-    return counting, MakeOwn(name, kind.dtype, kind.encoding, shape, totals, first, tuple(steps))
+    return counting, MakeAssembled(name, kind.dtype, kind.encoding, shape, totals, first, tuple(steps))
 
 
 def _names(result: str, level: int) -> tuple[str, str, str]:
-    """Returns the names of what is made to count a level: entries of each owner, sums of parts, where they begin."""
+    """Returns the names of a level's temporaries: entries of each owner, sums of parts, begins."""
     return f"{result}.counts{level}", f"{result}.sums{level}", f"{result}.begins{level}"
 
 
 def _scanned(mapped: plan.Mapped, own: plan.Own, program: plan.Program) -> dict[str, Made]:
-    """Returns what is made to count a result."""
+    """Returns the temporaries of a result's symbolic phase."""
     encoding = program.type_of(mapped.step.result).encoding
     assert encoding is not None
     owners = tuple(Extent(str(variable)) for variable in own.owners)
@@ -159,8 +159,8 @@ def _scanned(mapped: plan.Mapped, own: plan.Own, program: plan.Program) -> dict[
     return made
 
 
-def _made(step: plan.Generic, program: plan.Program) -> Made:
-    """Returns what is made of a result or a temporary by the first nest that writes it."""
+def _allocated(step: plan.Generic, program: plan.Program) -> Made:
+    """Returns how to allocate a result or a temporary, given the first nest that writes it."""
     kind = program.type_of(step.result)
     if kind.encoding is not None:
         shared = plan.shared_structure(step, dict(program.types))
@@ -175,7 +175,7 @@ def _made(step: plan.Generic, program: plan.Program) -> Made:
 
 
 class _Arguments:
-    """What the arguments of a lowered function are: buffers of level storage and arrays."""
+    """The arguments of a lowered function: buffers of level storage and arrays."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class _Arguments:
                 self._levels[len(self._buffers)] = (name, level)
             self._buffers.append(LevelBuffer(name, number + shift))
         self._buffers.append(LevelBuffer(name, len(buffers) + shift))
-        self._buffers.append(name)  # the sizes of its levels
+        self._buffers.append(name)  # its level sizes
 
     def launch(self, launch: HostLaunch) -> Launch:
         """Returns a launch in terms of tensors."""

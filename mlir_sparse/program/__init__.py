@@ -1,4 +1,9 @@
-"""Programs as data: steps, calls of loop nests, cuts. The plan makes them, files hold them, the runtime runs them."""
+"""Programs as data: the plan makes them, saved kernels store them, the runtime runs them.
+
+A program is `ProgramSteps`: native steps (`steps`) and calls of loop nests (`nest_call`), each with the cut into chunks
+(`cuts`) that threads run. On a GPU it is a `LaunchProgram` (`launch_values`), whose numbers and conditions are values
+too (`size_values`). `step_codec` writes programs as JSON.
+"""
 
 from mlir_sparse.program.cuts import Cut, CutResult, StoredCut
 from mlir_sparse.program.entry_bounds import EntryBounds

@@ -1,4 +1,4 @@
-"""How calls of loop nests are cut in pieces: which parts of the operands each takes, and how their results meet."""
+"""How a call of a loop nest is cut into chunks: the part of each operand, and the combination of the results."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ follow those of the piece before.
 
 @dataclass(frozen=True, slots=True)
 class StoredCut:
-    """An operand in level storage that is cut at its first level, or at a dense one below.
+    """An operand in level storage whose first level, or a dense level below, is cut.
 
     Args:
-        tensor: the operand.
+        tensor: the name of the operand.
         argument: its number among the arguments.
-        listed: whether that level stores its coordinates.
-        block: elements of the variable to a coordinate of the level.
-        steps: (kind, number) from the positions of that level to the entries: `level` for the size of a level,
-            `times` for a constant, `positions` and `segments` for a buffer of one number or two for each parent.
-        shifts: (buffer, steps, factor): by how much buffers begin further on, in positions after so many steps.
-        stride: from one stored coordinate of the first level to the next.
-        sorted: whether those ascend.
-        level: which level is cut. Of one below the first, loops run as far as the result does: its size is also
-            what lies between the rows above.
+        listed: whether the level stores its coordinates.
+        block: the number of the variable's values for one coordinate of the level.
+        steps: the way from the level's positions to the entries as (kind, number): `level` multiplies by the size of a
+            level, `times` by a constant; `positions` and `segments` look up a buffer with one number or two for each
+            parent.
+        shifts: (buffer, steps, factor): the offset of a chunk's buffer is the factor times its begin after these steps.
+        stride: the distance between stored coordinates of the first level in its buffer.
+        sorted: whether they ascend.
+        level: the level that is cut. For a level below the first the result bounds the loops: the level's size is also
+            the stride of the rows above.
     """
 
     tensor: str
@@ -50,18 +51,18 @@ class Cut:
     """How a loop nest is cut.
 
     Args:
-        variable: the index variable along which it is.
-        listed: whether at coordinates that operands store, rather than at any.
-        outcome: what the result of a piece is.
+        variable: the index variable that is partitioned.
+        listed: whether chunks begin at stored coordinates, and not at any coordinate.
+        outcome: what a chunk's result is.
         stored: the operands in level storage that are cut.
-        axes: (argument, axis, coefficient, whether the variable is the whole subscript) of each array that is: of all
-            that have the variable.
-        factors: the index variables that each entry is met once for.
-        fills: whether the loops fill their result first.
-        identity: what with, or what it leaves unchanged: the bytes of an element as hexadecimal digits.
-        combine: what results of pieces are combined by, and NumPy's name of the element type.
-        reached: the buffer of coordinates, of the only operand that is cut, that are the rows of the result written
-            to; None where none says which those are.
+        axes: (argument, axis, coefficient, whether the variable is the whole subscript) of each array that is cut:
+            those that have the variable.
+        factors: the index variables over which each entry is used again.
+        fills: whether the loops initialise their result.
+        identity: the initial value, or the identity of `combine`: the bytes of an element as hexadecimal digits.
+        combine: the operator that combines the results of chunks, and NumPy's name of the element type.
+        reached: the coordinates buffer, of the only operand that is cut, with the rows of the result that are written;
+            None if no buffer has them.
     """
 
     variable: str
@@ -77,7 +78,7 @@ class Cut:
 
     @property
     def unit(self) -> int:
-        """Returns of what the cuts are multiples."""
+        """Returns the number whose multiples the bounds of chunks are."""
         return math.lcm(*(part.block for part in self.stored))
 
     def __str__(self) -> str:

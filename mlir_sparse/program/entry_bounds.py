@@ -1,4 +1,4 @@
-"""How many entries a sparse result can have, from those of the operands: what to reserve before loops run."""
+"""Bounds on the number of entries of a sparse result, from those of the operands, for reserving its buffers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["EntryBounds"]
 
-# How many tuples of coordinates a node has entries at, and which variables they are of.
+# A bound on the number of coordinate tuples where a node has entries, and the variables of the tuples.
 _Tuples = tuple[int, frozenset[str]]
 
 
@@ -18,11 +18,11 @@ class EntryBounds:
     """The bounds on the entries of a sparse result.
 
     Args:
-        tree: what is computed at each point: `("1",)` for a number, `("of", tensor, *variables)` for an element,
-            `("*", left, right)` and `("/", left, right)` where both sides must have an entry, `("+", *parts)` where
-            any may.
+        tree: the computation at each point: `("1",)` for a number, `("of", tensor, *variables)` for an element,
+            `("*", left, right)` and `("/", left, right)` where both sides must have an entry, `("+", *parts)` where one
+            part suffices.
         variables: the index variables of the result.
-        reduces: whether several points meet in one element.
+        reduces: whether several points are reduced to one element.
     """
 
     tree: tuple[Any, ...]
@@ -30,14 +30,14 @@ class EntryBounds:
     reduces: bool
 
     def most(self, entries: Mapping[str, int], extents: Mapping[str, int]) -> int:
-        """Returns a number that the entries of the result do not exceed.
+        """Returns an upper bound on the number of entries.
 
-        A product has at most the entries of each factor, repeated along the variables that the
-        factor does not have; a sum those of all its operands (Kjolstad et al. 2017, section 5.1).
+        A product has at most the entries of each factor, repeated along the variables that the factor lacks; a sum has
+        at most those of all its operands (Kjolstad et al. 2017, section 5.1).
 
         Args:
             entries: the stored entries of each sparse operand.
-            extents: how far each index variable runs.
+            extents: the extent of each index variable.
 
         >>> product = EntryBounds(("*", ("of", "A", "i", "k"), ("of", "B", "k", "j")), ("i", "j"), True)
         >>> product.most({"A": 5, "B": 7}, {"i": 10, "j": 4, "k": 10})
@@ -48,13 +48,13 @@ class EntryBounds:
         return min(tuples * _volume(own - variables, extents), _volume(own, extents))
 
     def least(self, entries: Mapping[str, int], extents: Mapping[str, int]) -> int:
-        """Returns a number that the entries of the result reach at least; 0 where that is not known.
+        """Returns a lower bound on the number of entries; 0 if none is known.
 
-        A product of factors without a variable in common has an entry for each choice of theirs.
+        A product of factors without common variables has an entry for each combination of their entries.
 
         Args:
             entries: the stored entries of each sparse operand.
-            extents: how far each index variable runs.
+            extents: the extent of each index variable.
 
         >>> outer = EntryBounds(("*", ("of", "u", "i"), ("of", "v", "j")), ("i", "j"), False)
         >>> outer.least({"u": 2, "v": 3}, {"i": 9, "j": 9})
@@ -63,13 +63,13 @@ class EntryBounds:
         return 0 if self.reduces else _apart(self.tree, entries, extents)[0]
 
     def points(self, entries: Mapping[str, int], extents: Mapping[str, int]) -> int:
-        """Returns at how many points there is something to compute if entries are spread evenly.
+        """Returns the number of points to compute if entries are spread evenly.
 
-        About so much work it is: no bound, neither on that nor on the entries of the result.
+        This estimates the work; it bounds nothing.
 
         Args:
             entries: the stored entries of each sparse operand.
-            extents: how far each index variable runs.
+            extents: the extent of each index variable.
 
         >>> product = EntryBounds(("*", ("of", "A", "i", "k"), ("of", "B", "k", "j")), ("i", "j"), True)
         >>> product.points({"A": 50, "B": 70}, {"i": 100, "j": 100, "k": 100})
@@ -82,7 +82,7 @@ class EntryBounds:
         return points * _volume(frozenset(self.variables) - variables, extents)
 
     def bounds(self, entries: Mapping[str, int], extents: Mapping[str, int]) -> tuple[int, int]:
-        """Returns both: at least, at most."""
+        """Returns the lower and the upper bound."""
         return self.least(entries, extents), self.most(entries, extents)
 
 

@@ -1,8 +1,8 @@
-"""GPU programs as data: kernels in PTX, and with what and how often to launch them.
+"""GPU programs as data: kernels in PTX, and their launches.
 
-Nothing here knows a device. A driver loads `LaunchProgram.ptx` once, makes the tensors that
-`makes` names, and then launches step by step. Kernels allocate nothing, are right for any
-grid (they stride over it), and read and write the buffers that their parameters name.
+Nothing here depends on a device. The runtime loads `LaunchProgram.ptx` once, allocates the tensors in `makes`, and
+launches step by step. Kernels allocate nothing, are correct for any grid (they stride over it), and read and write the
+buffers that their parameters name.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ __all__ = [
     "LevelSize",
     "Longest",
     "MakeArray",
+    "MakeAssembled",
     "MakeBegins",
-    "MakeOwn",
     "MakeShared",
     "Parameter",
     "Parts",
@@ -62,13 +62,13 @@ __all__ = [
     "chosen",
 ]
 
-# What the driver takes: 2^31 - 1 blocks along x, 65535 along y and z.
+# The driver's limits: 2^31 - 1 blocks along x, 65535 along y and z.
 _MOST_BLOCKS = ((1 << 31) - 1, 65535, 65535)
 
 
 @dataclass(frozen=True, slots=True)
 class LevelBuffer:
-    """The device address of a buffer of a sparse tensor, by its place in `A.storage.buffers()`."""
+    """The device address of a buffer of a sparse tensor, by its number in `A.storage.buffers()`."""
 
     tensor: str
     number: int
@@ -87,18 +87,18 @@ Parameter = LevelBuffer | Array | Count
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How much there is to do along one axis of a grid.
+    """The amount of work along one axis of a grid.
 
     Args:
-        counts: factors of the number of pieces; none for a single one.
-        per_block: how many of the pieces a block does at a time.
+        counts: factors of the number of items; none for a single item.
+        per_block: the number of items that a block computes at a time.
     """
 
     counts: tuple[Count, ...] = ()
     per_block: int = 1
 
     def blocks(self, value_of: Callable[[Count], int], most: int) -> int:
-        """Returns the number of blocks: enough for all pieces at once, `most` at most.
+        """Returns the number of blocks: enough for all items at once, but at most `most`.
 
         >>> Work((Extent("i"),), per_block=256).blocks(lambda count: 1000, most=65535)
         4
@@ -114,7 +114,7 @@ class Launch:
         kernel: the entry of the PTX module.
         grid: the work along x, y and z.
         block: threads along x, y and z.
-        parameters: what the kernel takes, in order.
+        parameters: the kernel's parameters, in order.
     """
 
     kernel: str
@@ -123,16 +123,16 @@ class Launch:
     parameters: tuple[Parameter, ...]
 
     def blocks(self, value_of: Callable[[Count], int]) -> tuple[int, int, int]:
-        """Returns the blocks along x, y and z; where one is 0 there is nothing to launch."""
+        """Returns the blocks along x, y and z; if one is 0, there is nothing to launch."""
         x, y, z = (work.blocks(value_of, most) for work, most in zip(self.grid, _MOST_BLOCKS, strict=True))
         return x, y, z
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Launches that compute the same, of which a call makes one: the first whose conditions hold.
+    """Alternative launches: a call makes those of the first case whose conditions hold.
 
-    Those of `Within` say which is the fastest; launches are right whether or not they hold.
+    A `Within` decides about speed only: the launches are correct even if it does not hold.
 
     Args:
         cases: (conditions, launches), the last without conditions.
@@ -152,8 +152,7 @@ class MakeArray:
     Args:
         name: the value's name.
         dtype: its element type.
-        shape: the index variable of each axis; loops over blocks and frames need the room that `Launch` counts tell.
-            Of what other kernels count, how much there is to count.
+        shape: the extent of each axis: an index variable, or a count for arrays that other kernels count into.
     """
 
     name: str
@@ -163,12 +162,12 @@ class MakeArray:
 
 @dataclass(frozen=True, slots=True)
 class MakeBegins:
-    """Where the entries of each owner begin, and after them where the last one's end: an array of integers.
+    """An array of integers: the begin of each owner's entries, and the end of the last one's.
 
     Args:
         name: the value's name.
-        width: their bits.
-        size: how many there are.
+        width: the bits of an integer.
+        size: the number of integers.
     """
 
     name: str
@@ -177,18 +176,18 @@ class MakeBegins:
 
 
 @dataclass(frozen=True, slots=True)
-class MakeOwn:
-    """A sparse tensor with a structure of its own, reserved once it is known how many entries it has.
+class MakeAssembled:
+    """A sparse tensor with a new structure, allocated when the symbolic phase has counted its entries.
 
     Args:
         name: the value's name.
         dtype: its element type.
-        encoding: its storage, widths included: dense levels above compressed ones, or a list of coordinates.
+        encoding: its encoding, with widths: dense levels above compressed ones, or COO.
         shape: the index variable of each dimension.
-        totals: for each compressed level, or for a list, the array of integers whose last element is the number of
-            entries, once all launches before are done.
-        begins: where entries of the first of those levels begin, which are its positions below a dense level.
-        steps: what to launch then; it fills the coordinates and values.
+        totals: for each compressed level, or for COO, the array of integers whose last element is the number of entries
+            after all launches before.
+        begins: the begins of entries in the first of those levels, which are its positions below a dense level.
+        steps: the numeric phase: launches that fill coordinates and values.
     """
 
     name: str
@@ -201,28 +200,28 @@ class MakeOwn:
 
     @property
     def is_listed(self) -> bool:
-        """Returns whether entries have the coordinates of all levels."""
+        """Returns whether the encoding is COO."""
         return bool(self.encoding.aos_levels)
 
     def lengths(self, entries: Sequence[int]) -> tuple[int, ...]:
-        """Returns how long each buffer is, values included, given the entries of each level that was counted."""
+        """Returns the length of each buffer, values included, given the number of entries in each counted level."""
         if self.is_listed:
             return 2, entries[0] * len(self.shape), entries[0]
-        above = (0, *entries)  # the first positions are not asked for: they are where entries begin, or two
+        above = (0, *entries)  # the length of the first positions is not used: they are `begins`, or two numbers
         pairs = [length for before, here in zip(above, entries, strict=False) for length in (before + 1, here)]
         return (*pairs, entries[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class MakeShared:
-    """A sparse tensor with the structure of an operand, or of the first of its levels, whose buffers it shares.
+    """A sparse tensor that shares the structure of an operand, or of its first levels.
 
     Args:
         name: the value's name.
         dtype: its element type.
-        operand: whose structure it has.
-        encoding: its storage where it has the first levels only, widths included; None where it has all.
-        shape: the index variable of each dimension then.
+        operand: the operand whose structure it shares.
+        encoding: its encoding, with widths, if it shares the first levels only; None if it shares all.
+        shape: the index variable of each dimension, likewise.
     """
 
     name: str
@@ -234,13 +233,13 @@ class MakeShared:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An operand as a program reads it: over its levels, or as its stored fibres, one after another.
+    """A view of an operand: in level space, or as its stored fibres, one after another.
 
     Args:
         operand: the operand's name.
-        depth: how many levels are above the fibres; 0 for a tensor over its levels.
-        encoding: the storage of the fibres: a dense level that counts them, then those below; widths included.
-        variable: the index variable that counts fibres.
+        depth: the number of levels above the fibres; 0 for level space.
+        encoding: the encoding of the fibres, with widths: a dense level that numbers them, then those below.
+        variable: the index variable that numbers fibres.
     """
 
     operand: str
@@ -255,12 +254,12 @@ class LaunchProgram:
 
     Args:
         ptx: one module, with all kernels.
-        chip: what it was compiled for, such as `sm_90`.
-        makes: the values that are not operands, the result among them.
-        steps: what to launch, in order on one stream.
+        chip: the chip that it was compiled for, such as `sm_90`.
+        makes: the values to allocate, the result among them.
+        steps: the launches, in order on one stream.
         result: the name of the value to return.
-        own: the result, where its structure is its own; what it needs is launched after all other steps.
-        rows: the result, where rows of it were computed.
+        assembled: the result, if its structure is new; its numeric phase runs after all other steps.
+        rows: the result, if dense rows of it were computed on an operand's levels.
     """
 
     ptx: str
@@ -268,16 +267,16 @@ class LaunchProgram:
     makes: tuple[MakeArray | MakeBegins | MakeShared, ...]
     steps: tuple[Launch | Choice, ...]
     result: str
-    own: MakeOwn | None = None
+    assembled: MakeAssembled | None = None
     rows: SharedLevels | None = None
 
     def launches(self, value_of: Callable[[Count], int]) -> tuple[Launch, ...]:
-        """Returns the launches of a call, choices made; those of a result with a structure of its own come after."""
+        """Returns the launches of a call with choices resolved, without the numeric phase of a new structure."""
         return chosen(self.steps, value_of)
 
 
 def chosen(steps: Sequence[Launch | Choice], value_of: Callable[[Count], int]) -> tuple[Launch, ...]:
-    """Returns the launches of some steps, choices made."""
+    """Returns the launches of some steps with choices resolved."""
     found: list[Launch] = []
     for step in steps:
         match step:

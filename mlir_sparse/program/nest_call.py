@@ -1,4 +1,4 @@
-"""A call of a compiled loop nest as data: all that it takes but the address of the function."""
+"""A call of a compiled loop nest as data: everything except the function's address."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["Argument", "NestCall"]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What one argument of a function must be.
+    """The required type of one argument.
 
     Args:
         dtype: its element type.
-        encoding: its storage; None for an array.
-        subscripts: that of each dimension.
+        encoding: its encoding; None for an array.
+        subscripts: the subscript of each dimension.
     """
 
     dtype: DType
@@ -30,25 +30,26 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class NestCall:
-    """A call of the function that a loop nest became.
+    """A call of the compiled function of a loop nest.
 
     Args:
         function: the name of the function.
-        loops: the index variable of each loop, outermost first; one more where the result is along entries.
+        loops: the index variable of each loop, outermost first; one more if the result is a vector along entries.
         arguments: its arguments, a dense result the last.
-        operands: the names of the values it reads.
-        axes: for each operand the index variable of each axis, None where the subscript is no plain variable.
-        frames: (variable, tensor, dim) of each variable that runs beyond the edges of a tensor in level space.
-        result: the name of the value it computes.
+        operands: the names of the values that it reads.
+        axes: for each operand the index variable of each axis; None for a subscript that is no plain variable.
+        frames: (variable, tensor, dim) for each variable that exceeds the bounds of a tensor in level space.
+        result: the name of the value that it computes.
         variables: the index variable of each axis of the result.
         dtype: the result's element type.
-        encoding: the result's storage; None for a dense array.
-        continues: whether it adds to what the result holds.
+        encoding: the result's encoding; None for a dense array.
+        continues: whether it accumulates into the result's present values.
         gathers: whether rows of a sparse result are gathered in a workspace.
         scatters: whether a row of an operand is scattered.
-        entries: the bounds on the entries of a sparse result, by those of the operands and the extents of variables.
-        cut: how the call is cut in pieces; None where it stays whole.
-        sampled: which operand it is at whose entries the result, a vector, has its elements; None for any other result.
+        entries: the bounds on the number of entries of a sparse result.
+        cut: how the call is cut into chunks; None if it runs whole.
+        sampled: the number of the operand for whose entries the result, a vector, has an element each; None for other
+            results.
     """
 
     function: str

@@ -1,4 +1,4 @@
-"""Subscripts as data: sums of index variables by name, and what another tensor holds."""
+"""Subscripts as data: sums of index variables, and elements of another tensor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class IndexSum:
 
     Args:
         terms: (coefficient, variable) pairs.
-        constant: the rest.
+        constant: the constant term.
     """
 
     terms: tuple[tuple[int, str], ...]
@@ -22,11 +22,11 @@ class IndexSum:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """A subscript that another tensor holds: `I(i,j)`.
+    """A subscript that is an element of another tensor: `I(i,j)`.
 
     Args:
         tensor: the name of the tensor, a dense array of integers.
-        variables: its index variables, a dimension each.
+        variables: the index variable of each of its dimensions.
     """
 
     tensor: str

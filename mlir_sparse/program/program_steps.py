@@ -1,6 +1,6 @@
-"""A program as data: all that running one takes but its machine code.
+"""A program as data: everything except its machine code.
 
-The plan makes it once, a file holds it ever after, and the runtime links it with the addresses of functions.
+The plan makes it, saved kernels store it, and the runtime links it with the addresses of functions.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class ProgramSteps:
     """The steps of a program.
 
     Args:
-        steps: what to do, in order.
+        steps: the steps, in order.
         result: the name of the value to return.
-        type: the type of the result, with the widths of its positions and coordinates.
-        identity: what tells this program from others.
-        densified: whether it reads dense operands in place of sparse ones.
+        type: the type of the result, with widths.
+        identity: a text that is unique to this program.
+        densified: whether it reads sparse operands as dense arrays.
     """
 
     steps: tuple[Step, ...]
@@ -48,7 +48,7 @@ class ProgramSteps:
 
     @property
     def cuts(self) -> tuple[Cut, ...]:
-        """Returns how those calls are cut that are."""
+        """Returns the cuts of its calls."""
         return tuple(nest.cut for nest in self.nests if nest.cut is not None)
 
     @property

@@ -1,4 +1,4 @@
-"""Numbers that a call knows: sizes of levels and arrays, how much is stored, and conditions on these, as data."""
+"""Numbers that are known at a call, as data: sizes of levels and arrays, numbers of entries, conditions on these."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class AxisSize:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of the first element of a dense array, as far as its alignment goes: modulo `ALIGNED`."""
+    """The address of the first element of a dense array modulo `ALIGNED`, for its alignment."""
 
     tensor: str
 
@@ -55,7 +55,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """How many coordinates a level of a sparse tensor stores; interleaved ones count once for all their levels."""
+    """The number of coordinates that a level of a sparse tensor stores; interleaved levels share one number."""
 
     tensor: str
     level: int
@@ -66,7 +66,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """How many positions a level of a sparse tensor stores: `len(A.storage.positions[level])`."""
+    """The number of positions that a level of a sparse tensor stores: `len(A.storage.positions[level])`."""
 
     tensor: str
     level: int
@@ -74,9 +74,9 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class Longest:
-    """The most coordinates that one position of the level above has, such as the longest row of a CSR matrix.
+    """The greatest number of coordinates below one parent, such as the length of the longest row of a CSR matrix.
 
-    Read off the positions once a tensor; where that is not known, `Stored` of the level is an upper bound.
+    It is computed from the positions once a tensor; until then `Stored` of the level is an upper bound.
     """
 
     tensor: str
@@ -88,7 +88,7 @@ class Longest:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How far an index variable runs, by its name."""
+    """The extent of an index variable, by its name."""
 
     variable: str
 
@@ -98,9 +98,9 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The least value of a dimension of a sparse tensor in its level space, where that is below 0; else 0.
+    """The lower bound of a dimension of a sparse tensor in level space, if it is negative; else 0.
 
-    Diagonals reach beyond the edges of a matrix: `A.encoding.level_space().dim_bounds[dim]` says how far.
+    Diagonals exceed the bounds of a matrix: see `A.encoding.level_space().dim_bounds[dim]`.
     """
 
     tensor: str
@@ -109,7 +109,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A number that is known when the kernel is compiled."""
+    """A number that is known at compile time."""
 
     value: int
 
@@ -119,7 +119,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """How many combinations of indices there are, and so many more: rows of a matrix, and one beyond the last."""
+    """The product of some numbers plus a constant: the number of rows of a matrix, plus one for the end of the last."""
 
     factors: tuple[Extent, ...]
     more: int = 0
@@ -127,9 +127,9 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Into how many parts a number of pieces is divided: each of `least` pieces or more, `most` at most; and one more.
+    """The number of parts of some items, plus one: at most `most` parts, each of at least `least` items.
 
-    There is one part where there are no pieces: who takes it writes the end.
+    Without any items there is one part, whose thread writes the end.
 
     >>> parts = Parts(Product((Extent("i"),)), least=512, most=2048)
     >>> parts.number(0), parts.number(1000), parts.number(10**9)
@@ -141,7 +141,7 @@ class Parts:
     most: int
 
     def number(self, pieces: int) -> int:
-        """Returns the number for so many pieces."""
+        """Returns the number of parts for a number of items, plus one."""
         return max(1, min(self.most, -(-pieces // self.least))) + 1
 
 
@@ -153,14 +153,14 @@ Count = LevelSize | AxisSize | Address | Stored | Positions | Longest | Extent |
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """A condition on the data of a call: `left <= factor * right`."""
+    """A condition for speed on the data of a call: `left <= factor * right`."""
 
     left: Count
     factor: int
     right: Count = Fixed(1)
 
     def holds(self, value_of: Callable[[Count], int]) -> bool:
-        """Returns whether the condition holds for these counts."""
+        """Returns whether the condition holds in a call."""
         return value_of(self.left) <= self.factor * value_of(self.right)
 
     def __str__(self) -> str:
@@ -169,13 +169,13 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A condition on the data of a call without which launches are not right: a number is a multiple of another."""
+    """A condition for correctness on the data of a call: a number is a multiple of another."""
 
     number: Count
     of: int
 
     def holds(self, value_of: Callable[[Count], int]) -> bool:
-        """Returns whether the condition holds for these counts."""
+        """Returns whether the condition holds in a call."""
         return value_of(self.number) % self.of == 0
 
     def __str__(self) -> str:

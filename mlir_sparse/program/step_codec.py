@@ -1,8 +1,8 @@
-"""Programs to JSON and back: the one place that says how they are stored.
+"""Programs to JSON and back.
 
-Every class below is written by its fields, so that a new field needs nothing here. Lists
-begin with what they are: `["NestCall", ...]` a step, `["()", ...]` a tuple. Encodings stand in a
-table; those that the reader knows anyway, the types of the kernel, are not written out.
+Every class below is written field by field, so a new field needs no change here. A list begins with its class:
+`["NestCall", ...]` for a step, `["()", ...]` for a tuple. Encodings are in a table, without those that the reader knows
+from the types of the kernel.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def write_steps(program: ProgramSteps, known: Sequence[Encoding | None]) -> str:
 
     Args:
         program: the steps.
-        known: encodings that `read_steps` will be given too.
+        known: encodings that `read_steps` also gets.
     """
     table = list(known)
     data = _written(program, table)
@@ -47,10 +47,10 @@ def write_steps(program: ProgramSteps, known: Sequence[Encoding | None]) -> str:
 
 
 def read_steps(text: str | bytes, known: Sequence[Encoding | None]) -> ProgramSteps:
-    """Returns the steps that `write_steps` wrote.
+    """Returns the steps of a text by `write_steps`.
 
     Raises:
-        ValueError: for what it did not write.
+        ValueError: for any other text.
     """
     try:
         data, more = json.loads(text)

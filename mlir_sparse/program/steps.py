@@ -1,6 +1,6 @@
-"""The steps that are done natively, between calls of compiled functions: what each reads, makes, and is there for.
+"""The native steps between calls of compiled functions.
 
-Index variables stand in them by name. `reason`, `otherwise` and the text of an access are for people alone.
+They refer to index variables by name. `reason`, `otherwise` and the text of an access are only for people.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Conversion(_OfOneValue):
     Args:
         result: the name of the new value.
         operand: the value to convert.
-        type: what to make of it.
-        drop_zeros: whether explicit zeros go, as they must where a dense value becomes sparse.
-        reason: why the plan has this step.
-        missing: the value that an element has which is no entry, where a dense value becomes sparse.
-        otherwise: what going without the conversion would cost.
+        type: the type of the new value.
+        drop_zeros: whether explicit zeros are dropped, as from a dense value that becomes sparse.
+        reason: the plan's reason for this step.
+        missing: the value of missing entries, if a dense value becomes sparse.
+        otherwise: the cost without the conversion.
     """
 
     result: str
@@ -63,12 +63,12 @@ class Conversion(_OfOneValue):
 
 @dataclass(frozen=True, slots=True)
 class LevelSpaceView(_OfOneValue):
-    """A tensor read as the plain tensor over levels that its buffers are; nothing is copied that the storage has.
+    """A view of a tensor in level space; stored buffers are not copied.
 
     Args:
         result: the name of the view.
         operand: the tensor.
-        reason: why the plan has this step.
+        reason: the plan's reason for this step.
     """
 
     result: str
@@ -81,14 +81,14 @@ class LevelSpaceView(_OfOneValue):
 
 @dataclass(frozen=True, slots=True)
 class FibreView(_OfOneValue):
-    """A tensor read as its stored fibres, one after another: a dimension counts them, the rest is that of a fibre.
+    """A view of a tensor as its stored fibres: one dimension numbers them, the others are those of a fibre.
 
     Args:
-        result: the name of the view; nothing is copied.
+        result: the name of the view.
         operand: the tensor.
-        depth: how many levels are above the fibres.
-        encoding: the storage of the view.
-        reason: why the plan has this step.
+        depth: the number of levels above the fibres.
+        encoding: the encoding of the view.
+        reason: the plan's reason for this step.
     """
 
     result: str
@@ -103,16 +103,16 @@ class FibreView(_OfOneValue):
 
 @dataclass(frozen=True, slots=True)
 class SharedLevels:
-    """A tensor with the levels of another above its fibres, and a computed row for each fibre; or with all its levels.
+    """A tensor on another tensor's levels: its first levels with a computed dense row for each fibre, or all of them.
 
     Args:
         result: the name of the tensor.
-        operand: the rows, dense; values, where all levels are taken.
-        structure: whose levels it has.
-        depth: how many of them.
+        operand: the dense rows; the values, if all levels are shared.
+        structure: the tensor with the levels.
+        depth: the number of shared levels.
         variables: the index variable of each dimension of the result.
         encoding: the storage of the result.
-        reason: why the plan has this step.
+        reason: the plan's reason for this step.
     """
 
     result: str
@@ -134,16 +134,16 @@ class SharedLevels:
 
 @dataclass(frozen=True, slots=True)
 class ExtentVector:
-    """A vector as long as an index variable runs, whose elements nobody reads.
+    """A vector with the extent of an index variable, whose elements are not read.
 
-    A loop's bounds are those of an axis that it runs over, which a variable that
-    only stands in sums (the `k` of `x(2*i + k)`) has not.
+    A loop takes its bounds from an axis. A variable that occurs only in sums (the `k` of `x(2*i + k)`) has none, so it
+    gets this vector's.
 
     Args:
         result: the name of the vector.
         variable: the index variable.
         dtype: the element type.
-        reason: why the plan has this step.
+        reason: the plan's reason for this step.
     """
 
     result: str
@@ -156,21 +156,21 @@ class ExtentVector:
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """Returns the names of the values read: none."""
+        """Returns the names of the values read, which are none."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The elements that an access reads, as a tensor over its variables.
+    """The elements that an access reads, as a tensor over the access' variables.
 
     Args:
         result: the name of the new value, a dimension for each variable of the access.
         operand: the tensor that is read.
-        places: a subscript for each of its dimensions: gathered, on a diagonal, or strided.
-        encoding: the storage of the result; None for an array.
-        access: which elements these are, in notation.
-        reason: why the plan has this step.
+        places: a subscript for each dimension of the operand: gathered, on a diagonal, or strided.
+        encoding: the encoding of the result; None for an array.
+        access: the access in notation.
+        reason: the plan's reason for this step.
     """
 
     result: str
@@ -195,9 +195,9 @@ class Position(_OfOneValue):
 
     Args:
         result: the name of the new value, dense.
-        operand: the value to look in; zeros that it does not store count.
-        greatest: whether to look for the greatest.
-        reason: why the plan has this step.
+        operand: the value to search; missing entries count as zeros.
+        greatest: whether to find the greatest.
+        reason: the plan's reason for this step.
     """
 
     result: str

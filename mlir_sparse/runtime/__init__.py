@@ -1,4 +1,10 @@
-"""Compiled modules and level storage to level storage."""
+"""Runs programs: compiled functions on level storage.
+
+`operand_check` converts a call's operands, `run_steps` runs the steps of a program, and `function_call` calls one
+compiled function: `call_arguments` has the calling convention, `result_buffers` allocates sparse results.
+`symbolic_numeric` runs the two phases apart. Machine code comes from `jit`, `disk_cache` or `saved_kernels`. `device/`
+launches GPU programs.
+"""
 
 from mlir_sparse.runtime.call_arguments import operand_of, type_id
 from mlir_sparse.runtime.disk_cache import cache_folder, cache_state, fetch, sources_changed, store

@@ -1,9 +1,8 @@
-"""Level storage and subscripts in the form that compiled code takes them.
+"""Level storage as arguments of compiled functions.
 
-The calling convention of the sparsifier's code-generation mode: for each level
-a memref of positions and one of coordinates where it has them, a memref of
-values, and a struct of level sizes and used lengths. A result comes back the
-same way.
+The calling convention of the sparsifier's code-generation mode: for each level a memref of positions and one of
+coordinates, if it has them, then a memref of values, and a struct of level sizes and used lengths. A result has the
+same form.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ _ids: dict[tuple[str, Encoding], int] = {}
 
 
 def type_id(dtype: DType, encoding: Encoding) -> int:
-    """Returns a number that stands for an element type and an encoding, widths included."""
+    """Returns a number that identifies an element type and an encoding with its widths."""
     key = (dtype.name, encoding)
     with _lock:
         return _ids.setdefault(key, len(_ids))
 
 
 def operand_of(tensor: SparseTensor) -> _native.Operand:
-    """Returns a tensor's storage as a kernel's argument; made once a tensor and kept with it.
+    """Returns a tensor's storage as a kernel's argument, which is cached with the tensor.
 
     Raises:
-        UnsupportedError: for batches and slices, which no kernel takes: plans convert them.
+        UnsupportedError: for batches and slices, which plans convert before any kernel.
     """
     if tensor._operand is None:
         storage = tensor.storage
@@ -47,7 +46,7 @@ def operand_of(tensor: SparseTensor) -> _native.Operand:
             raise UnsupportedError(f"expected storage of a whole tensor, but got {tensor.encoding.to_text()}")
         identity = type_id(DType.of(tensor.dtype), tensor.encoding)
         shape = padded_shape(tensor.encoding, tensor.shape)
-        check_extents(shape)  # whole blocks may reach beyond what 64 bits hold
+        check_extents(shape)  # whole blocks may exceed 64 bits
         buffers, padded = list(storage.buffers()), shape != tensor.shape
         tensor._operand = _native.Operand(identity, shape, storage.level_sizes, buffers, padded)
     operand: _native.Operand = tensor._operand
@@ -55,7 +54,7 @@ def operand_of(tensor: SparseTensor) -> _native.Operand:
 
 
 def padded_shape(encoding: Encoding, shape: Sequence[int]) -> tuple[int, ...]:
-    """Returns a shape with each extent rounded up to whole blocks: what loops over the storage run over.
+    """Returns a shape with each extent rounded up to whole blocks, as loops over the storage use it.
 
     >>> from mlir_sparse.encoding import encoding
     >>> padded_shape(encoding("BSR(2, 4)"), (5, 8))
@@ -73,12 +72,12 @@ def buffer_dtypes(encoding: Encoding, dtype: DType) -> list[np.dtype[Any]]:
 
 
 def _index_dtype(width: int) -> np.dtype[Any]:
-    # MLIR zero-extends what it reads; NumPy's signed types are what SciPy and users expect where both agree.
+    # MLIR zero-extends narrow integers. Where signed types mean the same, use them, as SciPy and users expect.
     return np.dtype({8: np.uint8, 16: np.uint16, 32: np.int32, 64: np.int64, 0: np.int64}[width])
 
 
 def sparse_result(
     encoding: Encoding, shape: tuple[int, ...], level_sizes: tuple[int, ...], buffers: Sequence[np.ndarray[Any, Any]]
 ) -> SparseTensor:
-    """Returns what a kernel computed as a tensor; nothing is copied."""
+    """Returns a kernel's result as a tensor, without a copy."""
     return SparseTensor._trusted(encoding, shape, LevelStorage.from_buffers(encoding, level_sizes, tuple(buffers)))

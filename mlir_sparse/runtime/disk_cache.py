@@ -1,10 +1,8 @@
-"""Compiled kernels on disk, for the next process: found by what they are made of.
+"""Compiled kernels on disk, for later processes.
 
-An entry is a file of its own: steps and object file behind a checksum and the whole key.
-It appears by renaming, so that readers see all of it or nothing, however many processes
-write at once; there is no lock, so that none is left behind by a process that dies.
-What was cut off, or is another user's, or was written by other sources of this package,
-is as good as absent, and nothing of it is run.
+An entry is a file: a checksum, the whole key, the steps and the object file. It appears by renaming, so that readers
+see all of it or nothing, for any number of writers. There is no lock that a dying process could leave behind. Truncated
+entries, and those of other users or other sources of this package, are ignored and never run.
 """
 
 from __future__ import annotations
@@ -32,25 +30,25 @@ _MAGIC = b"MLIRSPK1"
 _HEADER = struct.Struct("<8s32sIII")  # magic, checksum of all that follows it, lengths of key, steps and code
 _CHECKED_FROM = 40
 _SUFFIX = ".kernel"
-_MOST_BYTES = 256 << 20  # of all entries
-_LARGEST = 16 << 20  # of one
-_SELDOM = 32  # how many entries a process writes between two looks at the size
+_MOST_BYTES = 256 << 20  # for all entries
+_LARGEST = 16 << 20  # for one entry
+_SELDOM = 32  # entries that a process writes between two checks of the size
 _HOUR = 3600.0
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_folder() -> str | None:
-    """Returns the folder of compiled kernels, there or not; None where none are kept."""
+    """Returns the folder of compiled kernels, which may not exist yet; None if none are kept."""
     return settings.user_folder() if _native.loads_objects else None
 
 
 def _is_own(about: os.stat_result) -> bool:
-    """Returns whether nobody but this user, and the superuser, can have written a file."""
+    """Returns whether only this user and the superuser can have written a file."""
     return about.st_uid == os.geteuid() and not about.st_mode & _OTHERS_WRITE
 
 
 def _usable(folder: str | None) -> str:
-    """Returns why kernels are not kept in a folder; "" where they are."""
+    """Returns why kernels are not kept in a folder; "" if they are."""
     if folder is None:
         return "off" if _native.loads_objects else "none on this machine"
     if not package_sources.are_known():
@@ -69,16 +67,16 @@ def _path_of(folder: str, key: str) -> str:
 
 
 def _complete(key: str) -> str:
-    """Returns a key with what it means here: the sources that make code of it."""
+    """Returns a key extended by the sources of this package, which decide the code."""
     return f"{package_sources.stamp()}\n{key}"
 
 
 def fetch(key: str, known: Sequence[Encoding | None]) -> tuple[ProgramSteps, LoadedObject] | None:
-    """Returns the kernel of a key, ready to be linked; None where there is none.
+    """Returns the kernel of a key, ready to be linked, or None.
 
     Args:
-        key: all that the kernel is made of but the sources of this package.
-        known: the encodings that it was stored with.
+        key: everything that decides the kernel, except the sources of this package.
+        known: the encodings passed to `store`.
     """
     folder = cache_folder()
     if folder is None or _usable(folder):
@@ -96,9 +94,9 @@ def fetch(key: str, known: Sequence[Encoding | None]) -> tuple[ProgramSteps, Loa
 
 
 def _read(path: str) -> bytes | None:
-    """Returns the bytes of a file of ours, and notes that it was used."""
+    """Returns the bytes of a file of this user's, and notes its use."""
     try:
-        # Whatever lies there is only opened: a link leads elsewhere, and a pipe would be waited for.
+        # Do not follow links, and do not wait for pipes.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
@@ -108,7 +106,7 @@ def _read(path: str) -> bytes | None:
             return None
         content = os.read(descriptor, about.st_size + 1)
         if time.time() - about.st_mtime > _HOUR:
-            with contextlib.suppress(OSError):  # a read-only folder serves as well, in the order of writing
+            with contextlib.suppress(OSError):  # in a read-only folder entries stay in the order of writing
                 os.utime(descriptor)
         return content
     except OSError:
@@ -118,7 +116,7 @@ def _read(path: str) -> bytes | None:
 
 
 def _parts(content: bytes, key: str) -> tuple[bytes, bytes] | None:
-    """Returns the steps and the code of an entry; None for what is none of this key, or not all of one."""
+    """Returns the steps and the code of an entry; None for a truncated entry, or one of another key."""
     if len(content) < _HEADER.size:
         return None
     magic, checksum, *lengths = _HEADER.unpack_from(content)
@@ -133,9 +131,9 @@ def _parts(content: bytes, key: str) -> tuple[bytes, bytes] | None:
 
 
 def sources_changed() -> bool:
-    """Returns whether sources of this package were edited since this process loaded them, which takes a millisecond.
+    """Returns whether sources of this package were edited since this process loaded them, in a millisecond.
 
-    To be asked once the compiler's process has loaded its own: it may run others than this one.
+    Call it after the compiler's process has loaded its sources, which may be newer.
     """
     folder = cache_folder()
     return folder is not None and package_sources.have_changed()
@@ -144,14 +142,14 @@ def sources_changed() -> bool:
 def store(
     key: str, known: Sequence[Encoding | None], program: ProgramSteps, machine: Machine, *, changed: bool = False
 ) -> None:
-    """Keeps a kernel for other processes, where that works.
+    """Keeps a kernel for other processes, if possible.
 
     Args:
         key: as for `fetch`.
         known: likewise.
         program: the steps of the program.
         machine: the code of its functions.
-        changed: whether the sources that it was made by may be others than those that the key is completed with.
+        changed: whether the kernel may come from other sources than those in the key.
     """
     folder = cache_folder()
     if folder is None or not program.functions or changed or _usable(folder):
@@ -188,17 +186,17 @@ def _trim_seldom(folder: str) -> None:
 
 
 def _entries(folder: str) -> Iterator[tuple[float, int, str]]:
-    """Yields when each file of ours was used last, its bytes and its path."""
+    """Yields the time of the last use, the bytes and the path of each entry."""
     with contextlib.suppress(OSError), os.scandir(folder) as items:
         for item in items:
             if item.name.endswith(_SUFFIX) or item.name.startswith(PARTIAL):
-                with contextlib.suppress(OSError):  # gone since
+                with contextlib.suppress(OSError):  # removed meanwhile
                     about = item.stat(follow_symlinks=False)
                     yield about.st_mtime, about.st_size, item.path
 
 
 def _trim(folder: str) -> None:
-    """Removes what was not used for longest where there is too much, and what dead processes left unfinished."""
+    """Removes the least recently used entries if there are too many, and unfinished files of dead processes."""
     total, kept = 0, []
     for used, size, path in _entries(folder):
         if os.path.basename(path).startswith(PARTIAL):
@@ -222,7 +220,7 @@ def _remove(path: str) -> None:
 
 
 def cache_state() -> str:
-    """Returns where compiled kernels are kept, how many and how much, or why none are, for people."""
+    """Returns a text about the cache: its folder, number of kernels and bytes, or why none are kept."""
     folder = cache_folder()
     reason = _usable(folder)
     if reason or folder is None:

@@ -1,4 +1,4 @@
-"""Calls of compiled functions: their operands made ready, their results allocated."""
+"""Calls of compiled functions: prepares their operands and allocates their results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlir_sparse.errors import OperandError, StorageError, WidthError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.program import NestCall
 from mlir_sparse.runtime.call_arguments import operand_of, sparse_result
-from mlir_sparse.runtime.level_view_calls import Viewed
+from mlir_sparse.runtime.level_view_calls import LevelViewCall
 from mlir_sparse.runtime.narrowed_values import Rounded
 from mlir_sparse.runtime.result_buffers import Buffers, assemble, compute
 from mlir_sparse.tensor import SparseTensor
@@ -40,7 +40,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
 
-# Below it no look at the memory available is worth its time.
+# Smaller arrays are not checked against the memory available: that would take longer than to fill them.
 _SMALL = 1 << 26
 
 
@@ -49,9 +49,9 @@ class FunctionCall:
     """A call of a compiled function.
 
     Args:
-        nest: what is called, with what.
-        launcher: the function.
-        buffers: how a sparse result is laid out; None for a dense one.
+        nest: the call as data.
+        launcher: the native launcher of the function.
+        buffers: the layout of a sparse result; None for a dense one.
     """
 
     nest: NestCall
@@ -60,17 +60,17 @@ class FunctionCall:
 
     @property
     def result(self) -> str:
-        """Returns the name of the value it computes."""
+        """Returns the name of the computed value."""
         return self.nest.result
 
 
 def run_call(call: FunctionCall, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
-    """Runs a call on named values; a dense result that is among them is written in place.
+    """Runs a call on named values; a dense result among them is written in place.
 
     Raises:
-        TooLargeError: when the result does not fit in memory.
-        WidthError: for a sparse result with more entries than its positions can count, or a longer axis than its
-            coordinates can.
+        TooLargeError: for a result that does not fit in memory.
+        WidthError: for a sparse result with too many entries for its positions, or an axis too long for its
+            coordinates.
     """
     nest = call.nest
     arguments = [values[name] for name in nest.operands]
@@ -82,7 +82,7 @@ def run_call(call: FunctionCall, values: Mapping[str, Value], extents: Mapping[s
     )
     if nest.encoding is None:
         present = values.get(nest.result)
-        if present is None and extents is not given:  # values of a tensor
+        if present is None and extents is not given:  # the values of a tensor
             present = reserved(tuple(extents[variable] for variable in nest.variables), nest.dtype)
         return _call_dense(call, ready, present, extents, frames)
     made = lay_out(call, ready, extents)
@@ -92,7 +92,7 @@ def run_call(call: FunctionCall, values: Mapping[str, Value], extents: Mapping[s
 
 
 def _with_entries(nest: NestCall, arguments: Sequence[Value], extents: Mapping[str, int]) -> Mapping[str, int]:
-    """Returns the extents with those of variables that count entries or fibres: only tensors know how many."""
+    """Returns the extents, with those of variables that number entries or fibres, which only the tensors determine."""
     unknown = [variable for variable in nest.variables if variable not in extents]
     if not unknown:
         return extents
@@ -108,18 +108,18 @@ def _with_entries(nest: NestCall, arguments: Sequence[Value], extents: Mapping[s
 
 
 def _entries_at(sampled: SparseTensor) -> int:
-    """Returns how many values a result has with the entries of an operand."""
+    """Returns the number of values in a result with the entries of an operand."""
     return len(sampled.storage.values)
 
 
 def lay_out(call: FunctionCall, arguments: tuple[Value, ...], extents: Mapping[str, int]) -> SparseTensor | None:
-    """Returns the sparse result of a call as a new tensor; None where the operands are not the function's."""
+    """Returns the sparse result of a call as a new tensor; None for operands of other types than the function's."""
     nest, layout = call.nest, call.buffers
     assert layout is not None
     sizes = _sizes(nest, layout, extents)
     named = zip(nest.operands, arguments, strict=True)
     entries = {name: value.nse for name, value in named if isinstance(value, SparseTensor)}
-    # Where nothing is summed, about as much is computed as is stored.
+    # Without sums, about as many points are computed as stored.
     points = nest.entries.points(entries, extents) if nest.entries.reduces else 0
     buffers = assemble(call.launcher, layout, arguments, sizes, nest.entries.bounds(entries, extents), points)
     if buffers is None:
@@ -132,17 +132,17 @@ def lay_out(call: FunctionCall, arguments: tuple[Value, ...], extents: Mapping[s
 def compute_into(
     call: FunctionCall, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor, results: Array
 ) -> None:
-    """Computes the values of a sparse result whose structure is there.
+    """Computes the values of a sparse result, given its structure.
 
     Args:
-        call: a call of a function that was compiled for that.
+        call: a call of a function that was compiled for the numeric phase.
         values: the operands by name.
-        extents: how far each index variable runs.
+        extents: the extent of each index variable.
         structure: a tensor of the result's type and shape.
-        results: where the values go.
+        results: the array for the values.
 
     Raises:
-        StorageError: when the loops find another structure; some values are written then.
+        StorageError: if the loops find another structure; some values are overwritten then.
     """
     nest, layout = call.nest, call.buffers
     assert layout is not None
@@ -150,7 +150,7 @@ def compute_into(
     arguments = tuple(values[name] for name in nest.operands)
     for argument in arguments:
         if isinstance(argument, SparseTensor):
-            operand_of(argument)  # what the launcher reads
+            operand_of(argument)  # caches the argument that the launcher reads
     found = compute(call.launcher, layout, arguments, _sizes(nest, layout, extents), buffers)
     if found is None:
         raise _refused(nest)
@@ -166,12 +166,12 @@ def _sizes(nest: NestCall, layout: Buffers, extents: Mapping[str, int]) -> tuple
     shape = tuple(extents[variable] for variable in nest.variables)
     sizes = tuple(shape[dim] for dim in layout.order)
     _check_coordinates(layout.encoding, sizes)
-    _check_room(layout, sizes, shape)
+    _check_memory(layout, sizes, shape)
     return sizes
 
 
 def _check_positions(encoding: Encoding, entries: int) -> None:
-    # Compiled code cuts positions off at their width, so that only their number tells what they were.
+    # Compiled code truncates positions to their width: check the number of entries instead.
     width = encoding.pos_width or 64
     if entries >= 1 << min(width, 63) or (width == 32 and entries >= 1 << 31):
         raise WidthError(
@@ -181,7 +181,7 @@ def _check_positions(encoding: Encoding, entries: int) -> None:
 
 
 def _check_coordinates(encoding: Encoding, level_sizes: Sequence[int]) -> None:
-    # Compiled code cuts coordinates off at their width, so that only the axis tells what they were.
+    # Compiled code truncates coordinates to their width: check the axis instead.
     if encoding.crd_width in (0, 64) or max(level_sizes) <= 1 << (encoding.crd_width - 1):
         return
     for kind, size in zip(encoding.level_types, level_sizes, strict=True):
@@ -189,8 +189,8 @@ def _check_coordinates(encoding: Encoding, level_sizes: Sequence[int]) -> None:
             check_width("crdWidth", encoding.crd_width, size - 1)
 
 
-def _check_room(buffers: Buffers, sizes: Sequence[int], shape: tuple[int, ...]) -> None:
-    """Refuses results whose positions and workspace, which are allocated whole, are more than there is."""
+def _check_memory(buffers: Buffers, sizes: Sequence[int], shape: tuple[int, ...]) -> None:
+    """Refuses results whose positions and workspace, which are allocated whole, do not fit in memory."""
     encoding = buffers.encoding
     positions = (math.prod(sizes[: buffers.depth]) + 1) * (encoding.pos_width or 64) // 8
     workspace = sizes[-1] * ((buffers.dtype.itemsize + 1) * buffers.gathers + 8 * buffers.scatters)
@@ -199,23 +199,23 @@ def _check_room(buffers: Buffers, sizes: Sequence[int], shape: tuple[int, ...]) 
 
 
 class SparseCall:
-    """A call with a sparse result as what a user calls: the short way where all operands are as they must be.
+    """A kernel of one call with a sparse result: the fast path for operands that need no conversion.
 
     Args:
-        call: a call, all of whose operands have plain index variables as subscripts.
+        call: the call; all subscripts of its operands are plain index variables.
     """
 
     def __init__(self, call: FunctionCall) -> None:
         self._call = call
 
     def direct(self, operands: tuple[Any, ...], out: object = None) -> SparseTensor | None:
-        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        """Returns the result; None for operands that do not fit, which the caller then names."""
         nest = self._call.nest
         if out is not None or len(operands) != len(nest.operands):
             return None
         extents: dict[str, int] = {}
         for operand, axes in zip(operands, nest.axes, strict=True):
-            # Arrays of other libraries have shapes too; the launcher lets none of them through.
+            # Arrays of other libraries have shapes too; the launcher refuses them.
             shape = getattr(operand, "shape", ())
             if not isinstance(operand, (SparseTensor, np.ndarray)) or len(shape) != len(axes):
                 return None
@@ -226,11 +226,11 @@ class SparseCall:
 
 
 class SampledCall:
-    """A call that computes values at the entries of an operand, as what a user calls.
+    """A kernel of one call that computes values at the entries of an operand.
 
     Args:
         call: the call.
-        encoding: the storage of the result: that of the operand.
+        encoding: the encoding of the result and the operand.
     """
 
     def __init__(self, call: FunctionCall, encoding: Encoding) -> None:
@@ -238,7 +238,7 @@ class SampledCall:
         self._encoding = encoding
 
     def direct(self, operands: tuple[Any, ...], out: object = None) -> SparseTensor | None:
-        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        """Returns the result; None for operands that do not fit, which the caller then names."""
         nest = self._call.nest
         if nest.sampled is None or out is not None or len(operands) != len(nest.operands):
             return None
@@ -252,11 +252,11 @@ class SampledCall:
 
 
 class InOrder:
-    """A call whose function takes the operands in another order than users give them.
+    """A kernel of one call whose function has the operands in another order.
 
     Args:
         function: the call.
-        order: where each of its operands is among those given.
+        order: the number of each of its operands among the kernel's.
     """
 
     def __init__(self, function: _native.Launcher | SparseCall | SampledCall, order: Sequence[int]) -> None:
@@ -264,18 +264,18 @@ class InOrder:
         self._order = order
 
     def direct(self, operands: tuple[Any, ...], out: object = None) -> Any:
-        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        """Returns the result; None for operands that do not fit, which the caller then names."""
         if len(operands) != len(self._order):
             return None
         return self._function.direct(tuple(operands[number] for number in self._order), out)
 
 
 class Chained:
-    """Calls one after the other that write to one dense result, as what a user calls.
+    """A kernel of several calls that accumulate into one dense result.
 
     Args:
-        calls: the functions, each with where its operands are among those given.
-        count: the number of operands given, each of which some function takes.
+        calls: the functions, each with the numbers of its operands among the kernel's.
+        count: the number of the kernel's operands; some function reads each.
     """
 
     def __init__(self, calls: Sequence[tuple[_native.Launcher, tuple[int, ...]]], count: int) -> None:
@@ -283,11 +283,11 @@ class Chained:
         self._count = count
 
     def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
-        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        """Returns the result; None for operands that do not fit, which the caller then names."""
         if len(operands) != self._count:
             return None
         calls = [(function, tuple(operands[number] for number in order)) for function, order in self._calls]
-        # What was written to must not be an operand of a later call.
+        # The result must not be an operand of a later call.
         if out is not None and not all(function.accepts(arguments, out) for function, arguments in calls):
             return None
         for function, arguments in calls:
@@ -297,7 +297,7 @@ class Chained:
         return out
 
 
-Direct = _native.Launcher | SparseCall | SampledCall | InOrder | Chained | Viewed | Rounded
+Direct = _native.Launcher | SparseCall | SampledCall | InOrder | Chained | LevelViewCall | Rounded
 
 
 def _call_dense(
@@ -316,7 +316,7 @@ def _call_dense(
         if call.launcher(arguments, result) is None:
             raise _refused(nest)
         return result
-    # The loops reach beyond the tensor's edges: they need room there.
+    # The loops exceed the tensor's bounds: pad the arrays.
     inside = tuple(slice(-low, size - low) for (low, _), size in zip(windows, shape, strict=True))
     room = empty(tuple(high - low for low, high in windows), nest.dtype)
     room[...] = 0
@@ -328,14 +328,14 @@ def _call_dense(
     return result
 
 
-# From where to where a variable runs; what lies outside the tensor is padding.
+# The bounds of each variable; what is outside the tensor is padding.
 _Frame = tuple[int, int]
 
 
 def _frames(
     nest: NestCall, arguments: Sequence[Value], values: Mapping[str, Value], extents: Mapping[str, int]
 ) -> Mapping[str, _Frame]:
-    """Returns where the loops run: beyond the edges where an operand is stored in blocks or read in level space."""
+    """Returns the bounds of loops that exceed a tensor's: for operands with blocks or in level space."""
     frames = {variable: (0, extent) for variable, extent in extents.items()}
     for argument, axes in zip(arguments, nest.axes, strict=True):
         if isinstance(argument, SparseTensor):
@@ -346,7 +346,7 @@ def _frames(
         tensor_ = values[name]
         assert isinstance(tensor_, SparseTensor)
         low, high = tensor_.encoding.level_space().dim_bounds[dim]
-        # Empty tensors have bounds that cross; there the loops do not run.
+        # The bounds of empty tensors may cross: the loops are empty.
         frames[variable] = (
             min(0, int(low.evaluate((), tensor_.shape))),
             max(extents[variable], int(high.evaluate((), tensor_.shape))),
@@ -365,17 +365,17 @@ def _padded(
 
 
 def empty(shape: tuple[int, ...], dtype: DType) -> Array:
-    """Returns a dense array that is not filled yet."""
+    """Returns an uninitialised dense array."""
     check_fits(math.prod(shape) * dtype.itemsize, f"a dense array of shape {shape}")
     return np.empty(shape, dtype.numpy)
 
 
 def reserved(shape: tuple[int, ...], dtype: DType) -> Array:
-    """Returns an array that is not filled yet, for values of a tensor, in memory that tensors before it have left."""
+    """Returns an uninitialised array for values of a tensor, in reused memory if possible."""
     check_fits(math.prod(shape) * dtype.itemsize, f"values of shape {shape}")
     return _native.reserve(math.prod(shape), dtype.numpy).reshape(shape)
 
 
 def _refused(nest: NestCall) -> OperandError:
-    # The arguments were checked before; this names them rather than let a wrong one through.
+    # Arguments were checked before; this is a last check with a message.
     return OperandError(f"expected operands {', '.join(nest.operands)} as compiled for, but got others")

@@ -1,4 +1,4 @@
-"""LLVM-dialect modules to addresses of machine code, through MLIR's ExecutionEngine."""
+"""LLVM-dialect modules to machine code in memory, through MLIR's ExecutionEngine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def assembly(code: bytes) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.o")
         path.write_bytes(code)
-        # The text names the file as it was given: in its folder the name is always the same.
+        # objdump prints the file's name as passed: run in its folder, the text never differs.
         command = [tool, "-d", "--no-show-raw-insn", path.name]
         return subprocess.run(
             command, cwd=folder, check=True, capture_output=True, encoding="utf-8", errors="replace"

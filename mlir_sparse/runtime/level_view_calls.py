@@ -1,4 +1,4 @@
-"""Calls on tensors that are read over their levels, as what users call: the short way to what is kept with a tensor."""
+"""Kernels of one call on level-space views of tensors: the fast path to the views that are cached with them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.runtime.call_arguments import operand_of
 from mlir_sparse.tensor import SparseTensor, level_view
 
-__all__ = ["Viewed"]
+__all__ = ["LevelViewCall"]
 
 
-class Viewed:
-    """A call with a dense result whose function takes the levels of some operands.
+class LevelViewCall:
+    """A kernel of one call with a dense result on the level-space views of some operands.
 
     Args:
-        function: the call.
-        order: where each of its operands is among those given.
-        viewed: of the operands given that are seen over their levels, how they are stored: other storage may have the
-            same levels, and mean another tensor.
-        framed: of the function's arrays whose first axis is read at sums of diagonals and rows, the operand given that
-            has the diagonals, and which of its dimensions the axis is.
+        function: the native launcher.
+        order: the number of each of its operands among the kernel's.
+        encodings: the encodings of the operands with views, by number: another encoding may have the same levels, and
+            mean another tensor.
+        framed: for each of the function's arrays whose first axis is indexed by diagonal plus row: the operand with the
+            diagonals, and its dimension that the axis is.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Viewed:
         self._lows: tuple[tuple[int, ...], list[tuple[int, int]]] = (), []
 
     def direct(self, operands: tuple[Any, ...], out: object = None) -> Any:
-        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        """Returns the result; None for operands that do not fit, which the caller then names."""
         if len(operands) != len(self._order):
             return None
         ready = list(operands)
@@ -63,7 +63,7 @@ class Viewed:
         return self._function.framed(arguments, out, self._lows_of(operands))
 
     def _lows_of(self, operands: tuple[Any, ...]) -> list[tuple[int, int]]:
-        """Returns for each framed array which of its elements loops call 0; it depends on the shapes of tensors."""
+        """Returns for each framed array the element at the loops' index 0, which depends on the shapes of tensors."""
         shapes = tuple(size for number, _ in self._framed.values() for size in operands[number].shape)
         known, lows = self._lows
         if known == shapes:

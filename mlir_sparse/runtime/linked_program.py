@@ -1,4 +1,4 @@
-"""Programs as data with machine code: calls get the addresses of their functions."""
+"""Links programs with machine code: calls get the addresses of their functions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["linked"]
 
 
 def linked(program: ProgramSteps, machine: Machine) -> Executable:
-    """Returns a program over machine code of its functions."""
+    """Returns an executable of a program and its machine code."""
     stages = tuple(_call(step, machine) if isinstance(step, NestCall) else step for step in program.steps)
     return Executable(stages, program.result, machine)
 
 
 def _call(nest: NestCall, machine: Machine) -> FunctionCall:
-    """Returns the call of a function in machine code, which it keeps."""
+    """Returns the call of a function; it keeps the machine code alive."""
     parameters = [_parameter(argument, nest.loops) for argument in nest.arguments]
     buffers = None if nest.encoding is None else Buffers(nest.encoding, nest.dtype, nest.gathers, nest.scatters)
     result = _native.Result.dense() if buffers is None else buffers.native

@@ -1,4 +1,4 @@
-"""Machine code of this process, wherever it came from."""
+"""Machine code in this process, from an object file or a shared library."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ class Machine(Protocol):
         """Returns the code as a relocatable object file.
 
         Raises:
-            UnsupportedError: where it came linked.
+            UnsupportedError: for code from a shared library.
         """
         ...
 
 
 def symbol_of(function: str) -> str:
-    """Returns the symbol of a function in the form that takes one array of pointers to its arguments."""
+    """Returns the symbol of the variant of a function whose parameter is an array of pointers to arguments."""
     return f"_mlir__mlir_ciface_{function}"
 
 
 class LoadedObject:
-    """Machine code from an object file, loaded natively: no linker is needed, and no file.
+    """Machine code from an object file, loaded natively, without a linker.
 
     Args:
         data: the object file.
         names: the functions to look up.
 
     Raises:
-        ValueError: for what is no object file of this machine, lacks a function, or calls what is not there.
-        RuntimeError: where the system gives no memory for code.
+        ValueError: for data that is no object file of this machine, lacks a function, or calls an unknown symbol.
+        RuntimeError: if the system gives no memory for code.
     """
 
     def __init__(self, data: bytes, names: Sequence[str]) -> None:
@@ -78,5 +78,5 @@ class LoadedLibrary:
         object.__setattr__(self, "addresses", addresses)
 
     def object_file(self) -> bytes:
-        """Raises UnsupportedError: nothing is left to relocate."""
+        """Raises UnsupportedError: the code is not relocatable any more."""
         raise UnsupportedError(f"expected code that was not linked, but got the library {self.path}")

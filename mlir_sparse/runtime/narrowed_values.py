@@ -1,4 +1,4 @@
-"""Values in a narrower element type than they were computed in."""
+"""Conversion of values to a narrower element type than they were computed in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def rounded(value: Array | SparseTensor, dtype: DType) -> Array | SparseTensor:
-    """Returns a value in an element type; what that does not hold is infinite, as in loops."""
+    """Returns a value in an element type; numbers out of range become infinite, as in loops."""
     if value.dtype == dtype.numpy:
         return value
     with np.errstate(over="ignore", under="ignore"):
@@ -24,11 +24,11 @@ def rounded(value: Array | SparseTensor, dtype: DType) -> Array | SparseTensor:
 
 
 class Rounded:
-    """A function and what is done with its result, as what a user calls.
+    """A kernel of one call followed by a conversion of its result.
 
     Args:
-        function: computes the result from the operands; None where something is not as it must be.
-        last: takes that, and the array that a dense result is to be written to.
+        function: computes the result from the operands, or returns None.
+        last: converts the result, optionally into an array.
     """
 
     def __init__(self, function: Callable[[tuple[Any, ...]], Any], last: Callable[[Any, Any], Any]) -> None:
@@ -36,6 +36,6 @@ class Rounded:
         self._last = last
 
     def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
-        """Returns the result; None where something is not as it must be, for the caller to say what."""
+        """Returns the result; None for operands that do not fit, which the caller then names."""
         found = self._function(operands)
         return None if found is None else self._last(found, out)

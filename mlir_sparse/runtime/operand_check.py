@@ -1,4 +1,4 @@
-"""What users pass as the values that kernels take: checked, and converted where that loses nothing."""
+"""Checks operands of kernels, and converts them where that loses nothing."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Value = Array | SparseTensor
 def value_of(name: str, source: object) -> Value:
     """Returns an operand as an array or a tensor: other libraries' sparse arrays become tensors, all else NumPy arrays.
 
-    Memory is shared with PyTorch's tensors and what DLPack hands over (see `as_host`).
+    Memory is shared with PyTorch's tensors and arrays that speak DLPack (see `as_host`).
 
     Raises:
-        OperandError: for what is neither, and for data on a device.
-        DTypeError: for an element type the dialect does not have.
+        OperandError: for other objects, and for data on a device.
+        DTypeError: for an element type that the dialect lacks.
     """
     if isinstance(source, SparseTensor):
         return source
@@ -39,7 +39,7 @@ def value_of(name: str, source: object) -> Value:
 
 
 def _native_array(name: str, array: Array) -> Array:
-    """Returns the array as kernels take it: an element type of the dialect, native byte order, C order, aligned."""
+    """Returns the array in the form for kernels: native byte order, C order, aligned, of the dialect's types."""
     try:
         dtype = DType.of(array.dtype.newbyteorder("=")).numpy
     except DTypeError as error:
@@ -48,19 +48,19 @@ def _native_array(name: str, array: Array) -> Array:
 
 
 def type_of(value: Value) -> TensorType:
-    """Returns the type a value has, of any shape."""
+    """Returns the type of a value, with any shape."""
     if isinstance(value, SparseTensor):
         return value.type
     return TensorType(DType.of(value.dtype), (None,) * value.ndim)
 
 
 def as_argument(name: str, source: object, kind: TensorType) -> Value:
-    """Returns an operand as a value of the type a kernel was compiled for.
+    """Returns an operand as a value of a kernel's type.
 
-    Python numbers and lists take the kernel's element type; arrays and tensors must have it.
+    Python numbers and lists are converted to the kernel's element type; arrays and tensors must have it.
 
     Raises:
-        OperandError: for dense data where the kernel takes sparse, or the reverse, or other storage.
+        OperandError: for dense data in place of sparse, the reverse, or another storage.
         DTypeError: for another element type.
         RankError: for another number of dimensions.
     """
@@ -81,15 +81,15 @@ def as_argument(name: str, source: object, kind: TensorType) -> Value:
 
 
 def _weakly(name: str, value: Array, wanted: DType) -> Array:
-    """Returns Python's numbers in an element type that holds them: rounded where it is one of real or complex numbers.
+    """Returns Python's numbers in an element type with their range; real and complex types round.
 
     Raises:
-        DTypeError: for numbers that it does not hold.
+        DTypeError: for numbers out of its range.
     """
     whole = wanted.kind in "bi"
     real = value.dtype.kind != "c" or wanted.kind == "c"
     if real:
-        with np.errstate(invalid="ignore"):  # of numbers that are not whole, or infinite
+        with np.errstate(invalid="ignore"):  # of fractional or infinite numbers
             found = value.astype(wanted.numpy)
         if not whole or np.array_equal(found, value):
             return found
@@ -101,7 +101,7 @@ def _is_weak(source: object) -> bool:
 
 
 def check_storage(name: str, got: TensorType, kind: TensorType) -> None:
-    """Raises OperandError for an operand in other storage than a kernel's."""
+    """Raises OperandError for an operand whose storage is not the kernel's."""
     if kind.encoding is None and got.encoding is None:
         return
     if kind.encoding is None:
@@ -121,7 +121,7 @@ def check_storage(name: str, got: TensorType, kind: TensorType) -> None:
 
 
 def _agrees(declared: Encoding, actual: Encoding) -> bool:
-    """Returns whether a tensor is stored as declared; widths, slots and slices that it leaves open may be any."""
+    """Returns whether a tensor has the declared storage; widths, slots and slices that it leaves open may be any."""
     open_slots = any((slots := slots_of(level)) is not None and slots.width is None for level in declared.levels)
     widths = [slots.width for level in actual.levels if (slots := slots_of(level)) is not None and slots.width]
     wanted = declared.with_slots(widths[0]) if open_slots and widths else declared
@@ -132,7 +132,7 @@ def _agrees(declared: Encoding, actual: Encoding) -> bool:
 
 
 def _known_slices(declared: Encoding, actual: Encoding) -> tuple[DimSlice | None, ...]:
-    """Returns the declared slices, each `?` being what the tensor has there."""
+    """Returns the declared slices, with the tensor's numbers for each `?`."""
     if len(declared.slices) != len(actual.slices):
         return declared.slices
     found = []
@@ -144,10 +144,10 @@ def _known_slices(declared: Encoding, actual: Encoding) -> tuple[DimSlice | None
 
 
 def as_output(out: object, kind: TensorType) -> Array:
-    """Checks the array that a dense result is to be written to.
+    """Checks the array for a dense result.
 
     Raises:
-        OperandError: for anything but a writeable array.
+        OperandError: for anything except a writeable array.
         DTypeError, RankError: for another element type or number of dimensions.
     """
     if kind.encoding is not None:
@@ -165,7 +165,7 @@ def as_output(out: object, kind: TensorType) -> Array:
         raise OperandError("expected a NumPy array for out, but got a masked one: pass out.data")
     if not out.flags.writeable:
         raise OperandError("expected a writeable array for out, but got a read-only one")
-    if _meets_itself(out):
+    if _overlaps_itself(out):
         raise OperandError(
             f"expected an array for out whose elements are apart in memory, but got strides {out.strides} "
             f"for shape {out.shape}: pass a copy"
@@ -173,8 +173,8 @@ def as_output(out: object, kind: TensorType) -> Array:
     return out
 
 
-def _meets_itself(array: Array) -> bool:
-    """Returns whether elements share memory, as those of a broadcast array and of sliding windows do."""
+def _overlaps_itself(array: Array) -> bool:
+    """Returns whether elements share memory, as in broadcast arrays and sliding windows."""
     covered = array.itemsize
     for stride, extent in sorted((abs(stride), n) for stride, n in zip(array.strides, array.shape, strict=True)):
         if extent > 1 and stride < covered:
@@ -184,10 +184,10 @@ def _meets_itself(array: Array) -> bool:
 
 
 def as_structure(out: object, kind: TensorType) -> SparseTensor:
-    """Checks the tensor that the values of a sparse result are to be written to.
+    """Checks the tensor for the values of a sparse result.
 
     Raises:
-        OperandError: for anything but a tensor with values that may be written.
+        OperandError: for anything except a tensor with writeable values.
         DTypeError, RankError: for another element type or number of dimensions.
     """
     if not isinstance(out, SparseTensor):
@@ -202,7 +202,7 @@ def as_structure(out: object, kind: TensorType) -> SparseTensor:
 
 
 def check_structure(out: SparseTensor, kind: TensorType) -> None:
-    """Raises OperandError for a structure in other storage than a kernel's result, its widths included."""
+    """Raises OperandError for a structure whose encoding, with widths, is not that of a kernel's result."""
     assert kind.encoding is not None
     if not _agrees(kind.encoding, out.encoding):
         wanted, got = replace(kind, shape=(None,) * kind.rank), out.type

@@ -1,4 +1,4 @@
-"""Which sources of this package run in this process: what they compile is theirs alone."""
+"""The sources of this package that run in this process, which are a part of each cache key."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from mlir_sparse import _native
 
 __all__ = ["are_known", "have_changed", "look", "stamp"]
 
-# File systems tell times by a clock that ticks a hundred times a second or more.
+# Times of files have a resolution of 10 ms or better.
 _TICK = 20_000_000
 
 
 def look(folder: str = os.path.dirname(os.path.dirname(__file__))) -> tuple[str, int]:
-    """Returns what tells the sources in a folder from others, and when the youngest was written, in nanoseconds."""
+    """Returns an identity of the sources in a folder, and the newest time of writing in nanoseconds."""
     found: list[tuple[str, int, int]] = []
     folders = [folder]
     while folders:
@@ -31,20 +31,20 @@ def look(folder: str = os.path.dirname(os.path.dirname(__file__))) -> tuple[str,
     return hashlib.blake2b(repr(sorted(found)).encode(), digest_size=16).hexdigest(), youngest
 
 
-# Taken when this module is imported, about when the others are: what is edited later is not what runs here.
+# Computed when this module is imported, about when the others are: later edits do not run here.
 try:
     _loaded: tuple[str, int] | None = look()
 except OSError:
-    _loaded = None  # they lie in an archive, which has no times
+    _loaded = None  # an archive has no times of files
 
 
 def are_known() -> bool:
-    """Returns whether the modules of this process are surely those that were looked at: all older than the process."""
+    """Returns whether this process certainly runs those sources: all are older than the process."""
     return _loaded is not None and _loaded[1] < _native.loaded_at - _TICK
 
 
 def have_changed() -> bool:
-    """Returns whether sources were edited since: the compiler's process may run others than this one."""
+    """Returns whether sources were edited since: the compiler's process may run newer ones."""
     try:
         return look() != _loaded
     except OSError:
@@ -52,5 +52,5 @@ def have_changed() -> bool:
 
 
 def stamp() -> str:
-    """Returns what tells the sources from others: their paths, times and sizes, as Python itself goes by."""
+    """Returns an identity of the sources: their paths, times and sizes, which Python itself relies on."""
     return _loaded[0] if _loaded else ""

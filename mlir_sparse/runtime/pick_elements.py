@@ -1,7 +1,7 @@
-"""Elements of tensors at places that other tensors name, and the diagonals and strides of sparse ones.
+"""Gathers of tensor elements, and diagonals and strided parts of sparse tensors.
 
-`X(I(i,j), k)` is a new array or tensor over i, j and k, in which sparse storage stays sparse:
-an entry of X goes to every place whose subscripts meet it.
+`X(I(i,j), k)` becomes a new array or tensor over i, j and k. A sparse X gives a sparse result: an entry of X goes to
+every place whose subscripts give its coordinates.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ def pick(
     extents: Mapping[str, int],
     encoding: Encoding | None,
 ) -> Array | SparseTensor:
-    """Returns a tensor over the variables of its subscripts, in the order in which these name them.
+    """Returns a tensor over the variables of its subscripts, in their order.
 
     Args:
-        value: the tensor; sums of a sparse one have one variable at most.
-        name: what errors call it.
-        places: a subscript a dimension.
+        value: the tensor; a subscript of a sparse one has at most one variable.
+        name: its name in errors.
+        places: a subscript for each dimension.
         arrays: the tensors of the gathered subscripts.
-        extents: how far each variable runs.
-        encoding: the storage of the result; None for an array: of an array, or of no variables.
+        extents: the extent of each variable.
+        encoding: the encoding of the result; None for an array: if the value is one, or there are no variables.
 
     Raises:
-        CoordinatesError: for a gathered subscript out of range, with its place and value.
+        CoordinatesError: for an element of a subscript out of range, with its place and value.
 
     >>> pick(np.array([5.0, 6.0, 7.0]), "x", [Gathered("I", ("i",))], {"I": np.array([2, 0])}, {"i": 2}, None)
     array([7., 5.])
@@ -80,7 +80,7 @@ def _check_range(name: str, axis: int, size: int, place: Gathered, array: Array)
 def _coordinates(
     place: Place, arrays: Mapping[str, Array], extents: Mapping[str, int], axes: Mapping[str, int]
 ) -> Array:
-    """Returns the values of a subscript, laid out with an axis for each variable."""
+    """Returns the values of a subscript as an array with an axis for each variable."""
     if isinstance(place, Gathered):
         order = np.argsort([axes[variable] for variable in place.variables], kind="stable")
         shape = [1] * len(axes)
@@ -102,12 +102,12 @@ def _of_entries(
     extents: Mapping[str, int],
     encoding: Encoding | None,
 ) -> Array | SparseTensor:
-    """Returns the entries of a sparse tensor at the places that its subscripts meet; as an array without variables."""
+    """Returns the selected entries of a sparse tensor; as an array if there are no variables."""
     coordinates, values = value.to_coo()
     gathered = tuple(dict.fromkeys(v for p in places if isinstance(p, Gathered) for v in p.variables))
     columns: dict[str, Array] = {}
     keep = np.ones(len(values), bool)
-    joined: list[int] = []  # the axes whose places the variables of gathered subscripts say
+    joined: list[int] = []  # the axes with gathered subscripts
     for axis, place in enumerate(places):
         if isinstance(place, Gathered) or set(_variables(place)) & set(gathered):
             joined.append(axis)
@@ -131,7 +131,7 @@ def _of_entries(
 
 
 def _solve(place: IndexSum, column: Array, extents: Mapping[str, int], columns: dict[str, Array], keep: Array) -> None:
-    """Finds the variable of a sum for each entry's coordinate; drops the entries that no value of it gives."""
+    """Solves a sum for its variable at each entry's coordinate; drops entries without a solution."""
     if not place.terms:
         keep &= column == place.constant
         return
@@ -144,7 +144,7 @@ def _solve(place: IndexSum, column: Array, extents: Mapping[str, int], columns: 
 
 
 def _join(have: Sequence[Array], want: Sequence[Array], sizes: Sequence[int]) -> tuple[Array, Array]:
-    """Pairs the entries with the points that ask for them; returns the numbers of both, by point."""
+    """Joins the entries with the points that select them; returns the numbers of both, ordered by point."""
     entries, points = _keys(have, want, sizes)
     order = np.argsort(entries, kind="stable")
     first = np.searchsorted(entries[order], points, "left")
@@ -155,7 +155,7 @@ def _join(have: Sequence[Array], want: Sequence[Array], sizes: Sequence[int]) ->
 
 
 def _keys(have: Sequence[Array], want: Sequence[Array], sizes: Sequence[int]) -> tuple[Array, Array]:
-    """Numbers coordinates along several axes, alike in both; densely where the numbers would outgrow 64 bits."""
+    """Numbers the coordinates of both alike, with ranks where row-major indices would exceed 64 bits."""
     number = np.zeros(len(have[0]) + len(want[0]), np.int64)
     total = 1
     for left, right, size in zip(have, want, sizes, strict=True):

@@ -1,4 +1,4 @@
-"""Programs that run: calls of compiled functions and native conversions, over named values."""
+"""Runs programs: calls of compiled functions and native steps, on named values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from mlir_sparse.runtime.function_call import (
     empty,
     run_call,
 )
-from mlir_sparse.runtime.level_view_calls import Viewed
+from mlir_sparse.runtime.level_view_calls import LevelViewCall
 from mlir_sparse.runtime.machine_code import Machine
 from mlir_sparse.runtime.narrowed_values import Rounded, rounded
 from mlir_sparse.runtime.pick_elements import pick
@@ -54,9 +54,9 @@ class Executable:
     """A compiled program.
 
     Args:
-        stages: what to run, in order.
+        stages: the steps, in order.
         result: the name of the value to return.
-        module: the machine code that the launchers point into.
+        module: the machine code of the launchers.
     """
 
     stages: tuple[Stage, ...]
@@ -64,11 +64,11 @@ class Executable:
     module: Machine = field(repr=False)
 
     def direct(self, parameters: Sequence[str], values: Mapping[str, Value]) -> Direct | None:
-        """Returns the function of a program of one call, of views at most, or of calls on one array; None for others.
+        """Returns the fast path of a program: one call, also on views, or calls on one array; None for other programs.
 
         Args:
-            parameters: the names of the operands, in the order in which they will be passed.
-            values: operands of the types that will be passed.
+            parameters: the names of the operands, in the order of a call.
+            values: operands of the types of a call.
         """
         last = _rounds(self.stages[-1], self.result, parameters) if len(self.stages) > 1 else None
         if last is not None:
@@ -88,7 +88,7 @@ class Executable:
             case (FunctionCall(), FunctionCall(), *_):
                 return _chained(self.stages, self.result, parameters)
             case (*views, FunctionCall(NestCall(encoding=None, sampled=None)) as call):
-                return _viewed(views, call, parameters, values)
+                return _level_view_call(views, call, parameters, values)
             case _:
                 return None
         order = tuple(parameters.index(name) for name in operands)
@@ -98,9 +98,9 @@ class Executable:
         """Runs the program on checked inputs.
 
         Args:
-            inputs: C-contiguous arrays and tensors of the types the program was compiled for.
-            extents: how far each index variable runs.
-            out: where a dense result goes; a contiguous array that shares no memory with the inputs.
+            inputs: C-contiguous arrays and tensors of the program's types.
+            extents: the extent of each index variable.
+            out: a contiguous array for a dense result, which shares no memory with the inputs.
 
         Returns:
             the result: `out` if given, else a new array or tensor.
@@ -114,7 +114,7 @@ class Executable:
 
 
 def _rounds(stage: Stage, result: str, parameters: Sequence[str]) -> tuple[str, Callable[[Any, Any], Any]] | None:
-    """Returns what a stage reads, and what it makes of it, where that is all it reads and of the result's shape."""
+    """Returns the operand of a last conversion and its function, if its result has the operand's shape."""
     match stage:
         case FunctionCall(
             NestCall(operands=(wide,), axes=(axes,), encoding=None, sampled=None, frames=(), continues=False) as nest,
@@ -130,7 +130,7 @@ def _rounds(stage: Stage, result: str, parameters: Sequence[str]) -> tuple[str, 
 
 
 def _chained(stages: Sequence[Stage], result: str, parameters: Sequence[str]) -> Chained | None:
-    """Returns the calls of a program that all write to its result, an array; None for any other program."""
+    """Returns the fast path of a program whose calls all write to its result, an array; None for others."""
     calls = [stage for stage in stages if isinstance(stage, FunctionCall)]
     names = {name for call in calls for name in call.nest.operands}
     if len(calls) != len(stages) or names != set(parameters) or result in names:
@@ -139,7 +139,8 @@ def _chained(stages: Sequence[Stage], result: str, parameters: Sequence[str]) ->
     for nest in (call.nest for call in calls):
         dense = nest.encoding is None and nest.sampled is None and not nest.frames
         walked = {variable for axes in nest.axes for variable in axes if variable}
-        # Functions compare the extents of their own operands, and those of others by the result alone.
+        # A function compares the extents of its own operands; those of different functions agree only through the
+        # result.
         apart = summed.isdisjoint(walked - set(nest.variables)) and walked.issuperset(nest.variables)
         if nest.result != result or not dense or not apart:
             return None
@@ -148,36 +149,36 @@ def _chained(stages: Sequence[Stage], result: str, parameters: Sequence[str]) ->
     return Chained([(call.launcher, order) for call, order in zip(calls, orders, strict=True)], len(parameters))
 
 
-def _viewed(
+def _level_view_call(
     views: Sequence[Stage], call: FunctionCall, parameters: Sequence[str], values: Mapping[str, Value]
-) -> Viewed | None:
-    """Returns the call of a program that sees operands over their levels before it; None for any other program."""
-    seen = {stage.result: stage.operand for stage in views if isinstance(stage, LevelSpaceView)}
-    names = [seen.get(name, name) for name in call.nest.operands]
-    if len(seen) != len(views) or sorted(names) != sorted(parameters) or set(seen.values()) - set(names):
+) -> LevelViewCall | None:
+    """Returns the fast path of a program with one call on level-space views; None for others."""
+    sources = {stage.result: stage.operand for stage in views if isinstance(stage, LevelSpaceView)}
+    names = [sources.get(name, name) for name in call.nest.operands]
+    if len(sources) != len(views) or sorted(names) != sorted(parameters) or set(sources.values()) - set(names):
         return None
     found = {}
-    for operand in seen.values():
+    for operand in sources.values():
         value = values[operand]
         assert isinstance(value, SparseTensor)
         found[parameters.index(operand)] = value.encoding
     framed = _framed(call.nest, parameters, found)
     if framed is None:
         return None
-    return Viewed(call.launcher, tuple(parameters.index(name) for name in names), found, framed)
+    return LevelViewCall(call.launcher, tuple(parameters.index(name) for name in names), found, framed)
 
 
 def _framed(
-    nest: NestCall, parameters: Sequence[str], viewed: Mapping[int, Encoding]
+    nest: NestCall, parameters: Sequence[str], encodings: Mapping[int, Encoding]
 ) -> Mapping[int, tuple[int, int]] | None:
-    """Returns the arrays that are read along diagonals, as `Viewed` takes them; None where calls need room around."""
+    """Returns the framed arrays of a `LevelViewCall`; None if arrays must be padded."""
     if not nest.frames:
         return {}
     ((variable, name, dim), *others) = nest.frames
-    if others or variable in nest.variables or name not in parameters or len(viewed) != 1:
+    if others or variable in nest.variables or name not in parameters or len(encodings) != 1:
         return None
     number = parameters.index(name)
-    if number not in viewed or not _lists_diagonals(viewed[number]):
+    if number not in encodings or not _stores_diagonals(encodings[number]):
         return None
     found = {}
     for place, axes in enumerate(nest.axes):
@@ -188,14 +189,14 @@ def _framed(
     return found
 
 
-def _lists_diagonals(encoding: Encoding) -> bool:
-    """Returns whether the first of two levels lists what the rows of the second are of."""
+def _stores_diagonals(encoding: Encoding) -> bool:
+    """Returns whether an encoding has two levels: stored diagonals, and a dense level of their rows."""
     types = encoding.level_space().encoding.level_types
     return len(types) == 2 and types[0].has_positions and types[0].has_coordinates and types[1].functions.has_full_loop
 
 
 def run_stage(stage: Stage, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
-    """Returns the value that a stage makes of those before it."""
+    """Runs a step on the values so far, and returns its result."""
     match stage:
         case Conversion(operand=operand):
             return _convert(values[operand], stage)

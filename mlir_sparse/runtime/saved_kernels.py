@@ -1,9 +1,8 @@
-"""Kernels ahead of time: machine code in a file, loaded without a compiler.
+"""Files of kernels: machine code that loads without a compiler.
 
-A file is a zip archive of `kernel.json`, which says what the kernel is and what
-the code needs of a processor, and machine code: one file a specialisation, and one more
-where its result is sparse, which computes values into structures. The code is an object
-file where such are loaded natively, else a shared library, which takes a linker to make.
+A file is a zip archive with `kernel.json`, which describes the kernel and the processor that it needs, and machine
+code: one file for each specialisation, and one more for the numeric phase of a sparse result. The code is an object
+file if the platform loads these natively, else a shared library, which needs a linker.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ SAVED = "a kernel written by Kernel.save"
 """What is expected in a file."""
 _FORMAT = 5
 _INDEX = "kernel.json"
-# What can make a shared library of an object file, in the order tried.
+# Linkers, in the order tried.
 _LINKERS = (("ld", "-shared"), ("cc", "-shared"), ("gcc", "-shared"), ("clang", "-shared"), ("ld.lld", "-shared"))
 
 
@@ -41,12 +40,12 @@ def write_archive(path: str | os.PathLike[str], index: Mapping[str, Any], machin
 
     Args:
         path: the file.
-        index: what `read_archive` gives back.
+        index: the description that `read_archive` returns.
         machines: the code of each specialisation.
 
     Raises:
-        UnsupportedError: when a linker is needed and none is installed.
-        CompileError: when the linker fails.
+        UnsupportedError: if a linker is needed and none is installed.
+        CompileError: if the linker fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         codes = [_code_file(machine, Path(folder), number) for number, machine in enumerate(machines)]
@@ -97,11 +96,11 @@ def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tupl
         the index, and the code of each specialisation: an object file, or the path of a shared library.
 
     Raises:
-        FileFormatError: for a file that is no such archive.
-        UnsupportedError: for code of another machine, which would end the process if it ran.
+        FileFormatError: for any other file.
+        UnsupportedError: for code of another machine, which would end the process.
     """
     with open(path, "rb") as file:
-        content = file.read()  # errors of the system that follow are about what is in it
+        content = file.read()  # later system errors concern the contents
     with refusing(path, SAVED), zipfile.ZipFile(io.BytesIO(content)) as archive:
         check_fits(sum(about.file_size for about in archive.infolist()), f"the kernel in {os.fspath(path)}")
         index = json.loads(archive.read(_INDEX))
@@ -112,7 +111,7 @@ def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tupl
 def _code(archive: zipfile.ZipFile, name: str) -> bytes | str:
     if name.endswith(".o"):
         return archive.read(name)
-    # dlopen wants files, and maps them: they must outlive this call.
+    # dlopen maps the file, so it must outlive this call.
     return archive.extract(name, tempfile.mkdtemp(prefix="mlir-sparse-"))
 
 
@@ -120,13 +119,13 @@ def machine_of(path: str | os.PathLike[str], code: bytes | str, functions: Seque
     """Loads machine code that `read_archive` returned.
 
     Args:
-        path: the file it came from, for messages.
+        path: the archive, for messages.
         code: the code.
         functions: the functions to look up.
 
     Raises:
-        FileFormatError: for what is no such code.
-        UnsupportedError: where the system gives no memory for code.
+        FileFormatError: for data that is no such code.
+        UnsupportedError: if the system gives no memory for code.
     """
     try:
         return LoadedObject(code, functions) if isinstance(code, bytes) else LoadedLibrary(code, functions)

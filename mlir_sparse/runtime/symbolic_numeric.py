@@ -1,8 +1,8 @@
-"""Programs in two parts: the structure of the result once, its values as often as they are wanted.
+"""The two phases of a program: symbolic, for the structure of the result, and numeric, for its values.
 
-Kjolstad et al. 2017, section 5.2, tell assembling code from computing code. What a
-program assembles on its way, structures and the places that entries move to, is kept
-with the tensor that `assemble` returns, so that `compute` sorts and lays out nothing.
+Kjolstad et al. 2017, section 5.2, distinguish code that assembles from code that computes. Everything that a program
+assembles (the structures of temporaries, and the moves of entries in conversions) is kept with the tensor that
+`assemble` returns, so that `compute` neither sorts nor allocates structure.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Structures:
-    """What a program laid out on the way to a result.
+    """The structures that a program assembled for a result.
 
     Args:
-        program: what program that was.
-        tensors: the sparse temporaries by name; `compute` writes their values.
-        places: for each conversion of a computed value, by the name of its result: which entry of the operand each
-            entry is, counted from 1, and 0 for padding.
+        program: the identity of the program.
+        tensors: the sparse temporaries by name, whose values `compute` writes.
+        places: for each conversion of a computed value, by the name of its result: the number of each entry in the
+            operand, from 1, and 0 for padding.
     """
 
     program: str
@@ -43,11 +43,11 @@ class Structures:
 
 
 def assemble(executable: Executable, program: str, inputs: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
-    """Returns the result with its structure, and zeros for values.
+    """Runs the symbolic phase: returns the result with its structure and zeros for values.
 
     Args:
         executable: the program.
-        program: what says which program it is.
+        program: the identity of the program.
         inputs: as for `Executable.run`.
         extents: likewise.
     """
@@ -78,18 +78,18 @@ def compute(
     extents: Mapping[str, int],
     out: SparseTensor,
 ) -> None:
-    """Computes the values of a result whose structure is there.
+    """Runs the numeric phase: computes the values of a result, given its structure.
 
     Args:
-        executable: the program, laying results out.
-        computing: the same, computing values into structures.
-        program: what says which program it is.
+        executable: the program that assembles results.
+        computing: the program that computes values of given structures.
+        program: the identity of the program.
         inputs: as for `Executable.run`.
         extents: likewise.
-        out: a tensor of the result's type and shape, its values to be written.
+        out: a tensor of the result's type and shape, for its values.
 
     Raises:
-        StorageError: when the result has another structure; the values are worth nothing then.
+        StorageError: if the result has another structure; the values are undefined then.
     """
     known = out._structures
     if not isinstance(known, Structures) or known.program != program:
@@ -116,14 +116,14 @@ def compute(
 
 
 def _keeps_entries(encoding: Encoding) -> bool:
-    """Returns whether a conversion to an encoding goes by the structure alone, not by the values."""
-    # Room that is filled up with coordinates of its own, as in n:m, goes to those whose values are not zero.
+    """Returns whether a conversion to an encoding depends on the structure only, and not on the values."""
+    # Formats that choose coordinates for padding, such as n:m, keep entries by their values.
     chosen = any(kind.functions.fills and kind.functions.coordinates is not None for kind in encoding.level_types)
     return not chosen and encoding.explicit_val is None
 
 
 def _places(operand: SparseTensor, stage: Conversion, encoding: Encoding) -> Array:
-    """Returns which entry of a tensor each entry of its conversion is, from 1; 0 for padding."""
+    """Returns for each entry of a conversion its number in the operand, from 1; 0 for padding."""
     numbered = _numbered(operand)
     if stage.drop_zeros:
         numbered.storage.values[_values(operand, stage) == 0] = 0
@@ -132,7 +132,7 @@ def _places(operand: SparseTensor, stage: Conversion, encoding: Encoding) -> Arr
 
 
 def _numbered(source: SparseTensor) -> SparseTensor:
-    """Returns a tensor of the same structure, its values 1, 2, 3 and so on in the order of storage."""
+    """Returns a tensor of the same structure with the values 1, 2, 3 and so on, in storage order."""
     *structure, values = source.storage.buffers()
     encoding = replace(source.encoding, explicit_val=None)
     buffers = (*structure, np.arange(1, len(values) + 1, dtype=np.int64))
@@ -146,7 +146,7 @@ def _call(
     target = structure.storage.values
     operands = [values[name] for name in stage.nest.operands]
     held = [b for o in operands for b in (o.storage.buffers() if isinstance(o, SparseTensor) else (o,))]
-    # Loops that read what they write would read new values for old ones.
+    # Loops that read the values they write would get new values in place of old ones.
     results = np.empty_like(target) if any(np.may_share_memory(target, buffer) for buffer in held) else target
     compute_into(stage, values, extents, structure, results)
     if results is not target:
@@ -163,14 +163,14 @@ def _move(operand: Value, places: Array, stage: Conversion, out: SparseTensor) -
 
 
 def _values(operand: SparseTensor, stage: Conversion) -> Array:
-    """Returns the values of an operand in the element type that a conversion gives them."""
+    """Returns the values of an operand in the element type of a conversion."""
     values = rounded(operand.storage.values, stage.type.dtype)
     assert isinstance(values, np.ndarray)
     return values
 
 
 def _sample(dense: Value, stage: Conversion, out: SparseTensor) -> None:
-    """Takes the entries of a structure from a dense value, in which there may be no others."""
+    """Copies the entries of a structure from a dense value, and refuses other nonzero elements."""
     dense = rounded(dense, stage.type.dtype)
     assert isinstance(dense, np.ndarray)
     coordinates, numbers = _numbered(out).to_coo()
@@ -191,7 +191,7 @@ def _lost(stage: Conversion, entries: int) -> StorageError:
 
 
 def _copy(result: SparseTensor, out: SparseTensor) -> None:
-    """Takes the values of a result that was laid out anew, if it has the structure."""
+    """Copies the values of a result that was assembled again, if it has the structure."""
     *structure, values = result.storage.buffers()
     *given, target = out.storage.buffers()
     if not all(np.array_equal(a, b) for a, b in zip(structure, given, strict=True)) or len(values) != len(target):

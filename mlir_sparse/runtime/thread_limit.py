@@ -1,4 +1,4 @@
-"""How many threads calls take: for the process, for a kernel, for one call."""
+"""The number of threads of calls: for the process, for a kernel, for one call."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from mlir_sparse.errors import ScheduleError
 
 __all__ = ["check_threads", "get_num_threads", "set_num_threads", "within"]
 
-_MOST = 1 << 20  # more than any machine has processors, and than native code starts
+_MOST = 1 << 20  # more than any machine has processors, and more than native code starts
 
 
 def set_num_threads(threads: int | None) -> None:
-    """Sets how many threads kernels and conversions of this process may take, the calling one included.
+    """Sets the number of threads for kernels and conversions of this process, the calling one included.
 
     Args:
-        threads: the number; None leaves it to the environment again.
+        threads: the number; None restores the default.
 
     Raises:
         ScheduleError: for a number below 1.
@@ -29,26 +29,26 @@ def set_num_threads(threads: int | None) -> None:
 
 
 def get_num_threads() -> int:
-    """Returns how many threads a call may take.
+    """Returns the greatest number of threads in a call.
 
-    What `set_num_threads` was given; else `MLIR_SPARSE_NUM_THREADS`; else the processors that the process may run on,
-    by its affinity and control group, or `OMP_NUM_THREADS` where that is less.
+    It is the number of `set_num_threads`; else `MLIR_SPARSE_NUM_THREADS`; else the number of processors for the
+    process, by its affinity and control group, or `OMP_NUM_THREADS` if that is less.
     """
     return _native.thread_limit()
 
 
 def check_threads(threads: int | None) -> None:
-    """Raises ScheduleError for what is no number of threads."""
+    """Raises ScheduleError for anything that is no number of threads."""
     if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
         raise ScheduleError(f"expected at least 1 thread, but got {threads!r}: leave it out for all processors")
 
 
 def within(threads: int | None, deterministic: bool) -> _native.Limits:
-    """Returns what calls of this thread may take in a `with` statement; inner ones override outer ones.
+    """Returns a context manager that limits the threads of calls in this thread; inner ones override outer ones.
 
     Args:
-        threads: how many threads; None for as many as without.
-        deterministic: whether results are to be the same, bit for bit, for any number of threads.
+        threads: the number of threads; None for no change.
+        deterministic: whether results must be the same, bit for bit, for any number of threads.
 
     Raises:
         ScheduleError: for a number of threads below 1.

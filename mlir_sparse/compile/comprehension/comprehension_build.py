@@ -1,4 +1,4 @@
-"""Comprehensions and what was given for them, to kernels and results."""
+"""Comprehensions and their operands, to kernels and results."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mlir_sparse.notation import Assignment, Comprehension, Parameter
 
 __all__ = ["as_comprehension", "compile_comprehension", "evaluate_comprehension"]
 
-# A statement, the types of its operands and of its result, and the target to compile for, to a kernel.
+# A function from a statement, the types of its operands and its result, and the target, to a kernel.
 Compile = Callable[[Assignment, tuple[tuple[str, TensorType], ...], TensorType, str], StatementKernel]
 
 
 def as_comprehension(assignment: Assignment | Comprehension) -> Comprehension | None:
-    """Returns a statement with ranges as a comprehension without a name, a plain one as None."""
+    """Returns a statement with ranges as a comprehension without a name; None for one without ranges."""
     if isinstance(assignment, Comprehension):
         return assignment
     if not assignment.ranges and not assignment.exists:
@@ -38,10 +38,10 @@ def compile_comprehension(
 
     Args:
         comprehension: the statements.
-        given: data or types by name; what has a declared type may be absent, and is dense then.
-        out: the storage of the output, of several a mapping by name.
-        target: where to run.
-        compile_statement: makes a kernel of a statement.
+        given: data or types by name; a tensor with a declared type may be absent, and is then dense.
+        out: the storage of the output; a mapping by name for several.
+        target: the machine to run on.
+        compile_statement: compiles one statement.
 
     Raises:
         SparseError: one of its kinds, for every mistake in types or data.
@@ -64,7 +64,7 @@ def compile_comprehension(
 def evaluate_comprehension(
     comprehension: Comprehension, given: Mapping[str, Any], out: Any, target: str, compile_statement: Compile
 ) -> Result:
-    """Computes a comprehension on data; see `compile_comprehension`, and `ComprehensionKernel` for what is returned."""
+    """Computes a comprehension on data; see `compile_comprehension` and `ComprehensionKernel`."""
     check_given(comprehension, given)
     asked = out if isinstance(out, Mapping) else {comprehension.results[0]: out}
     if len(comprehension.results) > 1 and not isinstance(out, Mapping | None):
@@ -89,7 +89,7 @@ def _kernel(
     kind = ComprehensionKernel
     if target != "cpu":
         from mlir_sparse.compile.comprehension.comprehension_on_device import (
-            DeviceComprehensionKernel,  # loaded for devices only
+            DeviceComprehensionKernel,  # imported for devices only
         )
 
         kind = DeviceComprehensionKernel

@@ -1,4 +1,4 @@
-"""A compiled comprehension: what users call and look into."""
+"""A compiled comprehension for the processor."""
 
 from __future__ import annotations
 
@@ -34,19 +34,18 @@ Value = Array | SparseTensor
 Storage = str | Encoding | TensorType | None
 Compile = Callable[[Assignment, tuple[tuple[str, TensorType], ...], TensorType], StatementKernel]
 
-# Of how many combinations of shapes a kernel keeps what it found out about them.
+# The number of combinations of shapes that a kernel caches its steps for.
 _SHAPES_KEPT = 64
 
 
 class ComprehensionKernel(CompiledKernel):
-    """A compiled comprehension, for tensors of any shape of the types it was compiled for.
+    """A compiled comprehension, for tensors of its types with any shape.
 
-    Call it as a Kernel, with its parameters by position or by name; an output that is
-    read before it is assigned comes after them. The result is one array or tensor, or a
-    tuple of them in the order of the outputs.
+    Call it like a Kernel, with its parameters by position or by name, followed by outputs that are read before they are
+    assigned. The result is one array or tensor, or a tuple of them in the order of the outputs.
 
-    Each statement is a kernel of its own. It is compiled when shapes are first known
-    that its text depends on, and once for all shapes where that is none.
+    Each statement is one kernel. It is compiled once for all shapes, or, if its text depends on shapes, when these
+    are known.
 
     Calls may come from several threads at once.
     """
@@ -58,13 +57,13 @@ class ComprehensionKernel(CompiledKernel):
         storage: Mapping[str, Storage],
         compile_statement: Compile,
     ) -> None:
-        """Takes what `api.compile` has checked.
+        """Takes arguments that `compile` has checked.
 
         Args:
             comprehension: the statements.
             types: the type of each input.
-            storage: what was asked for each output; inferred where absent.
-            compile_statement: makes a kernel of a statement without ranges and names of sizes.
+            storage: the user's storage of each output; inferred if absent.
+            compile_statement: compiles one statement without ranges and names of sizes.
         """
         self.comprehension = comprehension
         self.parameters = comprehension.inputs
@@ -80,7 +79,7 @@ class ComprehensionKernel(CompiledKernel):
         self._sketch = None if self._unknown() else self._sketched()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What statements were compiled to stays here, as a Kernel's machine code does.
+        # Compiled statements stay in this process, like a Kernel's machine code.
         return type(self), (self.comprehension, self.types, self._storage, self._compile)
 
     # -- calls ---------------------------------------------------------------------------------------------------
@@ -90,15 +89,15 @@ class ComprehensionKernel(CompiledKernel):
 
         Args:
             operands: the operands, by position.
-            out: an array for a dense result; of several, a tuple in their order, or a mapping by name.
+            out: an array for a dense result; for several, a tuple in their order, or a mapping by name.
             named: the operands, by name.
 
         Returns:
-            a new array for a dense result (0-d for a scalar), a SparseTensor for a sparse one, `out` where given;
-            a tuple of several outputs.
+            a new array for a dense result (0-d for a scalar), a SparseTensor for a sparse one, or `out`; a tuple for
+                several outputs.
 
         Raises:
-            UnknownTensorError, OperandError, DTypeError, RankError: for operands that are not the kernel's.
+            UnknownTensorError, OperandError, DTypeError, RankError: for operands that do not fit the kernel.
             ExtentError: for shapes that do not fit together.
         """
         return self._call(self._bind(operands, named), out)
@@ -126,7 +125,7 @@ class ComprehensionKernel(CompiledKernel):
         results = run(steps, values, apart(targets, values))
         for name, target in targets.items():
             if results[name] is not target:
-                np.copyto(target, results[name], casting="unsafe")  # checked before: only bool from i8 is left to cast
+                np.copyto(target, results[name], casting="unsafe")  # checked before: only bool from i8 needs a cast
                 results[name] = target
         returned = tuple(results[name] for name in self.comprehension.results)
         return returned[0] if len(returned) == 1 else returned
@@ -138,7 +137,7 @@ class ComprehensionKernel(CompiledKernel):
                 raise ExtentError(f"expected {name} of shape {shape_text(kind.shape)}, but got {shape_text(shape)}")
 
     def _wanted(self, out: Any) -> dict[str, Any]:
-        """Returns what results are to be written to, by name."""
+        """Returns the arrays for results, by name."""
         names = self.comprehension.results
         if out is None:
             return {}
@@ -156,7 +155,7 @@ class ComprehensionKernel(CompiledKernel):
         return given
 
     def trace(self, /, *operands: Any, **named: Any) -> tuple[Ran, ...]:
-        """Computes the outputs, and returns what each statement read and gave, in order."""
+        """Computes the outputs, and returns the operands and the result of each statement, in order."""
         given = self._bind(operands, named)
         values = {name: operand_check.as_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
@@ -167,7 +166,7 @@ class ComprehensionKernel(CompiledKernel):
     # -- statements to kernels -----------------------------------------------------------------------------------
 
     def _steps(self, values: Mapping[str, Any], asked: Mapping[str, tuple[int, ...]]) -> tuple[StatementStep, ...]:
-        """Returns the statements ready to run on operands of such shapes."""
+        """Returns the statements ready to run on operands with these shapes."""
         shapes = {name: tuple(value.shape) for name, value in values.items()}
         scalars = {n: int(np.asarray(values[n])) for n in self._waits if n in values}
         key = (tuple(shapes.items()), tuple(scalars.items()), tuple(asked.items()))
@@ -224,7 +223,7 @@ class ComprehensionKernel(CompiledKernel):
                 self._check_part(one, kinds.get(target), output)
             kernel = self._compile(part.statement, types, output)
             steps.append(StatementStep(one, kernel, part.parts, part.extents))
-            kinds[target] = self._made(kernel)
+            kinds[target] = self._result_type(kernel)
             shapes[target] = one.shape
         return tuple(steps)
 
@@ -237,7 +236,7 @@ class ComprehensionKernel(CompiledKernel):
                 )
 
     def _output(self, statement: Assignment, types: Mapping[str, TensorType], last: str | None) -> TensorType:
-        """Returns the type of what a statement assigns; `last` names the output whose final value that is."""
+        """Returns the type of a statement's value; `last` names the output of which that is the final value."""
         name = statement.target.tensor
         inferred = replace(infer_output(statement, types), dtype=self._dtypes[name])
         inferred = _any_shape(inferred)
@@ -250,15 +249,15 @@ class ComprehensionKernel(CompiledKernel):
             return replace(inferred, encoding=None)
         return replace(inferred, encoding=encoding(asked, rank=inferred.rank))
 
-    # -- what it is ----------------------------------------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------------------------------------
 
     def _unknown(self) -> tuple[str, ...]:
-        """Returns the sizes and parameters that statements wait for, and that no type gives."""
+        """Returns the sizes and parameters that statements need, but no type determines."""
         sizes = solve_sizes(self.comprehension, {name: kind.shape for name, kind in self.types.items()})
         return tuple(name for name in self._waits if name not in sizes)
 
     def _sketched(self) -> tuple[StatementKernel, ...]:
-        """Returns the kernels of the statements where no range makes a difference: as they are for most shapes."""
+        """Returns the kernels of the statements as they are for most shapes, on which ranges have no effect."""
         sizes = solve_sizes(self.comprehension, {name: kind.shape for name, kind in self.types.items()})
         statements = [bound(s, sizes, self.comprehension.sizes) for s in self.comprehension.statements]
         kinds = dict(self.types)
@@ -267,26 +266,26 @@ class ComprehensionKernel(CompiledKernel):
         for at, statement in enumerate(statements):
             target = statement.target.tensor
             lows = {clause.variable: clause.low.constant for clause in statement.ranges}
-            # Of no length: what is read of an axis is then part of it, or all, and the text is the same.
+            # Take a length of 0: each statement has the same text if it reads a part of an axis or all of it.
             ranges = {variable: (lows.get(variable, 0),) * 2 for variable in statement.indices}
             shapes = {name: (0,) * kind.rank for name, kind in kinds.items()}
             part = boxed(statement, ranges, shapes, lambda name: _is_sparse(kinds[name]))
             types = tuple((p.name, kinds[p.tensor]) for p in part.parts)
             output = self._output(part.statement, dict(types), target if last[target] == at else None)
             kernels.append(self._compile(part.statement, types, output))
-            kinds[target] = self._made(kernels[-1])
+            kinds[target] = self._result_type(kernels[-1])
         return tuple(kernels)
 
-    def _made(self, kernel: StatementKernel) -> TensorType:
-        """Returns the type that other statements find a result to have."""
+    def _result_type(self, kernel: StatementKernel) -> TensorType:
+        """Returns the type of a result as other statements read it."""
         return kernel.output
 
     @property
     def kernels(self) -> tuple[StatementKernel, ...]:
-        """Returns the kernel of each statement, which can be called and saved by itself.
+        """Returns the kernel of each statement, for calls and saving.
 
         Raises:
-            UnsupportedError: where a statement depends on sizes or parameters that are not known yet.
+            UnsupportedError: if a statement depends on sizes or parameters that are not known yet.
         """
         if self._sketch is not None:
             return self._sketch
@@ -315,14 +314,14 @@ class ComprehensionKernel(CompiledKernel):
         """Returns the text of all statements at a stage, in order, each under a comment that names it.
 
         Raises:
-            UnsupportedError: for an unknown stage, and where a statement depends on sizes that are not known yet.
+            UnsupportedError: for an unknown stage, and if a statement depends on sizes that are not known yet.
         """
         if stage not in STAGES:
             raise UnsupportedError(f"expected a stage of {', '.join(STAGES)}, but got {stage!r}")
         if stage == "notation":
             return f"{self._explicit()}\n"
         mark = ";" if stage == "llvmir" else "#" if stage == "asm" else "//"
-        # What stands between modules of one text, for MLIR's tools (`--split-input-file`).
+        # The separator of modules in one text for MLIR's tools (`--split-input-file`).
         between = "// -----\n" if stage in ("linalg", "sparsified", "llvm") else "\n"
         statements = zip(self.comprehension.statements, self.kernels, strict=True)
         return between.join(f"{mark} {statement}\n{kernel.ir(stage)}" for statement, kernel in statements)
@@ -336,18 +335,18 @@ class ComprehensionKernel(CompiledKernel):
         return pipeline.Trace(tuple(snapshot for kernel in self.kernels for snapshot in kernel.passes()))
 
     def remarks(self) -> tuple[pipeline.Remark, ...]:
-        """Returns what the strategies for fast loops say of all statements, one statement after the other."""
+        """Returns the remarks of the strategies for fast loops, one statement after the other."""
         return tuple(remark for kernel in self.kernels for remark in kernel.remarks())
 
     def explain(self) -> str:
-        """Returns what each statement does, in which loops, over which storage, where, and why."""
+        """Returns an account of each statement: its steps, loops, storage and target, with reasons."""
         title = [str(self.comprehension)] if self.comprehension.name else []
         pairs = zip(self.comprehension.statements, self.kernels, strict=True)
         parts = [f"statement {n}: {statement}\n{kernel.explain()}" for n, (statement, kernel) in enumerate(pairs, 1)]
         return "\n\n".join([*title, *parts])
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
-        """Refuses: what is saved is one kernel.
+        """Refuses: only kernels of one statement can be saved.
 
         Raises:
             UnsupportedError: always; `kernels` can be saved one by one.

@@ -1,4 +1,4 @@
-"""Comprehensions on a device: kernels one after the other, what they hand over stays there."""
+"""Compiled comprehensions for a GPU: kernels one after the other, whose results stay in device memory."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["DeviceComprehensionKernel"]
 
 
 class DeviceComprehensionKernel(ComprehensionKernel):
-    """A compiled comprehension for tensors on a device, of any shape of the types it was compiled for.
+    """A compiled comprehension for tensors on a device, of its types with any shape.
 
-    Call it as a ComprehensionKernel, with tensors and arrays on one device; the outputs lie there too, and calls
+    Call it like a ComprehensionKernel, with tensors and arrays on one device. The outputs are on it too, and calls
     return before they are computed. Its `kernels` are those of `compile(..., target="cuda")`.
     """
 
@@ -35,7 +35,7 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         """Takes what `api.compile` has checked.
 
         Raises:
-            UnsupportedError: for statements that read or assign parts of tensors, or numbers that tensors hold.
+            UnsupportedError: for statements that read or assign parts of tensors, or use elements of tensors as sizes.
         """
         super().__init__(comprehension, types, storage, compile_statement)
         for statement in comprehension.statements:
@@ -48,12 +48,12 @@ class DeviceComprehensionKernel(ComprehensionKernel):
                 f"{comprehension.name or comprehension.statements[0]}: write its number, or use target='cpu'"
             )
 
-    def _made(self, kernel: Any) -> TensorType:
+    def _result_type(self, kernel: Any) -> TensorType:
         kind: TensorType = kernel.spec.with_output_widths().output
         return kind
 
     def _call(self, given: Mapping[str, Any], out: Any) -> Any:
-        device.count()  # without a driver that is what to say
+        device.count()  # raises if there is no driver
         values = {name: as_device_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
         wanted = self._wanted(out)
@@ -72,7 +72,7 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         return returned[0] if len(returned) == 1 else returned
 
     def trace(self, /, *operands: Any, **named: Any) -> Any:
-        """Refuses: what statements read and gave is not kept on a device.
+        """Refuses: operands and results of statements are not kept on a device.
 
         Raises:
             UnsupportedError: always; the kernels can be called one by one.
@@ -97,7 +97,7 @@ class DeviceComprehensionKernel(ComprehensionKernel):
 
 
 def _ran(step: StatementStep, values: Mapping[str, DeviceValue], where: device.Device) -> DeviceValue:
-    """Returns what a statement assigns."""
+    """Runs a statement, and returns its value."""
     if step.placed.is_part or not all(part.is_whole for part in step.parts):
         raise _parts_of(step.placed.statement)
     operands = {part.name: values[part.tensor] for part in step.parts}

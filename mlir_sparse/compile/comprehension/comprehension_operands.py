@@ -1,4 +1,4 @@
-"""The operands of a comprehension: their types, as declared and as given, and parts of them."""
+"""The operands of a comprehension: their declared and actual types, and parts of them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Value = Array | SparseTensor
 def check_given(
     comprehension: Comprehension, given: Mapping[str, Any], *, optional: bool = False, called: bool = False
 ) -> None:
-    """Raises unless the tensors given are those that a comprehension takes.
+    """Raises unless the given tensors are the operands of a comprehension.
 
     Args:
         comprehension: the statements.
         given: data or types by name.
-        optional: whether what has a declared type may be left out.
-        called: whether they are a kernel's operands.
+        optional: whether tensors with a declared type may be absent.
+        called: whether they are a kernel's operands, or arguments of compile or evaluate.
 
     Raises:
         UnknownTensorError: naming the tensor.
@@ -60,7 +60,7 @@ def _output(comprehension: Comprehension, name: str) -> Parameter:
 
 
 def declared_type(comprehension: Comprehension, name: str) -> TensorType | None:
-    """Returns the type that the text declares a tensor to have, dense; None where it declares none."""
+    """Returns the declared type of a tensor, which is dense; None without a declaration."""
     for declared in (*comprehension.parameters, *comprehension.outputs):
         if declared.name == name and declared.dtype is not None and declared.sizes is not None:
             sizes = tuple(size if isinstance(size, int) else None for size in declared.sizes)
@@ -69,10 +69,10 @@ def declared_type(comprehension: Comprehension, name: str) -> TensorType | None:
 
 
 def type_of_operand(comprehension: Comprehension, name: str, given: Any) -> TensorType:
-    """Returns the type of an operand: the one given or of the data given, which must be as declared.
+    """Returns the type of an operand, given it or data; it must agree with the declaration.
 
     Raises:
-        DTypeError, RankError: where it is another one.
+        DTypeError, RankError: for another type.
     """
     wanted = declared_type(comprehension, name)
     if isinstance(given, TensorType | str):
@@ -80,7 +80,7 @@ def type_of_operand(comprehension: Comprehension, name: str, given: Any) -> Tens
     elif is_on_device(given):
         kind = device_type_of(given)
     else:
-        # Python's numbers and lists take the declared type.
+        # Python's numbers and lists are converted to the declared type.
         weak = isinstance(given, numbers.Number | list | tuple) and not isinstance(given, np.generic)
         value = operand_check.value_of(name, given)
         matches = wanted is not None and weak and value.ndim == wanted.rank
@@ -106,7 +106,7 @@ def type_of_operand(comprehension: Comprehension, name: str, given: Any) -> Tens
 
 
 def part_of(value: Value, box: Box) -> Value:
-    """Returns a part of an operand, stored as the whole is; a sparse one is packed from the entries in it."""
+    """Returns a part of an operand with the same storage; a sparse part is packed from its entries."""
     if all(axis is None for axis in box):
         return value
     windows = [axis or (0, size) for axis, size in zip(box, value.shape, strict=True)]

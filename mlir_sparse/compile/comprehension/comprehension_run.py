@@ -26,10 +26,10 @@ class StatementStep:
     """A statement ready to run.
 
     Args:
-        placed: the statement, and the part of its target that it assigns.
-        kernel: what computes it.
+        placed: the statement with its ranges, and the part of its target that it assigns.
+        kernel: its kernel.
         parts: its operands.
-        extents: how far each variable runs.
+        extents: the extent of each variable.
     """
 
     placed: Placed
@@ -40,13 +40,13 @@ class StatementStep:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a statement did in a call.
+    """A statement's operands and result in a call.
 
     Args:
-        statement: the statement with its ranges worked in, all variables from 0.
-        operands: what it read, by the names that it has for them.
-        extents: how far each variable ran.
-        result: what it gave; the part of the target that it assigned, where that is a part.
+        statement: the statement without ranges; all variables run from 0.
+        operands: its operands, by their names in the statement.
+        extents: the extent of each variable.
+        result: its result, or the part of the target that it assigned.
     """
 
     statement: Assignment
@@ -59,15 +59,15 @@ def run(
     steps: tuple[StatementStep, ...],
     inputs: Mapping[str, Value],
     targets: Mapping[str, Array],
-    seen: Callable[[Ran], None] | None = None,
+    report: Callable[[Ran], None] | None = None,
 ) -> dict[str, Value]:
-    """Returns all tensors by name; what is assigned last goes to the target, where there is one.
+    """Runs the statements, and returns all tensors by name; a final value is written to its target, if there is one.
 
     Args:
         steps: the statements.
         inputs: the operands.
-        targets: arrays for results, which share memory with nothing.
-        seen: is told of each statement that ran.
+        targets: arrays for results, which share no memory with operands.
+        report: is called with each statement that ran.
     """
     values = dict(inputs)
     last = {step.placed.statement.target.tensor: at for at, step in enumerate(steps)}
@@ -77,8 +77,8 @@ def run(
         room = targets.get(target.tensor) if last[target.tensor] == at and not step.placed.is_part else None
         result = step.kernel._call(operands, room, step.extents)
         assert isinstance(result, np.ndarray | SparseTensor), "this runs on the processor"
-        if seen is not None:
-            seen(Ran(step.kernel.spec.assignment, operands, step.extents, result))
+        if report is not None:
+            report(Ran(step.kernel.spec.assignment, operands, step.extents, result))
         if step.placed.is_part:
             whole = np.array(values[target.tensor], result.dtype)
             whole[tuple(slice(*step.placed.ranges[index]) for index in target.indices)] = result
@@ -88,7 +88,7 @@ def run(
 
 
 def apart(targets: Mapping[str, Array], values: Mapping[str, Value]) -> dict[str, Array]:
-    """Returns the targets that may be written to while statements still run: they share memory with nothing."""
+    """Returns the targets that statements may write directly: they share no memory with other values."""
     read = [array for v in values.values() for array in (v.storage.buffers() if isinstance(v, SparseTensor) else (v,))]
     return {
         name: target

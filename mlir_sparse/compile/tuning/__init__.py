@@ -1,1 +1,1 @@
-"""Tuning: the schedule, and where asked the storage, that computes a kernel fastest on given tensors."""
+"""Tuning: finds the fastest schedule, and optionally storage, of a kernel on given tensors."""

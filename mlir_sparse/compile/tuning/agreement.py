@@ -1,4 +1,4 @@
-"""Whether two results of one kernel are the same but for rounding."""
+"""Comparison of two results of a kernel, up to rounding."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "c64": 2.0**-23, 
 
 
 def agree(one: Value, other: Value) -> bool:
-    """Returns whether two results are equal, floating-point ones up to what another order of sums may change.
+    """Returns whether two results are equal; floating-point ones up to the effect of another order of sums.
 
-    Elements may differ by half of their digits, or by some thousand times the rounding of the largest one, for sums
-    that cancel. What is not stored is 0.
+    Elements may differ by half of their digits, or, for sums that cancel, by some thousand times the rounding of the
+    largest one. Missing entries are 0.
 
     Args:
         one: a dense array or a sparse tensor.
-        other: of the same shape and element type.
+        other: likewise, with the same shape and element type.
 
     >>> agree(np.array([1.0, 2.0]), np.array([1.0, 2.0 + 1e-15])), agree(np.array([1, 2]), np.array([1, 3]))
     (True, False)
@@ -77,7 +77,7 @@ def _dense(value: Value) -> Array:
 
 
 def _united(one: SparseTensor, other: SparseTensor) -> tuple[Array, Array]:
-    """Returns the values of both at all places where either has an entry."""
+    """Returns the values of both wherever one of them has an entry."""
     (places, values), (others, more) = one.to_coo(), other.to_coo()
     together = np.concatenate([places, others], axis=1)
     _, where = np.unique(together, axis=1, return_inverse=True)

@@ -12,22 +12,22 @@ _STEPS = 100
 
 
 def on_terminal() -> bool:
-    """Returns whether stderr is a terminal; it is None where it was closed, and in programs without a console."""
+    """Returns whether stderr is a terminal; stderr is None if it was closed, or without a console."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 @contextmanager
 def bar(label: str, shown: bool | None = None) -> Iterator[Callable[[float], None]]:
-    """Shows a bar on stderr, and gives what moves it to a part of the whole.
+    """Shows a bar on stderr, and yields a function that sets it to a fraction.
 
     Args:
-        label: what goes on.
-        shown: whether to show it; where stderr is a terminal when None.
+        label: the label of the bar.
+        shown: whether to show it; by default if stderr is a terminal.
     """
     if not (on_terminal() if shown is None else shown):
         yield lambda part: None
         return
-    import click  # slow to import, and needed on terminals only
+    import click  # slow to import, and only needed on terminals
 
     with click.progressbar(length=_STEPS, label=label, file=sys.stderr, hidden=not on_terminal()) as steps:
         yield lambda part: steps.update(int(part * _STEPS) - steps.pos)

@@ -1,4 +1,4 @@
-"""Times several ways to compute one thing against each other: interleaved, and without those that lose."""
+"""Races: interleaved timing of several ways to compute a result, which drops those that are clearly slower."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["LATE", "Contestant", "Prepared", "Watch", "race"]
 
 LATE = "not timed: the budget was spent"
 
-# Shorter calls are timed several at once: reading the clock takes its time too.
+# Shorter calls are timed several at once, as reading the clock takes time too.
 _SAMPLE = 2e-4
 _MOST_CALLS = 1000
 _ROUNDS = 15
-# How far behind the best one may be to stay, after how many rounds: three times, 1.6, a third, then a tenth.
+# After n rounds a contestant may take 1 + _MARGIN + _DOUBT / n**2 times as long as the best.
 _MARGIN = 0.1
 _DOUBT = 2.0
-# Its first call alone, made to check the result and so a slow one, shows that one is too far behind.
+# The first call, which checks the result and so is slow, may already show that a contestant is too far behind.
 _HOPELESS = 5.0
-# Where it is fast, calling it twice more costs nothing; this part of the budget is slow.
+# A first call of less than this part of the budget is fast: two more calls cost nothing.
 _SLOW = 0.01
 
 
@@ -30,8 +30,8 @@ class Watch:
 
     Args:
         clock: returns seconds, from any start.
-        budget: how many there are.
-        progress: is told which part of them is spent.
+        budget: the seconds to spend.
+        progress: is called with the fraction that is spent.
     """
 
     clock: Callable[[], float]
@@ -43,7 +43,7 @@ class Watch:
         self.start()
 
     def start(self) -> None:
-        """Counts from now on."""
+        """Starts to count."""
         self.started = self.clock()
 
     @property
@@ -54,7 +54,7 @@ class Watch:
         return spent
 
     def seconds(self, call: Callable[[], object], calls: int = 1) -> float:
-        """Returns how long a call takes."""
+        """Returns the seconds of a call."""
         start = self.clock()
         for _ in range(calls):
             call()
@@ -63,11 +63,11 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A contestant that has been compiled and computes what it should.
+    """A contestant that is compiled and whose result is right.
 
     Args:
-        call: what to time.
-        first: the seconds of the call that was checked.
+        call: the call to time.
+        first: the seconds of the checked call.
     """
 
     call: Callable[[], object]
@@ -76,15 +76,15 @@ class Prepared:
 
 @dataclass(slots=True, eq=False)
 class Contestant:
-    """One way to compute the thing.
+    """One way to compute the result.
 
     Args:
-        what: what it is.
-        prepare: compiles and checks it; returns None where it must not take part, with `note` saying why.
-        samples: the seconds of a call, as measured in the race that runs or ran last.
-        ratio: how its seconds compared with those of the first contestant, in that race.
-        timed: how often it was timed in all races.
-        note: why it was not timed, or not to the end.
+        what: the candidate.
+        prepare: compiles and checks it; returns None, and sets `note`, if it must not take part.
+        samples: the measured seconds of a call in the latest race.
+        ratio: its seconds relative to the first contestant's in that race.
+        timed: the number of its measurements in all races.
+        note: why it was not timed, or dropped.
     """
 
     what: Any
@@ -98,11 +98,11 @@ class Contestant:
 
     @property
     def seconds(self) -> float:
-        """Returns the seconds of the fastest call: what disturbs only adds, on a busy machine to most calls."""
+        """Returns the seconds of the fastest call: disturbances only add time, on a busy machine to most calls."""
         return min(self.samples, default=math.inf)
 
     def begin(self, watch: Watch, best: float = math.inf) -> bool:
-        """Prepares it, and returns whether it is to be timed: not where it failed, or its first call was far behind."""
+        """Prepares it, and returns whether to time it: not if it failed, or its first call was far behind."""
         if self.call is None and not self.note:
             prepared = self.prepare(self)
             if prepared is None:
@@ -122,7 +122,7 @@ class Contestant:
         self.samples.append(watch.seconds(self.call, self.calls))
 
     def leave(self, rounds: int) -> None:
-        """Takes it out of the race, and gives back what it holds."""
+        """Drops it from the race, and frees its memory."""
         self.call = None
         self.note = self.note or f"left after round {rounds} of {_ROUNDS}"
 
@@ -130,11 +130,10 @@ class Contestant:
 def race(contestants: Iterable[Contestant], watch: Watch, until: float) -> None:
     """Times contestants in turn, until one is left, or enough rounds, or the budget.
 
-    The first one is always timed, and stays to the end. What was measured in other races does not count: the machine
-    may have been busier then.
+    The first one is timed to the end. Measurements of other races do not count: the machine may have been busier then.
 
     Args:
-        contestants: who takes part; the first is who the others are compared with.
+        contestants: the contestants; the others are compared with the first.
         watch: the clock and the budget.
         until: the part of the budget after which to stop.
     """
@@ -142,7 +141,7 @@ def race(contestants: Iterable[Contestant], watch: Watch, until: float) -> None:
     for one in everyone:
         one.samples = []
     for number in range(1, _ROUNDS + 1):
-        # To and fro: what follows the same one every time may be served better than others.
+        # Alternate the direction: a contestant that always follows the same one may find its data in caches.
         for one in running if number % 2 else reversed(running):
             late = watch.spent >= until and not (one is running[0] and number == 1)
             if not late and one.begin(watch, _least(running)):
@@ -162,7 +161,7 @@ def _least(running: Iterable[Contestant]) -> float:
 
 
 def _still(running: list[Contestant], number: int) -> list[Contestant]:
-    """Returns who may still win after a number of rounds."""
+    """Returns the contestants that may still win after a number of rounds."""
     bound = _least(running) * (1 + _MARGIN + _DOUBT / number**2)
     first, *others = running
     kept = [first]

@@ -1,4 +1,4 @@
-"""What can be tried: loop orders, vector lanes and tiles of a kernel, each once for each program it makes."""
+"""Candidates: loop orders, vector lanes and tiles of a kernel, one for each different program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Candidate", "Variants", "inner_schedules", "order_schedules", "threa
 # Five variables have 120 orders.
 _MOST_PLANNED = 120
 _MOST_ORDERS = 12
-# A call cannot be stopped: what is estimated to take so much longer than the plan's choice is not tried.
+# A call cannot be stopped, so candidates are skipped whose estimate exceeds the plan's choice by this factor.
 _TOO_SLOW = 8.0
 _LANES = {"f32": (0, 8, 16), "f64": (0, 4, 8)}
 _TILES = (0, 16, 32, 64, 128)
@@ -33,9 +33,9 @@ class Candidate:
     """A way to compute a kernel.
 
     Args:
-        schedule: how it is compiled.
-        encodings: (operand, encoding) of each operand that is stored otherwise than given, None for a dense array.
-        threads: how many threads a call takes at most; None for as many as the process may.
+        schedule: its schedule.
+        encodings: (operand, encoding) of each operand in another storage; None for a dense array.
+        threads: the greatest number of threads of a call; None for the process' limit.
     """
 
     schedule: Schedule = STATIC
@@ -49,17 +49,17 @@ class Candidate:
 
 
 def storage_name(encoding: Encoding | None) -> str:
-    """Returns what people call a storage, in a spelling that `encoding` takes."""
+    """Returns the name of a storage, which `encoding` accepts."""
     return "dense" if encoding is None else encoding.preset or encoding.to_text()
 
 
 @dataclass(slots=True)
 class Variants:
-    """The programs of a kernel that schedules make.
+    """The programs of a kernel under different schedules.
 
     Args:
-        spec: the kernel, its operands' types with the widths that they have.
-        extents: how far each index variable runs.
+        spec: the kernel; the types of its operands have widths.
+        extents: the extent of each index variable.
     """
 
     spec: KernelSpec
@@ -68,7 +68,7 @@ class Variants:
     _seen: set[tuple[str, str]] = field(default_factory=set)
 
     def new(self, schedule: Schedule) -> bool:
-        """Returns whether a schedule makes a program that no earlier one made."""
+        """Returns whether a schedule gives a program that no earlier one gave."""
         build = self.build(schedule)
         if build is None:
             return False
@@ -79,7 +79,7 @@ class Variants:
         return True
 
     def build(self, schedule: Schedule) -> Build | None:
-        """Returns the kernel by a schedule; None where that is refused."""
+        """Returns the build of a schedule; None if it is refused."""
         try:
             build = Build.of(self.spec.with_open_blocks().with_output_widths(), schedule)
             build.passes  # noqa: B018 - plans, and refuses lanes
@@ -116,7 +116,7 @@ class Variants:
 
 
 def order_schedules(variants: Variants) -> Iterator[Schedule]:
-    """Yields the loop orders worth trying beside the plan's own, those of fewest estimated steps first."""
+    """Yields the loop orders worth trying besides the plan's, fewest estimated steps first."""
     names = [variable.name for variable in variants.spec.assignment.indices]
     if len(names) < 2:
         return
@@ -148,7 +148,7 @@ def inner_schedules(variants: Variants, schedule: Schedule) -> Iterator[Schedule
 
 
 def thread_numbers(limit: int) -> Iterator[int]:
-    """Yields the numbers of threads worth trying beside the most: 1, 2, 4 and so on."""
+    """Yields the numbers of threads worth trying below the limit: 1, 2, 4 and so on."""
     number = 1
     while number < limit:
         yield number

@@ -1,4 +1,4 @@
-"""The search: storage first where asked, then what is inside the loops, then their order."""
+"""The search: storage first, if wanted, then lanes and tiles, then loop orders."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
 Store = Callable[[Value, Encoding | None], Value]
 
-# What one is faster by that is taken; less is how measurements vary.
+# A faster candidate must win by this factor; smaller differences are noise.
 _GAIN = 0.03
-# How many meet in the end, beside the plan's choice: what was measured while the machine was busy may have misled.
+# The number of finalists besides the plan's choice: earlier measurements may have been disturbed.
 _FINALISTS = 3
-# The parts of the budget after which the search ends for storage, for what is inside the loops, for their order, again
-# for what is inside them, and for threads.
+# The fractions of the budget after which the search ends for storage, lanes and tiles, loop orders, lanes and tiles
+# again, and threads.
 _ENDS = (0.4, 0.6, 0.75, 0.8, 0.9)
 
 
 def kernel_of(base: Kernel, candidate: Candidate) -> Kernel:
-    """Returns a kernel compiled as a candidate says: its result is stored as that of the kernel given."""
+    """Returns the kernel of a candidate, with the same storage of the result."""
     stored = dict(candidate.encodings)
     types = {name: replace(kind, encoding=stored[name]) if name in stored else kind for name, kind in base.spec.inputs}
     kernel = compile_kernel(
@@ -63,7 +63,7 @@ def kernel_of(base: Kernel, candidate: Candidate) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """An operand in other storage, and the seconds that it took to convert."""
+    """An operand in another storage, and the seconds of its conversion."""
 
     value: Value
     seconds: float
@@ -73,10 +73,10 @@ class Search:
     """One tuning.
 
     Args:
-        base: the kernel, as the plan chooses.
+        base: the kernel of the plan's choice.
         values: its operands, by name.
         watch: the clock and the budget.
-        store: puts a tensor in another storage.
+        store: converts a tensor to another storage.
     """
 
     def __init__(self, base: Kernel, values: Mapping[str, Value], watch: Watch, store: Store) -> None:
@@ -96,7 +96,7 @@ class Search:
         self._refused: dict[Candidate, str] = {}
 
     def run(self, formats: Asked) -> Contestant:
-        """Returns the fastest; the first contestant is the plan's choice on the operands as given."""
+        """Returns the fastest contestant; the first one is the plan's choice on the given operands."""
         first = self._first
         first.begin(self._watch)
         self._watch.start()
@@ -119,12 +119,12 @@ class Search:
         return self._final(best)
 
     def values(self, candidate: Candidate) -> dict[str, Value]:
-        """Returns the operands as a candidate stores them."""
+        """Returns the operands in a candidate's storage."""
         changed = {name: self._in(name, encoding) for name, encoding in candidate.encodings}
         return {name: changed.get(name, value) for name, value in self._values.items()}
 
     def rows(self) -> Iterator[TuningRow]:
-        """Yields what was measured of each."""
+        """Yields the measurements of each candidate."""
         self._first.samples = self._history
         seconds = self._first.seconds
         as_given = min(one.ratio for one in self._contestants if not one.what.encodings)
@@ -141,7 +141,7 @@ class Search:
         return self._stage(best, [replace(best.what, schedule=one) for one in schedules], until)
 
     def _stage(self, best: Contestant, candidates: Iterable[Candidate], until: float) -> Contestant:
-        """Returns the fastest of candidates, of the best so far, and of the plan's choice."""
+        """Returns the fastest of some candidates, the best so far, and the plan's choice."""
         before = list(dict.fromkeys((self._first, best)))
         known = {one.what for one in self._contestants}
         others = [self._contestant(one) for one in candidates if one not in known]
@@ -154,7 +154,7 @@ class Search:
         return _winner([*before, *others])
 
     def _final(self, best: Contestant) -> Contestant:
-        """Returns the fastest once those that were fastest in races of their own have met."""
+        """Returns the winner of a final race of the fastest candidates."""
         rivals = (one for one in self._contestants if one.call is not None and one.ratio < 1 - _GAIN)
         fastest = sorted(rivals, key=lambda one: one.ratio)[:_FINALISTS]
         everyone = list(dict.fromkeys((self._first, best, *fastest)))
@@ -177,7 +177,7 @@ class Search:
         return Variants(KernelSpec(spec.assignment, types, output), extents)
 
     def _prepared(self, contestant: Contestant) -> Prepared | None:
-        """Compiles a candidate and checks its result; the first one's counts as right."""
+        """Compiles a candidate and checks its result against the first one's."""
         if self._reference is None:
             return self._checked(contestant.what)
         try:
@@ -209,7 +209,7 @@ class Search:
         return Prepared(partial(kernel, *operands), seconds)
 
     def _is_cut(self, candidate: Candidate) -> bool:
-        """Returns whether calls may be cut in pieces for threads."""
+        """Returns whether calls can be cut into chunks for threads."""
         _, _, build = kernel_of(self._base, candidate)._ready(self.values(candidate), None)
         return bool(build.steps.cuts)
 
@@ -225,7 +225,7 @@ class Search:
         return self._stored[key].value
 
     def _forget(self, candidate: Candidate) -> None:
-        """Gives back the memory of operands in storage that lost."""
+        """Frees operands in a storage that lost."""
         self._stored = {key: stored for key, stored in self._stored.items() if key in candidate.encodings}
 
     def _row(self, one: Contestant, seconds: float, as_given: float) -> TuningRow:
@@ -240,11 +240,11 @@ class Search:
 
 
 class _NoCandidateError(SparseError):
-    """A candidate that is one already, or that computes something else."""
+    """A candidate that repeats another, or computes another result."""
 
 
 def _winner(contestants: Iterable[Contestant]) -> Contestant:
-    """Returns the fastest of those that were timed to the end; an earlier one unless it is slower by enough."""
+    """Returns the fastest of those timed to the end; of nearly equal ones the earliest."""
     winner, *others = (one for one in contestants if one.call is not None and one.samples)
     for one in others:
         if one.ratio < (1 - _GAIN) * winner.ratio:

@@ -1,4 +1,4 @@
-"""Which storage to try for a tensor: what holds its entries without much room for zeros."""
+"""Storage worth trying for a tensor: formats that store its entries with little padding."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Array = np.ndarray[Any, Any]
 Asked = bool | Sequence[str | Encoding] | Mapping[str, Sequence[str | Encoding]]
 """Whether to try other storage, or which for all sparse operands, or which for each."""
 
-# Stored places for each entry, at most.
+# The greatest number of stored elements for each entry.
 _MOST_FILL = 3.0
 _BLOCKS = (2, 4, 8)
 _MOST_COMBINATIONS = 32
 _MOST_DENSE = 1 << 26
-# Entries whose blocks are counted.
+# The number of sampled entries for counting blocks.
 _SAMPLE = 1 << 17
 
 
 def combinations(values: Mapping[str, Any], asked: Asked) -> Iterator[tuple[tuple[str, Encoding | None], ...]]:
-    """Yields what to store otherwise than given: one operand's storage at a time, then several together.
+    """Yields changes of storage: first of one operand at a time, then of several together.
 
     Args:
         values: arrays and SparseTensors by name.
-        asked: which operands, and which encodings.
+        asked: the argument `formats` of `tune`.
     """
     choices = {name: found for name in values if (found := _choices(name, values[name], asked))}
     _check_names(values, asked)
@@ -45,8 +45,8 @@ def combinations(values: Mapping[str, Any], asked: Asked) -> Iterator[tuple[tupl
 
 
 def asked_text(asked: Asked) -> str:
-    """Returns what was asked for as text that tells one question from another."""
-    said: object = asked  # callers without a type checker say anything
+    """Returns the argument `formats` as text, for the key of a record."""
+    said: object = asked  # callers without a type checker pass anything
     match said:
         case bool():
             return "formats" if said else ""
@@ -95,8 +95,8 @@ def _encoding(asked: str | Encoding, rank: int) -> Encoding | None:
 def storage_for(tensor: SparseTensor) -> list[Encoding | None]:
     """Returns the encodings that suit a tensor's structure; None for a dense array.
 
-    Rows of one length suit ELL, few diagonals DIA, dense blocks BSR, empty rows DCSR; of three dimensions and more
-    each order of levels is another CSF.
+    Rows of equal length suit ELL, few diagonals DIA, dense blocks BSR, empty rows DCSR. From three dimensions on, each
+    order of levels is another CSF.
 
     >>> import mlir_sparse as ms
     >>> A = ms.tensor(np.diag([1.0] * 40))
@@ -143,14 +143,14 @@ def _matrix_formats(dims: Array, shape: tuple[int, ...]) -> Iterator[str]:
 
 
 def _sample(rows: Array, columns: Array) -> tuple[Array, Array]:
-    """Returns some of the entries: all that there are in some block rows, spread evenly."""
+    """Returns a sample: all entries of some evenly spread block rows."""
     step = -(-rows.size // _SAMPLE)
     kept = rows // max(_BLOCKS) % step == 0
     return rows[kept], columns[kept]
 
 
 def _blocks(rows: Array, columns: Array) -> int:
-    """Returns how many different pairs there are."""
-    # Sorted here: what NumPy's `unique` does by hashing takes ten times as long.
+    """Returns the number of distinct pairs."""
+    # Sorting is ten times as fast as NumPy's `unique`, which hashes.
     keys = np.sort(rows * (int(columns.max(initial=0)) + 1) + columns)
     return int(np.count_nonzero(keys[1:] != keys[:-1])) + min(1, keys.size)

@@ -1,4 +1,4 @@
-"""`tune`: tries schedules and storage on the user's own tensors, and remembers which was fastest."""
+"""`tune`: tries schedules and storage on the user's tensors, and records the fastest."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ Value = Array | SparseTensor
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """What tuning found.
+    """The result of tuning.
 
     Args:
-        kernel: the kernel compiled as was fastest; it takes operands as `encodings` says.
+        kernel: the fastest kernel; its operands have the storage in `encodings`.
         schedule: its schedule.
-        encodings: how it takes each operand, None for a dense array.
-        threads: how many threads its calls take at most; None for as many as the process may.
-        table: what was measured.
-        remembered: whether all this was found earlier, and read from the record.
+        encodings: the storage of each operand, None for a dense array.
+        threads: the greatest number of threads of its calls; None for the process' limit.
+        table: the measurements.
+        remembered: whether it comes from an earlier record.
     """
 
     kernel: Kernel
@@ -58,7 +58,7 @@ class Tuning:
     remembered: bool
 
     def arrange(self, /, *operands: Any, **named: Any) -> tuple[Value, ...]:
-        """Returns operands in the storage that the kernel takes, in its order.
+        """Returns operands in the kernel's storage and order.
 
         Args:
             operands: the operands, by position.
@@ -78,7 +78,7 @@ class Tuning:
 
 
 def stored_as(value: Value, encoding: Encoding | None) -> Value:
-    """Returns a tensor in a storage; widths that it does not name are the tensor's."""
+    """Converts a tensor to a storage; widths that it does not name stay."""
     if encoding is None:
         return value.to_numpy() if isinstance(value, SparseTensor) else value
     return value.convert(encoding) if isinstance(value, SparseTensor) else as_tensor(value, encoding)
@@ -100,26 +100,26 @@ def tune(
 ) -> Tuning:
     """Returns the fastest of several ways to compute a kernel on given tensors.
 
-    Loop orders, vector lanes, tiles and fewer threads are tried, and where asked other storage of the operands; each
-    on the tensors themselves, in turns, until all but one are clearly slower or the budget is spent. The plan's own
-    choice is always among them, and stays where nothing is faster by more than the measurements vary. A candidate
-    whose result is not that of the plan's choice, but for rounding, is never taken. What was found is kept on disk:
-    tuning the same kernel for tensors of like extents returns at once, and so does `compile(..., schedule="tuned")`.
+    It times loop orders, vector lanes, tiles, fewer threads and, if wanted, other storage of the operands on the
+    tensors themselves, interleaved, until all except one are clearly slower or the budget is spent. The plan's choice
+    is always among them, and wins unless another is faster by more than the noise. A candidate with another result,
+    beyond rounding, never wins. The outcome is recorded on disk: tuning the same kernel for tensors of similar extents
+    returns at once, and `compile(..., schedule="tuned")` uses it.
 
     Args:
         kernel: a kernel, or index notation.
         operands: the tensors read, in the order in which the notation first names them.
         out: the storage of the result, as for `compile`; for notation only.
         tensors: data by name, for names that clash with these arguments.
-        semiring: what `+` and `*` mean, as for `compile`; for notation only.
-        budget: seconds to spend after the first call of the plan's choice, compilation included. What has begun is
-            finished.
-        formats: True to try other storage of sparse operands too, as their structure suggests; encodings to try for
-            all of them, or a mapping of names to encodings ("dense" for an array), for dense operands also.
-        fresh: whether to measure though there is a record.
-        progress: whether to show a progress bar on stderr; on terminals when None.
+        semiring: the meaning of `+` and `*`, as for `compile`; for notation only.
+        budget: seconds to spend after the first call of the plan's choice, including compilation. A call that has begun
+            is finished.
+        formats: True to try other storage of sparse operands too, chosen by their structure; encodings to try for all
+            of them; or a mapping of names to encodings ("dense" for an array), also for dense operands.
+        fresh: whether to ignore a record.
+        progress: whether to show a progress bar on stderr; by default on terminals.
         clock: returns seconds.
-        named: the tensors read, by name; operators and monoids that the text calls.
+        named: the tensors read, by name; also operators and monoids in the text.
 
     Raises:
         SparseError: one of its kinds, for every mistake in text, types or data.
@@ -202,7 +202,7 @@ def _tuning(base: Kernel, best: Candidate, table: Table, *, remembered: bool) ->
 def _kept(
     base: Kernel, problem: Problem, best: Candidate, values: Mapping[str, Value], rows: Iterable[TuningRow]
 ) -> Tuning:
-    """Returns the outcome, and keeps it: for the question asked, and for operands that are stored as is best."""
+    """Returns the outcome, after recording it for the given operands and for operands in the best storage."""
     table = Table(rows)
     tuning = _tuning(base, best, table, remembered=False)
     kept = tuple(row.kept() for row in table)

@@ -1,4 +1,4 @@
-"""What tuning found, kept in a folder of the user's from one process to the next."""
+"""Records of tuning in a folder of the user's."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["Found", "Problem", "tuned"]
 
-# What is written below changes its meaning with this number.
+# The version of the format below.
 _VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What tuning found for a problem.
+    """The outcome of tuning for a problem.
 
     Args:
-        schedule: how to compile the kernel.
-        threads: how many threads a call should take at most; None for as many as the process may.
-        encodings: how to store operands that are better stored otherwise than they were; "dense" for an array.
-        rows: what was tried, for the table.
+        schedule: the schedule of the kernel.
+        threads: the greatest number of threads of a call; None for the process' limit.
+        encodings: the better storage of some operands; "dense" for an array.
+        rows: the rows of the table.
     """
 
     schedule: Schedule
@@ -46,12 +46,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What one tuning is good for: a kernel for operands of like extents, on one kind of machine.
+    """The key of a record: a kernel for operands of similar extents, on one kind of machine.
 
     Args:
         kernel: the notation, the types without widths, the machine and the version, as text.
-        data: the extents of the operands and their entries a row, by powers of two; "" for any.
-        asked: what was to be chosen beside the schedule.
+        data: the extents of the operands and their entries a row, rounded to powers of two; "" for any.
+        asked: the argument `formats` of `tune`, as text.
     """
 
     kernel: str
@@ -60,12 +60,12 @@ class Problem:
 
     @staticmethod
     def of(spec: KernelSpec, values: Mapping[str, Any] | None = None, asked: str = "") -> Problem:
-        """Returns the problem of a kernel on such operands, or on any.
+        """Returns the problem of a kernel on operands like these, or on any operands.
 
         Args:
             spec: the kernel.
             values: arrays and SparseTensors by name.
-            asked: what is to be chosen beside the schedule.
+            asked: the argument `formats` of `tune`, as text.
         """
         nodes = tuple(walk(spec.assignment.value))
         applied = [str(node.operator) for node in nodes if isinstance(node, Apply)]
@@ -77,7 +77,7 @@ class Problem:
         return Problem(kernel, data, asked)
 
     def found(self) -> Found | None:
-        """Returns what was found for this problem, for operands of any extents the latest; None where nothing was."""
+        """Returns the outcome for this problem, the latest for any extents; None without a record."""
         folder = _folder()
         if folder is None:
             return None
@@ -85,7 +85,7 @@ class Problem:
         return next((found for name in names if (found := self._read(folder / name)) is not None), None)
 
     def keep(self, found: Found) -> None:
-        """Keeps what was found; where nothing can be written, nothing is."""
+        """Records an outcome, if the folder can be written."""
         folder = _folder()
         if folder is None:
             return
@@ -107,7 +107,7 @@ class Problem:
             write_whole(folder / self._name, text.encode(), private=True)
 
     def _read(self, path: Path) -> Found | None:
-        """Returns what a file says; None for one that is damaged, or of another problem."""
+        """Returns the record in a file; None for a damaged file, or one of another problem."""
         try:
             read = json.loads(path.read_text(encoding="utf-8"))
             asked = read["version"], read["kernel"], read["asked"]
@@ -130,15 +130,14 @@ class Problem:
 
 
 def tuned(spec: KernelSpec, values: Mapping[str, Any] | None) -> Found:
-    """Returns what tuning found for a kernel.
+    """Returns the recorded outcome for a kernel.
 
     Args:
         spec: the kernel.
-        values: its operands by name, where they are known. What was found for operands of like extents comes first,
-            what was found last after that.
+        values: its operands by name, if known: a record for similar extents is preferred to the latest one.
 
     Raises:
-        UnsupportedError: where nothing was found.
+        UnsupportedError: without a record.
     """
     anywhere = Problem.of(spec)
     found = (Problem.of(spec, values).found() if values is not None else None) or anywhere.found()
@@ -151,7 +150,7 @@ def tuned(spec: KernelSpec, values: Mapping[str, Any] | None) -> Found:
 
 
 def _folder() -> Path | None:
-    """Returns where records are; None where none are to be kept."""
+    """Returns the folder of records; None if none are kept."""
     folder = settings.user_folder()
     return None if folder is None else Path(folder) / "tuned"
 
@@ -164,7 +163,7 @@ def _written(path: Path) -> float:
 
 
 def _without_widths(kind: TensorType) -> TensorType:
-    """Returns a type whose positions and coordinates are of any 32 bits and more; narrower ones are told apart."""
+    """Returns a type without widths of 32 or 64 bits; narrower widths stay."""
     if kind.encoding is None:
         return kind
     widths = [width if 0 < width < 32 else 0 for width in (kind.encoding.pos_width, kind.encoding.crd_width)]
@@ -172,7 +171,7 @@ def _without_widths(kind: TensorType) -> TensorType:
 
 
 def _extents(value: Any) -> str:
-    """Returns the extents of a tensor, and the entries along its first axis, each by the next power of two."""
+    """Returns the extents of a tensor and its entries along the first axis, each rounded up to a power of two."""
     sizes = "x".join(str(int(size).bit_length()) for size in value.shape)
     if not isinstance(value, SparseTensor) or not value.shape:
         return sizes

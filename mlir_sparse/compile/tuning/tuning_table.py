@@ -1,4 +1,4 @@
-"""What tuning measured, as rows that print as a table."""
+"""The measurements of tuning, as rows that print as a table."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ __all__ = ["Table", "TuningRow"]
 
 @dataclass(frozen=True, slots=True)
 class TuningRow:
-    """What was measured of one candidate.
+    """The measurements of one candidate.
 
     Args:
-        candidate: the storage that differs from the given, and the schedule.
-        seconds: of a call; None where it was not timed.
-        rate: bytes of operands and result a second, in GB/s; None where it was not timed.
-        samples: how often it was timed.
-        convert: the seconds that changing the storage of the operands takes; None where nothing changes.
-        pays_after: after how many calls the change has paid, against the fastest without one; None where it never does.
-        note: why it was not timed, or not to the end.
+        candidate: the changes of storage, and the schedule.
+        seconds: the seconds of a call; None if not timed.
+        rate: the bytes of operands and result divided by the seconds, in GB/s; None if not timed.
+        samples: the number of measurements.
+        convert: the seconds of converting the operands; None without a conversion.
+        pays_after: the number of calls after which the conversion pays, against the fastest without one; None if it
+            never does.
+        note: why it was not timed, or dropped.
     """
 
     candidate: str
@@ -34,16 +35,16 @@ class TuningRow:
 
     @staticmethod
     def read(kept: Mapping[str, Any]) -> TuningRow:
-        """Returns a row that was kept as a mapping."""
+        """Returns the row of a stored mapping."""
         return TuningRow(**kept)
 
     def kept(self) -> dict[str, Any]:
-        """Returns the row as a mapping to keep."""
+        """Returns the row as a mapping to store."""
         return asdict(self)
 
 
 class Table(Sequence[TuningRow]):
-    """Rows, the fastest first and those not timed last.
+    """Rows, the fastest first, and those not timed last.
 
     >>> print(Table([TuningRow("order=j,i", 0.002, 6.0, 9), TuningRow("static", 0.001, 12.0, 15)]))
     candidate         ms  to best   GB/s

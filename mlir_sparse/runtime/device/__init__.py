@@ -1,1 +1,1 @@
-"""Programs on a device: launches of kernels, what they take, and the sizes that calls know."""
+"""Runs GPU programs: operands on a device, sizes of a call, launches, results, and calls of vendor libraries."""

@@ -1,4 +1,4 @@
-"""What users pass as operands on a device: checked, taken from other libraries as they are, and never copied."""
+"""Checks operands on a device; arrays of other libraries are used without a copy."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["as_device_argument", "as_device_output", "device_of", "device_type_o
 
 
 def is_on_device(source: object) -> bool:
-    """Returns whether an operand lies on a device."""
+    """Returns whether an operand is on a device."""
     return isinstance(source, DeviceTensor) or is_device_sparse(source) or is_device_source(source)
 
 
 def device_value(name: str, source: Any) -> DeviceValue:
-    """Returns an operand as an array or tensor on its device, the memory of other libraries shared.
+    """Returns an operand as an array or tensor on its device, sharing memory with other libraries.
 
     Raises:
-        OperandError: for one in host memory, or strided.
+        OperandError: for one in host memory, or with strides.
     """
     if isinstance(source, DeviceTensor | DeviceArray):
         return source
@@ -43,7 +43,7 @@ def device_value(name: str, source: Any) -> DeviceValue:
 
 
 def device_type_of(source: Any) -> TensorType:
-    """Returns the type that an operand on a device has, of any shape."""
+    """Returns the type of an operand on a device, with any shape."""
     value = device_value("it", source)
     if isinstance(value, DeviceTensor):
         return value.type
@@ -51,13 +51,13 @@ def device_type_of(source: Any) -> TensorType:
 
 
 def as_device_argument(name: str, source: Any, kind: TensorType) -> DeviceValue:
-    """Returns an operand as a value of the type that a kernel was compiled for.
+    """Returns an operand as a value of a kernel's type.
 
     Raises:
-        OperandError: for one in host memory, or in other storage.
+        OperandError: for one in host memory, or with another storage.
         DTypeError: for another element type.
         RankError: for another number of dimensions.
-        ExtentError: for another extent than declared.
+        ExtentError: for an extent other than declared.
     """
     value = device_value(name, source)
     got = device_type_of(value)
@@ -72,10 +72,10 @@ def as_device_argument(name: str, source: Any, kind: TensorType) -> DeviceValue:
 
 
 def as_device_output(out: Any, kind: TensorType) -> DeviceArray:
-    """Checks the array that a dense result is to be written to.
+    """Checks the array for a dense result.
 
     Raises:
-        OperandError: for anything but a writeable array on a device.
+        OperandError: for anything except a writeable array on a device.
         DTypeError, RankError: for another element type or number of dimensions.
     """
     if kind.encoding is not None:
@@ -97,7 +97,7 @@ def device_of(values: dict[str, DeviceValue]) -> Device:
     """Returns the device of all operands.
 
     Raises:
-        OperandError: where there are two, and where no operand tells.
+        OperandError: for operands on two devices, and without any operand on a device.
     """
     if not values:
         raise OperandError("expected an operand or out= that says which device, but got none: use target='cpu'")

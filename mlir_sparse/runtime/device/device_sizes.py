@@ -1,4 +1,4 @@
-"""The numbers of a call: read off shapes and structure, once for operands that were not seen before."""
+"""The numbers of a call, computed from shapes and structure once for each set of operands."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ __all__ = ["Counts"]
 
 
 class Counts:
-    """The numbers that grids and kernels go by, of one call.
+    """The numbers for grids and kernels in one call.
 
     Args:
         values: the operands by name.
-        made: the shapes of the arrays that the call makes.
-        extents: how far each index variable runs.
-        given: arrays that the caller gives for some of those to make, by name.
+        temporaries: the shapes of the arrays that the call allocates.
+        extents: the extent of each index variable.
+        given: arrays that the caller provides for some of those, by name.
     """
 
     def __init__(
         self,
         values: Mapping[str, DeviceValue],
-        made: Mapping[str, tuple[int, ...]],
+        temporaries: Mapping[str, tuple[int, ...]],
         extents: Mapping[str, int],
         given: Mapping[str, DeviceArray] | None = None,
     ) -> None:
-        self._values, self._made, self._extents, self._given = values, made, extents, given or {}
+        self._values, self._temporaries, self._extents, self._given = values, temporaries, extents, given or {}
 
     def __call__(self, count: Count) -> int:
         """Returns a number."""
@@ -58,7 +58,7 @@ class Counts:
             case Extent(variable):
                 return self._extents[variable]
             case AxisSize(name, axis):
-                return self._made[name][axis] if name in self._made else self._values[name].shape[axis]
+                return self._temporaries[name][axis] if name in self._temporaries else self._values[name].shape[axis]
             case Address(name):
                 return self._address(name) % ALIGNED
             case LevelSize(name, level):
@@ -80,8 +80,8 @@ class Counts:
                 assert_never(count)
 
     def _address(self, name: str) -> int:
-        """Returns the address of an array; 0 for one that is made, whose memory is new."""
-        value = self._given.get(name) if name in self._made else self._values[name]
+        """Returns the address of an array; 0, which is aligned, for one that the call allocates."""
+        value = self._given.get(name) if name in self._temporaries else self._values[name]
         assert value is None or isinstance(value, DeviceArray)
         return 0 if value is None else value.pointer
 
@@ -101,7 +101,7 @@ def _stored(tensor: DeviceTensor, level: int) -> int:
 
 
 def _longest(tensor: DeviceTensor, level: int) -> int:
-    """Returns the most coordinates below one position; the positions are read from the device once a tensor."""
+    """Returns the greatest number of coordinates below one parent, computed once a tensor on the host."""
     key = ("longest", level)
     found = tensor._kept.get(key)
     if not isinstance(found, int):

@@ -1,6 +1,6 @@
-"""Small kernels in PTX that go with calls of libraries: a product entry by entry, and 2:4 storage laid out densely.
+"""Small kernels in PTX for use with vendor libraries: an elementwise product, and 2:4 storage to dense.
 
-They are written by hand so that nothing but the driver is needed to run them; one thread does one entry.
+They are written by hand, so that they need the driver only; each thread computes one entry.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _HEAD = """.version 7.0
 """
 _TAIL = "DONE:\n  ret;\n}\n"
 
-# Loads of two numbers, their product, and how it is stored.
+# Instructions for a type: loads of two numbers, their product, its store.
 _SCALES = {
     "f32": "ld.global.f32 %f0, [%target];\n  ld.global.f32 %f1, [%source];\n  mul.rn.f32 %f0, %f0, %f1;\n"
     "  st.global.f32 [%target], %f0;\n",
@@ -51,7 +51,7 @@ _SCALES = {
     "  st.global.f64 [%target], %d0;\n",
     "f16": "ld.global.b16 %h0, [%target];\n  ld.global.b16 %h1, [%source];\n  mul.rn.f16 %h0, %h0, %h1;\n"
     "  st.global.b16 [%target], %h0;\n",
-    # The first chips with bf16 have no product of it, but one with a sum, here with -0.
+    # The first chips with bf16 have only a fused multiply-add for it; -0 is added here.
     "bf16": "ld.global.b16 %h0, [%target];\n  ld.global.b16 %h1, [%source];\n  mov.b16 %h2, 0x8000;\n"
     "  fma.rn.bf16 %h0, %h0, %h1, %h2;\n  st.global.b16 [%target], %h0;\n",
 }
@@ -74,7 +74,7 @@ def _complex_scale(kind: str) -> str:
 
 
 def scale_ptx(dtype: DType) -> str:
-    """Returns a kernel that multiplies numbers by others in place.
+    """Returns a kernel for an elementwise product in place.
 
     Raises:
         UnsupportedError: for integers.
@@ -87,7 +87,7 @@ def scale_ptx(dtype: DType) -> str:
 
 
 def expand_ptx(crd_bits: int) -> str:
-    """Returns a kernel that puts numbers of 2 bytes, 2 for every 4 places, where their coordinates say."""
+    """Returns a kernel that scatters numbers of 2 bytes, 2 of every 4 elements, to their coordinates."""
     load = {
         8: "ld.global.u8 %h0, [%place];\n  cvt.u64.u16 %step, %h0;",
         16: "ld.global.u16 %h0, [%place];\n  cvt.u64.u16 %step, %h0;",
@@ -120,12 +120,12 @@ def _launch(function: _cuda.Function, target: DeviceArray, source: DeviceArray, 
 
 
 def scale(target: DeviceArray, source: DeviceArray) -> None:
-    """Multiplies numbers by others of the same type, in place."""
+    """Multiplies an array elementwise by another of the same type, in place."""
     dtype = DType.of(target.dtype)
     _launch(_function(scale_ptx(dtype), f"scale_{dtype.name}"), target, source, 0, target.size)
 
 
 def expand(target: DeviceArray, values: DeviceArray, coordinates: DeviceArray) -> None:
-    """Puts the values of 2:4 storage where they belong in a dense matrix of zeros, whose columns are multiples of 4."""
+    """Scatters the values of 2:4 storage to a dense matrix of zeros, whose number of columns is a multiple of 4."""
     bits = coordinates.dtype.itemsize * 8
     _launch(_function(expand_ptx(bits), f"expand_{bits}"), target, values, coordinates.use(), values.size)

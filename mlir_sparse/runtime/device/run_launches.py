@@ -1,7 +1,7 @@
-"""Programs that run on a device: launches of kernels in PTX, over buffers that stay there.
+"""Runs GPU programs: launches kernels on buffers in device memory.
 
-What a call needs beside addresses (grids, blocks, sizes) depends on shapes and structure alone.
-It is worked out when operands are first seen, so that a later call only fills in addresses.
+Grids, blocks and sizes depend on shapes and structure only. They are computed for the first call with some operands;
+later calls only fill in addresses.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from mlir_sparse.program.launch_values import (
     LaunchProgram,
     LevelBuffer,
     MakeArray,
+    MakeAssembled,
     MakeBegins,
-    MakeOwn,
     MakeShared,
     Parameter,
     View,
     chosen,
 )
 from mlir_sparse.program.size_values import Stored
-from mlir_sparse.runtime.device.device_result_buffers import OwnResult, Prepared, RowsResult
+from mlir_sparse.runtime.device.device_result_buffers import AssembledResult, Prepared, SharedLevelsResult
 from mlir_sparse.runtime.device.device_sizes import Counts
 from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
 from mlir_sparse.tensor import DeviceTensor
@@ -47,7 +47,7 @@ _CHIP = re.compile(r"sm_(\d+)([a-z]?)")
 
 
 def check_chip(chip: str, where: Device) -> None:
-    """Raises UnsupportedError where a device does not run what was compiled for a chip."""
+    """Raises UnsupportedError if a device cannot run code for a chip."""
     wanted, present = _CHIP.fullmatch(chip), _CHIP.fullmatch(chip_of(where))
     assert wanted is not None
     assert present is not None
@@ -60,13 +60,13 @@ def check_chip(chip: str, where: Device) -> None:
 
 
 class DeviceProgram:
-    """A compiled program of launches, loaded once for each device that it runs on.
+    """A compiled GPU program, loaded once on each device that it runs on.
 
     Args:
-        program: what to launch.
+        program: the launches.
         operands: the names of the operands, in the order of a call.
-        views: how operands are read that are not read as they are, by the names that launches have for them.
-        label: what messages call it.
+        views: views of operands, by their names in launches.
+        label: its name in messages.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class DeviceProgram:
         self._label = label
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What the driver made of it stays here: another process loads the PTX anew.
+        # Handles of the driver are left out: another process loads the PTX again.
         return DeviceProgram, (self.program, self.operands, self.views, self._label)
 
     @cached_property
@@ -105,53 +105,54 @@ class DeviceProgram:
         where: Device,
         out: DeviceArray | None = None,
     ) -> PreparedCall:
-        """Returns a call for operands of these shapes, this structure, and arrays aligned to as many bytes.
+        """Returns a call for operands with these shapes, structures and alignments.
 
         Args:
             values: the operands by name, all on the device.
-            extents: how far each index variable runs.
+            extents: the extent of each index variable.
             where: the device.
-            out: where a dense result goes; one as aligned, or none, may be given to the call.
+            out: an array for a dense result; the call accepts one with the same alignment, or none.
 
         Raises:
-            UnsupportedError: for a device of another chip, and PTX that its driver is too old for.
-            DeviceError: for PTX that the driver refuses, with what it says.
+            UnsupportedError: for a device of another chip, and PTX too new for its driver.
+            DeviceError: for PTX that the driver refuses, with its message.
         """
         check_chip(self.program.chip, where)
-        views = {name: _viewed(values[view.operand], view) for name, view in self.views.items()}
+        views = {name: _view(values[view.operand], view) for name, view in self.views.items()}
         values = {**values, **views}
         extents = {**extents, **{view.variable: views[name].shape[0] for name, view in self.views.items()}}
-        made = tuple(_room(one, values, extents) for one in self.program.makes)
+        temporaries = tuple(_new_value(one, values, extents) for one in self.program.makes)
         given = {} if out is None else {self.program.result: out}
-        # The levels of what shares a structure are as those of the operand.
-        shared = {room.name: list(values.values())[room.operand] for room in made if room.operand is not None}
-        counts = Counts({**values, **shared}, {room.name: room.shape for room in made}, extents, given)
-        own = self.program.own
-        places = _Places((*self.operands, *self.views), values, made, own)
+        # A value that shares an operand's structure has its counts.
+        shared = {new.name: list(values.values())[new.operand] for new in temporaries if new.operand is not None}
+        counts = Counts({**values, **shared}, {new.name: new.shape for new in temporaries}, extents, given)
+        assembled = self.program.assembled
+        places = _Places((*self.operands, *self.views), values, temporaries, assembled)
         launches = self._prepared(self.program.launches(counts), places, counts, where)
         viewed = tuple((self.operands.index(view.operand), view) for view in self.views.values())
         filled = None
-        if own is not None:
-            names = [room.name for room in made]
-            filling = self._prepared(chosen(own.steps, counts), places, counts, where)
-            shape = tuple(extents[axis.variable] for axis in own.shape)
-            filled = OwnResult(own, shape, tuple(map(names.index, own.totals)), names.index(own.begins), filling)
-        rows = self._rows(made, extents)
-        return PreparedCall(where, launches, viewed, made, self.program.result, filled, rows)
+        if assembled is not None:
+            names = [new.name for new in temporaries]
+            filling = self._prepared(chosen(assembled.steps, counts), places, counts, where)
+            shape = tuple(extents[axis.variable] for axis in assembled.shape)
+            totals = tuple(map(names.index, assembled.totals))
+            filled = AssembledResult(assembled, shape, totals, names.index(assembled.begins), filling)
+        rows = self._rows(temporaries, extents)
+        return PreparedCall(where, launches, viewed, temporaries, self.program.result, filled, rows)
 
-    def _rows(self, made: Sequence[_Room], extents: Mapping[str, int]) -> RowsResult | None:
-        """Returns the result where rows of it are computed."""
+    def _rows(self, temporaries: Sequence[_NewValue], extents: Mapping[str, int]) -> SharedLevelsResult | None:
+        """Returns a result of computed rows, if the program has one."""
         rows = self.program.rows
         if rows is None:
             return None
         shape = tuple(extents[variable] for variable in rows.variables)
-        place = [room.name for room in made].index(rows.operand)
-        return RowsResult(self.operands.index(rows.structure), rows.depth, rows.encoding, shape, place)
+        place = [new.name for new in temporaries].index(rows.operand)
+        return SharedLevelsResult(self.operands.index(rows.structure), rows.depth, rows.encoding, shape, place)
 
     def _prepared(
         self, launches: Sequence[Launch], places: _Places, counts: Counts, where: Device
     ) -> tuple[Prepared, ...]:
-        """Returns launches with all but addresses filled in; those of no block are left out."""
+        """Returns launches with everything except addresses filled in, without launches of zero blocks."""
         found = []
         for launch in launches:
             parameters = tuple(_filled(parameter, places, counts) for parameter in launch.parameters)
@@ -161,77 +162,76 @@ class DeviceProgram:
         return tuple(found)
 
 
-def _viewed(value: DeviceValue, view: View) -> DeviceTensor:
+def _view(value: DeviceValue, view: View) -> DeviceTensor:
     assert isinstance(value, DeviceTensor)
     return level_view_of(value) if view.encoding is None else fibres_on_device(value, view.depth, view.encoding)
 
 
 @dataclass(frozen=True, slots=True)
-class _Room:
-    """A value that a call makes: an array, or numbers over the structure of an operand."""
+class _NewValue:
+    """A value that a call allocates: an array, or values on the structure of an operand."""
 
     name: str
     dtype: np.dtype[np.generic]
     shape: tuple[int, ...]
-    operand: int | None = None  # whose structure it has
-    fibres: tuple[Encoding, tuple[int, ...]] | None = None  # its storage and shape where it has the first levels only
-    start: int | None = None  # which operand's values it begins with
+    operand: int | None = None  # the operand whose structure it shares
+    fibres: tuple[Encoding, tuple[int, ...]] | None = None  # its encoding and shape if it shares the first levels only
+    start: int | None = None  # the operand whose values it is initialised with
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """A call of which all but the addresses is known.
+    """A call with everything except addresses filled in.
 
     Args:
         where: the device.
-        launches: (kernel, grid, block, parameters) with, for each parameter, whether it is an address, and its number
-            or place among the addresses.
-        views: which operands are read in another way as well, and how.
-        made: what to reserve.
+        launches: (kernel, grid, block, parameters), see `Prepared`.
+        views: the operands with views, and the views.
+        temporaries: the values to allocate.
         result: the name of the value to return.
-        own: the result, where its structure is its own.
-        rows: the result, where rows of it are computed.
+        assembled: the result, if its structure is new.
+        rows: the result, if its rows are computed.
     """
 
     where: Device
     launches: tuple[Prepared, ...]
     views: tuple[tuple[int, View], ...]
-    made: tuple[_Room, ...]
+    temporaries: tuple[_NewValue, ...]
     result: str
-    own: OwnResult | None = None
-    rows: RowsResult | None = None
+    assembled: AssembledResult | None = None
+    rows: SharedLevelsResult | None = None
 
     def run(self, operands: Sequence[DeviceValue], out: DeviceArray | None) -> DeviceValue:
         """Launches the kernels on the current stream, and returns without waiting for them.
 
-        A result with a structure of its own is waited for in between: until its entries are counted.
+        It only waits for the symbolic phase of a result with a new structure.
 
         Args:
-            operands: the operands, as the call was prepared for.
-            out: where a dense result goes; it shares no memory with the operands.
+            operands: operands like those that the call was prepared for.
+            out: an array for a dense result, which shares no memory with the operands.
         """
         stream = current_stream()
         addresses: list[int] = []
-        values = (*operands, *(_viewed(operands[at], view) for at, view in self.views))
+        values = (*operands, *(_view(operands[at], view) for at, view in self.views))
         for operand in values:
             for array in operand._arrays if isinstance(operand, DeviceTensor) else (operand,):
                 addresses.append(array.pointer if array._stream == stream else array.use())
         returned: DeviceValue | None = None
-        kept = []  # temporaries live until all is launched: their memory is reused in the order of the stream
-        for room in self.made:
-            given = out is not None and room.name == self.result
-            array = out if given and out is not None else empty(room.shape, room.dtype, self.where)
+        kept = []  # temporaries live until all launches: the stream then reuses their memory in order
+        for new in self.temporaries:
+            given = out is not None and new.name == self.result
+            array = out if given and out is not None else empty(new.shape, new.dtype, self.where)
             addresses.append(array.pointer if array._stream == stream else array.use(writes=True))
             kept.append(array)
-            if room.start is not None:
-                _begin(values[room.start], array)
-            if room.name == self.result:
-                returned = array if room.operand is None else _over(values[room.operand], array, room.fibres)
+            if new.start is not None:
+                _begin(values[new.start], array)
+            if new.name == self.result:
+                returned = array if new.operand is None else _over(values[new.operand], array, new.fibres)
         self._launch(self.launches, addresses, stream)
-        if self.own is not None:
-            returned = self.own.reserve(kept, self.where)
+        if self.assembled is not None:
+            returned = self.assembled.reserve(kept, self.where)
             addresses += [array.pointer for array in returned._arrays]
-            self._launch(self.own.launches, addresses, stream)
+            self._launch(self.assembled.launches, addresses, stream)
         if self.rows is not None:
             returned = self.rows.over(operands, kept)
         assert returned is not None
@@ -245,7 +245,7 @@ class PreparedCall:
 
 
 def _begin(operand: DeviceValue, array: DeviceArray) -> None:
-    """Gives a result that is added to what the operand holds."""
+    """Initialises a result that accumulates into an operand's values."""
     assert isinstance(operand, DeviceArray)
     if operand.pointer != array.pointer:
         operand.copy_into(array)
@@ -260,34 +260,38 @@ def _over(operand: DeviceValue, numbers: DeviceArray, fibres: tuple[Encoding, tu
     return DeviceTensor._from_parts(encoding, shape, encoding.level_sizes(shape), arrays, numbers.size)
 
 
-def _room(
+def _new_value(
     one: MakeArray | MakeBegins | MakeShared, values: Mapping[str, DeviceValue], extents: Mapping[str, int]
-) -> _Room:
+) -> _NewValue:
     counts = Counts(values, {}, extents)
     match one:
         case MakeArray():
             start = list(values).index(one.name) if one.name in values else None
-            return _Room(one.name, one.dtype.numpy, tuple(map(counts, one.shape)), start=start)
+            return _NewValue(one.name, one.dtype.numpy, tuple(map(counts, one.shape)), start=start)
         case MakeBegins():
-            return _Room(one.name, width_dtype(one.width), (counts(one.size),))
+            return _NewValue(one.name, width_dtype(one.width), (counts(one.size),))
         case MakeShared():
             operand = values[one.operand]
             assert isinstance(operand, DeviceTensor)
             place = list(values).index(one.operand)
             if one.encoding is None:
-                return _Room(one.name, one.dtype.numpy, (operand._arrays[-1].size,), place)
+                return _NewValue(one.name, one.dtype.numpy, (operand._arrays[-1].size,), place)
             fibres = counts(Stored(one.operand, one.encoding.lvl_rank - 1))
             shape = tuple(map(counts, one.shape))
-            return _Room(one.name, one.dtype.numpy, (fibres,), place, (one.encoding, shape))
+            return _NewValue(one.name, one.dtype.numpy, (fibres,), place, (one.encoding, shape))
         case _:
             assert_never(one)
 
 
 class _Places:
-    """Where the address of each buffer stands among all of a call."""
+    """The index of each buffer's address among all addresses of a call."""
 
     def __init__(
-        self, operands: Sequence[str], values: Mapping[str, DeviceValue], made: Sequence[_Room], own: MakeOwn | None
+        self,
+        operands: Sequence[str],
+        values: Mapping[str, DeviceValue],
+        temporaries: Sequence[_NewValue],
+        assembled: MakeAssembled | None,
     ) -> None:
         self._first: dict[str, int] = {}
         self._last: dict[str, tuple[int, int]] = {}
@@ -296,16 +300,16 @@ class _Places:
             value = values[name]
             self._first[name] = at
             at += len(value._arrays) if isinstance(value, DeviceTensor) else 1
-        for room in made:
-            self._first[room.name] = at
-            if room.operand is not None:
-                owner = values[operands[room.operand]]
+        for new in temporaries:
+            self._first[new.name] = at
+            if new.operand is not None:
+                owner = values[operands[new.operand]]
                 assert isinstance(owner, DeviceTensor)
-                structure = len(owner._arrays) - 1 if room.fibres is None else len(level_buffers(room.fibres[0]))
-                self._last[room.name] = (self._first[operands[room.operand]], structure)
+                structure = len(owner._arrays) - 1 if new.fibres is None else len(level_buffers(new.fibres[0]))
+                self._last[new.name] = (self._first[operands[new.operand]], structure)
             at += 1
-        if own is not None:
-            self._first[own.name] = at
+        if assembled is not None:
+            self._first[assembled.name] = at
 
     def array(self, name: str) -> int:
         return self._first[name]
@@ -314,7 +318,7 @@ class _Places:
         structure = self._last.get(name)
         if structure is None:
             return self._first[name] + number
-        # All but the values of a result over the structure of an operand are the operand's.
+        # A result on the structure of an operand has the operand's buffers, except for the values.
         first, count = structure
         return self._first[name] if number == count else first + number
 

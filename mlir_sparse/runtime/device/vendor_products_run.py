@@ -1,4 +1,4 @@
-"""Products by cuSPARSE and cuSPARSELt on tensors that lie on a device."""
+"""Products by cuSPARSE and cuSPARSELt on device tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["DeviceValue", "VendorProduct", "run_product"]
 
 DeviceValue = DeviceArray | DeviceTensor
 
-# Of `cudaDataType` and `cusparseIndexType_t`.
+# Values of `cudaDataType` and `cusparseIndexType_t`.
 _TYPES = {"f32": 0, "f64": 1, "f16": 2, "c64": 4, "c128": 5, "bf16": 14}
 _INDICES = {4: 2, 8: 3}
 _FORMATS = {name: getattr(_cuda.Format, name) for name in ("CSR", "CSC", "COO", "BSR")}
@@ -35,8 +35,8 @@ class VendorProduct:
         sparse: (name, format, whether it is the tensor's transpose) of the sparse operands.
         dense: (name, whether it is the array's transpose) of the dense operands.
         by_column: whether the product is the result's transpose.
-        dtype: the element type of all.
-        encoding: how a sparse result is stored.
+        dtype: the element type of all operands.
+        encoding: the encoding of a sparse result.
     """
 
     kind: str
@@ -57,15 +57,15 @@ def run_product(
     """Computes a product.
 
     Args:
-        product: what to compute.
+        product: the product.
         values: the operands, all on one device and of the product's types.
         shape: the extents of the result.
-        out: where a dense result goes; it shares no memory with the operands.
+        out: an array for a dense result, which shares no memory with the operands.
         where: the device.
 
     Raises:
-        UnsupportedError: where the library has no such product.
-        DeviceError, DeviceMemoryError: when the library is not found, or fails.
+        UnsupportedError: if the library lacks the product.
+        DeviceError, DeviceMemoryError: if the library is not found, or fails.
     """
     load_sparse()
     match product.kind:
@@ -92,9 +92,9 @@ def _array(values: Mapping[str, DeviceValue], name: str) -> DeviceArray:
 
 
 def _matrix(tensor: DeviceTensor, format: str, transposed: bool, numbers: DeviceArray | None = None) -> _cuda.Matrix:
-    """Returns a tensor as the library reads it, with other values where some are given."""
+    """Returns a tensor as a matrix of the library, optionally with other values."""
     rows, columns = tensor.shape[::-1] if transposed else tensor.shape
-    arrays = tensor._arrays[-3:]  # the list of a COO has its length before its coordinates
+    arrays = tensor._arrays[-3:]  # a COO has positions before its coordinates
     first, second = arrays[0], arrays[1]
     if numbers is None:
         numbers = arrays[2]
@@ -146,7 +146,7 @@ def _sampled(product: VendorProduct, values: Mapping[str, DeviceValue], where: D
         return made
     matrix = _matrix(tensor, format, transposed, numbers)
     _cuda.sddmm(where.number, current_stream(), _dense(one, left_turned), _dense(other, right_turned), matrix)
-    # The library takes the entries of the sparse operand only, not their values.
+    # The library uses the structure of the sparse operand only, not its values.
     scale(numbers, tensor._arrays[-1])
     return made
 
@@ -198,7 +198,7 @@ def _structured(tensor: DeviceTensor, operand: DeviceArray, result: DeviceArray,
 
 
 def _compressed(tensor: DeviceTensor, where: Device) -> _cuda.Compressed:
-    """Returns a matrix in the library's storage; kept with the tensor while nobody else can write to its values."""
+    """Returns a matrix in the library's storage; cached with the tensor unless others may write to its values."""
     kept = tensor._kept.get("compressed")
     values = tensor._arrays[-1]
     if isinstance(kept, _cuda.Compressed) and not tensor._lent:
