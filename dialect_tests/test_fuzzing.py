@@ -13,9 +13,11 @@ from fuzzing.tally import DECLINED, Tally, report
 from fuzzing.variants import VARIANTS, again
 from fuzzing.variants.names import NAMES, renamed
 from fuzzing.variants.variant import Variant, assert_same_bits
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import mlir_sparse as ms
-from dialect_tests import oracle
+from dialect_tests import oracle, wide_cases
 from dialect_tests.calls import Call, Results, Trial
 from mlir_sparse.notation import Assignment
 
@@ -96,3 +98,10 @@ def test_results_of_other_storage_are_not_the_same_bits() -> None:
     with pytest.raises(AssertionError):
         assert_same_bits((ms.tensor(dense[0], "SparseVector"),), dense)
     assert replace(trial.call, out="SparseVector").options == {"out": "SparseVector"}
+
+
+@given(st.integers(0, 2**32))
+@example(127)  # y = T0 * T0 * T0: no index variable whose extent could be zero
+def test_statements_of_many_variables_are_drawn_from_every_seed(seed: int) -> None:
+    case = wide_cases.case_of(seed).kernel
+    assert set(case.tensors) == set(case.assignment.inputs)

@@ -13,7 +13,7 @@ from dialect_tests.test_kernel_properties import StoredCase
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.notation import Assignment, parse
 
-__all__ = ["cases"]
+__all__ = ["case_of", "cases"]
 
 # More than the alphabet has, fewer than NumPy has axes for the oracle.
 _MOST_VARIABLES = 30
@@ -44,13 +44,14 @@ def _text(random: Random) -> str:
     return f"y({', '.join(target)}) = {value}" if target else f"y = {value}"
 
 
-def _case(seed: int) -> StoredCase:
+def case_of(seed: int) -> StoredCase:
+    """Returns the statement of a seed, with data."""
     random = Random(seed)
     parsed = parse(_text(random))
     assert isinstance(parsed, Assignment)
     leaders = extent_classes(parsed)
     extents = {leader: random.choice((1, 1, 2, 2, 3)) for leader in sorted(set(leaders.values()))}
-    if random.random() < 0.1:
+    if random.random() < 0.1 and extents:
         extents[random.choice(sorted(extents))] = 0
     while np.prod([float(extents[leader]) for leader in leaders.values()]) > _MOST_POINTS:
         extents[max(sorted(extents), key=extents.__getitem__)] = 1
@@ -71,4 +72,4 @@ def _encoding(rank: int, random: Random) -> Encoding:
 
 def cases() -> st.SearchStrategy[StoredCase]:
     """Draws statements over up to _MOST_VARIABLES index variables."""
-    return st.builds(_case, st.integers(0, 2**32))
+    return st.builds(case_of, st.integers(0, 2**32))
