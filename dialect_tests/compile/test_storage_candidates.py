@@ -9,7 +9,7 @@ import pytest
 
 import mlir_sparse as ms
 from mlir_sparse.compile.tuning.schedule_candidates import storage_name
-from mlir_sparse.compile.tuning.storage_candidates import asked_text, combinations, storage_for
+from mlir_sparse.compile.tuning.storage_candidates import combinations, formats_text, storage_for
 
 
 def names(tensor: ms.SparseTensor) -> list[str]:
@@ -62,8 +62,8 @@ def test_what_is_tried_is_changed_one_operand_at_a_time_first() -> None:
 
 def test_questions_are_told_apart() -> None:
     asked = [False, True, ["CSR"], ["CSR", "COO"], {"A": ["CSR"]}, {"B": ["CSR"]}]
-    assert len({asked_text(one) for one in asked}) == len(asked)
-    assert asked_text(False) == ""
+    assert len({formats_text(one) for one in asked}) == len(asked)
+    assert formats_text(False) == ""
 
 
 def test_errors_of_questions() -> None:

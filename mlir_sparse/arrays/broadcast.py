@@ -1,4 +1,4 @@
-"""Axes that broadcast: NumPy stretches an axis of one element, kernels leave its subscript out."""
+"""Broadcasting: NumPy stretches an axis of one element; a kernel omits its subscript."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Labels = tuple[str, ...]
 
 
 def broadcast_shape(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:
-    """Returns the shape that shapes broadcast to.
+    """Returns the broadcast shape of some shapes.
 
     Raises:
-        ExtentError: for axes of two extents, neither of which is 1.
+        ExtentError: for axes of two extents other than 1.
 
     >>> broadcast_shape([(3, 1), (4,)], "operands of add")
     (3, 4)
@@ -30,7 +30,7 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, 
     first = shapes[0]
     if all(shape == first for shape in shapes):
         return first
-    # Not by NumPy, which refuses shapes of more elements than 64 bits count.
+    # Not with NumPy, which refuses shapes of more than 2^63 - 1 elements.
     found: list[int] = []
     for axis in range(-max(map(len, shapes)), 0):
         extents = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}
@@ -42,7 +42,7 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, 
 
 
 def without_axes(value: Value, axes: Sequence[int]) -> Value:
-    """Returns a value without some axes of one element each; a tensor without any is the number it holds."""
+    """Returns a value without some axes of one element; without any axis left, a tensor becomes a number."""
     if not axes:
         return value
     if isinstance(value, np.ndarray):
@@ -56,13 +56,13 @@ def without_axes(value: Value, axes: Sequence[int]) -> Value:
 
 
 def squeezed(value: Value, labels: Labels, extents: dict[str, int]) -> tuple[Value, Labels]:
-    """Returns a value without the axes of one element whose index runs further, and the labels that are left."""
+    """Returns a value without the axes that are stretched, and the labels of the others."""
     axes = [axis for axis, label in enumerate(labels) if value.shape[axis] != extents[label]]
     return without_axes(value, axes), tuple(label for axis, label in enumerate(labels) if axis not in axes)
 
 
 def diagonal_of(value: Value, labels: Labels) -> tuple[Value, Labels]:
-    """Returns what a value holds where axes of one label have equal coordinates, with each label once."""
+    """Returns the diagonal of a value over axes with the same label, and each label once."""
     once = tuple(dict.fromkeys(labels))
     if len(once) == len(labels):
         return value, labels
@@ -81,16 +81,16 @@ def diagonal_of(value: Value, labels: Labels) -> tuple[Value, Labels]:
 
 
 def stretched(entries: EntryList, shape: tuple[int, ...]) -> EntryList:
-    """Returns the entries of a tensor broadcast to a shape, each repeated along the axes that are stretched."""
+    """Returns the entries of a tensor broadcast to a shape."""
     missing = len(shape) - len(entries.shape)
     count = entries.values.size
     dims: list[Array] = [np.zeros(count, np.int64)] * missing + list(entries.dims)
     values = entries.values
     for axis, extent in enumerate(shape):
-        own = 1 if axis < missing else entries.shape[axis - missing]
-        if own == extent:
+        size = 1 if axis < missing else entries.shape[axis - missing]
+        if size == extent:
             continue
-        # Each step makes a coordinate a dimension, and the values.
+        # The coordinates and the values of each entry are repeated.
         check_fits(values.size * extent * (8 * len(shape) + values.itemsize), f"entries repeated over shape {shape}")
         dims = [np.repeat(dim, extent) if at != axis else dim for at, dim in enumerate(dims)]
         dims[axis] = np.tile(np.arange(extent, dtype=np.int64), values.size)

@@ -1,4 +1,4 @@
-"""Functions of elements that are no ufuncs: choices, bounds, comparisons with room for error."""
+"""Elementwise functions that are no ufuncs: choices, bounds, comparisons within a tolerance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _spread(name: str, *sources: Any) -> tuple[list[Operand], tuple[int, ...]]:
 
 
 def choose(condition: Any, *choices: Any) -> Any:
-    """Returns `np.where`: elements of one or the other as a condition holds; alone, where it does."""
+    """Returns `np.where`: elements of one or the other operand; without operands, where the condition holds."""
     if not choices:
         return nonzero(condition)
     operands, size = _spread("where", condition, *choices)
@@ -37,7 +37,7 @@ def choose(condition: Any, *choices: Any) -> Any:
 
 
 def nonzero(tensor: SparseTensor) -> tuple[Array, ...]:
-    """Returns the coordinates of all elements that differ from zero, in row-major order."""
+    """Returns the coordinates of all nonzero elements, in row-major order."""
     entries = entries_of(tensor)
     kept = entries.where(entries.values != 0)
     order = np.argsort(kept.keys, kind="stable")
@@ -45,7 +45,7 @@ def nonzero(tensor: SparseTensor) -> tuple[Array, ...]:
 
 
 def clip(tensor: Any, low: Any = None, high: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    """Returns the elements, those outside two bounds replaced by the nearer one; None is no bound."""
+    """Returns the elements; those outside two bounds become the nearer bound. None is no bound."""
     lower, upper = (min if low is None else low), (max if high is None else high)
     if lower is None and upper is None:
         return tensor
@@ -73,7 +73,7 @@ def imag(tensor: SparseTensor) -> SparseTensor:
 
 
 def mapped(function: Function) -> Function:
-    """Returns a function of one operand, computed where it has entries and once for all other places."""
+    """Returns a function of one operand that is evaluated at entries, and once for all missing ones."""
 
     def apply(x: Any, **options: Any) -> Any:
         return map_entries(function, [x], x.shape, **options)
@@ -82,14 +82,14 @@ def mapped(function: Function) -> Function:
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    """Returns where elements agree within a tolerance: a dense array, as zeros agree."""
+    """Returns where elements agree within a tolerance, as a dense array: missing entries agree."""
     operands, size = _spread("isclose", a, b)
     return map_entries(np.isclose, operands, size, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Returns whether all elements agree within a tolerance."""
-    # What is far apart, where anything is: mostly nothing, so that no dense array is made of two sparse ones.
+    # Compute where elements disagree, which is mostly nowhere, and so sparse for two sparse operands.
     operands, size = _spread("allclose", a, b)
 
     def apart(*values: Any) -> Any:

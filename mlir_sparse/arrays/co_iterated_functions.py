@@ -1,4 +1,4 @@
-"""Functions of two operands that the planner co-iterates."""
+"""Ufuncs of two operands as kernels, which co-iterate sparse operands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ARITHMETIC: dict[np.ufunc, _Join] = {
     np.multiply: partial(Binary, BinaryOp.MUL),
     np.true_divide: partial(Binary, BinaryOp.DIV),
 }
-# Zero for two zeros, so that two sparse operands meet where either has an entry, and nowhere else.
+# These are zero for two zeros: kernels visit only places where an operand has an entry.
 _UNITING: dict[np.ufunc, _Join] = {
     np.maximum: _call("max"),
     np.minimum: _call("min"),
@@ -44,12 +44,12 @@ _UNITING: dict[np.ufunc, _Join] = {
     np.logical_and: partial(Binary, BinaryOp.AND),
     np.logical_or: partial(Binary, BinaryOp.OR),
 }
-# Each operand is true or not by itself, whatever its type is.
+# These convert each operand to a truth value by itself.
 _LOGICAL = (np.logical_and, np.logical_or)
 
 
 def is_planned(ufunc: np.ufunc, operands: Sequence[Operand], shape: tuple[int, ...]) -> bool:
-    """Returns whether the planner takes a ufunc of operands without making any of them dense."""
+    """Returns whether a kernel can compute a ufunc of operands without a dense copy of any."""
     if ufunc in _UNITING:
         return all(isinstance(o, SparseTensor) and o.shape == shape and o.dtype.kind in "bif" for o in operands)
     if ufunc not in _ARITHMETIC or any(_is_number(operand) for operand in operands):
@@ -58,7 +58,7 @@ def is_planned(ufunc: np.ufunc, operands: Sequence[Operand], shape: tuple[int, .
         return False
     if ufunc is np.true_divide:
         return isinstance(operands[0], SparseTensor) and not isinstance(operands[1], SparseTensor)
-    # A sum with a tensor that is stretched has entries all along the axes that it lacks.
+    # A sum with a stretched tensor has entries all along the stretched axes.
     stretched = [operand for operand in operands if isinstance(operand, SparseTensor) and operand.shape != shape]
     return ufunc is np.multiply or not stretched
 
@@ -68,26 +68,26 @@ def _is_number(operand: Operand) -> bool:
 
 
 def shape_of(operand: Operand) -> tuple[int, ...]:
-    """Returns an operand's shape, that of a number being ()."""
+    """Returns an operand's shape; () for a number."""
     return operand.shape if isinstance(operand, SparseTensor | np.ndarray) else ()
 
 
 def types_of(operands: Sequence[Operand]) -> str:
-    """Returns the element types of operands as errors name them."""
+    """Returns the element types of operands, for errors."""
     return ", ".join(str(o.dtype) if isinstance(o, SparseTensor | np.ndarray) else type(o).__name__ for o in operands)
 
 
 def planned(ufunc: np.ufunc, operands: Sequence[Any], shape: tuple[int, ...], dtype: Any = None) -> Any:
-    """Returns a ufunc of two operands as a kernel computes it.
+    """Computes a ufunc of two operands with a kernel.
 
     Args:
-        ufunc: one that `is_planned`.
+        ufunc: a ufunc that `is_planned`.
         operands: tensors and arrays.
-        shape: that they broadcast to.
-        dtype: the element type to compute in, NumPy's choice when None.
+        shape: their broadcast shape.
+        dtype: the element type to compute in; NumPy's choice when None.
     """
     left, right, result = _loop_types(ufunc, operands, dtype)
-    # What gives truth compares in the operands' common type, as kernels do.
+    # Comparisons and logic compute in the operands' common type, as kernels do.
     result = left if result == np.bool_ else result
     common = promote(*(DType.of(operand.dtype) for operand in operands))
     if common.kind in "bi" and ufunc is np.true_divide:
@@ -97,10 +97,10 @@ def planned(ufunc: np.ufunc, operands: Sequence[Any], shape: tuple[int, ...], dt
     names = tuple(f"i{axis}" for axis in range(len(shape)))
     ready, labels = [], []
     for operand in operands:
-        own = names[len(shape) - operand.ndim :]
-        axes = [axis for axis, name in enumerate(own) if operand.shape[axis] != shape[int(name[1:])]]
+        own_names = names[len(shape) - operand.ndim :]
+        axes = [axis for axis, name in enumerate(own_names) if operand.shape[axis] != shape[int(name[1:])]]
         ready.append(without_axes(operand, axes))
-        labels.append(tuple(name for axis, name in enumerate(own) if axis not in axes))
+        labels.append(tuple(name for axis, name in enumerate(own_names) if axis not in axes))
     join = _ARITHMETIC.get(ufunc) or _UNITING[ufunc]
     make = lambda: assignment(names, join(access(0, labels[0]), access(1, labels[1])))  # noqa: E731
     run = partial(computed, (ufunc, *labels, len(shape)), make)
@@ -109,7 +109,7 @@ def planned(ufunc: np.ufunc, operands: Sequence[Any], shape: tuple[int, ...], dt
 
 
 def _looped_as_stored(operands: Sequence[Any], labels: Sequence[Labels]) -> bool:
-    """Returns whether loops over operands need none of them in another storage."""
+    """Returns whether a kernel can loop over operands without a conversion."""
     left, right = operands
     alike = isinstance(left, SparseTensor) and isinstance(right, SparseTensor) and labels[0] == labels[1]
     return alike and left.encoding == right.encoding and left.encoding.is_permutation and left.encoding.is_native

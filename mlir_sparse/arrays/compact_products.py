@@ -1,4 +1,4 @@
-"""Products over axes too long for a loop or an array, computed over the coordinates that are stored."""
+"""Products over axes too long for a loop or an array, computed over the stored coordinates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["compacted", "wide_labels"]
 
 
 def wide_labels(operands: Sequence[Value], labels: Sequence[Labels]) -> dict[str, int]:
-    """Returns the extents of labels that run over more than 2^31 - 1 coordinates, of sparse operands."""
+    """Returns the extents of sparse operands' labels that exceed 2^31 - 1."""
     if all(max(operand.shape, default=0) <= WIDEST for operand in operands):
         return {}
     return {
@@ -34,18 +34,17 @@ def compacted(
     output: Labels,
     wide: dict[str, int],
 ) -> Any:
-    """Returns a product of operands summed over what the output does not have.
+    """Returns a product of operands, summed over the indices that the output lacks.
 
-    Coordinates that no operand stores have no part in it. What is left of an axis is
-    counted anew, from 0, and no extent is more than the number of entries. A result that would
-    be dense along such an axis is sparse.
+    Coordinates that no operand stores contribute nothing. The others are renumbered from 0, so that no extent exceeds
+    the number of entries. A result that would be dense along such an axis is sparse.
 
     Args:
-        compute: gives the product of operands with shorter axes.
+        compute: computes the product of operands with shorter axes.
         operands: arrays and tensors.
-        labels: for each the index of each axis.
+        labels: for each operand the index of each axis.
         output: the indices of the result.
-        wide: the labels to count anew, with their extents.
+        wide: the labels to renumber, with their extents.
     """
     lists = [entries_of(operand) if isinstance(operand, SparseTensor) else None for operand in operands]
     met: dict[str, list[Array]] = {label: [] for label in wide}
@@ -54,14 +53,14 @@ def compacted(
             if entries is not None and label in wide:
                 met[label].append(entries.dims[axis])
     stored = {label: sorted_unique(np.concatenate(columns)) for label, columns in met.items()}
-    found = compute([_counted(*case, stored) for case in zip(operands, lists, labels, strict=True)])
+    found = compute([_renumbered(*case, stored) for case in zip(operands, lists, labels, strict=True)])
     if not any(label in wide for label in output):
         return found
     return _placed(found, [stored.get(label) for label in output], [wide.get(label, 0) for label in output])
 
 
-def _counted(operand: Value, entries: EntryList | None, names: Labels, stored: dict[str, Array]) -> Value:
-    """Returns an operand whose axes have the coordinates alone that are stored somewhere."""
+def _renumbered(operand: Value, entries: EntryList | None, names: Labels, stored: dict[str, Array]) -> Value:
+    """Returns an operand whose wide axes are renumbered."""
     if entries is None:
         assert isinstance(operand, np.ndarray)
         for axis, label in enumerate(names):
@@ -78,7 +77,7 @@ def _counted(operand: Value, entries: EntryList | None, names: Labels, stored: d
 
 
 def _placed(found: Any, stored: Sequence[Array | None], wide: Sequence[int]) -> SparseTensor:
-    """Returns a result with its entries at the coordinates they stand for."""
+    """Returns a result with the original coordinates of its entries."""
     like = found if isinstance(found, SparseTensor) else None
     if like is not None:
         entries = entries_of(like)
@@ -87,5 +86,5 @@ def _placed(found: Any, stored: Sequence[Array | None], wide: Sequence[int]) -> 
     dims = tuple(
         dim if coordinates is None else coordinates[dim] for coordinates, dim in zip(stored, entries.dims, strict=True)
     )
-    shape = tuple(extent or own for extent, own in zip(wide, entries.shape, strict=True))
+    shape = tuple(extent or original for extent, original in zip(wide, entries.shape, strict=True))
     return EntryList(dims, entries.values, shape).tensor(like)

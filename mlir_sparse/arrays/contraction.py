@@ -1,4 +1,4 @@
-"""Products summed over shared indices: the one computation under einsum, matmul, dot and sums."""
+"""Products summed over shared indices, which einsum, matmul, dot and sums are."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = ["cast", "common_type", "contracted", "extents_of", "prepared", "produ
 
 
 def extents_of(operands: Sequence[Value], labels: Sequence[Labels], what: str) -> dict[str, int]:
-    """Returns how far each label runs; axes of one element follow the others.
+    """Returns the extent of each label; axes of one element are stretched.
 
     Raises:
-        ExtentError: for a label of two extents.
+        ExtentError: for a label with two extents.
     """
     extents: dict[str, int] = {}
     for number, (operand, names) in enumerate(zip(operands, labels, strict=True)):
@@ -59,7 +59,7 @@ def _check_diagonals(operands: Sequence[Value], labels: Sequence[Labels], what: 
 def prepared(
     operands: Sequence[Value], labels: Sequence[Labels], what: str
 ) -> tuple[list[Value], list[Labels], dict[str, int]]:
-    """Returns operands with each label once and every axis as long as its label, and the extents."""
+    """Returns operands without repeated labels and stretched axes, and the extents."""
     _check_diagonals(operands, labels, what)
     extents = extents_of(operands, labels, what)
     ready = [squeezed(*diagonal_of(operand, names), extents) for operand, names in zip(operands, labels, strict=True)]
@@ -67,18 +67,18 @@ def prepared(
 
 
 def product(labels: Sequence[Labels], output: Labels, *, logical: bool = False) -> Assignment:
-    """Returns the assignment of the product of operands, summed over what the output does not have.
+    """Returns the assignment of the product of operands, summed over the indices that the output lacks.
 
     Args:
         labels: for each operand the index of each axis.
         output: the indices of the result.
-        logical: whether all are truth values, whose product is whether all hold, and whose sum whether any does.
+        logical: whether all are truth values, whose product is and, and whose sum is or.
     """
     accesses: list[Expr] = [access(number, names) for number, names in enumerate(labels)]
     joining = BinaryOp.AND if logical else BinaryOp.MUL
-    made = assignment(output, reduce(lambda a, b: Binary(joining, a, b), accesses))
+    statement = assignment(output, reduce(lambda a, b: Binary(joining, a, b), accesses))
     summed = {label for names in labels for label in names} > set(output)
-    return replace(made, op=AssignOp.REDUCE_OR) if logical and summed else made
+    return replace(statement, op=AssignOp.REDUCE_OR) if logical and summed else statement
 
 
 def contracted(
@@ -89,17 +89,17 @@ def contracted(
     semiring: Any = None,
     casting: str = "safe",
 ) -> Any:
-    """Returns the product of prepared operands, summed over what the output does not have, in one kernel.
+    """Returns the product of prepared operands, summed over the indices that the output lacks, in one kernel.
 
     Args:
         operands: arrays and tensors.
         labels: for each the index of each axis.
         output: the indices of the result.
         out: the storage of the result, or an array for it; inferred when None.
-        semiring: what products and sums are; None for NumPy's.
-        casting: which other types an array for the result may have, as `numpy.can_cast` takes it.
+        semiring: the meaning of products and sums; None for NumPy's.
+        casting: the casts allowed to an array for the result, as in `numpy.can_cast`.
 
-    A result with an axis of more than 2^31 - 1 elements is sparse, unless a dense one is asked for.
+    A result with an axis of more than 2^31 - 1 elements is sparse, unless `out` is dense.
     """
     wide = wide_labels(operands, labels) if semiring is None and _is_sparse(out) else {}
     if wide:
@@ -124,7 +124,7 @@ def contracted(
 def _uncounted(
     number: int, operands: Sequence[Value], labels: Sequence[Labels], output: Labels, common: np.dtype[Any]
 ) -> Value:
-    """Returns an operand in the common type where notation would count its truth values: where it is summed alone."""
+    """Returns an operand in the common type if it is summed alone, where notation would count its truth values."""
     others = {label for at, names in enumerate(labels) if at != number for label in names}
     alone = not others.union(output).issuperset(labels[number])
     counts = alone and operands[number].dtype == np.bool_
@@ -142,13 +142,13 @@ def _copied(result: Array, out: Array, casting: str) -> Array:
         )
     if result.shape != out.shape:
         raise ExtentError(f"expected out of shape {result.shape}, but got {out.shape}")
-    with np.errstate(invalid="ignore"):  # of numbers that the type asked for does not hold
+    with np.errstate(invalid="ignore"):  # of numbers out of the type's range
         out[...] = result
     return out
 
 
 def _renamed(labels: Sequence[Labels], output: Labels) -> tuple[tuple[Labels, ...], Labels]:
-    """Returns labels named i0, i1, ... in the order in which they come, so that equal patterns share a kernel."""
+    """Returns labels renamed to i0, i1, ... in order of appearance, so that equal patterns share a kernel."""
     names: dict[str, str] = {}
     for label in (label for group in (output, *labels) for label in group):
         names.setdefault(label, f"i{len(names)}")
@@ -156,12 +156,12 @@ def _renamed(labels: Sequence[Labels], output: Labels) -> tuple[tuple[Labels, ..
 
 
 def common_type(operands: Sequence[Value]) -> np.dtype[Any]:
-    """Returns the element type that NumPy computes operands in."""
+    """Returns the element type in which NumPy computes operands."""
     return reduce(promote, (DType.of(operand.dtype) for operand in operands)).numpy
 
 
 def cast(operand: Value, dtype: np.dtype[Any]) -> Value:
-    """Returns an operand of an element type; itself where it is of it."""
+    """Returns an operand in an element type; itself if it has the type."""
     if isinstance(operand, SparseTensor):
         return operand.astype(dtype)
     return operand.astype(dtype, copy=False)

@@ -1,9 +1,7 @@
-"""In which order many operands are multiplied: pairs, or several in one loop nest, by estimated cost.
+"""The order of multiplying many operands: pairs, or several in one loop nest, by estimated cost.
 
-The figures are those of the planner's model (`plan.cost`), with the number of
-entries that the operands at hand store in place of its guesses: a loop nest
-takes as many steps as places where all operands are expected to have an entry,
-and what it hands on is written once and stored.
+The model is the planner's (`plan.cost`), with the actual numbers of entries in place of its guesses. The steps of a
+loop nest are the expected places where all operands have an entry, plus the entries of its result.
 """
 
 from __future__ import annotations
@@ -19,18 +17,18 @@ from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["ContractionPath", "Factor", "PathStep", "factor_of", "find_path", "given_path"]
 
-# Subsets of up to so many operands are all tried (3**8 splits); of more, the cheapest pairs are joined first.
+# Up to this many operands all subsets are tried (3**8 splits); of more, the cheapest pairs are joined first.
 _EXHAUSTIVE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """An operand, or what some were joined to: its indices and about how many entries it has.
+    """An operand or a temporary: its indices and its estimated number of entries.
 
     Args:
         labels: the indices, each once.
-        entries: stored entries, known or estimated.
-        sparse: whether entries are fewer than places by its storage.
+        entries: the number of stored entries, known or estimated.
+        sparse: whether its storage is sparse.
     """
 
     labels: Labels
@@ -39,7 +37,7 @@ class Factor:
 
 
 def factor_of(value: Value, labels: Labels) -> Factor:
-    """Returns what the cost of a product needs to know of an operand."""
+    """Returns an operand as the cost model needs it."""
     if isinstance(value, SparseTensor):
         return Factor(labels, float(value.nse), not value.encoding.is_dense)
     return Factor(labels, float(value.size), False)
@@ -47,14 +45,14 @@ def factor_of(value: Value, labels: Labels) -> Factor:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """Operands joined by one kernel, which takes their places at the end of the list.
+    """A kernel that joins operands; its result goes to the end of the list.
 
     Args:
-        operands: positions in the list of what is left, ascending.
-        labels: the indices of each.
-        output: the indices kept.
+        operands: their positions in the current list, ascending.
+        labels: the indices of each operand.
+        output: the indices of the result.
         cost: the estimated number of loop steps.
-        entries: the estimated number of entries handed on.
+        entries: the estimated number of entries of the result.
     """
 
     operands: tuple[int, ...]
@@ -76,7 +74,7 @@ class ContractionPath:
     Args:
         text: the einsum.
         steps: the kernels.
-        naive: the estimated steps of one loop nest over all operands.
+        naive: the estimated number of steps of one loop nest over all operands.
     """
 
     text: str
@@ -85,7 +83,7 @@ class ContractionPath:
 
     @cached_property
     def path(self) -> list[object]:
-        """Returns the positions joined, as `numpy.einsum_path` does."""
+        """Returns the positions joined by each step, as `numpy.einsum_path` does."""
         return ["einsum_path", *(step.operands for step in self.steps)]
 
     @property
@@ -101,7 +99,7 @@ class ContractionPath:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The cheapest way found to join a set of operands: a set of one has nothing to join."""
+    """The cheapest plan found for joining a set of operands."""
 
     cost: float
     factor: Factor
@@ -115,7 +113,7 @@ class _Search:
         self.plans: dict[int, _Plan] = {1 << n: _Plan(0.0, factor, ()) for n, factor in enumerate(factors)}
 
     def kept(self, members: int) -> Labels:
-        """Returns the indices that a set of operands must hand on: those that others or the result have."""
+        """Returns the indices that the product of a set must keep: those that other operands or the result have."""
         if members == self.everything:
             return self.output
         others = [f.labels for n, f in enumerate(self.factors) if not members >> n & 1]
@@ -124,14 +122,14 @@ class _Search:
         return tuple(label for label in inside if label in needed)
 
     def joined(self, members: int, parts: tuple[int, ...]) -> _Plan:
-        """Returns the plan that makes each part first and joins all in one kernel."""
+        """Returns the plan that computes each part first, and joins all parts in one kernel."""
         below = [self.plans[part] for part in parts]
         steps, result = _join([plan.factor for plan in below], self.kept(members), self.extents)
         stored = 0.0 if members == self.everything else CONVERSION * result.entries
         return _Plan(steps + stored + sum(plan.cost for plan in below), result, parts)
 
     def best(self, members: int) -> _Plan:
-        """Returns the cheapest plan of a set of operands: all in one kernel, or two parts made first."""
+        """Returns the cheapest plan of a set: all operands in one kernel, or two parts first."""
         if members not in self.plans:
             leaves = tuple(1 << n for n in _bits(members))
             found = self.joined(members, leaves)
@@ -143,7 +141,7 @@ class _Search:
         return self.plans[members]
 
     def greedy(self) -> None:
-        """Joins the pair that is cheapest to join until few enough are left for a full search."""
+        """Joins the cheapest pair until a full search is possible."""
         left = [1 << n for n in range(len(self.factors))]
         while len(left) > 1:
             pairs = [(a, b) for at, a in enumerate(left) for b in left[at + 1 :]]
@@ -153,23 +151,23 @@ class _Search:
 
 
 def _join(factors: Sequence[Factor], kept: Labels, extents: Mapping[str, int]) -> tuple[float, Factor]:
-    """Returns the estimated loop steps of a product, and its result: entries are taken to be spread evenly."""
-    places = _places({label for factor in factors for label in factor.labels}, extents)
+    """Returns the estimated steps of a product, and its result, for evenly spread entries."""
+    places = _place_count({label for factor in factors for label in factor.labels}, extents)
     steps = float(places)
     for factor in factors:
-        own = _places(set(factor.labels), extents)
-        if factor.sparse and own:
-            steps *= min(1.0, factor.entries / own)
-    # A loop over a sparse operand visits its entries, whatever the others lack.
+        place_count = _place_count(set(factor.labels), extents)
+        if factor.sparse and place_count:
+            steps *= min(1.0, factor.entries / place_count)
+    # A loop over a sparse operand visits all of its entries.
     steps = max(steps, min((factor.entries for factor in factors), default=0.0))
     sparse = any(factor.sparse for factor in factors) and all(
         any(label in factor.labels for factor in factors if factor.sparse) for label in kept
     )
-    room = _places(set(kept), extents)
-    return steps, Factor(kept, min(steps, room) if sparse else room, sparse)
+    place_count = _place_count(set(kept), extents)
+    return steps, Factor(kept, min(steps, place_count) if sparse else place_count, sparse)
 
 
-def _places(labels: set[str], extents: Mapping[str, int]) -> float:
+def _place_count(labels: set[str], extents: Mapping[str, int]) -> float:
     return float(prod(extents[label] for label in labels))
 
 
@@ -178,7 +176,7 @@ def _bits(members: int) -> Iterator[int]:
 
 
 def _halves(members: int) -> Iterator[int]:
-    """Yields each way to split a set in two, once."""
+    """Yields each split of a set in two, once."""
     lowest = members & -members
     rest = members ^ lowest
     part = rest
@@ -191,10 +189,10 @@ def find_path(text: str, factors: Sequence[Factor], output: Labels, extents: Map
     """Returns the cheapest order found.
 
     Args:
-        text: the einsum, to be shown.
+        text: the einsum, for display.
         factors: the operands.
         output: the indices of the result.
-        extents: how far each index runs.
+        extents: the extent of each index.
     """
     search = _Search(factors, output, extents)
     if len(factors) <= _EXHAUSTIVE:
@@ -234,7 +232,7 @@ def given_path(
     output: Labels,
     extents: Mapping[str, int],
 ) -> ContractionPath:
-    """Returns the order that the user asked for, each step by the positions it joins; all that is left comes last."""
+    """Returns the user's order, given the positions that each step joins; a last step joins the rest."""
     search = _Search(factors, output, extents)
     left = [1 << n for n in range(len(factors))]
     joins: list[tuple[int, ...]] = []

@@ -21,7 +21,7 @@ from mlir_sparse.runtime import operand_check
 __all__ = ["einsum", "einsum_path"]
 
 Storage = str | Encoding | TensorType | Array
-# `False`, `True`, `"greedy"`, `"optimal"`, or the positions to join as `numpy.einsum_path` returns them.
+# `False`, `True`, `"greedy"`, `"optimal"`, or a path of `numpy.einsum_path`.
 Optimize = bool | str | Sequence[Any]
 
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
@@ -41,28 +41,26 @@ def einsum(
 ) -> Any:
     """Computes a NumPy einsum on any mix of sparse and dense operands.
 
-    Products of three operands and more are split into kernels by estimated cost;
-    `einsum_path` tells how. Axes of one element are stretched, as NumPy does.
+    Products of three operands and more are split into kernels by estimated cost; see `einsum_path`. Axes of one element
+    are stretched, as in NumPy.
 
     Args:
-        subscripts: subscripts as `numpy.einsum` takes them, implicit output and ellipsis included;
-            or the first operand, in the form `einsum(op0, sublist0, op1, sublist1, ..., [sublistout])`.
+        subscripts: subscripts as in `numpy.einsum`, with implicit outputs and ellipses; or the first operand, in the
+            form `einsum(op0, sublist0, op1, sublist1, ..., [sublistout])`.
         operands: arrays, SparseTensors or other libraries' sparse arrays.
-        out: the storage of the result, or an array for a dense one; where absent, a matrix or
-            higher tensor is sparse if each of its indices runs over sparse storage, or some, two of which are listed
-            in one operand, above rows that are dense; and all else dense.
-        optimize: False for one loop nest over all operands, or a path as `numpy.einsum_path` returns it; where
-            a path ends early, what is left is one more loop nest.
-        dtype: the element type to compute in, the operands' common one by default.
-        casting: which operands `dtype` may be asked of, and which arrays take a result, as for `numpy.can_cast`.
-        order: "F" lays a new dense result out by columns, all else by rows.
-        semiring: what products and sums are, anything that `semiring` takes; then all operands meet in one loop nest.
+        out: the storage of the result, or an array for a dense one; inferred when absent, as for `evaluate`.
+        optimize: False for one loop nest over all operands, or a path of `numpy.einsum_path`; a last loop nest joins
+            the operands that a path leaves.
+        dtype: the element type to compute in; by default the operands' common one.
+        casting: the casts allowed of operands to `dtype` and of the result to an array, as in `numpy.can_cast`.
+        order: "F" for a new dense result by columns, else by rows.
+        semiring: the meaning of products and sums, any argument of `semiring`; all operands are then in one loop nest.
 
     Raises:
         NotationSyntaxError: for text that is no einsum string.
-        RankError: for another number of operands or subscripts than there are.
-        ExtentError: for an index of two extents, neither of which is 1.
-        DTypeError: for operands that `casting` keeps from `dtype`.
+        RankError: where the numbers of operands or subscripts differ from those of the text.
+        ExtentError: for an index with two extents other than 1.
+        DTypeError: for operands that `casting` does not allow to cast to `dtype`.
 
     >>> einsum("ij,j->i", np.eye(2), np.array([3.0, 4.0]))
     array([3., 4.])
@@ -72,7 +70,7 @@ def einsum(
     by_columns = _one_of(_ORDERS, "order", order.upper() if isinstance(order, str) else order) == "F"
     _one_of(_CASTINGS, "casting", casting)
     parsed, values = _arguments(subscripts, operands)
-    if dtype is not None or len(values) > 2:  # a partial product in a smaller type would lose what the whole keeps
+    if dtype is not None or len(values) > 2:  # a partial product in a smaller type would be less precise
         wanted = common_type(values) if dtype is None else _castable(values, numpy_dtype(dtype), casting)
         values = [cast(value, wanted) for value in values]
     ready, labels, extents = prepared(values, parsed.operands, parsed.source.text)
@@ -90,7 +88,7 @@ def _one_of(known: tuple[str, ...], name: str, given: str) -> str:
 
 
 def _castable(values: Sequence[Value], wanted: np.dtype[Any], casting: str) -> np.dtype[Any]:
-    """Returns the element type, where all operands may be cast to it."""
+    """Returns the element type, if all operands may be cast to it."""
     for number, value in enumerate(values):
         if not np.can_cast(value.dtype, wanted, casting):  # type: ignore[arg-type]  # one of those it takes
             raise DTypeError(
@@ -105,7 +103,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Optimize = True) -
 
     Args:
         subscripts: as for `einsum`.
-        operands: as for `einsum`; their shapes and numbers of entries count.
+        operands: as for `einsum`; only shapes and numbers of entries matter.
         optimize: as for `einsum`.
 
     >>> import mlir_sparse as ms
@@ -133,7 +131,7 @@ def _arguments(subscripts: Any, operands: tuple[Any, ...]) -> tuple[EinsumSubscr
 
 
 def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Returns text and operands of einsum's other form, operands and lists in turn."""
+    """Returns text and operands of einsum's other form, which alternates operands and lists."""
     operands, sublists = given[: len(given) // 2 * 2 : 2], given[1::2]
     output = given[-1] if len(given) % 2 else None
     if not operands:
@@ -148,7 +146,7 @@ def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _is_list(sublist: object) -> bool:
-    """Returns whether an object is a list of subscripts; NumPy takes arrays of integers as well."""
+    """Returns whether an object is a list of subscripts; NumPy also accepts arrays of integers."""
     if isinstance(sublist, np.ndarray):
         return sublist.ndim == 1 and sublist.dtype.kind in "iu"
     return isinstance(sublist, Sequence) and not isinstance(sublist, str)
@@ -164,7 +162,7 @@ def _path(
     factors = [factor_of(value, names) for value, names in zip(values, labels, strict=True)]
     problem = factors, parsed.output, extents
     text = parsed.source.text
-    # NumPy passes (method, memory limit) as well.
+    # NumPy also accepts (method, memory limit).
     chosen = optimize[0] if isinstance(optimize, tuple) and optimize and isinstance(optimize[0], str) else optimize
     match chosen if isinstance(chosen, bool | str | list | tuple) else None:
         case True | "greedy" | "optimal":

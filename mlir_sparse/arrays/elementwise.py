@@ -1,8 +1,7 @@
 """NumPy's ufuncs on sparse tensors.
 
-What the planner co-iterates is a kernel (`planned`). What has one tensor and numbers
-beside it needs no loop over levels: the function is applied to the values. The rest
-meets entry by entry (`merge`).
+A ufunc of two operands is a kernel where possible (`planned`). With one tensor and numbers the function is applied to
+the values, without a loop over levels. All others are merged entry by entry (`merged`).
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ _ANNIHILATED = (np.bitwise_and, np.logical_and)
 
 
 def as_operand(what: str, value: Any) -> Operand:
-    """Returns an operand of a function as an array, a tensor, or one of Python's numbers.
+    """Returns an operand as an array, a tensor, or one of Python's numbers.
 
     Raises:
-        OperandError: for what is none of these.
+        OperandError: for any other object.
     """
     if isinstance(value, SparseTensor | complex | float | int) and not isinstance(value, np.generic):
         return value
@@ -39,16 +38,16 @@ def as_operand(what: str, value: Any) -> Operand:
 
 
 def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], *, dtype: Any = None) -> Any:
-    """Returns a ufunc of operands that broadcast, of NumPy's dtype.
+    """Computes a ufunc of operands that broadcast, with NumPy's dtype.
 
     Args:
-        ufunc: any that works element by element.
+        ufunc: any elementwise ufunc.
         inputs: tensors, arrays, numbers.
-        dtype: the element type to compute in, if not NumPy's choice.
+        dtype: the element type to compute in; NumPy's choice when None.
 
     Raises:
         ExtentError: for shapes that do not broadcast.
-        OperandError: for element types that the ufunc does not take.
+        OperandError: for element types that the ufunc lacks.
 
     >>> from mlir_sparse.tensor import tensor
     >>> elementwise(np.sqrt, [tensor([[0.0, 4.0]])]).to_numpy()
@@ -68,22 +67,22 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], *, dtype: Any = None) ->
 def map_entries(
     function: Any, operands: Sequence[Operand], shape: tuple[int, ...], *, annihilated: bool = False, **options: Any
 ) -> Any:
-    """Returns an elementwise function of NumPy's of operands, one or more of them sparse; see `merged`.
+    """Computes an elementwise function of NumPy's, with one sparse operand or more; see `merged`.
 
     Raises:
-        OperandError: for what the function does not take.
+        OperandError: for operands that the function refuses.
     """
     name = function.__name__
     try:
         return merged(lambda *values: function(*values, **options), operands, shape, annihilated=annihilated)
     except SparseError:
         raise
-    except (TypeError, ValueError) as error:  # NumPy's words for types that a function lacks, and the like
+    except (TypeError, ValueError) as error:  # NumPy's errors for types that a function lacks, and the like
         raise OperandError(f"expected operands that {name} takes, but got {types_of(operands)}: {error}") from None
 
 
 def _unstretched(operand: Operand, shape: tuple[int, ...]) -> Operand:
-    """Returns an operand of one element as an array of just that, so that the result is not stored as it would be."""
+    """Returns an operand of one element as an array, so that it does not decide the result's storage."""
     if isinstance(operand, SparseTensor) and operand.shape != shape and all(size == 1 for size in operand.shape):
         operand = without_axes(operand, range(operand.ndim))
     if isinstance(operand, np.ndarray) and operand.size == 1 and operand.shape != shape:

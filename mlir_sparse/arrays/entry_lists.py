@@ -1,4 +1,4 @@
-"""Tensors as lists of entries, for what rearranges, merges or selects entries without any loop over levels."""
+"""Tensors as lists of entries, for functions that rearrange, merge or select entries without loops over levels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
     "with_values",
 ]
 
-# Over more elements than this a result has no dense axis and no dense level: hardly any memory holds one.
+# A result has no dense axis and no dense level of more elements than this: hardly any memory is large enough.
 WIDEST = (1 << 31) - 1
 
 _DEFAULTS = {1: "SparseVector", 2: "CSR"}
@@ -39,7 +39,7 @@ _COMPRESSED = {1: "SparseVector", 2: "DCSR"}
 
 @dataclass(frozen=True, slots=True)
 class EntryList:
-    """The entries of a tensor, each coordinate once, in any order.
+    """The entries of a tensor, without repeats, in any order.
 
     Args:
         dims: for each dimension the coordinates, int64.
@@ -53,7 +53,7 @@ class EntryList:
 
     @property
     def keys(self) -> Array:
-        """Returns integers that order the entries by their places, row-major."""
+        """Returns integers that order the entries row-major."""
         return numbered([self.dims], self.shape)[0]
 
     def where(self, kept: Array) -> EntryList:
@@ -61,14 +61,14 @@ class EntryList:
         return EntryList(tuple(dim[kept] for dim in self.dims), self.values[kept], self.shape)
 
     def tensor(self, like: SparseTensor | None = None) -> SparseTensor:
-        """Returns the tensor of these entries, stored as another one is where any tensor can be."""
+        """Returns the tensor of these entries, with the storage of another one if that can store every tensor."""
         encoding = result_encoding(self.shape, None if like is None else like.encoding)
         widths = (None, None) if like is None else (_wide(like.encoding.pos_width), _wide(like.encoding.crd_width))
         storage = pack(encoding, self.shape, self.dims, self.values, source=widths)
         return SparseTensor._trusted(storage.encoding, self.shape, storage)
 
     def dense(self, missing: Any = 0) -> Array:
-        """Returns an array of the entries, all other elements having one value."""
+        """Returns an array of the entries, with one value for all other elements."""
         check_dense_fits(self.shape, self.values.dtype)
         array = np.full(self.shape, missing, dtype=self.values.dtype)
         if self.dims:
@@ -83,7 +83,7 @@ def _wide(width: int) -> int | None:
 
 
 def entries_of(tensor: SparseTensor) -> EntryList:
-    """Returns the entries of a tensor; those stored more than once are added.
+    """Returns the entries of a tensor; repeated ones are added up.
 
     >>> from mlir_sparse.tensor import tensor
     >>> entries_of(tensor([[0.0, 2.0], [3.0, 0.0]], "CSC")).keys.tolist()
@@ -96,14 +96,14 @@ def entries_of(tensor: SparseTensor) -> EntryList:
 
 
 def is_wide(shape: Sequence[int]) -> bool:
-    """Returns whether some axis is too long for results to be dense along it."""
+    """Returns whether some axis is too long for dense results."""
     return max(shape, default=0) > WIDEST
 
 
 def result_encoding(shape: tuple[int, ...], like: Encoding | None) -> Encoding:
-    """Returns how a result is stored: as an operand of its rank where any tensor fits, else CSR or CSF.
+    """Returns the encoding of a result: an operand's of its rank that can store every tensor, else CSR or CSF.
 
-    Where that has a dense level of more than 2^31 - 1 coordinates, it is all compressed: SparseVector, DCSR or CSF.
+    If that has a dense level of more than 2^31 - 1 coordinates, all levels are compressed: SparseVector, DCSR or CSF.
 
     >>> print(result_encoding((3, 4), as_encoding("DCSC")).map_text())
     (i, j) -> (j : compressed, i : compressed)
@@ -129,11 +129,11 @@ def _result_encoding(rank: int, like: Encoding | None) -> Encoding:
 
 
 def with_values(tensor: SparseTensor, values: Array) -> SparseTensor | None:
-    """Returns a tensor of the same structure with other values; None where entries share values or are not all its own.
+    """Returns a tensor of the same structure with other values; None for a slice, or if entries share values.
 
     Args:
-        tensor: gives positions and coordinates, which are shared.
-        values: as many as it stores, zero wherever its own are padding.
+        tensor: the tensor whose structure is shared.
+        values: as many as it stores, zero where its own are padding.
     """
     encoding = tensor.encoding
     if not (encoding.is_unique and is_plain(encoding)) or encoding.explicit_val is not None:
@@ -142,5 +142,5 @@ def with_values(tensor: SparseTensor, values: Array) -> SparseTensor | None:
 
 
 def check_dense_fits(shape: Sequence[int], dtype: Any) -> None:
-    """Raises TooLargeError where a dense array would not fit in memory."""
+    """Raises TooLargeError for a dense array that would not fit in memory."""
     check_fits(prod(shape) * np.dtype(dtype).itemsize, f"a dense array of shape {tuple(shape)}")

@@ -1,4 +1,4 @@
-"""Places of a shape as integers: for sorting, merging and looking up coordinates of any number of dimensions."""
+"""Places of a shape as integers, for sorting, merging and searching coordinates of any rank."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from mlir_sparse.errors import TooLargeError
 
-__all__ = ["Array", "are_counted", "linear", "numbered", "sorted_unique", "united", "unlinear"]
+__all__ = ["Array", "fits_in_64_bits", "linear", "numbered", "sorted_unique", "united", "unlinear"]
 
 Array = np.ndarray[Any, Any]
 Columns = Sequence[Array]
@@ -18,22 +18,22 @@ Columns = Sequence[Array]
 _MOST = (1 << 63) - 1
 
 
-def are_counted(shape: Sequence[int]) -> bool:
-    """Returns whether 64 bits count the places of a shape.
+def fits_in_64_bits(shape: Sequence[int]) -> bool:
+    """Returns whether the row-major indices of a shape fit in 64 bits.
 
-    >>> are_counted((2**32, 2**30)), are_counted((2**32, 2**32))
+    >>> fits_in_64_bits((2**32, 2**30)), fits_in_64_bits((2**32, 2**32))
     (True, False)
     """
     return prod(shape) <= _MOST
 
 
 def linear(dims: Columns, shape: Sequence[int]) -> Array:
-    """Returns the row-major number of each place.
+    """Returns the row-major index of each place.
 
     Raises:
-        TooLargeError: for a shape of more places than 64 bits count.
+        TooLargeError: for a shape whose indices do not fit in 64 bits.
     """
-    if not are_counted(shape):
+    if not fits_in_64_bits(shape):
         raise TooLargeError(f"expected a shape of less than 2**63 places to number them, but got {tuple(shape)}")
     keys = np.zeros(dims[0].shape if dims else (1,), dtype=np.int64)
     for dim, extent in zip(dims, shape, strict=True):
@@ -42,7 +42,7 @@ def linear(dims: Columns, shape: Sequence[int]) -> Array:
 
 
 def unlinear(keys: Array, shape: Sequence[int]) -> tuple[Array, ...]:
-    """Returns the coordinates of places given by their row-major numbers."""
+    """Returns the coordinates of places, given their row-major indices."""
     dims: list[Array] = []
     for extent in reversed(shape):
         keys, dim = np.divmod(keys, extent) if extent else (keys, keys)
@@ -51,19 +51,19 @@ def unlinear(keys: Array, shape: Sequence[int]) -> tuple[Array, ...]:
 
 
 def numbered(lists: Sequence[Columns], shape: Sequence[int]) -> list[Array]:
-    """Returns an integer for each place of several lists: equal for equal places, ascending in row-major order.
+    """Returns an integer for each place in several lists; the integers order places row-major.
 
-    It is the row-major number where 64 bits count the places of the shape; else dimensions
-    are counted by the coordinates that some place of the lists has, which are few.
+    It is the row-major index if that fits in 64 bits; else coordinates are first replaced by their ranks among those in
+    the lists, which are few.
 
     Args:
-        lists: of each, the coordinates in each dimension.
+        lists: for each list the coordinates in each dimension.
         shape: the extents.
 
     >>> numbered([[np.array([2**32, 0]), np.array([5, 2**40])]], (2**40, 2**50))[0].tolist()
     [2, 1]
     """
-    if are_counted(shape):
+    if fits_in_64_bits(shape):
         return [linear(dims, shape) for dims in lists]
     ends = np.cumsum([dims[0].size for dims in lists])
     keys = _ranked([np.concatenate(columns) for columns in zip(*lists, strict=True)], shape)
@@ -81,13 +81,13 @@ def _ranked(columns: Sequence[Array], shape: Sequence[int]) -> Array:
 
 
 def _rank(column: Array) -> tuple[Array, int]:
-    """Returns numbers as their ranks among the distinct ones, and how many these are."""
+    """Returns the ranks of numbers among the distinct ones, and the count of these."""
     distinct = sorted_unique(column)
     return np.searchsorted(distinct, column).astype(np.int64, copy=False), distinct.size
 
 
 def sorted_unique(keys: Array) -> Array:
-    """Returns the distinct numbers of an array, ascending; runs that ascend already are merged."""
+    """Returns the distinct numbers of an array, ascending; the sort merges ascending runs."""
     ordered = np.sort(keys, kind="stable")
     first = np.ones(ordered.size, bool)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
@@ -95,13 +95,13 @@ def sorted_unique(keys: Array) -> Array:
 
 
 def united(lists: Sequence[Columns], shape: Sequence[int]) -> tuple[tuple[Array, ...], list[Array]]:
-    """Returns the places that are in one of several lists or more, in row-major order, and where those of each are."""
+    """Returns the union of several lists of places in row-major order, and the indices of each list's places in it."""
     numbers = numbered(lists, shape)
     joined = np.concatenate(numbers)
-    if are_counted(shape):
+    if fits_in_64_bits(shape):
         keys = sorted_unique(joined)
         places = unlinear(keys, shape)
     else:
         keys, first = np.unique(joined, return_index=True)
         places = tuple(np.concatenate(columns)[first] for columns in zip(*lists, strict=True))
-    return places, [np.searchsorted(keys, own) for own in numbers]
+    return places, [np.searchsorted(keys, keys_of_list) for keys_of_list in numbers]

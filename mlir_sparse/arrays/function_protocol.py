@@ -1,4 +1,4 @@
-"""NumPy's function protocol: which of its functions take sparse tensors, and what each then is."""
+"""NumPy's function protocol: the functions that accept sparse tensors."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Function = Callable[..., Any]
 
 
 def apply_function(function: Function, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Returns what a function of NumPy's gives, one of whose arguments is sparse.
+    """Computes a function of NumPy's with a sparse argument.
 
     Args:
-        function: the function, as NumPy has it.
+        function: NumPy's function.
         given: its arguments by position.
-        options: and by name; `out=` takes an array.
+        options: its arguments by name; `out=` takes an array.
 
     Raises:
-        OperandError: for functions and arguments that sparse tensors do not offer.
+        OperandError: for unsupported functions and arguments.
     """
     name = _name(function)
     ours = FUNCTIONS.get(name)

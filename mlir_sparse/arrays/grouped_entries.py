@@ -1,4 +1,4 @@
-"""Entries grouped by the coordinates that a reduction keeps, each group with the places it does not store."""
+"""Entries grouped by the coordinates that a reduction keeps."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["Groups", "axes_of", "grouped"]
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Entries sorted by group, and within one by place; groups without an entry are left out.
+    """Entries sorted by group, and inside a group by place, without empty groups.
 
     Args:
         dims: the coordinates of each group in the kept dimensions.
-        starts: where each group starts.
-        counts: how many entries each has.
-        places: a number of each entry along the reduced axes, ascending: the row-major one where 64 bits count them.
+        starts: the begin of each group.
+        counts: the number of entries of each group.
+        places: the place of each entry along the reduced axes, ascending: the row-major index if it fits in 64 bits.
         values: the values.
-        size: how many places a group has.
-        kept: the extents that are kept.
+        size: the number of places of a group.
+        kept: the kept extents.
     """
 
     dims: tuple[Array, ...]
@@ -42,7 +42,7 @@ class Groups:
     kept: tuple[int, ...]
 
     def reduced(self, ufunc: np.ufunc, dtype: Any = None) -> Array:
-        """Returns a value for each group, what is not stored counting as zero."""
+        """Reduces each group; missing entries are zeros."""
         if self.starts.size == 0:
             return ufunc.reduceat(np.zeros(1, self.values.dtype), [0], dtype=dtype)[:0]
         found: Array = ufunc.reduceat(self.values, self.starts, dtype=dtype)
@@ -53,8 +53,7 @@ class Groups:
     def spread(self, found: Array, missing: Any, like: SparseTensor) -> Any:
         """Returns the values of groups as a result.
 
-        It is sparse for two dimensions and more, or more elements than any array should have,
-        where empty groups are zero.
+        It is sparse if empty groups are zero and it has two dimensions or more, or too many elements for an array.
         """
         entries = EntryList(self.dims, found, self.kept)
         if missing == 0 and (len(self.kept) > 1 or is_wide(self.kept)):
@@ -63,10 +62,10 @@ class Groups:
 
 
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
-    """Returns the axes that `axis=` means, ascending.
+    """Returns the axes of an argument `axis=`, ascending.
 
     Raises:
-        RankError: for axes out of range, or one given twice.
+        RankError: for axes out of range or repeated.
 
     >>> axes_of(None, 2), axes_of(-1, 2)
     ((0, 1), (1,))
@@ -76,7 +75,7 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
     try:
         numbers = [operator.index(number) for number in given]
-    except Exception:  # whatever an object of the user's raises
+    except Exception:  # a user's object may raise anything
         raise RankError(f"expected axis= of an integer or several, but got {shortened(repr(axis))}") from None
     for number in numbers:
         if not -rank <= number < rank:
@@ -88,7 +87,7 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
 
 
 def grouped(tensor: SparseTensor, axes: tuple[int, ...]) -> Groups:
-    """Returns a tensor's entries grouped over some axes."""
+    """Returns a tensor's entries, grouped for a reduction over some axes."""
     entries = entries_of(tensor)
     rest = [axis for axis in range(tensor.ndim) if axis not in axes]
     kept = tuple(tensor.shape[axis] for axis in rest)
@@ -108,7 +107,7 @@ def grouped(tensor: SparseTensor, axes: tuple[int, ...]) -> Groups:
 
 
 def _order(keys: Array, places: Array) -> Array | None:
-    """Returns the order of entries by group, and within one by place; None where they are in it already."""
+    """Returns the order of entries by group, and inside a group by place; None if they are in this order already."""
     rises, same = keys[1:] > keys[:-1], keys[1:] == keys[:-1]
     if np.all(rises | (same & (places[1:] > places[:-1]))):
         return None

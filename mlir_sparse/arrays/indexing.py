@@ -23,12 +23,12 @@ _NEW = None
 
 @dataclass(frozen=True, slots=True)
 class _Pick:
-    """Arrays of integers at some axes: one element of the result's axes for each element they broadcast to.
+    """Arrays of integers at some axes, which broadcast to axes of the result.
 
     Args:
         axes: the axes indexed.
         arrays: the coordinates, nonnegative, of one shape.
-        place: where the shape's axes stand in the result.
+        place: the position of their axes in the result.
     """
 
     axes: tuple[int, ...]
@@ -42,17 +42,17 @@ class _Pick:
 
 
 def item(tensor: SparseTensor, key: Any) -> Any:
-    """Returns what an index selects: a scalar where every axis has an integer, else a sparse tensor.
+    """Returns the selected elements: a scalar if every axis has an integer, else a sparse tensor.
 
     Args:
         tensor: the tensor.
-        key: what stands in the brackets.
+        key: the subscripts.
 
     Raises:
         IndexRangeError: for integers out of range.
         RankError: for more subscripts than dimensions.
         ExtentError: for a mask of another shape, and arrays that do not broadcast.
-        OperandError: for what is no index.
+        OperandError: for objects that are no index.
 
     >>> from mlir_sparse.tensor import tensor
     >>> A = tensor([[0.0, 2.0], [3.0, 0.0]])
@@ -72,9 +72,9 @@ def item(tensor: SparseTensor, key: Any) -> Any:
 
 
 def _expanded(key: tuple[Any, ...], rank: int) -> list[Any]:
-    """Returns a subscript for each axis, and None for new ones; masks become arrays of integers.
+    """Returns a subscript for each axis, and None for new axes; masks become arrays of integers.
 
-    An ellipsis for no axis stays, as it still keeps arrays beside it apart.
+    An ellipsis for no axis is kept, as it separates the arrays beside it.
     """
     parts: list[Any] = []
     for part in key:
@@ -92,7 +92,7 @@ def _expanded(key: tuple[Any, ...], rank: int) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Masked:
-    """One axis of a mask: where it is true, and how long the axis must be."""
+    """One axis of a mask: the coordinates where it is true, and the required extent."""
 
     places: Array
     extent: int
@@ -125,7 +125,7 @@ def _is_array_beside_numbers(part: Any) -> bool:
 
 
 def _resolved(parts: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[Any], _Pick | None]:
-    """Returns slices, integers and None for the axes without arrays, a full slice for those with, and the arrays."""
+    """Returns slices, integers and None, with a full slice in place of each array, and the arrays."""
     basic: list[Any] = []
     arrays: dict[int, Array] = {}
     stands: list[int] = []
@@ -145,7 +145,7 @@ def _resolved(parts: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[Any], 
             basic.append(_integer(part, axis, shape[axis]))
     if not arrays:
         return basic, None
-    # An integer beside arrays is an array of one element, and decides with them where their axes stand.
+    # An integer beside arrays counts as an array of one element, also for the position of their axes.
     stands = sorted([*stands, *(at for at, part in enumerate(basic) if isinstance(part, int))])
     together = stands == list(range(stands[0], stands[0] + len(stands))) and not stands[0] < gap <= stands[-1]
     place = sum(not isinstance(part, int) for part in basic[: stands[0]]) if together else 0
@@ -169,7 +169,7 @@ def _checked_slice(part: Any, axis: int) -> Any:
 def _integer(part: Any, axis: int, extent: int) -> int:
     try:
         number = int(part.__index__())
-    except Exception:  # of any object's own method
+    except Exception:  # an object's method may raise anything
         kinds = "integers, slices, None, Ellipsis, arrays of integers or masks"
         shown = repr(part)[:200] if type(part).__module__ in ("builtins", "numpy") else type(part).__name__
         raise OperandError(f"expected {kinds} as index, but got {shown} (axis {axis})") from None
@@ -194,7 +194,7 @@ def _coordinates(part: Array | _Masked, axis: int, extent: int) -> Array:
 
 
 def _selected(tensor: SparseTensor, used: Sequence[Any]) -> EntryList:
-    """Returns the entries inside slices and at integers, counted from there; integers leave an axis of one element."""
+    """Returns the entries inside slices and at integers, renumbered; an integer leaves an axis of one element."""
     pairs = zip(used, tensor.shape, strict=True)
     ranges = [range(part, part + 1) if isinstance(part, int) else _steps(part, n) for part, n in pairs]
     entries = entries_between(tensor, ranges)
@@ -211,7 +211,7 @@ def _selected(tensor: SparseTensor, used: Sequence[Any]) -> EntryList:
 
 
 def _steps(part: slice, extent: int) -> range:
-    """Returns the coordinates that a slice takes; of one alone any step says the same, however long."""
+    """Returns the coordinates of a slice; for one coordinate the step is set to 1, as it may be huge."""
     found = range(*part.indices(extent))
     return found if len(found) > 1 else range(found.start, found.start + len(found))
 
@@ -238,14 +238,14 @@ def _result(entries: EntryList, layout: Sequence[int], like: SparseTensor) -> Sp
 
 
 def _picked(entries: EntryList, pick: _Pick, basic: Sequence[Any], like: SparseTensor) -> SparseTensor:
-    """Returns the entries at arrays of coordinates: each is found by search, as often as it is asked for."""
+    """Returns the entries at arrays of coordinates, found by search; repeated coordinates repeat entries."""
     sizes = tuple(entries.shape[axis] for axis in pick.axes)
     stored = [entries.dims[axis] for axis in pick.axes]
-    keys, asked = numbered([stored, [array.ravel() for array in pick.arrays]], sizes)
+    keys, wanted = numbered([stored, [array.ravel() for array in pick.arrays]], sizes)
     order = np.argsort(keys, kind="stable")
-    starts = np.searchsorted(keys[order], asked, "left")
-    counts = np.searchsorted(keys[order], asked, "right") - starts
-    query = np.repeat(np.arange(asked.size), counts)
+    starts = np.searchsorted(keys[order], wanted, "left")
+    counts = np.searchsorted(keys[order], wanted, "right") - starts
+    query = np.repeat(np.arange(wanted.size), counts)
     within = np.arange(query.size) - np.repeat(np.cumsum(counts) - counts, counts)
     found = entries.where(order[np.repeat(starts, counts) + within])
     layout = [axis for axis in _layout(basic) if axis not in pick.axes]

@@ -1,4 +1,4 @@
-"""What sparse tensors do as arrays: every method and protocol of theirs that this package computes."""
+"""Installs the operators, methods and NumPy protocols of sparse tensors."""
 
 from mlir_sparse.arrays import choice_functions, matrix_products, placement, reductions, reshape
 from mlir_sparse.arrays.elementwise import elementwise

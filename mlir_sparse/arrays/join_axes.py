@@ -1,4 +1,4 @@
-"""Tensors joined along an axis: entries side by side."""
+"""Concatenation and stacking of tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["as_tensors", "concatenated", "stacked"]
 
 
 def as_tensors(sources: Sequence[Any]) -> list[SparseTensor]:
-    """Returns operands as tensors; of arrays what differs from zero is stored."""
+    """Returns operands as tensors, with the nonzero elements of arrays."""
     values = [operand_check.value_of(f"operand {number}", source) for number, source in enumerate(sources)]
     if not values:
         raise RankError("expected one tensor or more to join, but got none")
@@ -28,10 +28,10 @@ def as_tensors(sources: Sequence[Any]) -> list[SparseTensor]:
 
 
 def concatenated(sources: Sequence[Any], axis: int | None = 0) -> SparseTensor:
-    """Returns tensors and arrays one after the other along an axis, stored as the first tensor is.
+    """Returns tensors and arrays concatenated along an axis, with the storage of the first tensor.
 
     Args:
-        sources: of equal extents but for the axis.
+        sources: tensors and arrays whose extents agree except along the axis.
         axis: the axis; None joins all of them flattened.
 
     Raises:
@@ -57,7 +57,7 @@ def _joined(parts: Sequence[SparseTensor], at: int, like: SparseTensor) -> Spars
     lists = [entries_of(part) for part in parts]
     starts = list(accumulate((part.shape[at] for part in parts), initial=0))
     shape = (*parts[0].shape[:at], starts[-1], *parts[0].shape[at + 1 :])
-    check_extents(shape)  # before coordinates move beyond what 64 bits hold
+    check_extents(shape)  # before shifted coordinates overflow
     dims = tuple(
         np.concatenate(
             [entries.dims[dim] + (start if dim == at else 0) for entries, start in zip(lists, starts, strict=False)]

@@ -23,7 +23,7 @@ def _values(*sources: Any) -> list[Value]:
 
 
 def _product(values: list[Value], labels: Sequence[Labels], output: Labels, what: str) -> Any:
-    """Returns a contraction as NumPy gives it: a scalar for no dimension."""
+    """Returns a contraction; a scalar for a result without dimensions, as in NumPy."""
     ready, names, _ = prepared(values, labels, what)
     found = contracted(ready, names, output)
     return found[()] if isinstance(found, np.ndarray) and found.ndim == 0 else found
@@ -34,12 +34,12 @@ def _names(prefix: str, count: int) -> Labels:
 
 
 def matmul(left: Any, right: Any, dtype: Any = None) -> Any:
-    """Returns the product of `@`: over the last axis of one and the last but one of the other, stacks broadcast.
+    """Returns the product of `@`: over the last axis of one and the last but one of the other; stacks broadcast.
 
     Args:
-        left: of one dimension or more.
+        left: an operand of one dimension or more.
         right: likewise.
-        dtype: the element type to compute in, the common one when None.
+        dtype: the element type to compute in; the common one when None.
 
     Raises:
         RankError: for numbers.
@@ -90,10 +90,10 @@ def tensordot(left: Any, right: Any, axes: Any = 2) -> Any:
     Args:
         left: a tensor or array.
         right: likewise.
-        axes: how many of the last of one and the first of the other, or the axes of each.
+        axes: the number of last axes of one and first axes of the other, or the axes of each.
 
     Raises:
-        RankError: for axes that are not there.
+        RankError: for axes out of range.
         ExtentError: for pairs of different extents.
     """
     values = _values(left, right)
@@ -127,7 +127,7 @@ def _axis_pairs(axes: Any, values: Sequence[Value]) -> list[tuple[int, int]]:
 
 
 def outer(left: Any, right: Any) -> Any:
-    """Returns the product of each element of one with each of the other, both flattened."""
+    """Returns the products of all elements of one with all of the other, both flattened."""
     a, b = (value if value.ndim == 1 else value.reshape(-1) for value in _values(left, right))
     return tensordot(a, b, 0)
 
@@ -139,7 +139,7 @@ def vdot(left: Any, right: Any) -> Any:
 
 
 def kron(left: Any, right: Any) -> Any:
-    """Returns the Kronecker product: each element of one times the whole other, laid out as blocks."""
+    """Returns the Kronecker product: a block for each element of one, times the other."""
     values = _values(left, right)
     rank = max(value.ndim for value in values)
     values = [value.reshape((1,) * (rank - value.ndim) + value.shape) for value in values]

@@ -1,4 +1,4 @@
-"""Elementwise functions of entries: whatever NumPy computes on arrays, at the places where something is stored."""
+"""Elementwise functions of NumPy's, evaluated at the places where an operand has an entry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlir_sparse.tensor.stored_padding import is_given
 
 __all__ = ["merged"]
 
-# Python's numbers stay themselves, as their type is weak in NumPy.
+# Python's numbers are passed unchanged, as their type is weak in NumPy.
 Operand = Array | SparseTensor | complex
 Function = Callable[..., Any]
 
@@ -23,17 +23,17 @@ Function = Callable[..., Any]
 def merged(
     function: Function, operands: Sequence[Operand], shape: tuple[int, ...], *, annihilated: bool = False
 ) -> Any:
-    """Returns an elementwise function of operands, at least one of them sparse.
+    """Computes an elementwise function of operands, at least one of them sparse.
 
-    Without dense arrays the function is computed once for missing entries. Where that
-    is zero the result is sparse, with entries wherever an operand has one; else, and
-    with dense arrays, it is a dense array.
+    Without dense operands the function is also evaluated once for missing entries. If that gives zero, the result is
+    sparse, with entries wherever an operand has one. Otherwise, and with dense operands, the result is a dense array.
 
     Args:
-        function: what NumPy's ufuncs are: takes arrays of one shape, or numbers; may return several.
+        function: a function like a ufunc: its arguments are arrays of one shape, or numbers; it may return several
+            arrays.
         operands: tensors and arrays that broadcast to the shape, and numbers.
-        shape: of the result.
-        annihilated: whether a zero makes the result zero, whatever the other operands are.
+        shape: the shape of the result.
+        annihilated: whether a zero operand makes the result zero.
     """
     in_place = _over_values(function, operands, shape)
     if in_place is not None:
@@ -43,7 +43,7 @@ def merged(
     like = next(o for o in operands if isinstance(o, SparseTensor))
     if annihilated:
         return _result(found, np.zeros(1, found.dtype), places, shape, like)
-    with np.errstate(all="ignore"):  # what is computed for missing entries, stored ones replace in part
+    with np.errstate(all="ignore"):  # values for missing entries are replaced in part
         missing = function(*(_missing(operand, shape) for operand in operands))
     if isinstance(found, tuple):
         return tuple(_result(f, m, places, shape, like) for f, m in zip(found, missing, strict=True))
@@ -51,7 +51,7 @@ def merged(
 
 
 def _over_values(function: Function, operands: Sequence[Operand], shape: tuple[int, ...]) -> SparseTensor | None:
-    """Returns the result over an operand's own structure, where it is the only one and zero stays zero."""
+    """Returns the result on an operand's structure, if it is the only operand and zero stays zero."""
     arrays = [o for o in operands if isinstance(o, SparseTensor) or (isinstance(o, np.ndarray) and o.shape != (1,))]
     if len(arrays) != 1 or not isinstance(tensor := arrays[0], SparseTensor) or tensor.shape != shape:
         return None
@@ -62,18 +62,19 @@ def _over_values(function: Function, operands: Sequence[Operand], shape: tuple[i
     stored = tensor.storage.values
     found = function(*(stored if o is tensor else o for o in operands))
     if tensor.encoding.has_padding and found.dtype.kind not in "biu":
-        # Padding stays padding: -0.0 would be a value. What NumPy gives may be read-only, as imaginary parts are.
+        # Padding must be +0.0: -0.0 would be a value. Copy, as NumPy's result may be read-only, such as imaginary
+        # parts.
         found = np.where(is_given(stored), found, found.dtype.type(0))
     return with_values(tensor, found)
 
 
 def _missing(operand: Operand, shape: tuple[int, ...]) -> Any:
-    # One element of one dimension: NumPy 1 would take a 0-d array for a weak number.
+    # A vector of one element: in NumPy 1 a 0-d array is a weak number.
     return np.zeros(1, operand.dtype) if isinstance(operand, SparseTensor) else operand
 
 
 def _aligned(operands: Sequence[Operand], shape: tuple[int, ...]) -> tuple[tuple[Array, ...], list[Any]]:
-    """Returns the places where some tensor has an entry, and every operand's values there."""
+    """Returns the places where some tensor has an entry, and the operands' values at them."""
     sparse = [stretched(entries_of(o), shape) if isinstance(o, SparseTensor) else None for o in operands]
     found = [entries for entries in sparse if entries is not None]
     if len(found) == 1:
@@ -91,17 +92,17 @@ def _scattered(entries: EntryList, at: Array, places: tuple[Array, ...]) -> Arra
 
 
 def _at(operand: Operand, places: tuple[Array, ...]) -> Any:
-    """Returns an array's elements at places of the shape it broadcasts to; what is one number stays it."""
+    """Returns the elements of a broadcast array at some places; a number stays a number."""
     if not isinstance(operand, np.ndarray) or operand.shape == (1,):
         return operand
-    own = places[len(places) - operand.ndim :]
-    return operand[tuple(np.zeros_like(p) if size == 1 else p for p, size in zip(own, operand.shape, strict=True))]
+    axes = zip(places[len(places) - operand.ndim :], operand.shape, strict=True)
+    return operand[tuple(np.zeros_like(place) if size == 1 else place for place, size in axes)]
 
 
 def _result(found: Array, missing: Array, places: tuple[Array, ...], shape: tuple[int, ...], like: SparseTensor) -> Any:
     if missing.shape == (1,) and _is_zero(missing):
         entries = EntryList(places, found, shape)
-        # A truth value that is not stored is false: nothing is gained by storing it.
+        # False need not be stored.
         return (entries.where(found) if found.dtype == np.bool_ else entries).tensor(like)
     check_dense_fits(shape, found.dtype)
     dense = np.empty(shape, found.dtype)

@@ -20,9 +20,9 @@ def norm(x: SparseTensor, ord: Any = None, axis: Any = None, keepdims: bool = Fa
 
     Args:
         x: the tensor.
-        ord: which norm: for vectors any but those of negative exponents; for matrices None, "fro", 1, -1, inf, -inf.
-        axis: the axis of vectors, or the two of matrices; all when None.
-        keepdims: whether these axes stay, of one element.
+        ord: the norm: any without a negative exponent for vectors; None, "fro", 1, -1, inf, -inf for matrices.
+        axis: the axis of vectors, or the two axes of matrices; all when None.
+        keepdims: whether these axes stay, with one element.
 
     Raises:
         RankError: for other numbers of axes.

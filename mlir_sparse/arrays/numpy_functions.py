@@ -1,4 +1,4 @@
-"""The functions of NumPy that take sparse tensors, by name, each in terms of the operations."""
+"""The table of NumPy's functions on sparse tensors."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _flatnonzero(a: SparseTensor) -> Array:
 def _einsum(
     *operands: Any, optimize: Any = False, out: Any = None, dtype: Any = None, casting: str = "safe", order: str = "K"
 ) -> Any:
-    # NumPy's default is one loop nest; the order that costs least gives the same.
+    # NumPy's default is one loop nest; the cheapest order gives the same result.
     return einsum(*operands, out=out, optimize=optimize or True, dtype=dtype, casting=casting, order=order)
 
 
@@ -193,7 +193,7 @@ FUNCTIONS: dict[str, Function] = {
     "np.tile": split_and_repeat.tile,
     "np.repeat": split_and_repeat.repeat,
     "np.rot90": split_and_repeat.rot90,
-    # new tensors, and what is asked of one
+    # new tensors, and properties
     "np.zeros_like": placement.zeros_like,
     "np.empty_like": placement.zeros_like,
     "np.ones_like": placement.ones_like,

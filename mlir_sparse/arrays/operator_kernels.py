@@ -1,4 +1,4 @@
-"""Kernels for operators: compiled once for each operation and combination of operand types."""
+"""Kernels for operators, compiled once for each operation and combination of operand types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["access", "assignment", "computed"]
 
 Value = Array | SparseTensor
 
-# Each holds machine code: enough for a program's operators, few enough to forget a loop over many formats.
+# The size of the cache: enough for a program's operators, but bounded, as each kernel has machine code.
 _CAPACITY = 512
 _kernels: dict[Hashable, CompiledKernel] = {}
 
@@ -23,11 +23,11 @@ _kernels: dict[Hashable, CompiledKernel] = {}
 def computed(
     operation: Hashable, make: Callable[[], Assignment], operands: Sequence[Value], out: str | None = None
 ) -> Any:
-    """Returns an operation's result on operands.
+    """Computes an operation on operands.
 
     Args:
-        operation: what names the assignment.
-        make: gives the assignment, of operands `a0`, `a1`, ...; called for new combinations only.
+        operation: the key of the assignment.
+        make: returns the assignment on `a0`, `a1`, ...; called for new combinations only.
         operands: arrays and tensors.
         out: the storage of the result; inferred when None.
     """

@@ -1,4 +1,4 @@
-"""Tensors made of others by placing their entries anew: NumPy's functions of shapes, stacks and diagonals."""
+"""NumPy's functions that move entries: shapes, stacks and diagonals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Function = Callable[..., Any]
 
 
 def copied(tensor: SparseTensor) -> SparseTensor:
-    """Returns a tensor with values of its own; positions and coordinates are shared."""
+    """Returns a tensor with a copy of the values; positions and coordinates are shared."""
     storage = tensor.storage.with_values(tensor.storage.values.copy())
     return SparseTensor._trusted(tensor.encoding, tensor.shape, storage)
 
@@ -81,7 +81,7 @@ def diag(v: SparseTensor, k: int = 0) -> SparseTensor:
 
 
 def roll(a: SparseTensor, shift: Any, axis: Any = None) -> SparseTensor:
-    """Returns a tensor with elements moved along axes, those beyond the end to the start."""
+    """Returns a tensor with elements shifted cyclically along axes."""
     if axis is None:
         return shape.reshaped(roll(shape.reshaped(a, -1) if a.ndim > 1 else a, shift, 0), a.shape)
     entries = entries_of(a)
@@ -95,14 +95,14 @@ def roll(a: SparseTensor, shift: Any, axis: Any = None) -> SparseTensor:
         (at,) = axes_of(number, a.ndim)
         extent = a.shape[at]
         by = _whole(by, "shift") % extent if extent else 0
-        moved = dims[at] - (extent - by)  # no sum, which could pass what 64 bits hold
+        moved = dims[at] - (extent - by)  # no sum, which could overflow
         dims[at] = moved + extent * (moved < 0)
     return EntryList(tuple(dims), entries.values, a.shape).tensor(a)
 
 
 def _whole(number: Any, what: str) -> int:
     try:
-        return int(number)  # NumPy rounds towards zero as well
+        return int(number)  # rounds towards zero, like NumPy
     except (OverflowError, TypeError, ValueError):
         raise OperandError(f"expected integers for {what}, but got {type(number).__name__}") from None
 
@@ -116,7 +116,7 @@ def take(a: SparseTensor, indices: Any, axis: int | None = None) -> Any:
 
 
 def at_least(rank: int) -> Function:
-    """Returns the function that gives tensors so many dimensions."""
+    """Returns the function that pads tensors to a number of dimensions."""
 
     def raised(*arrays: Any) -> Any:
         found = tuple(

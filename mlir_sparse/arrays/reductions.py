@@ -1,7 +1,7 @@
-"""Reductions with NumPy's meaning: what is not stored counts as zero.
+"""Reductions with NumPy's meaning: missing entries are zeros.
 
-Sums are kernels of the planner; the rest reduces the entries of each group and
-lets one zero stand for all that it lacks, so that nothing becomes dense.
+Sums are kernels. Other reductions reduce the entries of each group, with one zero for all missing entries, so that
+nothing becomes dense.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from mlir_sparse.arrays.contraction import cast, contracted
 from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, is_wide
-from mlir_sparse.arrays.flat_places import Array, are_counted
+from mlir_sparse.arrays.flat_places import Array, fits_in_64_bits
 from mlir_sparse.arrays.grouped_entries import Groups, axes_of, grouped
 from mlir_sparse.arrays.reshape import expanded
 from mlir_sparse.dtypes import numpy_dtype
@@ -23,7 +23,7 @@ from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["count_nonzero", "mean", "position", "reduced", "variance"]
 
-# Of each, a zero more or less changes nothing once there is one.
+# Ufuncs for which one zero has the effect of many.
 _IDEMPOTENT = (np.maximum, np.minimum, np.fmax, np.fmin, np.multiply, np.logical_and, np.logical_or)
 _REDUCIBLE = (np.add, *_IDEMPOTENT, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logical_xor)
 
@@ -31,18 +31,19 @@ _REDUCIBLE = (np.add, *_IDEMPOTENT, np.bitwise_and, np.bitwise_or, np.bitwise_xo
 def reduced(
     ufunc: np.ufunc, tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False, dtype: Any = None
 ) -> Any:
-    """Returns a tensor reduced over axes by a ufunc, what is not stored counting as zero.
+    """Reduces a tensor over axes by a ufunc; missing entries are zeros.
 
     Args:
-        ufunc: an associative operator that zeros repeat without harm.
+        ufunc: an associative operator for which one zero has the effect of many.
         tensor: the tensor.
         axis: one axis, several, or None for all.
-        keepdims: whether reduced axes stay, of one element.
-        dtype: of the result, NumPy's choice when None: sums and products of small integers take 64 bits.
+        keepdims: whether reduced axes stay, with one element.
+        dtype: the element type of the result; NumPy's choice when None: 64 bits for sums and products of small
+            integers.
 
     Raises:
-        UnsupportedError: for a ufunc of another kind.
-        ExtentError: where no element is left to reduce, and the ufunc has no identity.
+        UnsupportedError: for other ufuncs.
+        ExtentError: without any element to reduce, if the ufunc has no identity.
 
     >>> from mlir_sparse.tensor import tensor
     >>> reduced(np.maximum, tensor([[0.0, 2.0], [-3.0, -1.0]]), axis=1)
@@ -75,7 +76,7 @@ def _dtype_of(ufunc: np.ufunc, tensor: SparseTensor, dtype: Any) -> np.dtype[Any
 
 
 def _summed(tensor: SparseTensor, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    # As NumPy does, half precision is summed in single.
+    # Like NumPy, sum half precision in single.
     wide = np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
     names = tuple(f"i{axis}" for axis in range(tensor.ndim))
     kept = tuple(name for axis, name in enumerate(names) if axis not in axes)
@@ -93,7 +94,7 @@ def _of_nothing(ufunc: np.ufunc, tensor: SparseTensor, axes: tuple[int, ...], dt
 
 
 def _shaped(found: Any, tensor: SparseTensor, axes: tuple[int, ...], keepdims: bool) -> Any:
-    """Returns the result as NumPy gives it: a scalar for no dimension, axes of one element where they are to stay."""
+    """Returns a result in NumPy's form: a scalar without dimensions, with reduced axes if they stay."""
     if keepdims:
         shape = tuple(1 if axis in axes else size for axis, size in enumerate(tensor.shape))
         return expanded(found, axes) if isinstance(found, SparseTensor) else found.reshape(shape)
@@ -101,7 +102,7 @@ def _shaped(found: Any, tensor: SparseTensor, axes: tuple[int, ...], keepdims: b
 
 
 def count_nonzero(tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """Returns how many elements differ from zero, over axes; stored zeros do not."""
+    """Returns the number of nonzero elements over axes; stored zeros do not count."""
     if axis is None and not keepdims:
         return np.intp(np.count_nonzero(grouped(tensor, axes_of(None, tensor.ndim)).values))
     found = reduced(np.add, elementwise(np.not_equal, [tensor, 0]), axis, keepdims=keepdims, dtype=np.int64)
@@ -132,7 +133,7 @@ def variance(tensor: SparseTensor, axis: Any = None, *, ddof: float = 0, keepdim
     with np.errstate(invalid="ignore", divide="ignore"):
         means = _sums(groups, groups.values) / float(groups.size)
         distances = np.abs(groups.values - np.repeat(means, groups.counts)) ** 2
-        # As floats: no integer of NumPy's holds the number of places of any shape.
+        # In floats: the number of places may exceed every integer type.
         found = _sums(groups, distances) + (float(groups.size) - groups.counts) * np.abs(means) ** 2
         found = (found / float(max(groups.size - ddof, 0))).astype(real)
         missing = real.type(0) / real.type(max(groups.size - ddof, 0)) if groups.size else real.type(np.nan)
@@ -144,18 +145,18 @@ def _sums(groups: Groups, values: Array) -> Array:
 
 
 def position(largest: bool, tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """Returns where the largest or smallest element first stands, what is not stored counting as zero.
+    """Returns the first position of the largest or smallest element; missing entries are zeros.
 
     Args:
-        largest: whether the largest is meant.
+        largest: whether to find the largest.
         tensor: the tensor.
-        axis: one axis, or None for the row-major number of the place.
-        keepdims: whether the axis stays, of one element.
+        axis: one axis, or None for a row-major index.
+        keepdims: whether the axis stays, with one element.
     """
     axes = axes_of(axis, tensor.ndim)
     if axis is not None and len(axes) != 1:
         raise OperandError(f"expected one axis or None to find a position along, but got axis={axis!r}")
-    if not are_counted([tensor.shape[at] for at in axes]):
+    if not fits_in_64_bits([tensor.shape[at] for at in axes]):
         raise TooLargeError(
             f"expected positions of less than 2^63 to find one, but got shape {tensor.shape}: give axis="
         )
@@ -167,11 +168,11 @@ def position(largest: bool, tensor: SparseTensor, axis: Any = None, *, keepdims:
     with np.errstate(invalid="ignore"):
         hits = (groups.values == wanted) | (np.isnan(groups.values) & np.isnan(wanted))
     first = np.minimum.reduceat(np.where(hits, groups.places, groups.size), groups.starts) if best.size else best
-    # A zero that is not stored stands where the places, counted from the group's start, first leave one out.
+    # The first missing entry is where the places in a group first skip a number.
     ranks = np.arange(groups.values.size) - np.repeat(groups.starts, groups.counts)
     gaps = np.where(groups.places != ranks, ranks, np.repeat(groups.counts, groups.counts))
     gap = np.minimum.reduceat(gaps, groups.starts) if best.size else best
     found = np.where((best == 0) & (groups.counts < groups.size), np.minimum(first, gap), first)
-    # Where nothing is stored the first element is the largest: position 0.
+    # Without entries the first element is the largest: position 0.
     entries = EntryList(groups.dims, found.astype(np.int64), groups.kept)
     return _shaped(entries.tensor() if is_wide(groups.kept) else entries.dense(), tensor, axes, keepdims)

@@ -1,4 +1,4 @@
-"""Tensors in other shapes: axes permuted over the same buffers, entries at other places."""
+"""Tensors in other shapes: permuted axes on the same buffers, or entries at other coordinates."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def transposed(tensor: SparseTensor, axes: Sequence[int] | None = None) -> Spars
 
     Args:
         tensor: the tensor.
-        axes: the axis that stands at each place of the result; all in reverse when None.
+        axes: the source axis of each axis of the result; reversed when None.
 
     Raises:
         RankError: for axes that are no permutation.
@@ -68,7 +68,7 @@ def transposed(tensor: SparseTensor, axes: Sequence[int] | None = None) -> Spars
 
 def _permutation(axes: Any, rank: int) -> tuple[int, ...]:
     if not isinstance(axes, Sequence | np.ndarray) or isinstance(axes, str):
-        # A set has no order to put axes in.
+        # A set has no order.
         raise RankError(f"expected a tuple or list of axes, but got {type(axes).__name__}")
     order = tuple(axes)
     if len(order) != rank or sorted(axes_of(order, rank)) != list(range(rank)):
@@ -78,7 +78,7 @@ def _permutation(axes: Any, rank: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=256)
 def _permuted(encoding: Encoding, order: tuple[int, ...]) -> Encoding:
-    """Returns the encoding of the same buffers when the tensor's axes are permuted: the levels stay, names move."""
+    """Returns the encoding of the same buffers for permuted axes: levels stay, dimensions are renamed."""
     plain = replace(encoding.with_default_names(), explicit_val=None, implicit_val=None, preset=None)
     names = [f"d{axis}" for axis in range(encoding.dim_rank)]
     header = f"({', '.join(names)}) -> "
@@ -91,7 +91,7 @@ def _permuted(encoding: Encoding, order: tuple[int, ...]) -> Encoding:
 
 
 def moved(tensor: SparseTensor, source: Any, target: Any) -> SparseTensor:
-    """Returns a tensor with some axes at other places, the others in order (`np.moveaxis`)."""
+    """Returns a tensor with some axes moved, and the others in order (`np.moveaxis`)."""
     given = [tuple(axis) if isinstance(axis, Sequence) else (axis,) for axis in (source, target)]
     for axes in given:
         axes_of(axes, tensor.ndim)
@@ -113,11 +113,11 @@ def swapped(tensor: SparseTensor, axis1: int, axis2: int) -> SparseTensor:
 
 
 def reshaped(tensor: SparseTensor, shape: Any, order: str = "C") -> SparseTensor:
-    """Returns the entries at the same row-major places of another shape; one extent may be -1.
+    """Returns the elements, in row-major order, in another shape; one extent may be -1.
 
     Raises:
-        ExtentError: for a shape of another number of elements.
-        RankError: for a shape of no dimension.
+        ExtentError: for a shape with another number of elements.
+        RankError: for a shape without dimensions.
 
     >>> from mlir_sparse.tensor import tensor
     >>> reshaped(tensor([[0.0, 2.0], [3.0, 0.0]]), (4, -1)).shape
@@ -138,10 +138,10 @@ def reshaped(tensor: SparseTensor, shape: Any, order: str = "C") -> SparseTensor
 
 
 def _at_same_places(entries: EntryList, shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """Returns the coordinates of entries in another shape, one run of axes that stay together after the other.
+    """Returns the coordinates of entries in another shape, computed for each run of axes that corresponds.
 
     Raises:
-        TooLargeError: for axes to be joined or split that have more places together than 64 bits count.
+        TooLargeError: for a run of axes whose row-major indices do not fit in 64 bits.
     """
     if not entries.values.size:
         return tuple(np.zeros(0, np.int64) for _ in shape)
@@ -156,7 +156,7 @@ def _at_same_places(entries: EntryList, shape: tuple[int, ...]) -> tuple[Array, 
 
 
 def _runs(given: tuple[int, ...], wanted: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
-    """Yields the shortest runs of axes, of as many places each, that two shapes of one size consist of.
+    """Yields the shortest pairs of runs of axes with equal numbers of places, given two shapes of one size.
 
     >>> [(given[a], wanted[b]) for given, wanted in [((6, 7), (2, 3, 7))] for a, b in _runs(given, wanted)]
     [((6,), (2, 3)), ((7,), (7,))]
@@ -186,7 +186,7 @@ def _filled(shape: tuple[Any, ...], given: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def expanded(tensor: SparseTensor, axis: Any) -> SparseTensor:
-    """Returns a tensor with new axes of one element, at the places they have in the result."""
+    """Returns a tensor with new axes of one element, given their positions in the result."""
     given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
     places = axes_of(given, tensor.ndim + len(given))
     shape = list(tensor.shape)
@@ -196,7 +196,7 @@ def expanded(tensor: SparseTensor, axis: Any) -> SparseTensor:
 
 
 def squeezed_out(tensor: SparseTensor, axis: Any = None) -> Any:
-    """Returns a tensor without axes of one element; the number itself where none is left."""
+    """Returns a tensor without axes of one element; a number if no axis is left."""
     ones = [at for at, size in enumerate(tensor.shape) if size == 1]
     axes = ones if axis is None else axes_of(axis, tensor.ndim)
     for at in axes:
@@ -210,8 +210,8 @@ def diagonal(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int =
     """Returns the entries on a diagonal of two axes, which becomes the last axis.
 
     Args:
-        tensor: of two dimensions or more.
-        offset: how far right of the main diagonal.
+        tensor: a tensor of two dimensions or more.
+        offset: the distance to the right of the main diagonal.
         axis1: the axis of rows.
         axis2: the axis of columns.
     """
@@ -221,7 +221,7 @@ def diagonal(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int =
     rows, columns = axis1 % tensor.ndim, axis2 % tensor.ndim
     entries = entries_of(tensor)
     rest = [axis for axis in range(tensor.ndim) if axis not in (rows, columns)]
-    offset = max(-tensor.shape[rows], min(offset, tensor.shape[columns]))  # beyond, diagonals are as empty
+    offset = max(-tensor.shape[rows], min(offset, tensor.shape[columns]))  # all diagonals beyond are empty
     kept = entries.where(entries.dims[columns] - entries.dims[rows] == offset)
     low = max(0, -offset)
     length = max(0, min(tensor.shape[rows] - low, tensor.shape[columns] - max(0, offset)))
@@ -234,7 +234,7 @@ def triangle(tensor: SparseTensor, upper: bool, k: int = 0) -> SparseTensor:
     if tensor.ndim < 2:
         raise RankError(f"expected a tensor of two dimensions or more for a triangle, but got shape {tensor.shape}")
     entries = entries_of(tensor)
-    k = max(-tensor.shape[-2], min(k, tensor.shape[-1]))  # beyond, triangles are as empty or as full
+    k = max(-tensor.shape[-2], min(k, tensor.shape[-1]))  # all triangles beyond are equally empty or full
     distance = entries.dims[-1] - entries.dims[-2]
     return entries.where(distance >= k if upper else distance <= k).tensor(tensor)
 
@@ -248,9 +248,9 @@ def flipped(tensor: SparseTensor, axis: Any = None) -> SparseTensor:
 
 
 def diagonal_matrix(vector: SparseTensor, k: int = 0) -> SparseTensor:
-    """Returns the square matrix that has a vector on a diagonal."""
+    """Returns the square matrix with a vector on a diagonal."""
     entries = entries_of(vector)
     size = vector.shape[0] + abs(k)
-    check_extents((size, size))  # before coordinates move beyond what 64 bits hold
+    check_extents((size, size))  # before shifted coordinates overflow
     dims = (entries.dims[0] + max(0, -k), entries.dims[0] + max(0, k))
     return EntryList(dims, entries.values, (size, size)).tensor()

@@ -1,4 +1,4 @@
-"""Entries in a range of rows, without a look at the rest."""
+"""The entries in a range of rows, without reading the others."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["entries_between"]
 
 
 def entries_between(tensor: SparseTensor, ranges: Sequence[range]) -> EntryList:
-    """Returns the entries of a tensor, of matrices stored by rows or columns those in a range of them alone.
+    """Returns the entries of a tensor; for matrices by rows or columns, only those in a range of them.
 
-    Entries outside the ranges may be among them.
+    The result may have entries outside the ranges.
 
     Args:
         tensor: the tensor.
-        ranges: what is asked for along each axis.
+        ranges: the range of each axis.
     """
     encoding = tensor.encoding
     formats = tuple(kind.format for kind in encoding.level_types)
@@ -34,7 +34,7 @@ def entries_between(tensor: SparseTensor, ranges: Sequence[range]) -> EntryList:
         return entries_of(tensor)
     low, high = (min(wanted), max(wanted) + 1) if wanted else (0, 0)
     positions, coordinates = tensor.storage.positions[1], tensor.storage.coordinates[1]
-    assert positions is not None  # as compressed levels have both
+    assert positions is not None  # compressed levels have both
     assert coordinates is not None
     start, stop = int(positions[low]), int(positions[high])
     bounds = positions[low : high + 1].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Tensors cut into parts, repeated and turned: NumPy's functions that are indexing in other words."""
+"""NumPy's functions that split, repeat and rotate, by indexing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _along(tensor: SparseTensor, axis: int, part: Any) -> SparseTensor:
 
 
 def array_split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> list[SparseTensor]:
-    """Returns the parts of a tensor along an axis: so many, of about one size, or cut at indices."""
+    """Returns the parts of a tensor along an axis: a number of nearly equal ones, or those between indices."""
     extent = ary.shape[axes_of(axis, ary.ndim)[0]]
     if isinstance(indices_or_sections, int | np.integer):
         count = int(indices_or_sections)
@@ -42,7 +42,7 @@ def array_split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> l
 
 
 def split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> list[SparseTensor]:
-    """Returns the parts of a tensor along an axis, all of one size where their number is given."""
+    """Returns the parts of a tensor along an axis; a number of parts must give equal sizes."""
     extent = ary.shape[axes_of(axis, ary.ndim)[0]]
     if isinstance(indices_or_sections, int | np.integer) and (
         indices_or_sections < 1 or extent % int(indices_or_sections)
@@ -52,20 +52,20 @@ def split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> list[Sp
 
 
 def vsplit(ary: SparseTensor, indices_or_sections: Any) -> list[SparseTensor]:
-    """Returns the parts of a tensor of rows, as NumPy does: a vector has none."""
+    """Returns parts of the rows of a tensor, which must have two dimensions or more."""
     if ary.ndim < 2:
         raise RankError(f"expected a tensor of two dimensions or more for np.vsplit, but got {ary.ndim}")
     return split(ary, indices_or_sections, 0)
 
 
 def diff(a: SparseTensor, n: int = 1, axis: int = -1) -> Any:
-    """Returns the n-th differences of neighbours along an axis; of truth values, whether they differ, as NumPy does."""
+    """Returns the n-th differences of neighbours along an axis; for truth values, whether they differ."""
     if n < 0:
         raise RankError(f"expected a difference of order 0 or more, but got {n}")
     found: Any = a
     difference = np.logical_xor if a.dtype == np.bool_ else np.subtract
     for done in range(n):
-        if not isinstance(found, SparseTensor):  # of a tensor whose levels are all dense
+        if not isinstance(found, SparseTensor):  # for a tensor with dense levels only
             return np.diff(found, n - done, axis)
         found = elementwise(difference, [_along(found, axis, slice(1, None)), _along(found, axis, slice(None, -1))])
     return found
@@ -82,7 +82,7 @@ def tile(A: SparseTensor, reps: Any) -> SparseTensor:
 
 
 def repeat(a: SparseTensor, repeats: Any, axis: int | None = None) -> SparseTensor:
-    """Returns a tensor with each element along an axis repeated, all as often or each by a number of its own."""
+    """Returns a tensor with each element along an axis repeated, by one number or a number for each."""
     if axis is None:
         return repeat(reshape.reshaped(a, -1) if a.ndim > 1 else a, repeats, 0)
     (at,) = axes_of(axis, a.ndim)
@@ -96,9 +96,9 @@ def repeat(a: SparseTensor, repeats: Any, axis: int | None = None) -> SparseTens
 
 
 def _repeated(a: SparseTensor, times: int, at: int) -> SparseTensor:
-    """Returns a tensor with each element along an axis repeated so many times, whatever the axis' extent."""
+    """Returns a tensor with each element along an axis, of any extent, repeated a number of times."""
     size = (*a.shape[:at], a.shape[at] * times, *a.shape[at + 1 :])
-    check_extents(size)  # before coordinates move beyond what 64 bits hold
+    check_extents(size)  # before shifted coordinates overflow
     entries = entries_of(a)
     count = entries.values.size
     check_fits(count * times * (8 * a.ndim + a.dtype.itemsize), f"entries repeated to shape {size}")
@@ -108,7 +108,7 @@ def _repeated(a: SparseTensor, times: int, at: int) -> SparseTensor:
 
 
 def rot90(m: SparseTensor, k: int = 1, axes: tuple[int, int] = (0, 1)) -> SparseTensor:
-    """Returns a tensor turned by quarters in the plane of two axes."""
+    """Returns a tensor rotated by quarter turns in the plane of two axes."""
     axes_of(axes, m.ndim)
     first, second = axes
     match k % 4:

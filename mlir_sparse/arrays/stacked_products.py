@@ -1,4 +1,4 @@
-"""NumPy's products of stacks of vectors and matrices, of many matrices, and of one with itself."""
+"""NumPy's products of stacks of vectors and matrices, chains of matrices, and powers."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ STACKED = {"vecdot": "...i,...i->...", "matvec": "...ij,...j->...i", "vecmat": "
 
 
 def stacked(name: str, left: Any, right: Any, *, axis: int = -1, dtype: Any = None) -> Any:
-    """Returns one of the products; of two vectors and more, the first is conjugated.
+    """Returns one of the products of stacks; NumPy's vecdot and vecmat conjugate the first operand.
 
     Args:
-        name: which one.
+        name: NumPy's name of the product.
         left: a vector or matrix, or a stack of them.
         right: likewise.
-        axis: where the vectors of `vecdot` lie.
-        dtype: the element type to compute in, the common one when None.
+        axis: the axis of the vectors of `vecdot`.
+        dtype: the element type to compute in; the common one when None.
 
     Raises:
         OperandError: for an axis that is no integer.
         RankError: for operands without their vector or matrix.
-        ExtentError: for inner extents that differ, one of which einsum would stretch where it is 1.
+        ExtentError: for inner extents that differ, even if one is 1, which einsum would stretch.
     """
     sources = enumerate((left, right))
     values: list[Any] = [operand_check.value_of(f"operand {number} of np.{name}", source) for number, source in sources]
@@ -58,7 +58,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
-    """Returns `np.linalg.outer`, which takes vectors alone where `np.outer` flattens its operands.
+    """Returns `np.linalg.outer`, which accepts vectors only and does not flatten its operands.
 
     Raises:
         RankError: for operands of other ranks.
@@ -70,12 +70,12 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 
 def multi_dot(arrays: Sequence[Any]) -> Any:
-    """Returns the product of matrices, in the order that costs least; the first and the last may be vectors.
+    """Returns the product of matrices in the cheapest order; the first and the last may be vectors.
 
     Raises:
-        OperandError: for less than two.
+        OperandError: for fewer than two.
         RankError: for other operands.
-        ExtentError: for inner extents that differ, one of which einsum would stretch where it is 1.
+        ExtentError: for inner extents that differ, even if one is 1, which einsum would stretch.
     """
     if len(arrays) < 2:
         raise OperandError(f"expected two matrices or more for np.linalg.multi_dot, but got {len(arrays)}")
@@ -102,10 +102,10 @@ def _check_inner(values: Sequence[Any]) -> None:
 
 
 def matrix_power(a: SparseTensor, n: int) -> Any:
-    """Returns a matrix multiplied by itself, the identity for no time at all.
+    """Returns a power of a matrix; the identity for the power 0.
 
     Raises:
-        UnsupportedError: for negative powers, for others than whole numbers, and for no power of a stack.
+        UnsupportedError: for negative and fractional powers, and for the power 0 of a stack.
         ExtentError: for matrices that are not square.
     """
     if not isinstance(n, int | np.integer) or n < 0:

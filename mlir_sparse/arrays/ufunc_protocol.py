@@ -19,22 +19,22 @@ from mlir_sparse.text.given_arguments import shown
 
 __all__ = ["apply_ufunc", "written"]
 
-# What a call may name without changing what is computed.
+# Options of a call that do not change the result.
 _DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True, "keepdims": False, "initial": None}
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
-    """Returns what a ufunc's call, `reduce` or `outer` gives, one of whose operands is sparse.
+    """Computes a ufunc's call, `reduce` or `outer` with a sparse operand.
 
     Args:
         ufunc: the ufunc.
         method: `__call__`, `reduce` or `outer`.
         inputs: its operands.
-        out: arrays to write the results to.
-        options: those of NumPy.
+        out: arrays for the results.
+        options: NumPy's options.
 
     Raises:
-        OperandError: for other methods, and options that sparse tensors do not offer.
+        OperandError: for other methods and unsupported options.
     """
     dtype = options.pop("dtype", None)
     dtype = None if dtype is None else numpy_dtype(dtype)
@@ -65,7 +65,7 @@ def _reduced(ufunc: np.ufunc, tensor: Any, dtype: Any, options: dict[str, Any]) 
 
 
 def _before(value: Any, count: int) -> Any:
-    """Returns a value with axes of one element behind its own."""
+    """Returns a value with further axes of one element at the end."""
     shape = (*value.shape, *(1,) * count)
     return reshaped(value, shape) if isinstance(value, SparseTensor) else value.reshape(shape)
 
@@ -91,12 +91,12 @@ def _called(ufunc: np.ufunc, inputs: tuple[Any, ...], dtype: Any, options: dict[
 
 
 def written(found: Any, out: Any) -> Any:
-    """Returns the arrays of `out=` with results written to them.
+    """Writes results to the arrays of `out=`, and returns these.
 
     Raises:
-        OperandError: for outputs that are no arrays.
-        ExtentError: for an array of another shape.
-        DTypeError: for an array of a type that the result does not go into.
+        OperandError: for objects that are no arrays.
+        ExtentError: for an array with another shape.
+        DTypeError: for an array of a type that the result cannot be cast to.
     """
     several = found if isinstance(found, tuple) else (found,)
     targets = out if isinstance(out, tuple) else (out,)

@@ -62,15 +62,15 @@ class Build:
     @classmethod
     def ready(cls, spec: KernelSpec, schedule: Schedule = STATIC) -> Build:
         """Returns the build of a kernel with its machine code, from the cache on disk or compiled now."""
-        asked = cls(spec, schedule=schedule)
-        stored = runtime.fetch(asked.key, asked.encodings)
+        requested = cls(spec, schedule=schedule)
+        stored = runtime.fetch(requested.key, requested.encodings)
         if stored is not None:
             steps, machine = stored
             return cls(spec, steps.densified, schedule).given(steps, machine, None)
         build = cls.of(spec, schedule)
         module = build.executable.module
         if build.steps.functions:
-            runtime.store(asked.key, asked.encodings, build.steps, module, changed=build._changed)
+            runtime.store(requested.key, requested.encodings, build.steps, module, changed=build._changed)
         return build
 
     @property
@@ -122,11 +122,11 @@ class Build:
         Raises:
             UnsupportedError: for lanes in a schedule if lanes of one vector could write the same element.
         """
-        asked, why_scalar = self.schedule.lanes, self._why_scalar()
-        if asked and why_scalar:
-            raise UnsupportedError(f"expected scalar loops (lanes=0), because {why_scalar}, but got lanes={asked}")
-        if asked is not None:
-            return asked
+        lanes, why_scalar = self.schedule.lanes, self._why_scalar()
+        if lanes and why_scalar:
+            raise UnsupportedError(f"expected scalar loops (lanes=0), because {why_scalar}, but got lanes={lanes}")
+        if lanes is not None:
+            return lanes
         return 0 if why_scalar else pipeline.vector_lanes()
 
     def _why_scalar(self) -> str:
@@ -185,9 +185,9 @@ class Build:
 
     @property
     def _tile(self) -> int | None:
-        asked = self.schedule
-        scalar = asked.lanes == 0 or (asked.lanes is None and pipeline.scalar_asked())
-        return 0 if asked.tile is None and scalar else asked.tile
+        schedule = self.schedule
+        scalar = schedule.lanes == 0 or (schedule.lanes is None and pipeline.scalar_asked())
+        return 0 if schedule.tile is None and scalar else schedule.tile
 
     def _sparsifier(self, results: pipeline.Results) -> pipeline.Pipeline:
         return pipeline.sparsifier(self.lanes, results, tile=self._tile, tile_lanes=self.schedule.lanes or 0)

@@ -195,14 +195,14 @@ def _compiled_for(
 ) -> StatementKernel:
     """Returns the kernel of a statement for data or types by name."""
     target_name = assignment.target.tensor
-    asked = declared.pop(target_name, None) if target_name not in assignment.inputs else None
+    declared_output = declared.pop(target_name, None) if target_name not in assignment.inputs else None
     check_names(assignment, tuple(declared))
     types = tuple((name, _type_of(name, declared[name])) for name in assignment.inputs)
-    output = _output(assignment, dict(types), out, asked)
+    output = _output(assignment, dict(types), out, declared_output)
     if options.tuned:
         found = _tuned(assignment, types, output, declared)
         options = replace(options, schedule=found.schedule, threads=options.threads or found.threads)
-    inferred = out is None and asked is None and output.encoding is None
+    inferred = out is None and declared_output is None and output.encoding is None
     instead = storage_instead(assignment, types) if inferred else ""
     return _within(options, assignment, types, output, instead)
 
@@ -211,11 +211,11 @@ def _within(
     options: CompileOptions, assignment: Assignment, types: _Types, output: TensorType, instead: str = ""
 ) -> StatementKernel:
     """Returns the kernel of `_compiled`, with the limits of the options."""
-    made = _compiled(assignment, types, output, options.target, options.schedule, options.via, instead)
+    kernel = _compiled(assignment, types, output, options.target, options.schedule, options.via, instead)
     if options.threads is None and not options.deterministic:
-        return made
-    assert isinstance(made, Kernel), "a GPU's has no limits"
-    return made.within(options.threads, options.deterministic)
+        return kernel
+    assert isinstance(kernel, Kernel), "a GPU's has no limits"
+    return kernel.within(options.threads, options.deterministic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,14 +259,14 @@ def _type_of(name: str, given: Any) -> TensorType:
     return operand_check.type_of(operand_check.value_of(name, given))
 
 
-def _output(assignment: Assignment, types: Mapping[str, TensorType], out: Any, asked: Any) -> TensorType:
+def _output(assignment: Assignment, types: Mapping[str, TensorType], out: Any, declared: Any) -> TensorType:
     for access in notation.reads(assignment.value):
         if len(access.subscripts) != types[access.tensor].rank:
             break  # check_spec refuses it with a caret
     else:
         inferred = infer_output(assignment, types)
-        if asked is not None:
-            return _type_of(assignment.target.tensor, asked)
+        if declared is not None:
+            return _type_of(assignment.target.tensor, declared)
         if isinstance(out, TensorType):
             return out
         if out is None:
@@ -296,10 +296,10 @@ def _compiled(
         )
 
         return GpuKernel(spec, chip_of_target(target), via, schedule)
-    made = Kernel(spec.with_static_extents(), schedule, instead=instead)
+    kernel = Kernel(spec.with_static_extents(), schedule, instead=instead)
     if schedule != STATIC:
-        made.check_schedule()
-    return made
+        kernel.check_schedule()
+    return kernel
 
 
 def evaluate(
@@ -347,10 +347,10 @@ def evaluate(
         return evaluate_comprehension(comprehension, given, out, target, _Part(options))
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     if target != "cpu":
-        asked, target_array = ("dense", out) if is_on_device(out) else (out, None)
-        if isinstance(asked, np.ndarray):
+        storage, target_array = ("dense", out) if is_on_device(out) else (out, None)
+        if isinstance(storage, np.ndarray):
             raise OperandError("expected an array on the device for out, but got ndarray in host memory: leave it out")
-        return _compiled_for(assignment, dict(given), asked, options)._call(given, target_array)
+        return _compiled_for(assignment, dict(given), storage, options)._call(given, target_array)
     values = {name: operand_check.value_of(name, value) for name, value in given.items()}
     check_names(assignment, tuple(values))
     array = out if isinstance(out, np.ndarray) else None

@@ -41,7 +41,7 @@ from mlir_sparse.program.size_values import (
 __all__ = ["launch_program", "views_of"]
 
 Found = Mapping[str, tuple[HostLaunch, ...]]
-Made = MakeArray | MakeBegins | MakeShared
+Allocated = MakeArray | MakeBegins | MakeShared
 
 # The width of counts, the least number of counts that a warp scans, and the greatest number of parts of a scan.
 _COUNTS = DType("i64")
@@ -67,20 +67,20 @@ def launch_program(
         mapped: the mapping of each nest to threads.
         found: the launches of each host function.
     """
-    made: dict[str, Made] = {}
+    allocated: dict[str, Allocated] = {}
     steps: list[Launch | Choice] = []
     assembled: MakeAssembled | None = None
     for function, nest in zip(functions, mapped, strict=True):
         if nest.own is not None:
-            made |= _scanned(nest, nest.own, program)
+            allocated |= _scanned(nest, nest.own, program)
             counting, assembled = _two_phases(function, nest, nest.own, program, found)
             steps += counting
             continue
-        made.setdefault(function.step.result, _allocated(function.step, program))
+        allocated.setdefault(function.step.result, _allocated(function.step, program))
         written = _written(function.step.result, program)
         steps += _cases(function.name, nest, _Arguments(program, function, written), found)
     rows = next((step for step in program.steps if isinstance(step, SharedLevels)), None)
-    return LaunchProgram(text, chip, tuple(made.values()), tuple(steps), program.result, assembled, rows)
+    return LaunchProgram(text, chip, tuple(allocated.values()), tuple(steps), program.result, assembled, rows)
 
 
 def views_of(program: plan.Program) -> dict[str, View]:
@@ -126,7 +126,7 @@ def _two_phases(
     name = function.step.result
     kind = program.type_of(name)
     assert kind.encoding is not None
-    scanned = [tuple(Array(made) for made in _names(name, level)) for level in own.levels]
+    scanned = [tuple(Array(allocated) for allocated in _names(name, level)) for level in own.levels]
     counts, sums, begins = (tuple(arrays) for arrays in zip(*scanned, strict=True))
     counting = _cases(f"{function.name}_count", mapped, _Arguments(program, function, counts), found)
     for arrays in scanned:
@@ -145,21 +145,21 @@ def _names(result: str, level: int) -> tuple[str, str, str]:
     return f"{result}.counts{level}", f"{result}.sums{level}", f"{result}.begins{level}"
 
 
-def _scanned(mapped: plan.Mapped, own: plan.Own, program: plan.Program) -> dict[str, Made]:
+def _scanned(mapped: plan.Mapped, own: plan.Own, program: plan.Program) -> dict[str, Allocated]:
     """Returns the temporaries of a result's symbolic phase."""
     encoding = program.type_of(mapped.step.result).encoding
     assert encoding is not None
     owners = tuple(Extent(str(variable)) for variable in own.owners)
-    made: dict[str, Made] = {}
+    allocated: dict[str, Allocated] = {}
     for level in own.levels:
         counts, sums, begins = _names(mapped.step.result, level)
-        made[counts] = MakeArray(counts, _COUNTS, (Product(owners),))
-        made[sums] = MakeArray(sums, _COUNTS, (Parts(Product(owners), _LEAST_COUNTS, _MOST_PARTS),))
-        made[begins] = MakeBegins(begins, encoding.pos_width or 64, Product(owners, 1))
-    return made
+        allocated[counts] = MakeArray(counts, _COUNTS, (Product(owners),))
+        allocated[sums] = MakeArray(sums, _COUNTS, (Parts(Product(owners), _LEAST_COUNTS, _MOST_PARTS),))
+        allocated[begins] = MakeBegins(begins, encoding.pos_width or 64, Product(owners, 1))
+    return allocated
 
 
-def _allocated(step: plan.Generic, program: plan.Program) -> Made:
+def _allocated(step: plan.Generic, program: plan.Program) -> Allocated:
     """Returns how to allocate a result or a temporary, given the first nest that writes it."""
     kind = program.type_of(step.result)
     if kind.encoding is not None:

@@ -109,9 +109,9 @@ def _check(assignment: Assignment, node: Expr, dtypes: Mapping[str, DType], dtyp
         case Apply(operator, arguments):
             _check_regions(assignment, operator, [result_dtype(argument, dtypes) for argument in arguments], node)
         case Fold(monoid):
-            own = result_dtype(node, dtypes)
-            _check_regions(assignment, monoid.operator, [own, own], node)
-            _check_identity(assignment, node, own)
+            computed = result_dtype(node, dtypes)
+            _check_regions(assignment, monoid.operator, [computed, computed], node)
+            _check_identity(assignment, node, computed)
         case _:
             pass
     for child in below:
@@ -124,10 +124,10 @@ def _check_regions(assignment: Assignment, operator: Operator, operands: Sequenc
     for region in (operator.overlap, operator.left, operator.right, operator.absent):
         if region is None:
             continue
-        own = result_dtype(region, kinds)
-        if (own.kind, dtype.kind) in _LOSING:
+        computed = result_dtype(region, kinds)
+        if (computed.kind, dtype.kind) in _LOSING:
             raise DTypeError(
-                f"expected results of {operator.name} that {dtype} holds, but got {own} from `{region}`: "
+                f"expected results of {operator.name} that {dtype} holds, but got {computed} from `{region}`: "
                 f"take their parts or leave dtype= out",
                 source=assignment.source,
                 span=node.span,
@@ -136,7 +136,7 @@ def _check_regions(assignment: Assignment, operator: Operator, operands: Sequenc
         alone = not any(isinstance(below, Access) for below in walk(region))
         if alone and (too_large := excess(region, dtype)) is not None:
             _refuse_literal(assignment, node, too_large, dtype)
-        _check(assignment, region, kinds, own)
+        _check(assignment, region, kinds, computed)
 
 
 def _check_identity(assignment: Assignment, node: Fold, dtype: DType) -> None:

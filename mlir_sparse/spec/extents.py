@@ -90,8 +90,8 @@ def _affine_extents(accesses: list[tuple[Access, Shape]], extents: dict[IndexVar
             coefficient, variable = unknown[0]
             known = AffineSubscript(tuple(t for t in subscript.terms if t[1] != variable), subscript.constant)
             highest = subscript_bounds(known, extents)
-            room = size - 1 - (highest[1] if highest else 0)
-            bound = max(0, room // coefficient + 1)
+            slack = size - 1 - (highest[1] if highest else 0)
+            bound = max(0, slack // coefficient + 1)
             bounds[variable] = min(bound, bounds.get(variable, bound))
     if bounds:
         extents.update(bounds)

@@ -86,10 +86,10 @@ def boxed(
         shapes: the shape of each tensor that it reads.
         is_sparse: whether a tensor has sparse storage: then its part is read, and not a sum of subscripts.
     """
-    own = statement.target.tensor
+    target = statement.target.tensor
 
     def moved(access: Access) -> tuple[Access, Box]:
-        sliced = access.tensor == own or is_sparse(access.tensor)
+        sliced = access.tensor == target or is_sparse(access.tensor)
         axes = [_moved(s, n, ranges, sliced) for s, n in zip(access.subscripts, shapes[access.tensor], strict=True)]
         return replace(access, subscripts=tuple(s for s, _ in axes)), tuple(box for _, box in axes)
 

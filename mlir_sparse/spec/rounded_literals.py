@@ -52,16 +52,16 @@ def round_literals(value: Expr, dtypes: Mapping[str, DType], dtype: DType) -> Ex
         return value
     # Sums and products of f16 and bf16 are computed in f32, and so is the whole expression around them.
     sums = any(isinstance(node, Reduce | Fold) for node in walk(value))
-    return _held(value, dtypes, DType("f32") if sums and dtype.name in _NARROW else dtype)
+    return _rounded_node(value, dtypes, DType("f32") if sums and dtype.name in _NARROW else dtype)
 
 
-def _held(node: Expr, dtypes: Mapping[str, DType], dtype: DType | None) -> Expr:
+def _rounded_node(node: Expr, dtypes: Mapping[str, DType], dtype: DType | None) -> Expr:
     """Returns a node with rounded literals; None for the element type if it may be wider."""
     if isinstance(node, Literal):
         return node if dtype is None else _rounded(node, dtype)
     below = children(node)
     kinds = _kinds(node, below, dtypes, dtype)
-    operands = tuple(_held(child, dtypes, kind) for child, kind in zip(below, kinds, strict=True))
+    operands = tuple(_rounded_node(child, dtypes, kind) for child, kind in zip(below, kinds, strict=True))
     return node if all(new is old for new, old in zip(operands, below, strict=True)) else rebuild(node, operands)
 
 
@@ -73,8 +73,8 @@ def _kinds(
         case Apply() if is_mask(node):
             return None, dtype
         case Apply() | Fold():
-            own = [result_dtype(child, dtypes) for child in below]
-            return [None if kind.name in _NARROW else kind for kind in own]
+            kinds = [result_dtype(child, dtypes) for child in below]
+            return [None if kind.name in _NARROW else kind for kind in kinds]
         case (
             Binary(BinaryOp.AND | BinaryOp.OR)
             | Call("logical_not")
@@ -94,10 +94,10 @@ def _rounded(node: Literal, dtype: DType) -> Literal:
     if least is None or isinstance(node.value, int):
         return node
     if isinstance(node.value, float):
-        held: float | complex = _part(node.value, least)
+        rounded: float | complex = _part(node.value, least)
     else:
-        held = complex(_part(node.value.real, least), _part(node.value.imag, least))
-    return node if held == node.value else replace(node, value=held)
+        rounded = complex(_part(node.value.real, least), _part(node.value.imag, least))
+    return node if rounded == node.value else replace(node, value=rounded)
 
 
 def _part(value: float, least: float) -> float:

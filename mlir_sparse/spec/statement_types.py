@@ -51,10 +51,10 @@ def _strong(found: Mapping[str, DType | Literal]) -> dict[str, DType]:
 
 def _assigned(comprehension: Comprehension, statement: Assignment, known: Mapping[str, DType]) -> DType | Literal:
     """Returns the type of the value that a statement assigns; a literal of its kind if there are only literals."""
-    own = statement.target.tensor
+    names = {statement.target.tensor, *comprehension.sizes}
     accesses = [node for node in walk(statement.value) if isinstance(node, Access)]
     # The target itself and the sizes are weak: they take the type of the rest.
-    weak = {access: Literal(0) for access in accesses if access.tensor == own or access.tensor in comprehension.sizes}
+    weak = {access: Literal(0) for access in accesses if access.tensor in names}
     value = substitute(statement.value, weak)
     kind = result_dtype(value, known)
     if kind != TRUTH and all(access in weak for access in accesses):

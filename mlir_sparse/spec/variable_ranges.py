@@ -175,9 +175,9 @@ def _check_clauses(assignment: Assignment, axes: _Axes) -> None:
         terms = [(factor, v) for factor, v in (terms_of(subscript) or ((), 0))[0] if v in lengths]
         reach = sum(abs(factor) * (lengths[variable] - 1) for factor, variable in terms) + 1
         if terms and reach > size and all(lengths[variable] for _, variable in terms):
-            asked = ", ".join(str(r) for r in assignment.ranges if r.variable in _variables(subscript))
+            clauses = ", ".join(str(r) for r in assignment.ranges if r.variable in _variables(subscript))
             raise ExtentError(
-                f"expected `{asked}` to fit in axis {axis} of {access.tensor}, which has {size} elements, "
+                f"expected `{clauses}` to fit in axis {axis} of {access.tensor}, which has {size} elements, "
                 f"but got {subscript} to reach over {reach}",
                 source=assignment.source,
                 span=next(r.span for r in assignment.ranges if r.variable in _variables(subscript)),

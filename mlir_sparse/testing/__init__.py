@@ -1,4 +1,4 @@
-"""What tests of kernels stand on: an evaluator that shares nothing with the compiler."""
+"""Support for tests of kernels: a reference evaluator that shares nothing with the compiler."""
 
 from mlir_sparse.testing.reference.compare import Comparison, compare
 from mlir_sparse.testing.reference.evaluator import evaluate

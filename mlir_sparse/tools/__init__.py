@@ -1,1 +1,1 @@
-"""The command line: `mlir-sparse emit | run | convert | formats | doctor`."""
+"""The command line: `mlir-sparse emit | run | tune | convert | formats | doctor`."""

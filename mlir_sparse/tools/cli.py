@@ -33,7 +33,7 @@ class _Failure(click.ClickException):
 
 
 class _Group(click.Group):
-    """Commands whose SparseErrors end as one message, without a traceback."""
+    """Commands whose SparseErrors become one message without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -44,7 +44,7 @@ class _Group(click.Group):
             raise _Failure(f"expected tensors that fit in memory, but got: {error}") from error
         except OSError as error:
             if error.filename is None and isinstance(error, BrokenPipeError):
-                raise  # nobody reads the output any more: click ends silently
+                raise  # the reader closed the pipe: click ends silently
             if error.filename is None:
                 raise _Failure(f"cannot read or write: {error.strerror or error}") from error
             raise _Failure(f"cannot use {error.filename}: {error.strerror}") from error
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _tensor_options(command: Command) -> Command:
-    """Adds what emit and run both say about tensors."""
+    """Adds the options of emit and run about tensors."""
     for option in (
         click.option("--target", default="cpu", show_default=True, help="What to compile for."),
         click.option("--semiring", help="What `+` and `*` mean, such as min_plus; what is not stored is its zero."),
@@ -117,7 +117,7 @@ def _request(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, semi
     return CommandRequest.of(notation, *options, semiring=semiring)
 
 
-# Stages of the kernel, the passes between them with their reasons, and the account of the plan.
+# Stages of the kernel, the list of passes, and the explanation.
 _TEXTS = (*ms.STAGES, *GPU_STAGES, "passes", "explain")
 
 
@@ -141,10 +141,8 @@ def emit(
 ) -> None:
     """Prints what NOTATION becomes at one stage, and nothing else.
 
-    \b
-    mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage linalg
-    mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --diff sparsification
-    mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage ptx --target cuda:sm_90
+    \b mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage linalg mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR
+    --diff sparsification mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage ptx --target cuda:sm_90
     """  # noqa: D301 - click reads the character, not its escape
     request = _request(notation, encodings, dtypes, shapes, semiring)
     types = {name: request.type_of(name) for name in request.assignment.inputs}
@@ -195,8 +193,7 @@ def run(
 
     Extents that -s does not give follow from the files, through the index variables.
 
-    \b
-    mlir-sparse run "y(i) = A(i,j) * x(j)" -f A:CSR -i A=bcsstk13.mtx -g x=random -o y=y.ttx --time 20 --verify
+    \b mlir-sparse run "y(i) = A(i,j) * x(j)" -f A:CSR -i A=bcsstk13.mtx -g x=random -o y=y.ttx --time 20 --verify
     """  # noqa: D301 - click reads the character, not its escape
     request = _request(notation, encodings, dtypes, shapes, semiring)
     results = {name: Path(path) for name, path in as_mapping("-o", outputs).items()}
@@ -248,14 +245,13 @@ def tune(
 
     Kernels compiled with --schedule tuned, or schedule="tuned" in Python, are then compiled so.
 
-    \b
-    mlir-sparse tune "y(i) = A(i,j) * x(j)" -f A:CSR -i A=bcsstk13.mtx -g x=random --budget 5 --formats
+    \b mlir-sparse tune "y(i) = A(i,j) * x(j)" -f A:CSR -i A=bcsstk13.mtx -g x=random --budget 5 --formats
     """  # noqa: D301 - click reads the character, not its escape
     request = _request(notation, encodings, dtypes, shapes, semiring)
     request.require_known("--try", dict(tried))
     sources = _sources(request, inputs, generated)
-    asked = Question(target, budget, formats, tried, fresh)
-    find_fastest(request, sources, asked, Report(quiet=quiet))
+    question = Question(target, budget, formats, tried, fresh)
+    find_fastest(request, sources, question, Report(quiet=quiet))
 
 
 @main.command()

@@ -1,4 +1,4 @@
-"""What the package stands on, and where each part was found: `mlir-sparse doctor`."""
+"""`mlir-sparse doctor`: the dependencies of the package, and where they were found."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = ["Finding", "examine", "find_program"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked for.
+    """One dependency.
 
     Args:
-        name: what it is.
-        found: version and place, or why it is not there.
-        needed: None where it was found; otherwise what does not work without it.
+        name: its name.
+        found: version and place, or why it is missing.
+        needed: None if it was found; else the functions that do not work without it.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """Yields what was found, in the order a compilation needs it."""
+    """Yields the findings, in the order in which a compilation needs them."""
     yield Finding("mlir_sparse", _version("mlir-sparse"))
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
     yield Finding("machine", f"{platform.machine()}, {platform.system()}, {os.cpu_count()} processors")
@@ -76,9 +76,9 @@ def _bindings() -> Finding:
 
 
 def find_program(name: str) -> str | None:
-    """Finds a program beside the interpreter, on PATH or where LLVM and CUDA are installed, the newest first."""
-    own = os.path.dirname(sys.executable or "")  # a program that Python is embedded in may have none
-    beside = os.path.join(own, name) if own else None
+    """Finds a program beside the interpreter, on PATH, or in folders of LLVM and CUDA, newest first."""
+    folder = os.path.dirname(sys.executable or "")  # may be empty where Python is embedded
+    beside = os.path.join(folder, name) if folder else None
     folders = ("/usr/lib/llvm-*/bin", "/usr/local/cuda*/bin")
     places = sorted((path for folder in folders for path in glob.glob(f"{folder}/{name}")), key=_numbers, reverse=True)
     return next((path for path in [beside, shutil.which(name), *places] if path and os.access(path, os.X_OK)), None)
@@ -107,7 +107,7 @@ def _reported_version(path: str) -> str:
 
 
 def _devices() -> Iterator[Finding]:
-    """Asks the driver for its devices, and looks for the libraries that go with them."""
+    """Yields findings on the driver's devices and the vendor libraries."""
     use = 'running with target="cuda"'
     try:
         cuda_libraries_found.load_driver()

@@ -1,4 +1,4 @@
-"""The presets, as `mlir-sparse formats` prints them: what each is, stores, and works with."""
+"""`mlir-sparse formats`: each preset, its storage, and the kernels that support it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlir_sparse.spec import KernelSpec, infer_output
 
 __all__ = ["describe_format", "describe_formats", "table", "works_with"]
 
-# By rank; A has the storage in question, and so has C where it stands on the left. All else is dense.
+# Common kernels by rank. A, and C as a target, have the preset's storage; all else is dense.
 KERNELS: dict[int, dict[str, str]] = {
     1: {
         "dot product": "a = A(i) * x(i)",
@@ -45,10 +45,10 @@ _SIGNS = {"runs as stored": "●", "converts first": "in", "converts the result"
 
 
 def describe_formats(names: Iterable[str] = ()) -> Iterator[str]:
-    """Yields a paragraph for each preset, or for those named.
+    """Yields a paragraph for each preset, or for the named ones.
 
     Raises:
-        UnknownPresetError: for a name that is none.
+        UnknownPresetError: for a name that is no preset.
     """
     presets = [find_preset(name)[0] for name in names] or list(PRESETS.values())
     for preset in presets:
@@ -56,7 +56,7 @@ def describe_formats(names: Iterable[str] = ()) -> Iterator[str]:
 
 
 def describe_format(preset: Preset) -> str:
-    """Returns what a preset is: words, attribute text, levels, storage arrays and kernels."""
+    """Returns the description of a preset: attribute text, levels, storage arrays and kernels."""
     value = encoding(preset.name)
     _, *rest = value.describe().splitlines()
     lines = [f"{preset.name}: {preset.doc} ({_ranks(preset)})", f"  {value}", *rest]
@@ -73,7 +73,7 @@ def _ranks(preset: Preset) -> str:
 
 
 def works_with(storage: Encoding) -> dict[str, str]:
-    """Tells for each common kernel how it takes a storage format, by planning it.
+    """Plans each common kernel for a storage format, and classifies the plan.
 
     Returns:
         kernel to "runs as stored", "converts first", "converts the result" or "refused".

@@ -1,4 +1,4 @@
-"""Tensors made on request: `-g x=random`, `-g A=random:density=0.01,seed=7`, `-g alpha=2.5`."""
+"""Generated tensors: `-g x=random`, `-g A=random:density=0.01,seed=7`, `-g alpha=2.5`."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ KINDS: dict[str, Callable[[np.random.Generator, int, str], Array]] = {
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """How to make the values of one tensor.
+    """The generator of one tensor.
 
     Args:
         kind: a key of KINDS, or the text of a number.
-        seed: of the random numbers.
-        density: the share of entries to store where the tensor is sparse.
+        seed: the seed of random numbers.
+        density: the fraction of elements to store in a sparse tensor.
     """
 
     kind: str
@@ -63,7 +63,7 @@ class Generator:
         """Parses `KIND` or `KIND:seed=3,density=0.1`.
 
         Raises:
-            OperandError: for text that is neither of these nor a number.
+            OperandError: for other text.
 
         >>> Generator.parse("random:seed=3")
         Generator(kind='random', seed=3, density=0.01)
@@ -81,12 +81,12 @@ class Generator:
         return generator
 
     def dense(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Makes an array."""
+        """Returns an array."""
         self._check_size(math.prod(shape), shape)
         return self._values(math.prod(shape), dtype).reshape(shape)
 
     def sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[Array, ...], Array]:
-        """Makes (coordinates, values) at distinct places drawn evenly."""
+        """Returns (coordinates, values) at distinct places with uniform distribution."""
         size = math.prod(shape)
         count = min(size, max(1, round(size * self.density)))
         self._check_size(count, shape)

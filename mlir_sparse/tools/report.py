@@ -1,4 +1,4 @@
-"""What `run` tells while it works (on stderr) and at the end (on stdout)."""
+"""The output of `run`: progress on stderr, results on stdout."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ __all__ = ["Report", "Timing", "measure", "summary"]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds a call.
+    """Measured times of a call.
 
     Args:
-        calls: the time of each call, in the order made.
+        calls: the seconds of each call, in order.
     """
 
     calls: tuple[float, ...]
 
     @property
     def least(self) -> float:
-        """Returns the shortest call."""
+        """Returns the shortest time."""
         return min(self.calls)
 
     @property
     def median(self) -> float:
-        """Returns the median call."""
+        """Returns the median time."""
         return statistics.median(self.calls)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Where progress and results are told.
+    """Prints progress and results.
 
     Args:
-        quiet: whether to leave progress out.
+        quiet: whether to print no progress.
     """
 
     quiet: bool = False
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
-        """Shows a step while it runs, and clears the line after it."""
+        """Shows a step while it runs, then clears the line."""
         shown = not self.quiet and on_terminal()
         if shown:
             click.echo(f"{what} ...", err=True, nl=False)
@@ -75,7 +75,7 @@ class Report:
 
 
 def measure(call: Callable[[], object]) -> float:
-    """Returns how many seconds one call takes."""
+    """Returns the seconds of one call."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start

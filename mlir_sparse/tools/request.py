@@ -1,4 +1,4 @@
-"""What the command line asks for: options `NAME:ENCODING`, `NAME=FILE` and so on, checked against the notation."""
+"""The options `NAME:ENCODING`, `NAME=FILE` and so on of the command line, checked against the notation."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = ["CommandRequest", "NamedValue", "as_mapping"]
 
 
 class NamedValue(click.ParamType[tuple[str, str]]):
-    """An option's value of the form `NAME<separator>VALUE`; the value may hold the separator again."""
+    """An option of the form `NAME<separator>VALUE`; the value may contain the separator."""
 
     def __init__(self, separator: str, value: str) -> None:
-        """Names the parts for messages.
+        """Sets the names of the parts for messages.
 
         Args:
             separator: `:` or `=`.
-            value: what stands behind it, such as `ENCODING`.
+            value: the name of the value, such as `ENCODING`.
         """
         self.name = f"NAME{separator}{value}"
         self._separator = separator
@@ -55,10 +55,10 @@ class NamedValue(click.ParamType[tuple[str, str]]):
 
 
 def as_mapping(option: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Collects an option that may be repeated, once a tensor.
+    """Collects a repeatable option, which each tensor may have once.
 
     Raises:
-        click.UsageError: where a tensor is named twice.
+        click.UsageError: for a repeated tensor.
     """
     found: dict[str, str] = {}
     for name, value in pairs:
@@ -70,13 +70,13 @@ def as_mapping(option: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CommandRequest:
-    """An assignment or a comprehension, and what was said about its tensors.
+    """An assignment or a comprehension, and the options about its tensors.
 
     Args:
-        assignment: what to compute.
-        encodings: text of encodings by tensor; dense where absent.
-        dtypes: element types by tensor; f64 where absent.
-        shapes: extents by tensor, None for one that follows from elsewhere.
+        assignment: the assignment or comprehension.
+        encodings: the text of encodings by tensor; dense if absent.
+        dtypes: element types by tensor; f64 if absent.
+        shapes: extents by tensor, None for an extent to infer.
     """
 
     assignment: Assignment | Comprehension
@@ -92,7 +92,7 @@ class CommandRequest:
         shapes: Mapping[str, str],
         semiring: str | None = None,
     ) -> CommandRequest:
-        """Parses the notation and checks that every option is about a tensor of it."""
+        """Parses the notation and checks that every option names one of its tensors."""
         ring = semiring_named(semiring or "plus_times")
         assignment: Assignment | Comprehension
         if is_comprehension(text):
@@ -126,20 +126,20 @@ class CommandRequest:
 
     @property
     def accesses(self) -> tuple[Access, ...]:
-        """Returns every place of a tensor in the text, targets before what is assigned to them."""
+        """Returns all accesses, targets before the values assigned to them."""
         return tuple(access for statement in self.statements for access in accesses_of_statement(statement))
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """Returns the names of the tensors that are returned."""
+        """Returns the names of the results."""
         whole = self.assignment
         return whole.results if isinstance(whole, Comprehension) else (whole.target.tensor,)
 
     def require_known(self, option: str, names: Iterable[str]) -> None:
-        """Refuses an option about a tensor that the notation does not have.
+        """Refuses an option about a tensor that the notation lacks.
 
         Raises:
-            UnknownTensorError: naming the option and the tensors there are.
+            UnknownTensorError: for such an option.
         """
         for name in names:
             if name not in self.ranks:
@@ -147,16 +147,16 @@ class CommandRequest:
                 raise UnknownTensorError(f"expected {option} to name one of {known}, but got '{name}'")
 
     def type_of(self, name: str) -> TensorType:
-        """Returns a tensor's type: f64, of any extents and dense, where nothing else was said.
+        """Returns a tensor's type: by default f64, dense, with dynamic extents.
 
         Raises:
-            SparseError: for an encoding or element type that does not parse, or of another rank.
+            SparseError: for an encoding or element type that does not parse, or has another rank.
         """
         shape = self.shapes.get(name, (None,) * self.ranks[name])
         return TensorType(self.dtype(name), shape, self.encoding(name))
 
     def dtype(self, name: str, default: str = "f64") -> DType:
-        """Returns a tensor's element type: what -t says, or a comprehension declares, or else the default."""
+        """Returns a tensor's element type: that of -t, of a comprehension's declaration, or the default."""
         if isinstance(self.assignment, Comprehension):
             declared = (*self.assignment.parameters, *self.assignment.outputs)
             default = next((one.dtype for one in declared if one.name == name and one.dtype is not None), default)
@@ -169,13 +169,13 @@ class CommandRequest:
 
     @property
     def output(self) -> str | Encoding | TensorType | dict[str, str | Encoding | TensorType]:
-        """Returns what to ask for as the result, or for each of several."""
+        """Returns the argument `out` of `compile`, for one result or several."""
         if isinstance(self.assignment, Comprehension):
             return {name: self._output(name) for name in self.targets}
         return self._output(self.targets[0])
 
     def _output(self, name: str) -> str | Encoding | TensorType:
-        """Returns what to ask for: storage, and the element type where -t names it."""
+        """Returns the storage of a result, with the element type if -t names it."""
         return self.type_of(name) if name in self.dtypes else self.encoding(name) or "dense"
 
 

@@ -1,4 +1,4 @@
-"""What `mlir-sparse run` does: one kernel, its time, its check and its result."""
+"""`mlir-sparse run`: runs one kernel, times it, checks it, and writes its result."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ __all__ = ["Job", "execute"]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A kernel to run, and what to do with it.
+    """A kernel to run, with the options of `run`.
 
     Args:
         request: the assignment and its tensors' types.
         sources: the tensors' values.
         outputs: files to write, by tensor.
-        target: what to compile for.
-        via: how on a GPU: by kernels of our own, or by NVIDIA's libraries.
-        schedule: how, as text; chosen when None.
-        repeats: how many calls to time, or None.
+        target: the machine to compile for.
+        via: on a GPU, compiled kernels or NVIDIA's libraries.
+        schedule: the schedule as text; the plan's choice when None.
+        repeats: the number of calls to time, or None.
         verify: whether to check the result.
     """
 
@@ -54,9 +54,9 @@ class Job:
 
 
 def execute(job: Job, report: Report) -> bool:
-    """Runs a job and reports it; returns False where `verify` found a difference.
+    """Runs a job and reports it; returns False if `verify` found a difference.
 
-    Nothing is written where the check fails.
+    Nothing is written if the check fails.
     """
     request = job.request
     _check_outputs(job)
@@ -90,7 +90,7 @@ def execute(job: Job, report: Report) -> bool:
 
 
 def _placed(tensors: Mapping[str, Tensor], target: str, report: Report) -> Mapping[str, Any]:
-    """Returns the tensors where the kernel runs: for a GPU copies on it, made once, which is reported."""
+    """Returns the tensors on the kernel's machine: for a GPU, copies in device memory."""
     if not target.startswith("cuda"):
         return tensors
     with report.step("copying to the device"):
@@ -100,12 +100,12 @@ def _placed(tensors: Mapping[str, Tensor], target: str, report: Report) -> Mappi
 
 
 def _brought(returned: Any) -> Any:
-    """Returns a result in host memory."""
+    """Returns a result, copied to host memory."""
     return returned.to("cpu") if isinstance(returned, ms.DeviceTensor | ms.DeviceArray) else returned
 
 
 def _check_outputs(job: Job) -> None:
-    """Refuses files that could not be written, before anything is computed."""
+    """Refuses files that cannot be written, before anything is computed."""
     for name, path in job.outputs.items():
         if name not in job.request.targets:
             targets = " or ".join(f"'{target}'" for target in job.request.targets)
@@ -116,7 +116,7 @@ def _check_outputs(job: Job) -> None:
 
 
 def _check_overwrites_nothing(job: Job, name: str, path: Path) -> None:
-    """Refuses to write over what is read, and over another result."""
+    """Refuses to overwrite an input or another result."""
     options = [("-i", one, other) for one, other in job.sources.files.items()]
     options += [("-o", one, other) for one, other in job.outputs.items() if one != name]
     for option, one, other in options:
@@ -127,7 +127,7 @@ def _check_overwrites_nothing(job: Job, name: str, path: Path) -> None:
 
 def _is_same_file(one: Path, other: Path) -> bool:
     if one.exists() and other.exists():
-        return one.is_file() and one.samefile(other)  # devices and pipes take what comes
+        return one.is_file() and one.samefile(other)  # devices and pipes are not overwritten
     return os.path.realpath(one) == os.path.realpath(other)
 
 
@@ -136,7 +136,7 @@ def _call(kernel: Any, operands: Mapping[str, Any], results: Mapping[str, Tensor
     if any(isinstance(one, ms.DeviceTensor | ms.DeviceArray) for one in arguments):
         return lambda: _waited_for(kernel, arguments)
     (name, result), *others = results.items()
-    # In place where that changes no operand: what is timed is then the kernel, not the allocator.
+    # Compute in place if that changes no operand: this times the kernel without the allocator.
     if not others and isinstance(result, np.ndarray) and name not in operands:
         return lambda: kernel(*arguments, out=result)
     return lambda: kernel(*arguments)
@@ -144,7 +144,7 @@ def _call(kernel: Any, operands: Mapping[str, Any], results: Mapping[str, Tensor
 
 def _waited_for(kernel: Any, operands: tuple[Any, ...]) -> None:
     kernel(*operands)
-    device.synchronize()  # calls return before their results are there
+    device.synchronize()  # calls return before the kernels end
 
 
 def _time(call: Callable[[], object], touched: list[Tensor], repeats: int, report: Report) -> None:
@@ -163,7 +163,7 @@ def _verify(kernel: Any, tensors: Mapping[str, Tensor], results: Mapping[str, Te
         shapes = {name: tuple(np.shape(t) if isinstance(t, np.ndarray) else t.shape) for name, t in tensors.items()}
         extents = infer_extents(kernel.spec.assignment, shapes, tuple(result.shape))
         return _agrees(kernel.spec.assignment, tensors, extents, result, "verify", report)
-    # What a statement gave is what the next ones read, so that each is checked by itself.
+    # Each statement is checked by itself, on the actual results of those before.
     verdicts = [
         _agrees(ran.statement, ran.operands, ran.extents, ran.result, f"check {number}", report)
         for number, ran in enumerate(kernel.trace(*tensors.values()), 1)
@@ -180,7 +180,7 @@ def _agrees(
     report: Report,
 ) -> bool:
     operands = {name: as_operand(tensor) for name, tensor in tensors.items()}
-    # NumPy reckons in wide types here, where `1e-50` is not the zero that it is in f32.
+    # The reference computes in wide types, where `1e-50` is not zero, as it is in f32.
     dtypes = {name: ms.DType.of(tensor.dtype) for name, tensor in tensors.items()}
     value = round_literals(assignment.value, dtypes, ms.DType.of(result.dtype))
     with report.step("checking against NumPy"):

@@ -1,4 +1,4 @@
-"""The tensors of a run: files first, then generated ones, whose extents follow through the index variables."""
+"""The tensors of a run: files first, then generated ones, whose extents the index variables determine."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ Tensor = Any
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where tensors come from.
+    """The sources of tensors.
 
     Args:
         files: paths by tensor.
-        generators: makers by tensor.
+        generators: generators by tensor.
     """
 
     files: Mapping[str, Path]
     generators: Mapping[str, Generator]
 
     def require_all(self, names: tuple[str, ...]) -> None:
-        """Refuses a tensor that has no source, or two.
+        """Refuses a tensor without a source, or with two.
 
         Raises:
-            UnknownTensorError: naming the tensor and the options.
+            UnknownTensorError: for such a tensor, with the options.
         """
         for name in names:
             given = (name in self.files) + (name in self.generators)
@@ -50,11 +50,11 @@ class Sources:
 
 
 def load(request: CommandRequest, sources: Sources, report: Report) -> dict[str, Tensor]:
-    """Reads and makes every tensor that the assignment reads, stored as asked.
+    """Reads or generates every tensor that the assignment reads, in its storage.
 
     Raises:
         UnknownTensorError: for a tensor without a source.
-        ExtentError: where a generated tensor's extents follow from nothing.
+        ExtentError: for a generated tensor without known extents.
     """
     names = request.assignment.inputs
     sources.require_all(names)
@@ -71,7 +71,7 @@ def load(request: CommandRequest, sources: Sources, report: Report) -> dict[str,
 
 
 def as_operand(tensor: Tensor) -> Operand:
-    """Takes a tensor apart for the reference."""
+    """Converts a tensor to an operand of the reference."""
     if isinstance(tensor, ms.SparseTensor):
         coordinates, values = tensor.to_coo()
         return Operand(values, tensor.shape, tuple(np.asarray(column, np.int64) for column in coordinates))
@@ -82,14 +82,14 @@ def as_operand(tensor: Tensor) -> Operand:
 def _read(name: str, request: CommandRequest, path: Path) -> Tensor:
     given = request.shapes.get(name, (None,))
     shape = None if None in given else tuple(extent for extent in given if extent is not None)
-    # Without -f as `ms.read` stores it; what is computed into has the storage of the result, dense.
-    asked = name in request.encodings or name in request.targets
-    encoding = request.encoding(name) if asked else None
+    # Without -f, keep the storage of `ms.read`; a target that is read has the result's storage, dense.
+    has_encoding = name in request.encodings or name in request.targets
+    encoding = request.encoding(name) if has_encoding else None
     tensor = ms.read(path, encoding, shape=shape)
     _check_shape(name, request, tuple(tensor.shape))
-    # Files of integers and patterns are f64 like everything else, unless -t says otherwise; complex numbers stay.
+    # Without -t, files of integers and patterns become f64, the default; complex numbers stay complex.
     dtype = request.dtype(name, "c128" if np.dtype(tensor.dtype).kind == "c" else "f64")
-    if isinstance(tensor, ms.SparseTensor) and asked and encoding is None:
+    if isinstance(tensor, ms.SparseTensor) and has_encoding and encoding is None:
         tensor = tensor.to_numpy()
     return tensor if DType.of(tensor.dtype) == dtype else tensor.astype(dtype.numpy)
 
@@ -97,7 +97,7 @@ def _read(name: str, request: CommandRequest, path: Path) -> Tensor:
 def _check_shape(name: str, request: CommandRequest, shape: tuple[int, ...]) -> None:
     given = request.shapes.get(name, (None,) * len(shape))
     if len(given) != len(shape):
-        return  # the kernel says so, with the notation
+        return  # the kernel refuses it, with the notation
     if any(want is not None and want != got for want, got in zip(given, shape, strict=True)):
         wanted = "x".join("?" if extent is None else str(extent) for extent in given)
         raise ExtentError(f"expected '{name}' to be {wanted}, as -s says, but got {'x'.join(map(str, shape))}")
@@ -126,12 +126,12 @@ def _shape(name: str, request: CommandRequest, tensors: Mapping[str, Tensor]) ->
 def _declared_shape(
     name: str, request: CommandRequest, comprehension: Comprehension, tensors: Mapping[str, Tensor]
 ) -> tuple[int, ...]:
-    """Returns the shape of a tensor of a comprehension, by the sizes that its type names."""
+    """Returns the shape of a comprehension's tensor, from the sizes in its declared type."""
     known: dict[str, int] = {}
     declared = {one.name: one for one in (*comprehension.outputs, *comprehension.parameters)}
     for other, one in declared.items():
         shape = tensors[other].shape if other in tensors else request.shapes.get(other, ())
-        for size, extent in zip(one.sizes or (), shape, strict=False):  # a wrong rank is the kernel's to refuse
+        for size, extent in zip(one.sizes or (), shape, strict=False):  # the kernel refuses a wrong rank
             if isinstance(size, str) and extent is not None:
                 known.setdefault(size, extent)
     given = request.shapes.get(name, (None,) * request.ranks[name])
@@ -151,21 +151,21 @@ def _declared_shape(
 
 
 def _known_extents(request: CommandRequest, tensors: Mapping[str, Tensor]) -> dict[IndexVar, int]:
-    """Returns the extents that tensors at hand and -s give to index variables."""
+    """Returns the extents of index variables that loaded tensors and -s determine."""
     known: dict[IndexVar, int] = {}
     for statement in request.statements:
         known.update({r.variable: r.high.constant for r in statement.ranges})
     for node in request.accesses:
         tensor = tensors.get(node.tensor)
         shape = request.shapes.get(node.tensor, ()) if tensor is None else tensor.shape
-        for subscript, extent in zip(node.subscripts, shape, strict=False):  # a wrong rank is the kernel's to refuse
+        for subscript, extent in zip(node.subscripts, shape, strict=False):  # the kernel refuses a wrong rank
             if isinstance(subscript, IndexVar) and extent is not None:
                 known.setdefault(subscript, extent)
     return known
 
 
 def _extent(name: str, subscript: Subscript, extents: Mapping[IndexVar, int]) -> int:
-    """Returns the least extent in which a subscript stays."""
+    """Returns the least extent that contains a subscript."""
     if isinstance(subscript, Access):
         raise ExtentError(
             f"expected an extent for the axis of '{name}' that {subscript} is a place in, but got none: "

@@ -1,4 +1,4 @@
-"""What `mlir-sparse tune` does: one tuning, its table, and what was fastest."""
+"""`mlir-sparse tune`: tunes one kernel, and prints the table and the winner."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Question", "find_fastest"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a tuning.
+    """The options of a tuning.
 
     Args:
-        target: what to compile for.
+        target: the machine to compile for.
         budget: the seconds to spend.
         formats: whether to try other storage.
-        tried: (tensor, encoding) pairs to try instead of what the structure suggests.
-        fresh: whether to measure what is known.
+        tried: (tensor, encoding) pairs to try, in place of those chosen by structure.
+        fresh: whether to ignore a record.
     """
 
     target: str
@@ -36,8 +36,8 @@ class Question:
     fresh: bool
 
     @property
-    def asked(self) -> bool | Mapping[str, list[str]]:
-        """Returns which storage to try."""
+    def storage_to_try(self) -> bool | Mapping[str, list[str]]:
+        """Returns the argument `formats` of `tune`."""
         if not self.tried:
             return self.formats
         names = dict.fromkeys(name for name, _ in self.tried)
@@ -58,7 +58,7 @@ def find_fastest(request: CommandRequest, sources: Sources, question: Question, 
         tensors=tensors,
         out=output,
         budget=question.budget,
-        formats=question.asked,
+        formats=question.storage_to_try,
         fresh=question.fresh,
         progress=False if report.quiet else None,
     )

@@ -22,7 +22,7 @@ from mlir_sparse.compile.tuning.schedule_candidates import (
     order_schedules,
     thread_numbers,
 )
-from mlir_sparse.compile.tuning.storage_candidates import Asked, combinations
+from mlir_sparse.compile.tuning.storage_candidates import Formats, combinations
 from mlir_sparse.compile.tuning.tuning_table import TuningRow
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import SparseError
@@ -95,7 +95,7 @@ class Search:
         self._history: list[float] = []
         self._refused: dict[Candidate, str] = {}
 
-    def run(self, formats: Asked) -> Contestant:
+    def run(self, formats: Formats) -> Contestant:
         """Returns the fastest contestant; the first one is the plan's choice on the given operands."""
         first = self._first
         first.begin(self._watch)
@@ -165,9 +165,9 @@ class Search:
         return _winner(everyone)
 
     def _contestant(self, candidate: Candidate) -> Contestant:
-        made = Contestant(candidate, self._prepared)
-        self._contestants.append(made)
-        return made
+        contestant = Contestant(candidate, self._prepared)
+        self._contestants.append(contestant)
+        return contestant
 
     def _variants(self, candidate: Candidate) -> Variants:
         values, spec = self.values(candidate), self._base.spec

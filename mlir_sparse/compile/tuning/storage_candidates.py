@@ -14,11 +14,11 @@ from mlir_sparse.errors import OperandError, UnknownTensorError
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.given_arguments import several_of
 
-__all__ = ["Asked", "asked_text", "combinations", "storage_for"]
+__all__ = ["Formats", "combinations", "formats_text", "storage_for"]
 
 Array = np.ndarray[Any, Any]
 
-Asked = bool | Sequence[str | Encoding] | Mapping[str, Sequence[str | Encoding]]
+Formats = bool | Sequence[str | Encoding] | Mapping[str, Sequence[str | Encoding]]
 """Whether to try other storage, or which for all sparse operands, or which for each."""
 
 # The greatest number of stored elements for each entry.
@@ -30,23 +30,23 @@ _MOST_DENSE = 1 << 26
 _SAMPLE = 1 << 17
 
 
-def combinations(values: Mapping[str, Any], asked: Asked) -> Iterator[tuple[tuple[str, Encoding | None], ...]]:
+def combinations(values: Mapping[str, Any], formats: Formats) -> Iterator[tuple[tuple[str, Encoding | None], ...]]:
     """Yields changes of storage: first of one operand at a time, then of several together.
 
     Args:
         values: arrays and SparseTensors by name.
-        asked: the argument `formats` of `tune`.
+        formats: the argument `formats` of `tune`.
     """
-    choices = {name: found for name in values if (found := _choices(name, values[name], asked))}
-    _check_names(values, asked)
+    choices = {name: found for name in values if (found := _choices(name, values[name], formats))}
+    _check_names(values, formats)
     kept = [((name, None, False), *((name, encoding, True) for encoding in found)) for name, found in choices.items()]
     every = [tuple((n, e) for n, e, changed in chosen if changed) for chosen in product(*kept)]
     yield from islice(sorted(filter(None, every), key=len), _MOST_COMBINATIONS)
 
 
-def asked_text(asked: Asked) -> str:
+def formats_text(formats: Formats) -> str:
     """Returns the argument `formats` as text, for the key of a record."""
-    said: object = asked  # callers without a type checker pass anything
+    said: object = formats  # callers without a type checker pass anything
     match said:
         case bool():
             return "formats" if said else ""
@@ -60,36 +60,36 @@ def asked_text(asked: Asked) -> str:
             return ", ".join(map(str, several_of(said, rule)))
 
 
-def _check_names(values: Mapping[str, Any], asked: Asked) -> None:
-    for name in asked if isinstance(asked, Mapping) else ():
+def _check_names(values: Mapping[str, Any], formats: Formats) -> None:
+    for name in formats if isinstance(formats, Mapping) else ():
         if name not in values:
             raise UnknownTensorError(f"expected formats= for operands {', '.join(values)}, but got {name}")
 
 
-def _choices(name: str, value: Any, asked: Asked) -> list[Encoding | None]:
+def _choices(name: str, value: Any, formats: Formats) -> list[Encoding | None]:
     sparse = isinstance(value, SparseTensor)
     given = value.encoding.with_widths(0, 0) if sparse else None
     found: Iterable[Encoding | None]
-    match asked:
+    match formats:
         case False:
             return []
         case True:
             found = storage_for(value) if sparse else ()
         case str():
             raise OperandError(
-                f"expected formats=True, a list of encodings, or one for each operand, but got {asked!r}"
+                f"expected formats=True, a list of encodings, or one for each operand, but got {formats!r}"
             )
         case Mapping():
-            found = [_encoding(one, value.ndim) for one in asked.get(name, ())]
+            found = [_encoding(one, value.ndim) for one in formats.get(name, ())]
         case _:
-            found = [_encoding(one, value.ndim) for one in asked] if sparse else ()
+            found = [_encoding(one, value.ndim) for one in formats] if sparse else ()
     return [encoding for encoding in dict.fromkeys(found) if encoding != given]
 
 
-def _encoding(asked: str | Encoding, rank: int) -> Encoding | None:
-    if isinstance(asked, str) and asked.strip().lower() == "dense":
+def _encoding(formats: str | Encoding, rank: int) -> Encoding | None:
+    if isinstance(formats, str) and formats.strip().lower() == "dense":
         return None
-    return as_encoding(asked, rank=rank)
+    return as_encoding(formats, rank=rank)
 
 
 def storage_for(tensor: SparseTensor) -> list[Encoding | None]:

@@ -16,7 +16,7 @@ from mlir_sparse.compile.tuning.progress_bar import bar
 from mlir_sparse.compile.tuning.race import Watch
 from mlir_sparse.compile.tuning.schedule_candidates import Candidate, storage_name
 from mlir_sparse.compile.tuning.search import Search, kernel_of
-from mlir_sparse.compile.tuning.storage_candidates import Asked, asked_text
+from mlir_sparse.compile.tuning.storage_candidates import Formats, formats_text
 from mlir_sparse.compile.tuning.tuning_store import Found, Problem
 from mlir_sparse.compile.tuning.tuning_table import Table, TuningRow
 from mlir_sparse.encoding import Encoding, TensorType
@@ -92,7 +92,7 @@ def tune(
     tensors: Mapping[str, Any] | None = None,
     semiring: str | Semiring | None = None,
     budget: float = 5.0,
-    formats: Asked = False,
+    formats: Formats = False,
     fresh: bool = False,
     progress: bool | None = None,
     clock: Callable[[], float] = time.perf_counter,
@@ -141,7 +141,7 @@ def tune(
     bound = bind(base.spec.assignment, operands, tensors_given)
     types = dict(base.spec.inputs)
     values = {name: operand_check.as_argument(name, bound[name], types[name]) for name in base.parameters}
-    problem = Problem.of(base.spec, values, asked_text(formats))
+    problem = Problem.of(base.spec, values, formats_text(formats))
     found = None if fresh else problem.found()
     if found is not None:
         return _remembered(base, found)

@@ -1,1 +1,1 @@
-"""What a kernel must give: an evaluator of index notation in NumPy that shares nothing with the compiler."""
+"""The expected results of kernels: an evaluator of index notation in NumPy that shares nothing with the compiler."""

@@ -22,13 +22,13 @@ __all__ = ["Comparison", "compare"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How far a result is from its reference.
+    """The distance of a result from its reference.
 
     Args:
-        error: the largest difference, in units of the rounding to expect of its entry: the type's spacing at the
-            sum of the terms' absolute values, times one more than the square root of their number.
-        allowed: the largest error that is taken for rounding.
-        entries: how many values were compared, stored or zero.
+        error: the largest difference, in units of the expected rounding of its entry: the type's spacing at the sum of
+            the terms' absolute values, times one plus the square root of their number.
+        allowed: the largest error that counts as rounding.
+        entries: the number of values compared, with missing ones.
     """
 
     error: float
@@ -44,18 +44,18 @@ class Comparison:
 def compare(
     assignment: Assignment, operands: Mapping[str, Operand], extents: Mapping[str, int], result: Operand
 ) -> Comparison:
-    """Compares a kernel's result with the value NumPy gives.
+    """Compares a kernel's result with the value computed in NumPy.
 
     Args:
-        assignment: what was computed.
-        operands: the tensors it was computed from.
+        assignment: the statement.
+        operands: the tensors that it reads.
         extents: the extent of each index variable.
-        result: what the kernel returned, in the type it computed in; integers must agree exactly.
+        result: the kernel's result, in the type that it computed in; integers must agree exactly.
 
     Raises:
-        UnsupportedError: where one value of the target's indices is already too much to hold.
+        UnsupportedError: if even one value of the target's indices needs too much memory.
     """
-    # An operator may be no sum of terms: what it gives is compared by the size of the values themselves.
+    # The result of an operator may be no sum of terms, so its rounding is relative to the values themselves.
     error = _error_of_entries if is_about_entries(assignment) else _error
     pending = [_whole(assignment, operands, extents)]
     worst, entries = 0.0, 0
@@ -71,7 +71,7 @@ def compare(
 
 
 _ALLOWED = 4.0
-# How many roundings one value may have seen that an operator gave.
+# The allowed number of roundings in the result of an operator.
 _TERMS = 64
 
 
@@ -85,7 +85,7 @@ def _halves(block: Block) -> list[Block]:
     if block.high - block.low < 2:
         raise UnsupportedError("expected a kernel that NumPy can check within memory, but got a larger one")
     middle = (block.low + block.high) // 2
-    # The stack takes the lower half first.
+    # The stack pops the lower half first.
     return [replace(block, low=middle), replace(block, high=middle)]
 
 
@@ -111,7 +111,7 @@ def _error(assignment: Assignment, block: Block, result: Operand) -> float:
 
 
 def _error_of_entries(assignment: Assignment, block: Block, result: Operand) -> float:
-    """Returns the largest difference of an expression about entries within a block, in units of rounding."""
+    """Returns the largest difference of an expression on entries within a block, in units of rounding."""
     kind = result.values.dtype
     expected = evaluate_entries(assignment, block, on_columns, value_of, kind)
     names = tuple(index.name for index in assignment.target.indices)

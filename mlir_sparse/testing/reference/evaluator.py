@@ -1,9 +1,8 @@
-"""Evaluates an Assignment in NumPy, straight from its meaning, to check kernels against.
+"""Evaluates an Assignment in NumPy, directly from its meaning, as the reference for kernels.
 
-Shares nothing with the compiler after the syntax tree: the summation rule is
-written here a second time. Sparse operands stay coordinates, so that a tensor
-of 2425 x 10816 x 29567 with 100,000 entries is checked in seconds, and
-`compare` splits what is too large at an index of the target.
+It shares only the syntax tree with the compiler: the summation rule is written a second time. Sparse operands stay
+coordinates, so that a tensor of 2425 x 10816 x 29567 with 100,000 entries is checked in seconds. `compare` splits
+larger problems along an index of the target.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ def evaluate(assignment: Assignment, block: Block) -> Relation:
         The target's value, a Relation over the target's variables.
 
     Raises:
-        TooManyValues: where the block must be made smaller.
-        UnsupportedError: for a function that NumPy has no counterpart of.
+        TooManyValues: if the block must be smaller.
+        UnsupportedError: for a function that NumPy lacks.
     """
     with np.errstate(all="ignore"):
         value = _expression(with_sums(assignment), block)
@@ -76,11 +75,11 @@ _REDUCTIONS: dict[ReduceOp, np.ufunc] = {
 
 
 def _numeric(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Returns a function of truth values that gives them as numbers."""
+    """Returns a function of truth values that returns numbers."""
     return lambda *values: np.asarray(function(*values)).astype(np.int64)
 
 
-# Exact whatever the rounding of their operands, unless these are as near to each other as rounding is.
+# Exact, unless the operands differ by no more than their rounding.
 _TRUTHS: dict[BinaryOp, Callable[..., Array]] = {
     BinaryOp.LT: _numeric(np.less),
     BinaryOp.LE: _numeric(np.less_equal),
@@ -167,7 +166,7 @@ def value_of(node: Expr, block: Block) -> Relation:
 
 
 def on_columns(node: Expr, columns: Mapping[str, Array]) -> Array:
-    """Returns an expression of scalars, element by element of columns that are named as its accesses print."""
+    """Evaluates an expression of scalars on each row of columns, which are named like its accesses."""
     match node:
         case Access():
             return columns[str(node)]
@@ -186,7 +185,7 @@ def on_columns(node: Expr, columns: Mapping[str, Array]) -> Array:
 
 def _quotient(left: Expr, right: Expr, block: Block) -> Relation:
     above, below = _expression(left, block), _reciprocal(right, block)
-    if not below.sparse:  # an entry that is not stored stays zero, whatever divides it
+    if not below.sparse:  # a missing entry stays zero for any divisor
         return multiply(above, below)
     names = tuple(sorted(above.variables | below.variables))
     dense = [Relation.of_dense(names, densify(side, names, block.within)) for side in (above, below)]
@@ -194,7 +193,7 @@ def _quotient(left: Expr, right: Expr, block: Block) -> Relation:
 
 
 def _reciprocal(node: Expr, block: Block) -> Relation:
-    """Returns 1/v, and for its magnitude (1 + m/|v|) / |v|: both what v is rounded to and how it came about count."""
+    """Returns 1/v, or its magnitude (1 + m/|v|) / |v|, which accounts for v's rounding and its own magnitude m."""
     value = _expression(node, block)
     if block.mode is Mode.COUNT:
         return value
@@ -210,7 +209,7 @@ def _dense(value: Relation, block: Block) -> Relation:
 
 
 def _stored(body: Expr, block: Block) -> Relation:
-    """Returns the body where every tensor in it has an entry."""
+    """Returns the body at places where every tensor in it has an entry."""
     accesses = dict.fromkeys(below for below in walk(body) if isinstance(below, Access))
     value = _dense(_expression(body, block), block)
     for node in accesses:
@@ -256,7 +255,7 @@ def _sensitivity(function: Callable[..., Array], values: tuple[Array, ...]) -> A
 
 def _reduction(op: ReduceOp, names: frozenset[str], body: Expr, block: Block) -> Relation:
     if op in (ReduceOp.OR, ReduceOp.AND, ReduceOp.COUNT):
-        # Whether any value is not zero is the greatest truth value, whether all are is the least, their number the sum.
+        # Of truth values, `or` is the greatest, `and` the least, and `count` the sum.
         body = Binary(BinaryOp.NE, body, Literal(0))
         if op is not ReduceOp.COUNT and any(block.within[name] == 0 for name in names):
             return Relation.of_dense((), np.array(int(op is ReduceOp.AND)))
@@ -266,7 +265,7 @@ def _reduction(op: ReduceOp, names: frozenset[str], body: Expr, block: Block) ->
     match op, body:
         case ReduceOp.SUM, Binary(BinaryOp.MUL, left, right):
             sides = _expression(left, block), _expression(right, block)
-            # Two dense factors never meet entry by entry: a matrix product needs no array of i x j x k.
+            # Dense factors are contracted directly: a matrix product needs no array of i x j x k.
             if not sides[0].sparse and not sides[1].sparse and names <= sides[0].variables | sides[1].variables:
                 return _contract(names, *sides)
             value = multiply(*sides)
@@ -286,7 +285,7 @@ def _reduction(op: ReduceOp, names: frozenset[str], body: Expr, block: Block) ->
 
 
 def _position(op: ReduceOp, names: frozenset[str], body: Expr, block: Block) -> Relation:
-    """Returns the first position of the greatest or least value, which is exact: no error in an operand moves it."""
+    """Returns the first position of the greatest or least value, which counts as exact."""
     value = _expression(body, replace(block, mode=Mode.VALUE))
     (name,) = names
     kept = tuple(other for other in value.sparse + value.dense if other != name)

@@ -1,10 +1,8 @@
-"""Arrays over named index variables, stored in part as coordinates.
+"""Arrays over named index variables, of which some are stored as coordinates.
 
-The values that `reference` computes with. A Relation holds, for each row of
-`coordinates` (one column for each of `sparse`), a dense block over `dense`;
-everywhere else it is zero. A dense array is a Relation without sparse
-variables and with one row, so that products, sums and reductions need one
-definition each. NumPy only, and nothing of the compiler.
+`evaluator` computes with these. A Relation has, for each row of `coordinates` (one column for each of `sparse`), a
+dense block over `dense`; elsewhere it is zero. A dense array is a Relation with one row and no sparse variables, so
+that products, sums and reductions have one definition each. Only NumPy is used, and nothing of the compiler.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ LIMIT = 1 << 24
 
 
 class TooManyValues(Exception):  # noqa: N818 - a signal to split the work, not an error a user sees
-    """A step that would need more than LIMIT values at once."""
+    """Raised for a step that would need more than LIMIT values at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +64,12 @@ class Relation:
         return Relation((), names, np.zeros((1, 0), np.int64), array[np.newaxis])
 
     def map(self, function: Callable[[Array], Array]) -> Relation:
-        """Applies a function that takes zero to zero, or any where nothing is sparse."""
+        """Applies a function that maps zero to zero, or any function if nothing is sparse."""
         return Relation(self.sparse, self.dense, self.coordinates, function(self.values))
 
 
 def multiply(left: Relation, right: Relation) -> Relation:
-    """Joins two Relations on the variables they share and multiplies their values."""
+    """Joins two Relations on their shared variables and multiplies their values."""
     rows_left, rows_right = _join(left, right)
     sparse = tuple(dict.fromkeys(left.sparse + right.sparse))
     dense = tuple(name for name in dict.fromkeys(left.dense + right.dense) if name not in sparse)
@@ -90,10 +88,10 @@ def multiply(left: Relation, right: Relation) -> Relation:
 
 
 def combine(function: Callable[..., Array], parts: list[Relation], extents: Mapping[str, int]) -> Relation:
-    """Applies a function of several values, where any of them is stored.
+    """Applies a function of several values wherever one of them is stored.
 
-    The function must take zeros to zero unless no part has sparse variables;
-    parts over different variables are made dense first.
+    The function must map zeros to zero, unless no part has sparse variables. Parts over different variables are made
+    dense first.
     """
     if any(set(part.sparse) != set(parts[0].sparse) or part.variables != parts[0].variables for part in parts):
         names = tuple(dict.fromkeys(name for part in parts for name in part.sparse + part.dense))
@@ -113,7 +111,7 @@ def combine(function: Callable[..., Array], parts: list[Relation], extents: Mapp
 
 
 def reduce(op: np.ufunc, names: frozenset[str], body: Relation, extents: Mapping[str, int]) -> Relation:
-    """Reduces over variables; what is not stored counts as the zero it is."""
+    """Reduces over variables; missing values are zeros."""
     axes = tuple(1 + axis for axis, name in enumerate(body.dense) if name in names)
     values = op.reduce(body.values, axis=axes) if axes else body.values
     dense = tuple(name for name in body.dense if name not in names)
@@ -132,17 +130,17 @@ def reduce(op: np.ufunc, names: frozenset[str], body: Relation, extents: Mapping
 
 
 def densify(relation: Relation, names: tuple[str, ...], extents: Mapping[str, int]) -> Array:
-    """Returns the array with one axis a name, in that order; variables it lacks are repeated."""
-    own = relation.sparse + relation.dense
+    """Returns the array with an axis for each name, in order; it is repeated along variables that it lacks."""
+    variables = relation.sparse + relation.dense
     _check_size(*(extents[name] for name in names))
-    full = np.zeros([extents[name] for name in own], relation.values.dtype)
+    full = np.zeros([extents[name] for name in variables], relation.values.dtype)
     if relation.sparse:
         full[tuple(relation.coordinates.T)] = relation.values
     else:
         full[...] = relation.values[0]
-    full = full.transpose([own.index(name) for name in names if name in own])
+    full = full.transpose([variables.index(name) for name in names if name in variables])
     for axis, name in enumerate(names):
-        if name not in own:
+        if name not in variables:
             full = np.expand_dims(full, axis)
     return np.broadcast_to(full, [extents[name] for name in names])
 
@@ -156,7 +154,7 @@ def _check_size(*extents: int) -> None:
 
 
 def _with_a_row(relation: Relation) -> Relation:
-    """Gives a Relation left without sparse variables the one row that a dense one has."""
+    """Gives a Relation without sparse variables the one row of a dense array."""
     if relation.sparse or len(relation.values):
         return relation
     values = np.zeros((1, *relation.values.shape[1:]), relation.values.dtype)
@@ -173,7 +171,7 @@ def keys_of(relation: Relation, names: tuple[str, ...], extents: Mapping[str, in
 
 
 def unpacked(keys: Array, names: tuple[str, ...], extents: Mapping[str, int]) -> Array:
-    """Returns the coordinates that numbers of `keys_of` stand for."""
+    """Returns the coordinates of numbers from `keys_of`."""
     coordinates = np.zeros((len(keys), len(names)), np.int64)
     for column in range(len(names) - 1, -1, -1):
         keys, coordinates[:, column] = np.divmod(keys, extents[names[column]])
@@ -189,7 +187,7 @@ def _check_key(names: tuple[str, ...], extents: Mapping[str, int]) -> None:
 
 
 def _join(left: Relation, right: Relation) -> tuple[Array, Array]:
-    """Pairs the rows that agree in all the sparse variables that both sides have."""
+    """Pairs the rows that agree in all shared sparse variables."""
     shared = tuple(name for name in left.sparse if name in right.sparse)
     extents = {
         name: 1 + max(_largest(side.coordinates[:, side.sparse.index(name)]) for side in (left, right))
@@ -211,7 +209,7 @@ def _largest(column: Array) -> int:
 
 
 def _align(side: Relation, rows: Array, at: Mapping[str, Array], dense: tuple[str, ...]) -> Array:
-    """Brings values to [rows, dense...]: gathers where a dense variable became sparse, adds the axes it lacks."""
+    """Returns values as [rows, dense...]: gathers along dense variables that became sparse, and adds missing axes."""
     gathered = [name for name in side.dense if name in at]
     kept = [name for name in dense if name in side.dense]
     values = side.values.transpose([0, *(1 + side.dense.index(name) for name in gathered + kept)])

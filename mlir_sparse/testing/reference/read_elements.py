@@ -1,4 +1,4 @@
-"""What the reference reads: tensors, and the elements that the subscripts of an access select."""
+"""Operands of the reference: tensors, and the elements that an access selects."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["Block", "Mode", "Operand", "access"]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A tensor to compute with: an array, or coordinates a dimension and a value an entry.
+    """A tensor: an array, or a coordinate array for each dimension and a value for each entry.
 
     Args:
         values: the array, or the values of the entries.
         shape: the extent of each dimension.
-        coordinates: None for an array; otherwise an int64 array a dimension, no entry twice.
+        coordinates: None for an array; else an int64 array for each dimension, without repeated entries.
     """
 
     values: Array
@@ -32,10 +32,10 @@ class Operand:
 
 
 class Mode(Enum):
-    """What `evaluate` computes of each value of the target.
+    """What `evaluate` computes for each element of the target.
 
-    VALUE is the value. MAGNITUDE is what an error in every operand, relative to that operand, is multiplied by:
-    the sum of the absolute values of all terms, through functions by their derivative. COUNT is the number of terms.
+    VALUE is the value. MAGNITUDE is the factor of relative errors in the operands: the sum of the absolute values of
+    all terms, multiplied by derivatives in functions. COUNT is the number of terms.
     """
 
     VALUE = "value"
@@ -45,13 +45,13 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What to evaluate: the tensors, the extents, and the range of one variable to keep to.
+    """The part of a problem to evaluate: the tensors, the extents, and a range of one variable.
 
     Args:
         operands: the tensors by name.
         extents: the extent of each index variable.
-        variable: the variable kept to `low <= value < high`, or None for all of it.
-        mode: what to compute.
+        variable: the variable limited to `low <= value < high`, or None.
+        mode: the quantity to compute.
     """
 
     operands: Mapping[str, Operand]
@@ -87,7 +87,7 @@ def access(node: Access, block: Block) -> Relation:
 
 
 def _wide(values: Array) -> Array:
-    """Widens to the type to compute in, so that only the kernel rounds or wraps."""
+    """Widens values, so that only the kernel rounds or overflows."""
     if values.dtype.kind in "biu":
         return values.astype(np.int64)
     return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
@@ -121,7 +121,7 @@ def _subscript(subscript: Subscript, at: Mapping[str, Any], block: Block) -> Any
 
 
 def _select(node: Access, values: Array, coordinates: tuple[Array, ...], block: Block) -> Relation:
-    """Keeps the entries whose coordinates the subscripts can have."""
+    """Keeps the entries at coordinates that the subscripts can have."""
     columns: dict[str, Array] = {}
     keep = np.ones(len(values), bool)
     for subscript, column in zip(node.subscripts, coordinates, strict=True):

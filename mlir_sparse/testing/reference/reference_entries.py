@@ -1,7 +1,7 @@
-"""Expressions about stored entries in NumPy: operators by their regions, folds, masks and selections.
+"""Evaluates expressions on stored entries in NumPy: operators by their regions, folds, masks and selections.
 
-A Relation's rows are entries; a dense array has one for each element. Nothing is shared with
-the planner: regions are evaluated on columns of values.
+A Relation's rows are entries; a dense array has an entry for each element. Regions are evaluated on columns of values.
+Nothing is shared with the planner.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from mlir_sparse.testing.reference.reference_sums import with_sums
 
 __all__ = ["evaluate_entries", "is_about_entries", "missing_of"]
 
-# What evaluates arithmetic on columns of values, by the names that expressions give them.
+# A function that evaluates an expression on columns of values, by name.
 Evaluate = Callable[[Expr, Mapping[str, Array]], Array]
 
 
@@ -51,17 +51,17 @@ def evaluate_entries(
     plain: Callable[[Expr, Block], Relation],
     dtype: np.dtype[Any],
 ) -> Array:
-    """Returns the target's values over a block, an axis for each of its variables.
+    """Returns the target's values over a block, with an axis for each of its variables.
 
     Args:
-        assignment: the statement, its sums explicit.
+        assignment: the statement, with explicit sums.
         block: the operands and extents.
         evaluate: evaluates a region, or a condition, on columns.
         plain: evaluates an expression of values.
         dtype: the element type of the result.
 
     Raises:
-        TooManyValues: where the block must be made smaller.
+        TooManyValues: if the block must be smaller.
     """
     value = with_sums(assignment)
     names = tuple(index.name for index in assignment.target.indices)
@@ -80,7 +80,7 @@ def evaluate_entries(
 
 
 def missing_of(assignment: Assignment, dtype: np.dtype[Any]) -> Any:
-    """Returns the value of an element of the result that is no entry."""
+    """Returns the value of missing entries in the result."""
     value = assignment.value
     return _number(value.monoid.identity, dtype) if isinstance(value, Fold) else 0
 
@@ -107,7 +107,7 @@ class _Evaluator:
         self._dtype = dtype
 
     def entries(self, node: Expr) -> Relation:
-        """Returns the entries of an expression, all of its variables as coordinates."""
+        """Returns the entries of an expression, with coordinates for all variables."""
         match node:
             case Access():
                 return self.spread(access(node, self._block))
@@ -121,11 +121,11 @@ class _Evaluator:
             case Apply(operator, (value, condition)) if operator.name == "select":
                 return self._selected(self.entries(value), value, condition)
             case Apply(operator, (Access(tensor) as mask, body)) if operator.name in ("if", "if not"):
-                held = self.entries(mask)
-                if self._block.operands[tensor].coordinates is None:  # of an array, what is not zero
-                    inside = held.values != 0
-                    held = replace(held, coordinates=held.coordinates[inside], values=held.values[inside])
-                return self._two(operator, held, self.entries(body))
+                masking = self.entries(mask)
+                if self._block.operands[tensor].coordinates is None:  # the nonzero elements of an array
+                    inside = masking.values != 0
+                    masking = replace(masking, coordinates=masking.coordinates[inside], values=masking.values[inside])
+                return self._two(operator, masking, self.entries(body))
             case Apply(operator, (left, right)):
                 return self._two(operator, self.entries(left), self.entries(right))
             case Reduce(ReduceOp.SUM, indices, body) if _has_entries(body):
@@ -137,16 +137,16 @@ class _Evaluator:
                 return self.spread(self._plain(node, self._block))
 
     def spread(self, found: Relation, names: tuple[str, ...] = ()) -> Relation:
-        """Returns a Relation with a row for each entry, over its variables and others that it is repeated along."""
+        """Returns a Relation with a row for each entry, repeated along further variables."""
         others = tuple(name for name in names if name not in found.variables)
         sizes = [*found.values.shape[1:], *(self._block.within[name] for name in others)]
         _check(len(found.values), *sizes)
         if not sizes:
             return found
         rows, *columns = (a.ravel() for a in np.indices([len(found.values), *sizes], np.int64))
-        own = math.prod(found.values.shape[1:])
-        values = found.values.reshape(len(found.values), own)
-        picked = values[rows, np.arange(len(rows)) // math.prod(sizes[len(found.dense) :]) % max(own, 1)]
+        width = math.prod(found.values.shape[1:])
+        values = found.values.reshape(len(found.values), width)
+        picked = values[rows, np.arange(len(rows)) // math.prod(sizes[len(found.dense) :]) % max(width, 1)]
         coordinates = np.column_stack([found.coordinates[rows], *columns]).astype(np.int64)
         return Relation(found.sparse + found.dense + others, (), coordinates, picked)
 

@@ -1,4 +1,4 @@
-"""The summation rule of index notation, written a second time to check the compiler's against."""
+"""The summation rule of index notation, written a second time as a reference for the compiler's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Sides", "with_sums"]
 
 @dataclass(frozen=True)
 class Sides:
-    """Into which factors of a product sums go that only one of them uses, and whether they go below a minus."""
+    """The factors of a product that sums move into, and whether they move below a minus."""
 
     left: bool = True
     right: bool = True
@@ -33,7 +33,7 @@ class Sides:
 
 
 def with_sums(assignment: Assignment, sides: Sides = Sides()) -> Expr:
-    """Returns the right side with the sums that index notation implies written out."""
+    """Returns the right side with the implicit sums written out."""
     free = {variable.name for variable in assignment.target.indices}
     named = {
         AssignOp.MUL: ReduceOp.PRODUCT,
@@ -55,7 +55,7 @@ def with_sums(assignment: Assignment, sides: Sides = Sides()) -> Expr:
 
 
 def _variables(node: Expr) -> frozenset[str]:
-    """Returns the names a node uses and does not bind."""
+    """Returns the free variables of a node."""
     match node:
         case Access():
             return frozenset(variable.name for variable in node.indices)
@@ -70,7 +70,7 @@ def _reduced(op: ReduceOp, names: frozenset[str], body: Expr) -> Expr:
 
 
 def _place(node: Expr, names: frozenset[str], sides: Sides) -> Expr:
-    """Puts the sum over `names` as deep as it can go."""
+    """Moves the sum over `names` as deep as possible."""
     here = names & _variables(node)
     match node:
         case Negate(operand) if sides.minus:

@@ -1,4 +1,4 @@
-"""Which expressions are truth values, of which `+` is or and whose bits are one."""
+"""Decides which expressions are truth values; for these `+` is or, and values have one bit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNCHANGED = frozenset({"abs", "real", "imag", "floor", "ceil", "round", "trunc"
 
 
 def is_truth(node: Expr, block: Block) -> bool:
-    """Returns whether NumPy's type of an expression, whose sums are explicit, is bool."""
+    """Returns whether NumPy's type of an expression with explicit sums is bool."""
     match node:
         case Access(tensor):
             return block.operands[tensor].values.dtype == np.bool_
