@@ -4,13 +4,18 @@ Substitutions: `mlir-sparse` is the command line of this checkout, `FileCheck`
 is LLVM's where one is installed and PyPI's filecheck otherwise,
 `filecheck-py` is always PyPI's, `%python` the interpreter. Features:
 `filecheck-llvm`, `mlir` (bindings are installed), `llvmlite`, `scipy`, `cuda` (a driver
-is loaded) and the machine (`x86_64`, `aarch64`).
+is loaded) and the machine (`x86_64`, `aarch64`). `lit --param processes=1`
+starts Python anew for each command.
 """
 
+import atexit
 import importlib.util
 import os
 import platform
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import lit.formats
@@ -39,12 +44,32 @@ def command(name: str) -> str:
     return find_program(name) or name
 
 
+def served(names: tuple[str, ...]) -> dict[str, str]:
+    """Returns how programs are run by a server that has loaded them, and ends with lit."""
+    here, folder = Path(__file__).resolve().parent / "programs", tempfile.mkdtemp(prefix="lit-")
+    path = os.path.join(folder, "socket")  # in a short folder: names of sockets have 107 characters at most
+    server = subprocess.Popen([sys.executable, here / "server.py", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def end() -> None:
+        server.kill()
+        server.wait()
+        shutil.rmtree(folder)
+
+    atexit.register(end)
+    if server.stdout.readline() != b"ready\n":
+        lit_config.fatal("expected the server of programs to start")
+    return {name: f"{sys.executable} -I -S {here / 'client.py'} {path} {name}" for name in names}
+
+
+names = ("filecheck", "mlir-sparse")
+# A server runs a child a command, which has Python and the package loaded: a third of the time.
+programs = {name: command(name) for name in names} if lit_config.params.get("processes") else served(names)
 file_check = find_program("FileCheck")
 word = r"(?<![\w./-]){}(?![\w.-])"
 config.substitutions += [
-    (word.format("FileCheck"), file_check or command("filecheck")),
-    (word.format("filecheck-py"), command("filecheck")),
-    (word.format("mlir-sparse"), command("mlir-sparse")),
+    (word.format("FileCheck"), file_check or programs["filecheck"]),
+    (word.format("filecheck-py"), programs["filecheck"]),
+    (word.format("mlir-sparse"), programs["mlir-sparse"]),
     ("%python", sys.executable),
 ]
 
