@@ -10,10 +10,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, TypeVar
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
-__all__ = ["cover", "covering", "crossed", "examples", "is_whole", "take_whole"]
+__all__ = ["cover", "covering", "crossed", "examples", "is_whole", "rows", "seeds", "take_whole"]
 
 Class = Callable[[Any], Hashable]
 Row = tuple[Any, ...]
@@ -40,6 +41,11 @@ def examples(count: int, parent: settings | None = None, **more: Any) -> setting
     return settings(parent, max_examples=count * (_MORE if _whole else 1), **more)
 
 
+def seeds(count: int) -> range:
+    """Returns the seeds of a test that draws its own data: ten times as many in the whole run."""
+    return range(count * (_MORE if _whole else 1))
+
+
 def crossed(classes: Mapping[str, Class] | None = None, **axes: Iterable[Any]) -> pytest.MarkDecorator:
     """Parametrizes a test by rows of values, one of each axis.
 
@@ -47,10 +53,18 @@ def crossed(classes: Mapping[str, Class] | None = None, **axes: Iterable[Any]) -
         classes: for an axis, what tells the class of a value; each value is a class of its own where there is none.
         **axes: the values of each argument of the test.
     """
-    values = [tuple(axis) for axis in axes.values()]
-    of = [(classes or {}).get(name) for name in axes]
-    rows = list(product(*values)) if _whole else covering(values, of)
-    return pytest.mark.parametrize(tuple(axes), rows)
+    found = rows(*axes.values(), classes=[(classes or {}).get(name) for name in axes])
+    return pytest.mark.parametrize(tuple(axes), found, ids=_name)
+
+
+def rows(*axes: Iterable[Any], classes: Sequence[Class | None] = ()) -> list[Row]:
+    """Returns the rows that a test takes of a product: all pairs, or everything in the whole run."""
+    values = [tuple(axis) for axis in axes]
+    return list(product(*values)) if _whole else covering(values, classes)
+
+
+def _name(value: Any) -> str | None:
+    return str(value) if isinstance(value, np.dtype | dict) else None
 
 
 def covering(axes: Sequence[Sequence[Any]], classes: Sequence[Class | None] = ()) -> list[Row]:
@@ -60,8 +74,8 @@ def covering(axes: Sequence[Sequence[Any]], classes: Sequence[Class | None] = ()
         [number if kind is None else kind(value) for number, value in enumerate(axis)]
         for axis, kind in zip(axes, of, strict=True)
     ]
-    rows = {row: _pairs(row, groups) for row in product(*(range(len(axis)) for axis in axes))}
-    return [tuple(axis[at] for axis, at in zip(axes, row, strict=True)) for row in cover(rows)]
+    pairs = {row: _pairs(row, groups) for row in product(*(range(len(axis)) for axis in axes))}
+    return [tuple(axis[at] for axis, at in zip(axes, row, strict=True)) for row in cover(pairs)]
 
 
 def cover(choices: Mapping[Choice, frozenset[Hashable]]) -> list[Choice]:

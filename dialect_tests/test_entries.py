@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 from dialect_tests.entries_cases import MASKED, SEMIRINGS, compare, operator_case, semiring_case
 
 Array = np.ndarray
@@ -139,9 +140,22 @@ def test_numbers_of_operators_that_an_element_type_does_not_hold() -> None:
         ms.evaluate("C(i,j) = f(A(i,j))", A=A.astype("f64"), f=halved)
 
 
-@pytest.mark.parametrize("storage", ["CSR", "DCSR", "COO", "CSC", "dense"])
-@pytest.mark.parametrize("identity", [5.0, -0.0, -np.inf])
-def test_arithmetic_of_a_reduction_over_nothing_has_its_identity(storage: str, identity: float) -> None:
+# What each text is, by the reductions of A's rows.
+OVER_NOTHING = {
+    "y(i) = m(j : A(i,j))": lambda r, x, B: r,
+    "y(i) = 1.0 / m(j : A(i,j))": lambda r, x, B: 1 / r,
+    "y(i) = 2 + m(j : A(i,j))": lambda r, x, B: 2 + r,
+    "y(i) = x(i) * m(j : A(i,j))": lambda r, x, B: x * r,
+    "y(i) = -m(j : A(i,j)) - x(i)": lambda r, x, B: -r - x,
+    "y(i) = where(m(j : A(i,j)) > 4, 1, 0)": lambda r, x, B: np.where(r > 4, 1, 0),
+    "s = sum(i : m(j : A(i,j)))": lambda r, x, B: r.sum(),
+    "s = max(i : -m(j : A(i,j)))": lambda r, x, B: (-r).max(),
+    "C(i,j) = B(i,j) + m(k : A(i,k))": lambda r, x, B: B + r[:, None],
+}
+
+
+@crossed(text=OVER_NOTHING, storage=["CSR", "DCSR", "COO", "CSC", "dense"], identity=[5.0, -0.0, -np.inf])
+def test_arithmetic_of_a_reduction_over_nothing_has_its_identity(text: str, storage: str, identity: float) -> None:
     """As its docstring says, in every expression: an array that a statement of its own makes has it as well."""
     given = np.array([[0, 0, 0], [1.5, 0, -2], [0, 0, 0], [0, 4, 0]])
     x, B = np.array([1.0, 2, 3, 4]), np.array([[2.0, 0, 0], [0, 3, 0], [0, 0, 0], [0, 0, 1]])
@@ -152,25 +166,14 @@ def test_arithmetic_of_a_reduction_over_nothing_has_its_identity(storage: str, i
     r = np.array([max((v for v in row if v != 0), default=identity) for row in given])
     r = np.maximum(r, identity)
     with np.errstate(divide="ignore", invalid="ignore"):
-        cases = {
-            "y(i) = m(j : A(i,j))": r,
-            "y(i) = 1.0 / m(j : A(i,j))": 1 / r,
-            "y(i) = 2 + m(j : A(i,j))": 2 + r,
-            "y(i) = x(i) * m(j : A(i,j))": x * r,
-            "y(i) = -m(j : A(i,j)) - x(i)": -r - x,
-            "y(i) = where(m(j : A(i,j)) > 4, 1, 0)": np.where(r > 4, 1, 0),
-            "s = sum(i : m(j : A(i,j)))": r.sum(),
-            "s = max(i : -m(j : A(i,j)))": (-r).max(),
-            "C(i,j) = B(i,j) + m(k : A(i,k))": B + r[:, None],
-        }
-    for text, wanted in cases.items():
-        operands = {"A": A, **({"x": x} if "x(i)" in text else {}), **({"B": B} if "B(" in text else {})}
-        if "B(" in text and storage != "dense":
-            operands["B"] = ms.tensor(B, storage)
-        found = ms.evaluate(text, out="dense", m=m, tensors=operands)
-        np.testing.assert_array_equal(found, wanted, err_msg=text)
-        if wanted.dtype == np.float64 and "B(" not in text:  # nothing is added where B has no entry
-            np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted), err_msg=text)
+        wanted = OVER_NOTHING[text](r, x, B)
+    operands = {"A": A, **({"x": x} if "x(i)" in text else {}), **({"B": B} if "B(" in text else {})}
+    if "B(" in text and storage != "dense":
+        operands["B"] = ms.tensor(B, storage)
+    found = ms.evaluate(text, out="dense", m=m, tensors=operands)
+    np.testing.assert_array_equal(found, wanted, err_msg=text)
+    if wanted.dtype == np.float64 and "B(" not in text:  # nothing is added where B has no entry
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted), err_msg=text)
 
 
 # What stands beside entries, computed from arrays.

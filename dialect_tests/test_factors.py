@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 
 Array = np.ndarray[Any, Any]
 
@@ -117,16 +118,15 @@ def test_long_rows_keep_their_factors(width: int) -> None:
     np.testing.assert_allclose(found.to_numpy(), width * TINY, rtol=1e-14)
 
 
-@pytest.mark.parametrize("out", [None, "dense"])
-@pytest.mark.parametrize("storage", [*STORAGE, "SparseVector"])
-@pytest.mark.parametrize(
-    "formula",
-    [
+@crossed(
+    formula=[
         "A({i}) - (B({i}) - D({i}))",
         "A({i}) - B({i}) + D({i})",
         "A({i}) + (B({i}) + (A({i}) - (D({i}) + A({i}))))",
         "0.5 * A({i}) + (B({i}) - (A({i}) + D({i})))",
     ],
+    storage=[*STORAGE, "SparseVector"],
+    out=[None, "dense"],
 )
 def test_sums_in_parentheses_are_made_first(formula: str, storage: str | None, out: str | None) -> None:
     """What is added first decides on what is too large: in arrays and in sparse storage it is as the text says."""
@@ -177,16 +177,15 @@ def test_infinity_times_a_sum_with_zeros_is_infinity(storage: str | None) -> Non
         np.testing.assert_array_equal(found, S * z[:, None] * (U @ V.T))
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float64])
-@pytest.mark.parametrize("shape", [(1, 0), (2, 3)])
-@pytest.mark.parametrize(
-    "text",
-    [
+@crossed(
+    text=[
         "y(i) = A(i,j) * x(j) / alpha",
         "y(i) = sum(k : sum(j : A(i,j)) / w(k))",
         "y(i) = sum(k : w(k) * (sum(j : A(i,j) * x(j)) / alpha))",
         "y(i) = sum(k : (1 - sum(j : A(i,j) * x(j))) / alpha - 1 / w(k))",
     ],
+    shape=[(1, 0), (2, 3)],
+    dtype=[np.int8, np.int64, np.float64],
 )
 def test_empty_sums_are_divided(text: str, shape: tuple[int, int], dtype: type) -> None:
     """A sum of nothing is zero, and so is one inside another sum: zero by zero is no number."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from dialect_tests.crossing import crossed
 
 WIDE = "#sparse_tensor.encoding<{{ map = (i, j) -> (i : dense, j : compressed), posWidth = {}, crdWidth = {} }}>"
 ONES = "#sparse_tensor.encoding<{ map = (i, j) -> (i : dense, j : compressed), explicitVal = 1.0 : f64 }>"
@@ -112,9 +113,7 @@ def test_results_whose_loops_have_no_room_are_refused(text: str, out: str) -> No
             kernel(A)
 
 
-@pytest.mark.parametrize("extent", [0, 1, 4])
-@pytest.mark.parametrize("out", ["dense", "CSR"])
-@pytest.mark.parametrize("operation", ["or=", "and=", "max=", "+="])
+@crossed(operation=["or=", "and=", "max=", "+="], out=["dense", "CSR"], extent=[0, 1, 4])
 def test_results_met_with_what_is_read_densely(extent: int, out: str, operation: str) -> None:
     """A diagonal of A beside A is read densely; what meets the two in regions is then read densely too."""
     random = np.random.default_rng(extent)

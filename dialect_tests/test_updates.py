@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 from mlir_sparse.tools.cli import main
 
 Array = np.ndarray[Any, Any]
@@ -128,9 +129,7 @@ def test_the_command_line_updates_and_verifies_the_same(tmp_path: Path) -> None:
     np.testing.assert_array_equal(ms.read(result).to_numpy(), np.minimum(TARGET, A.min(axis=1)))
 
 
-@pytest.mark.parametrize("storage", [None, "CSR", "COO"])
-@pytest.mark.parametrize("dtype", ["int64", "int8", "float32"])
-@pytest.mark.parametrize("masked", [0.0, 1.0, None])
+@crossed(masked=[0.0, 1.0, None], dtype=["int64", "int8", "float32"], storage=[None, "CSR", "COO"])
 def test_truth_values_that_numbers_meet_begin_with_the_identity_of_numbers(
     storage: str | None, dtype: str, masked: float | None
 ) -> None:

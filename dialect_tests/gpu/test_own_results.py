@@ -16,6 +16,7 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE, PTXAS
+from dialect_tests.crossing import crossed
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import TensorType
@@ -130,10 +131,10 @@ def test_element_types(dtype: np.dtype[Any]) -> None:
     check(SUM, "CSR", *operands(SUM, {"A": "CSR", "B": "CSR"}, dtype))
 
 
-@pytest.mark.parametrize("text", [SUM, PRODUCT])
-@pytest.mark.parametrize("out", ["CSR", "COO", "DCSR"])
-@pytest.mark.parametrize(
-    "extents", [{"i": 0}, {"j": 0}, {"density": 0.0}, {"i": 1, "j": 1, "density": 1.0}, {"density": 1.0}], ids=str
+@crossed(
+    extents=[{"i": 0}, {"j": 0}, {"density": 0.0}, {"i": 1, "j": 1, "density": 1.0}, {"density": 1.0}],
+    out=["CSR", "COO", "DCSR"],
+    text=[SUM, PRODUCT],
 )
 def test_nothing_and_everything(text: str, out: str, extents: dict[str, Any]) -> None:
     check(text, out, *operands(text, {"A": "CSR", "B": "CSR"}, **extents))

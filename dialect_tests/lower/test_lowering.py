@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 from dialect_tests.generated import FAMILY, needs_order, places
 from mlir_sparse import lower, plan
 from mlir_sparse._mlir import mlir_context, parse_module
@@ -19,8 +18,11 @@ def lowered(text: str, out: str | None = None, **types: str) -> lower.LoweredPro
     return lower.lower(plan.plan(ms.compile(text, out=out, tensors=types).spec))
 
 
-@pytest.mark.parametrize("dtype", ["i8", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"])
-@pytest.mark.parametrize("text", [text for text in FAMILY if not needs_order(ms.parse(text))])
+@crossed(
+    {"dtype": lambda dtype: dtype.rstrip("0123456789")},
+    text=[text for text in FAMILY if not needs_order(ms.parse(text))],
+    dtype=["i8", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"],
+)
 def test_mlir_reads_back_and_verifies_every_kernel(text: str, dtype: str) -> None:
     assignment = ms.parse(text)
     nodes = [assignment.target, *reads(assignment.value)]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 from mlir_sparse.notation import Access, Assignment, AssignOp, IndexVar
 from mlir_sparse.plan import plan
 from mlir_sparse.text.lexer import is_name
@@ -94,9 +95,11 @@ def test_any_names(text: str, tmp_path: Path) -> None:
         check(text, {word: NAMES[at % len(NAMES)] for word, at in zip(words, places, strict=True)}, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["p", "t", "l0", "A_values"])
-@pytest.mark.parametrize("variable", ["i", "j", "k", "l"])
-@pytest.mark.parametrize("text", [text for text in KERNELS if "X(" in text or "R(" in text or "T(" in text])
+@crossed(
+    text=[text for text in KERNELS if "X(" in text or "R(" in text or "T(" in text],
+    variable=["i", "j", "k", "l"],
+    name=["p", "t", "l0", "A_values"],
+)
 def test_an_index_variable(text: str, variable: str, name: str) -> None:
     if f"{variable}" in re.findall(r"\w+", text):
         check(text, {variable: name})

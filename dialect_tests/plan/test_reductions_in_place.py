@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 from mlir_sparse.plan import plan
 
 Array = np.ndarray[Any, Any]
@@ -63,20 +63,20 @@ def test_memory_is_that_of_the_result() -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "DCSC", "DIA"])
-@pytest.mark.parametrize("other", ["CSR", "CSC", "dense"])
-def test_several_reductions_by_a_monoid(storage: str, other: str) -> None:
+@crossed(
+    storage=["CSR", "CSC", "COO", "DCSC", "DIA"],
+    other=["CSR", "CSC", "dense"],
+    kept=["i", "j", "k", "l", "il", "ik", "jl"],
+)
+def test_several_reductions_by_a_monoid(storage: str, other: str, kept: str) -> None:
     """Of reductions outside and inside of a loop of the result, the inner ones must not overwrite what is there."""
     right, last = (D, ms.tensor(E, "CSR")) if other == "dense" else (ms.tensor(D, other), ms.tensor(E, other))
     there = (A != 0)[:, :, None, None] & (E != 0) & ((D != 0) | (other == "dense"))[:, :, None]
     product = np.where(there, A[:, :, None, None] * D[:, :, None] * E, -np.inf)
-    axes = {"i": 0, "j": 1, "k": 2, "l": 3}
-    for kept in itertools.chain(itertools.combinations("ijkl", 1), [("i", "l"), ("i", "k"), ("j", "l")]):
-        summed = tuple(axis for name, axis in axes.items() if name not in kept)
-        text = f"Y({','.join(kept)}) = A(i,j) * D(j,k) * E(k,l)"
-        operands = {"A": ms.tensor(A, storage), "D": right, "E": last}
-        found = ms.evaluate(text, semiring="max_times", out="dense", **operands)
-        np.testing.assert_array_equal(found, product.max(summed), text)
+    summed = tuple(axis for axis, name in enumerate("ijkl") if name not in kept)
+    text = f"Y({','.join(kept)}) = A(i,j) * D(j,k) * E(k,l)"
+    found = ms.evaluate(text, semiring="max_times", out="dense", A=ms.tensor(A, storage), D=right, E=last)
+    np.testing.assert_array_equal(found, product.max(summed), text)
 
 
 def test_an_order_that_would_overwrite_is_refused() -> None:

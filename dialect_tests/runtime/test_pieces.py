@@ -13,6 +13,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests.conditions import needs_fork
+from dialect_tests.crossing import crossed
 from dialect_tests.interrupts import seconds_to_interrupt
 from mlir_sparse import _native
 
@@ -126,9 +127,7 @@ def test_combined_results(dtype: str, text: str) -> None:
     assert np.array_equal(wanted, dense.sum(0) if text == "y(j) = A(i,j)" else wanted)
 
 
-@pytest.mark.parametrize("storage", ["CSR", "DCSR", "COO"])
-@pytest.mark.parametrize("result", ["CSR", "DCSR", "COO"])
-@pytest.mark.parametrize("name", MATRICES)
+@crossed(name=MATRICES, result=["CSR", "DCSR", "COO"], storage=["CSR", "DCSR", "COO"])
 def test_sparse_results(storage: str, result: str, name: str) -> None:
     dense = MATRICES[name]
     other = np.roll(dense, 5, 0) * 2
@@ -168,19 +167,20 @@ BEYOND = {
 }
 
 
-@pytest.mark.parametrize("text", BEYOND)
-@pytest.mark.parametrize("storage", ["COO", "DCSR", "DCSC"])
-def test_expressions_that_are_not_zero_where_nothing_is_stored(storage: str, text: str) -> None:
+# The left side, the storage of the result, and along which axis the expression is summed.
+FORMS = (("C(i,j)", "dense", ()), ("C(i,j)", "COO", ()), ("y(i)", None, 1), ("y(j)", None, 0))
+
+
+@crossed(text=BEYOND, storage=["COO", "DCSR", "DCSC"], other=["CSR", "CSC", "DCSR"], form=FORMS)
+def test_expressions_that_are_not_zero_where_nothing_is_stored(
+    text: str, storage: str, other: str, form: tuple[str, str | None, Any]
+) -> None:
     a, b = power_law(), np.flipud(power_law())
     functions = {"f": ms.operator(lambda x: x + 1, absent=7), "g": ms.operator(lambda _: None, absent=1)}
     operators = {name: value for name, value in functions.items() if text.startswith(f"{name}(")}
-    wanted = BEYOND[text](a, b)
-    for other in ("CSR", "CSC", "DCSR"):
-        A, B = ms.tensor(a, storage), ms.tensor(b, other)
-        for out in ("dense", "COO"):
-            check(f"C(i,j) = {text}", wanted, out, operators, A=A, B=B)
-        check(f"y(i) = {text}", wanted.sum(axis=1), None, operators, A=A, B=B)
-        check(f"y(j) = {text}", wanted.sum(axis=0), None, operators, A=A, B=B)
+    target, out, summed = form
+    wanted = BEYOND[text](a, b).sum(axis=summed)
+    check(f"{target} = {text}", wanted, out, operators, A=ms.tensor(a, storage), B=ms.tensor(b, other))
 
 
 def long_vectors() -> tuple[Array, Array]:

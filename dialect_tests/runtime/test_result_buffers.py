@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 from dialect_tests.oracle import evaluate as oracle
 from mlir_sparse import _native
 from mlir_sparse.runtime import result_buffers
@@ -91,9 +92,7 @@ MASKS = (
 )
 
 
-@pytest.mark.parametrize("out", ["CSR", "DCSR", "COO"])
-@pytest.mark.parametrize("text", MASKS)
-@pytest.mark.parametrize("stored", ["CSR", "DCSR", "COO"])
+@crossed(stored=["CSR", "DCSR", "COO"], text=MASKS, out=["CSR", "DCSR", "COO"])
 def test_masked_products_look_rows_of_the_mask_up(text: str, stored: str, out: str) -> None:
     operands = {name: scattered((9, 9), seed, 0.4) for seed, name in enumerate("MAB")} | {"x": np.arange(9.0)}
     operands = {name: value for name, value in operands.items() if f"{name}(" in text}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 
 
 @pytest.fixture(autouse=True)
@@ -25,16 +26,26 @@ def matrix(rows: int, columns: int, dtype: Any = np.float64) -> Any:
 STORED = ["SlotELL", "DIA", "CountedELL", "HashedRows", "(i, j) -> (j : dense, i : dense)"]
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, np.complex64])
-@pytest.mark.parametrize("encoding", STORED)
-def test_products(encoding: str, dtype: Any) -> None:
-    full, x, b = matrix(37, 23, dtype), np.arange(1, 24).astype(dtype), np.arange(37).astype(dtype)
-    A, B = ms.tensor(full, "CSR").convert(encoding), np.arange(23 * 5).reshape(23, 5).astype(dtype)
-    np.testing.assert_allclose(ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x), full @ x, rtol=1e-5)
-    np.testing.assert_allclose(ms.evaluate("y(i) = b(i) - A(i,j) * x(j)", A=A, b=b, x=x), b - full @ x, rtol=1e-5)
-    np.testing.assert_allclose(ms.evaluate("C(i,k) = A(i,j) * B(j,k)", A=A, B=B), full @ B, rtol=1e-5)
-    np.testing.assert_allclose(ms.evaluate("C(k,i) = A(i,j) * B(j,k)", A=A, B=B), (full @ B).T, rtol=1e-5)
-    np.testing.assert_allclose(ms.evaluate("y(j) = A(i,j) * b(i)", A=A, b=b), full.T @ b, rtol=1e-5)
+PRODUCTS = {
+    "y(i) = A(i,j) * x(j)": lambda A, B, b, x: A @ x,
+    "y(i) = b(i) - A(i,j) * x(j)": lambda A, B, b, x: b - A @ x,
+    "C(i,k) = A(i,j) * B(j,k)": lambda A, B, b, x: A @ B,
+    "C(k,i) = A(i,j) * B(j,k)": lambda A, B, b, x: (A @ B).T,
+    "y(j) = A(i,j) * b(i)": lambda A, B, b, x: A.T @ b,
+}
+
+
+@crossed(encoding=STORED, text=PRODUCTS, dtype=[np.float64, np.float32, np.int16, np.complex64])
+def test_products(encoding: str, text: str, dtype: Any) -> None:
+    dense = {
+        "A": matrix(37, 23, dtype),
+        "B": np.arange(23 * 5).reshape(23, 5).astype(dtype),
+        "b": np.arange(37).astype(dtype),
+        "x": np.arange(1, 24).astype(dtype),
+    }
+    operands = {**dense, "A": ms.tensor(dense["A"], "CSR").convert(encoding)}
+    found = ms.evaluate(text, tensors={name: operands[name] for name in ms.parse(text).inputs})
+    np.testing.assert_allclose(found, PRODUCTS[text](**dense), rtol=1e-5)
 
 
 @pytest.mark.parametrize("encoding", STORED)

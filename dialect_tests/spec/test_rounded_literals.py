@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.crossing import rows
 
 INTEGERS = (np.int8, np.int16, np.int32, np.int64)
 NARROW = INTEGERS[:3]
@@ -87,37 +88,34 @@ def test_operators_and_statements_are_asked_as_well() -> None:
 TINY = {np.float16: (2.0**-25, 2.0**-24), np.float32: (1e-50, 1e-40), np.complex64: (1e-50, 1e-40)}
 
 
+# What each text is of an array and a number; those with an order are of real numbers only.
+ZEROS = {
+    "C(i,j) = A(i,j) == {}": lambda a, n: a == n,
+    "C(i,j) = A(i,j) ** {}": np.power,
+    "y(i) = count(j : A(i,j) == -{})": lambda a, n: (a == -n).sum(axis=1),
+    "C(i,j) = where(!(A(i,j) + {}), 1, A(i,j))": lambda a, n: np.where(a + a.dtype.type(n), a, a.dtype.type(1)),
+}
+ORDERED = {
+    "C(i,j) = A(i,j) >= {}": lambda a, n: a >= n,
+    "C(i,j) = where(A(i,j) <= -{}, 1, A(i,j))": lambda a, n: np.where(a <= -n, a.dtype.type(1), a),
+    "y(i) = max(j : A(i,j) >= {})": lambda a, n: (a >= n).max(axis=1),
+    "C(i,j) = floor_divide(A(i,j), {})": np.floor_divide,
+    "C(i,j) = A(i,j) / {}": np.divide,
+}
+
+
 @pytest.mark.parametrize("dtype", TINY)
-@pytest.mark.parametrize("storage", ["dense", "CSR", "COO"])
-def test_numbers_that_a_type_rounds_to_zero_are_zeros_of_it(dtype: Any, storage: str) -> None:
+def test_numbers_that_a_type_rounds_to_zero_are_zeros_of_it(dtype: Any) -> None:
     """Whether zeros that are not stored make an expression zero is asked of the number that kernels compute with."""
     given = np.array([[1, 0, 2], [0, 0, -3]], dtype)
-    A = given if storage == "dense" else ms.tensor(given, storage)
-    for value in TINY[dtype]:
-        cases = [
-            (f"C(i,j) = A(i,j) == {value}", given == value),
-            (f"C(i,j) = A(i,j) ** {value}", _quiet(np.power, given, value)),
-            (f"y(i) = count(j : A(i,j) == {-value})", (given == -value).sum(axis=1)),
-            (f"C(i,j) = where(!(A(i,j) + {value}), 1, A(i,j))", np.where(given + dtype(value), given, dtype(1))),
-        ]
-        if dtype is not np.complex64:
-            cases += [
-                (f"C(i,j) = A(i,j) >= {value}", given >= value),
-                (f"C(i,j) = where(A(i,j) <= {-value}, 1, A(i,j))", np.where(given <= -value, dtype(1), given)),
-                (f"y(i) = max(j : A(i,j) >= {value})", (given >= value).max(axis=1)),
-                (f"C(i,j) = floor_divide(A(i,j), {value})", _quiet(np.floor_divide, given, value)),
-                (f"C(i,j) = A(i,j) / {value}", _quiet(np.divide, given, value)),
-            ]
-        for text, wanted in cases:
-            found = ms.evaluate(text, A=A)
-            found = found if isinstance(found, np.ndarray) else found.to_numpy()
-            assert found.dtype == wanted.dtype
-            np.testing.assert_allclose(found, wanted, rtol=1e-3, err_msg=text)
-
-
-def _quiet(function: Any, left: Any, right: float) -> Any:
-    with np.errstate(all="ignore"):
-        return function(left, right)
+    meaning = ZEROS if dtype is np.complex64 else ZEROS | ORDERED
+    for text, value, storage in rows(meaning, TINY[dtype], ("dense", "CSR", "COO")):
+        found = ms.evaluate(text.format(value), A=given if storage == "dense" else ms.tensor(given, storage))
+        found = found if isinstance(found, np.ndarray) else found.to_numpy()
+        with np.errstate(all="ignore"):
+            wanted = meaning[text](given, value)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-3, err_msg=f"{text}, {value}, {storage}")
 
 
 def test_sums_of_f16_have_the_numbers_of_f32() -> None:

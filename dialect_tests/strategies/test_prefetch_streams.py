@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 from dialect_tests.strategy_remarks import SPMM, SPMV, said_by
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.complex128])
-@pytest.mark.parametrize("stored", ["CSR", "ELL", "COO", "DCSR"])
-@pytest.mark.parametrize("entries", [0, 1, 7, 8, 9, 800])
+@crossed(
+    entries=[0, 1, 7, 8, 9, 800], stored=["CSR", "ELL", "COO", "DCSR"], dtype=[np.float64, np.int32, np.complex128]
+)
 def test_all_numbers_of_entries(stored: str, dtype: Any, entries: int) -> None:
     """Requests go beyond the last entry, and chunks end where entries do."""
     rng = np.random.default_rng(entries)

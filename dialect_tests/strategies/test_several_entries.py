@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 from dialect_tests.strategy_remarks import NARROW, SPMV, said_by
 
 SAMPLED = "C(i,j) = S(i,j) * X(i,k) * Y(j,k)"
@@ -21,9 +22,7 @@ def rows_of(lengths: list[int], columns: int, dtype: Any) -> Any:
     return ms.tensor(dense, "CSR"), dense
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("inner", [1, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100])
+@crossed(inner=[1, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100], dtype=[np.float32, np.float64], threads=[1, 2])
 def test_rows_and_lines_of_all_lengths(inner: int, dtype: Any, threads: int) -> None:
     S, dense = rows_of([*range(11), 0, 4, 3], 12, dtype)
     rng = np.random.default_rng(inner)

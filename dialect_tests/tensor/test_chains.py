@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from dialect_tests.crossing import crossed
 from dialect_tests.tensor.reference import Array, fits_structured, same
 from mlir_sparse import DimSlice, SparseTensor, tensor
 from mlir_sparse.dtypes import DType
@@ -103,9 +104,7 @@ def assert_holds(made: SparseTensor, dense: Array) -> None:
     assert same(scattered, dense), made.encoding
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("kind", ["random", "empty", "one entry", "full", "one row", "one column"])
-@pytest.mark.parametrize("rank", RANKS)
+@crossed(rank=RANKS, kind=["random", "empty", "one entry", "full", "one row", "one column"], seed=range(4))
 def test_a_chain_through_every_preset_returns_the_same_tensor(rank: int, kind: str, seed: int) -> None:
     rng = np.random.default_rng([rank, seed, *kind.encode()])
     dense = draw_dense(rng, rank, kind)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from dialect_tests.crossing import crossed
 from mlir_sparse import SparseTensor, tensor
 from mlir_sparse.encoding import encoding
 from mlir_sparse.errors import SparseError, TooLargeError
@@ -254,9 +255,7 @@ def test_lists_of_every_width_become_rows(widths: tuple[int, int], by_columns: b
                 np.testing.assert_array_equal(stored.convert(wanted).to_numpy(), dense)
 
 
-@pytest.mark.parametrize("threads", ["1", "3"])
-@pytest.mark.parametrize("width", [16, 32, 64])
-@pytest.mark.parametrize("rank", [2, 3])
+@crossed(rank=[2, 3], width=[16, 32, 64], threads=["1", "3"])
 def test_lists_are_taken_apart_on_several_threads(
     rank: int, width: int, threads: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,7 +146,7 @@ def test_the_examples_of_the_dialects_documentation() -> None:
 
 
 @pytest.mark.parametrize("text", FOREIGN)
-@examples(15)
+@examples(8)
 @given(data=st.data())
 def test_every_format_holds_what_it_was_given(text: str, data: st.DataObject) -> None:
     dense = part(data.draw(dense_arrays(2, NAMES)), text)
@@ -164,7 +164,7 @@ def test_every_format_holds_what_it_was_given(text: str, data: st.DataObject) ->
 
 
 @pytest.mark.parametrize("text", FOREIGN)
-@examples(10)
+@examples(6)
 @given(data=st.data())
 def test_views_over_levels_hold_the_same(text: str, data: st.DataObject) -> None:
     dense = part(data.draw(dense_arrays(2)), text)
@@ -241,7 +241,7 @@ def test_order_and_duplicates_do_not_matter() -> None:
 CHAIN = [name for name, enc in WHOLE[2] if enc.holds_all] + OPEN
 
 
-@examples(12)
+@examples(8)
 @given(dense_arrays(2, ["f64", "i32"]), st.permutations(CHAIN))
 def test_a_chain_of_conversions_returns_the_same_tensor(dense: Array, chain: list[str]) -> None:
     found = tensor(dense, "CSR")

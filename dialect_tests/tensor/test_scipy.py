@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from dialect_tests.crossing import crossed
 from dialect_tests.tensor.reference import addresses, same
 from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.encoding import encoding
@@ -20,9 +21,7 @@ FORMATS = ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"]
 DEFAULTS = {"csr": "CSR", "csc": "CSC", "coo": "COO", "dia": "DIA"}
 
 
-@pytest.mark.parametrize("kind", ["array", "matrix"])
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("wanted", [None, "CSR", "CSC", "DCSR", "COO", "BSR", "CSB", "dense"])
+@crossed(wanted=[None, "CSR", "CSC", "DCSR", "COO", "BSR", "CSB", "dense"], name=FORMATS, kind=["array", "matrix"])
 def test_every_format(name: str, kind: str, wanted: str | None) -> None:
     source = getattr(sp, f"{name}_{kind}")(DENSE)
     made = tensor(source, wanted)

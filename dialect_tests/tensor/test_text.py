@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ import scipy.sparse as sp
 
 import mlir_sparse as ms
 from dialect_tests import file_cases
+from dialect_tests.crossing import seeds
 from mlir_sparse._native import Limits
 from mlir_sparse.errors import FileFormatError, SparseError, TooLargeError
 from mlir_sparse.tensor import read, write
@@ -291,22 +293,30 @@ def long_file() -> tuple[list[str], list[tuple[int, int, float]]]:
     return _long_file(random.Random(3), 120_000)
 
 
+@pytest.fixture(scope="module")
+def long_files(
+    long_file: Any, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[list[Path], list[np.ndarray[Any, Any]]]:
+    """Returns files of the same entries, and their columns."""
+    folder, (lines, entries) = tmp_path_factory.mktemp("long"), long_file
+    text = f"{MATRIX.format('real', 'general')}5000 5000 {len(entries)}\n" + "\n".join(lines)
+    paths = [put(folder, "a.mtx", text), put(folder, "a.tns", "\n".join(lines).replace("%", "#"))]
+    paths.append(put(folder, "a.mtx.gz", gzip.compress(text.encode(), 1)))
+    return paths, [np.array(column) for column in zip(*entries, strict=True)]
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("block", [1 << 22, 100_003])
 def test_long_files_on_several_threads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_file: object, threads: int, block: int
+    monkeypatch: pytest.MonkeyPatch, long_files: Any, threads: int, block: int
 ) -> None:
     monkeypatch.setattr(streams, "_BLOCK", block)
-    lines, entries = long_file  # type: ignore[misc]
-    text = f"{MATRIX.format('real', 'general')}5000 5000 {len(entries)}\n" + "\n".join(lines)
-    expected = [np.array(column) for column in zip(*entries, strict=True)]
+    paths, expected = long_files
     with Limits(threads):
-        for name, data in (("a.mtx", text), ("a.tns", "\n".join(lines).replace("%", "#"))):
-            found = _read_entries(str(put(tmp_path, name, data)), None, None)
+        for path in paths:
+            found = _read_entries(str(path), None, None)
             for got, wanted in zip([*(dim + 1 for dim in found.dims), found.values], expected, strict=True):
                 assert np.array_equal(got, wanted)
-        compressed = _read_entries(str(put(tmp_path, "a.mtx.gz", gzip.compress(text.encode(), 1))), None, None)
-        assert np.array_equal(compressed.values, expected[2])
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -482,7 +492,7 @@ def test_messages_stop(tmp_path: Path) -> None:
         assert len(str(caught.value)) < 1500
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_damaged_files_against_the_strict_reader(seed: int) -> None:
     draw, read_both = random.Random(seed), 0
     for _ in range(200):
