@@ -9,7 +9,7 @@ from typing import Literal
 from mlir_sparse import _native, lower, pipeline, plan, runtime
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.notation import accesses_of
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.program import (

@@ -9,7 +9,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.gpu.assembled_module import HostLaunch
-from mlir_sparse.notation import AffineSubscript
+from mlir_sparse.notation import AffineSubscript, accesses_of
 from mlir_sparse.program import ExtentVector, FibreView, LevelSpaceView, SharedLevels
 from mlir_sparse.program.launch_values import (
     Array,
@@ -100,7 +100,7 @@ def views_of(program: plan.Program) -> dict[str, View]:
 def _counting(view: str, program: plan.Program) -> str:
     """Returns the variable that numbers the fibres of a view."""
     nests = (step for step in program.steps if isinstance(step, plan.Generic))
-    reads = (access for nest in nests for access in plan.accesses_of(nest.payload))
+    reads = (access for nest in nests for access in accesses_of(nest.payload))
     return str(next(access.subscripts[0] for access in reads if access.tensor == view))
 
 

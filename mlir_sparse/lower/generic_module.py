@@ -14,9 +14,8 @@ from mlir_sparse.lower.entry_region_ops import emit_entries
 from mlir_sparse.lower.mlir_types import element_type, indexing_map, iterator_types, tensor_type
 from mlir_sparse.lower.scalar_region import Arguments, emit_payload
 from mlir_sparse.lower.slot_attributes import slots_of
-from mlir_sparse.notation import Access, Apply, IndexVar, Monoid, ReduceOp, Subscript, walk
+from mlir_sparse.notation import Access, Apply, IndexVar, Monoid, ReduceOp, Subscript, accesses_of, walk
 from mlir_sparse.plan import Generic, Meeting, NestFunction, Program, choose_cut, functions_of, identity_of, scattered
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 
 __all__ = ["LoweredProgram", "lower"]
 

@@ -1,13 +1,18 @@
-"""Copies of nodes with other children, and of expressions with accesses replaced."""
+"""The accesses of an expression, and expressions with others in place of them or of children."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mlir_sparse.notation.ast import Access, Binary, Expr, Fold, Literal, Negate, Reduce, children
+from mlir_sparse.notation.ast import Access, Binary, Expr, Fold, Literal, Negate, Reduce, children, walk
 
-__all__ = ["rebuild", "replace_accesses", "substitute"]
+__all__ = ["accesses_of", "rebuild", "replace_accesses", "substitute"]
+
+
+def accesses_of(node: Expr) -> tuple[Access, ...]:
+    """Returns the distinct accesses of an expression, in the order of the text."""
+    return tuple(dict.fromkeys(below for below in walk(node) if isinstance(below, Access)))
 
 
 def rebuild(node: Expr, operands: tuple[Expr, ...]) -> Expr:

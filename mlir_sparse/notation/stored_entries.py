@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from mlir_sparse.notation.ast import Access, Apply, Binary, Call, Expr, Fold, Literal, Negate, Reduce, children, walk
+from mlir_sparse.notation.ast import Access, Apply, Call, Expr, Fold, Reduce, children, walk
 from mlir_sparse.notation.operator import Operator
+from mlir_sparse.notation.rebuild import accesses_of, rebuild
 
 __all__ = ["STORED", "mistake_in_stored", "with_operators"]
 
@@ -17,7 +16,7 @@ def mistake_in_stored(node: Call) -> str | None:
     (body,) = node.arguments
     if any(isinstance(below, (Reduce, Fold, Apply)) or _is_stored(below) for below in walk(body)):
         return f"expected an elementwise argument to stored, but got `{body}`; put stored inside the reduction"
-    count = len(_accesses(body))
+    count = len(accesses_of(body))
     if not 1 <= count <= 2:
         return (
             f"expected one or two tensors in stored, whose entries say where the result has any, but got {count} in "
@@ -36,36 +35,18 @@ def with_operators(node: Expr) -> Expr:
     """
     if isinstance(node, Call) and node.function == STORED:
         (body,) = node.arguments
-        accesses = _accesses(body)
+        accesses = accesses_of(body)
         names = ("a", "b")[: len(accesses)]
         region = _renamed(body, dict(zip(accesses, names, strict=True)))
         return Apply(Operator(STORED, names, region), accesses, node.span)
-    return _rebuilt(node, tuple(with_operators(child) for child in children(node)))
+    return rebuild(node, tuple(with_operators(child) for child in children(node)))
 
 
 def _is_stored(node: Expr) -> bool:
     return isinstance(node, Call) and node.function == STORED
 
 
-def _accesses(node: Expr) -> tuple[Access, ...]:
-    return tuple(dict.fromkeys(below for below in walk(node) if isinstance(below, Access)))
-
-
 def _renamed(node: Expr, names: dict[Access, str]) -> Expr:
     if isinstance(node, Access):
         return Access(names[node])
-    return _rebuilt(node, tuple(_renamed(child, names) for child in children(node)))
-
-
-def _rebuilt(node: Expr, operands: tuple[Expr, ...]) -> Expr:
-    match node:
-        case Access() | Literal():
-            return node
-        case Negate():
-            return replace(node, operand=operands[0])
-        case Binary():
-            return replace(node, left=operands[0], right=operands[1])
-        case Reduce() | Fold():
-            return replace(node, body=operands[0])
-        case _:
-            return replace(node, arguments=operands)
+    return rebuild(node, tuple(_renamed(child, names) for child in children(node)))

@@ -24,12 +24,11 @@ from mlir_sparse.plan.nest_payloads import (
     functions_of,
     identity_of,
 )
+from mlir_sparse.plan.nests.entry_regions import Regions, is_native, regions_of
+from mlir_sparse.plan.nests.initial_addends import parted
+from mlir_sparse.plan.nests.widen_half_sums import with_wide_sums
 from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.planner import plan
-from mlir_sparse.plan.rewrite.entry_regions import Regions, is_native, regions_of
-from mlir_sparse.plan.rewrite.initial_addends import parted
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
-from mlir_sparse.plan.rewrite.widen_half_sums import with_wide_sums
 
 __all__ = [
     "Case",
@@ -44,7 +43,6 @@ __all__ = [
     "Program",
     "Regions",
     "Step",
-    "accesses_of",
     "choose_cut",
     "combining_name",
     "explain",

@@ -26,10 +26,10 @@ from mlir_sparse.notation import (
     Literal,
     Negate,
     Reduce,
+    accesses_of,
     walk,
 )
 from mlir_sparse.plan.order.storage_choice import is_sparse
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.spec import vanishes
 
 __all__ = ["CONVERSION", "conversion_cost", "entries", "nest_cost", "steps_in", "turns_of"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.notation import Apply, Extreme, Fold, Monoid, ReduceOp, walk
+from mlir_sparse.notation import Apply, Extreme, Fold, Monoid, ReduceOp, accesses_of, walk
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.mapping.thread_mapping import Mapped, explain_mapping
@@ -23,7 +23,6 @@ from mlir_sparse.plan.nest_payloads import (
 )
 from mlir_sparse.plan.order.co_iteration import how_walked, iteration_graph, lattice, products
 from mlir_sparse.plan.order.scattered_masks import scattered
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.plan.work_formula import asymptotic_cost
 from mlir_sparse.program import Conversion, ExtentVector, FibreView, LevelSpaceView, Pick, Position, SharedLevels
 from mlir_sparse.text.listed_words import listed

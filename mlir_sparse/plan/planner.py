@@ -11,10 +11,22 @@ from dataclasses import replace
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Reduce, ReduceOp, free_indices
+from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Reduce, ReduceOp, accesses_of, free_indices
 from mlir_sparse.notation.entry_functions import is_about_entries
 from mlir_sparse.plan.mapping.coordinate_lookup import looked_up, looked_up_everywhere
 from mlir_sparse.plan.nest_payloads import Generic, Meeting, Program
+from mlir_sparse.plan.nests.common_subexpressions import Sharing
+from mlir_sparse.plan.nests.entry_regions import negated
+from mlir_sparse.plan.nests.fibre_products import compute_by_fibres, find_fibres
+from mlir_sparse.plan.nests.gather_first import Picking
+from mlir_sparse.plan.nests.initial_addends import inputs_first, joined
+from mlir_sparse.plan.nests.level_space_nests import level_nest, space_of
+from mlir_sparse.plan.nests.padded_loops import within_edges
+from mlir_sparse.plan.nests.round_once import accumulates, rounded
+from mlir_sparse.plan.nests.sampled_results import compute_at_entries, find_sampled
+from mlir_sparse.plan.nests.sparsifier_limits import Admission
+from mlir_sparse.plan.nests.split_accumulations import Splitter
+from mlir_sparse.plan.nests.structural_plans import Presence, folded
 from mlir_sparse.plan.order.loop_order import LoopChoice, NestToOrder, choose_loops
 from mlir_sparse.plan.order.storage_choice import (
     has_limited_room,
@@ -26,19 +38,7 @@ from mlir_sparse.plan.order.storage_choice import (
     why_not_inserted,
 )
 from mlir_sparse.plan.program_builder import Values, scheduled
-from mlir_sparse.plan.rewrite.common_subexpressions import Sharing
-from mlir_sparse.plan.rewrite.entry_regions import negated
-from mlir_sparse.plan.rewrite.fibre_products import compute_by_fibres, find_fibres
-from mlir_sparse.plan.rewrite.gather_first import Picking
-from mlir_sparse.plan.rewrite.initial_addends import inputs_first, joined
-from mlir_sparse.plan.rewrite.level_space_nests import level_nest, space_of
-from mlir_sparse.plan.rewrite.padded_loops import within_edges
-from mlir_sparse.plan.rewrite.round_once import accumulates, rounded
-from mlir_sparse.plan.rewrite.sampled_results import compute_at_entries, find_sampled
-from mlir_sparse.plan.rewrite.sparsifier_limits import Admission
-from mlir_sparse.plan.rewrite.split_accumulations import Splitter
-from mlir_sparse.plan.rewrite.structural_plans import Presence, folded
-from mlir_sparse.plan.rewrite.sum_of_terms import Term, accesses_of, addends, assigned, combine, unites
+from mlir_sparse.plan.rewrite.sum_of_terms import Term, addends, assigned, combine, unites
 from mlir_sparse.program import FibreView, Position
 from mlir_sparse.spec import KernelSpec, result_dtype, vanishes
 

@@ -9,10 +9,9 @@ from itertools import islice, permutations
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import SparseError
-from mlir_sparse.notation import IndexVar
+from mlir_sparse.notation import IndexVar, accesses_of
 from mlir_sparse.plan import Generic, Program
 from mlir_sparse.plan.cost import conversion_cost, nest_cost
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.program import Conversion
 from mlir_sparse.spec import KernelSpec

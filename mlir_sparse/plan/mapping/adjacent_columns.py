@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlir_sparse.notation import IndexVar
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.notation import IndexVar, accesses_of
 from mlir_sparse.program.size_values import Address, Extent, Whole
 
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, IndexVar
+from mlir_sparse.notation import Access, IndexVar, accesses_of
 from mlir_sparse.plan.mapping.mapped_nest import CHUNK, MOST_TURNS, THREADS, Level, MappedNest
 from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.program.size_values import Longest, Within
 from mlir_sparse.text.listed_words import listed
 

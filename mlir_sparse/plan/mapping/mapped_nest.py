@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, IndexVar, Subscript
+from mlir_sparse.notation import Access, IndexVar, Subscript, accesses_of
 from mlir_sparse.plan.mapping.adjacent_columns import most_adjacent, needs_of
 from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
 from mlir_sparse.plan.nest_payloads import Generic, combining_name
 from mlir_sparse.plan.order.storage_choice import is_packed, is_sparse
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.program.size_values import Count, Extent, Fixed, LevelSize, Stored, Within
 
 __all__ = ["CHUNK", "MOST_TURNS", "THREADS", "Level", "MappedNest", "Types", "held_roles"]

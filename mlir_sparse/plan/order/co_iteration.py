@@ -26,9 +26,9 @@ from mlir_sparse.notation import (
     Negate,
     Operator,
     Reduce,
+    accesses_of,
 )
 from mlir_sparse.plan.order.storage_choice import is_sparse, level_variables
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.spec import vanishes
 from mlir_sparse.text.listed_words import listed
 

@@ -15,7 +15,7 @@ from itertools import islice, permutations, takewhile
 
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, Expr, IndexVar, replace_accesses
+from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of, replace_accesses
 from mlir_sparse.plan.cost import conversion_cost, entries, steps_in, turns_of
 from mlir_sparse.plan.order.scattered_masks import scattered_in
 from mlir_sparse.plan.order.storage_choice import (
@@ -28,7 +28,6 @@ from mlir_sparse.plan.order.storage_choice import (
     takes_shared,
     why_converted,
 )
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["LoopChoice", "NestToOrder", "choose_loops"]

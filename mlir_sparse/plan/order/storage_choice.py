@@ -12,8 +12,7 @@ from functools import lru_cache
 
 from mlir_sparse.affine import Dim
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
-from mlir_sparse.notation import Access, Expr, IndexVar
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
+from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of
 
 __all__ = [
     "has_limited_room",

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from mlir_sparse.notation import (
-    Access,
     Assignment,
     AssignOp,
     Binary,
@@ -22,6 +21,7 @@ from mlir_sparse.notation import (
     Negate,
     Reduce,
     ReduceOp,
+    accesses_of,
     free_indices,
     walk,
 )
@@ -29,7 +29,6 @@ from mlir_sparse.spec import depends_on, vanishes
 
 __all__ = [
     "Term",
-    "accesses_of",
     "addends",
     "assigned",
     "combine",
@@ -69,11 +68,6 @@ class Term:
     def value(self) -> Expr:
         """Returns the whole term as an expression, sign aside."""
         return Reduce(self.op, self.indices, self.body) if self.indices else self.body
-
-
-def accesses_of(node: Expr) -> tuple[Access, ...]:
-    """Returns the distinct accesses of an expression, in the order of the text."""
-    return tuple(dict.fromkeys(below for below in walk(node) if isinstance(below, Access)))
 
 
 def has_reduction(node: Expr) -> bool:

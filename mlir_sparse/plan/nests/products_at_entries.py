@@ -19,11 +19,11 @@ from mlir_sparse.notation import (
     IndexVar,
     Literal,
     Negate,
+    accesses_of,
     operator,
     rebuild,
 )
 from mlir_sparse.notation.entry_functions import entries_of
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.spec import depends_on, missing, vanishes
 
 __all__ = ["entry_product", "sparse_factors"]

@@ -22,6 +22,7 @@ from mlir_sparse.notation import (
     Literal,
     Operator,
     Reduce,
+    accesses_of,
     free_indices,
     is_mask,
     substitute,
@@ -30,7 +31,6 @@ from mlir_sparse.notation import (
 from mlir_sparse.notation.entry_functions import entries_of
 from mlir_sparse.plan.order.storage_choice import is_sparse, natural_of, ordered_as, stores_padding, takes_shared
 from mlir_sparse.plan.program_builder import Values
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.spec import depends_on, missing
 
 __all__ = ["Bodies", "without"]

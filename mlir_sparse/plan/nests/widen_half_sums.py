@@ -12,7 +12,7 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, ReduceOp
 from mlir_sparse.plan.mapping.choose_mapping import map_loops
 from mlir_sparse.plan.nest_payloads import Generic, Located, Meeting, Program, Step
-from mlir_sparse.plan.rewrite.round_once import is_narrow, rounding, widened
+from mlir_sparse.plan.nests.round_once import is_narrow, rounding, widened
 
 __all__ = ["with_wide_sums"]
 

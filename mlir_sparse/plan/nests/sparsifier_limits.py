@@ -17,15 +17,16 @@ from mlir_sparse.notation import (
     Expr,
     IndexVar,
     Literal,
+    accesses_of,
     children,
     rebuild,
     replace_accesses,
     substitute,
 )
+from mlir_sparse.plan.nests.entry_regions import is_native, regions_of
 from mlir_sparse.plan.order.storage_choice import is_sparse
 from mlir_sparse.plan.program_builder import Values
-from mlir_sparse.plan.rewrite.entry_regions import is_native, regions_of
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of, unites
+from mlir_sparse.plan.rewrite.sum_of_terms import unites
 from mlir_sparse.spec import depends_on, operand_dtype, promote, vanishes
 
 __all__ = ["Admission"]

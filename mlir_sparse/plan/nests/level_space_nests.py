@@ -14,9 +14,8 @@ from mlir_sparse.affine import AffineExpr, Dim
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Subscript, substitute
+from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Subscript, accesses_of, substitute
 from mlir_sparse.plan.nest_payloads import Frame
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.text.name_spelling import generated_name
 
 __all__ = ["LevelNest", "level_nest", "space_of"]

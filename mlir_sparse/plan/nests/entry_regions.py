@@ -20,11 +20,12 @@ from mlir_sparse.notation import (
     IndexVar,
     Literal,
     Negate,
+    accesses_of,
     children,
     rebuild,
     walk,
 )
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of, stored_indices, unites
+from mlir_sparse.plan.rewrite.sum_of_terms import stored_indices, unites
 from mlir_sparse.spec import depends_on, vanishes
 
 __all__ = ["KNOWN_FUNCTIONS", "Regions", "is_native", "negated", "regions_of"]

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.notation import Apply, Expr, Monoid, ReduceOp, walk
+from mlir_sparse.notation import Apply, Expr, Monoid, ReduceOp, accesses_of, walk
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.nest_payloads import Generic, Meeting, Program, Step, values_read
-from mlir_sparse.plan.rewrite.sum_of_terms import accesses_of
 from mlir_sparse.program import ExtentVector
 from mlir_sparse.spec import KernelSpec
 

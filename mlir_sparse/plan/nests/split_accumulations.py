@@ -19,6 +19,7 @@ from mlir_sparse.notation import (
     Literal,
     Reduce,
     ReduceOp,
+    accesses_of,
     children,
     free_indices,
     operator,
@@ -28,14 +29,13 @@ from mlir_sparse.notation import (
 from mlir_sparse.notation.entry_functions import is_about_entries, lifted
 from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.cost import nest_cost
+from mlir_sparse.plan.nests.products_at_entries import entry_product, sparse_factors
+from mlir_sparse.plan.nests.structural_plans import folded
 from mlir_sparse.plan.order.loop_order import NestToOrder, choose_loops
 from mlir_sparse.plan.order.storage_choice import takes_shared
 from mlir_sparse.plan.program_builder import Values
-from mlir_sparse.plan.rewrite.products_at_entries import entry_product, sparse_factors
-from mlir_sparse.plan.rewrite.structural_plans import folded
 from mlir_sparse.plan.rewrite.sum_of_terms import (
     Term,
-    accesses_of,
     addends,
     combine,
     has_reduction,
