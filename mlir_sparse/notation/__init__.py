@@ -40,7 +40,7 @@ from mlir_sparse.notation.linear_subscript import bind, symbols_of
 from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, is_mask
 from mlir_sparse.notation.notation_parser import parse
 from mlir_sparse.notation.notation_printer import to_text
-from mlir_sparse.notation.operator import ARITHMETIC, Distribution, Extreme, Monoid, Operator
+from mlir_sparse.notation.operator import Distribution, Extreme, Monoid, Operator
 from mlir_sparse.notation.rebuild import accesses_of, rebuild, replace_accesses, substitute
 from mlir_sparse.notation.scalar_functions import FUNCTIONS, Function
 from mlir_sparse.notation.semiring import Semiring, semiring
@@ -48,7 +48,6 @@ from mlir_sparse.notation.summation import free_indices, with_explicit_sums
 from mlir_sparse.notation.tracing import monoid, operator
 
 __all__ = [
-    "ARITHMETIC",
     "ELEMENT_TYPES",
     "FUNCTIONS",
     "MASK",

@@ -30,19 +30,20 @@ from mlir_sparse.notation.semiring import MONOIDS, MULTIPLICATIONS, Semiring, se
 from mlir_sparse.notation.summation import with_explicit_sums
 from mlir_sparse.notation.tracing import operator
 
-__all__ = ["entries_of", "is_about_entries", "lifted", "under"]
+__all__ = ["COMBINING", "entries_of", "is_about_entries", "lifted", "under"]
 
 _PLUS = MONOIDS["plus"]
 _TIMES = MULTIPLICATIONS["times"]
 _MINUS = operator(lambda a, b: a - b, name="minus", left="keep", right=lambda b: -b)
 _NEGATIVE = operator(lambda a: -a, name="negative")
-_COMBINING = {
+COMBINING = {
     ReduceOp.PRODUCT: MONOIDS["times"],
     ReduceOp.MAX: MONOIDS["max"],
     ReduceOp.MIN: MONOIDS["min"],
     ReduceOp.OR: MONOIDS["or"],
     ReduceOp.AND: MONOIDS["and"],
 }
+"""What reductions but sums combine entries by."""
 
 
 def is_about_entries(node: Expr) -> bool:
@@ -66,7 +67,7 @@ def under(assignment: Assignment, chosen: Semiring) -> Assignment:
     """
     if chosen == semiring("plus_times"):
         return _combined(assignment)
-    explicit = with_explicit_sums(_named_sum(assignment), chosen.laws)
+    explicit = with_explicit_sums(_named_sum(assignment), chosen)
     value = _under(explicit.value, chosen, assignment)
     if explicit.op is AssignOp.ADD or _adds(explicit.op.reduction, chosen):
         value = Apply(chosen.add.union, (assignment.target, value))
@@ -81,7 +82,7 @@ def under(assignment: Assignment, chosen: Semiring) -> Assignment:
 
 def _adds(op: ReduceOp | None, chosen: Semiring) -> bool:
     """Returns whether a reduction is the addition of a semiring: `min=` under min_plus."""
-    return op is not None and op is not ReduceOp.PRODUCT and _COMBINING.get(op) == chosen.add
+    return op is not None and op is not ReduceOp.PRODUCT and COMBINING.get(op) == chosen.add
 
 
 def _named_sum(assignment: Assignment) -> Assignment:
@@ -194,7 +195,7 @@ def _applied(known: Operator, node: Expr, *operands: Expr) -> Apply:
 def _combined(assignment: Assignment) -> Assignment:
     """Returns an assignment that reduces masked entries; without any, the target's or the identity's value stays."""
     op = assignment.op.reduction
-    monoid = None if op is None else _COMBINING.get(op)
+    monoid = None if op is None else COMBINING.get(op)
     if monoid is None or not is_mask(assignment.value):
         return assignment
     value = with_explicit_sums(assignment).value

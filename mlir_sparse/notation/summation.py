@@ -27,8 +27,9 @@ from mlir_sparse.notation.ast import (
     ReduceOp,
     children,
 )
+from mlir_sparse.notation.laws import PLUS_TIMES, Law, holds
 from mlir_sparse.notation.masks import is_mask
-from mlir_sparse.notation.operator import ARITHMETIC, Distribution
+from mlir_sparse.notation.semiring import Semiring
 from mlir_sparse.notation.stored_entries import with_operators
 
 __all__ = ["free_indices", "with_explicit_sums"]
@@ -48,7 +49,7 @@ def free_indices(node: Expr) -> tuple[IndexVar, ...]:
     return tuple(index for index in found if index not in bound)
 
 
-def with_explicit_sums(assignment: Assignment, laws: Distribution = ARITHMETIC) -> Assignment:
+def with_explicit_sums(assignment: Assignment, ring: Semiring = PLUS_TIMES) -> Assignment:
     """Returns the assignment with a Reduce node wherever a variable is reduced.
 
     With `=` and `+=` the sum over a variable that only the right side has moves down. At `+` and `-` it moves into each
@@ -64,12 +65,13 @@ def with_explicit_sums(assignment: Assignment, laws: Distribution = ARITHMETIC) 
 
     Args:
         assignment: the statement.
-        laws: the places that its sums may move into.
+        ring: what `+` and `*` are; its laws say what sums may move into.
 
     >>> from mlir_sparse.notation.notation_parser import parse
+    >>> from mlir_sparse.notation.semiring import semiring
     >>> print(with_explicit_sums(parse("y(i) = b(i) - A(i,j) * x(j)")))
     y(i) = b(i) - sum(j : A(i,j) * x(j))
-    >>> print(with_explicit_sums(parse("y(i) = b(i) * A(i,j)"), Distribution()))
+    >>> print(with_explicit_sums(parse("y(i) = b(i) * A(i,j)"), semiring("plus_pair")))
     y(i) = sum(j : b(i) * A(i,j))
     """
     assignment = replace(assignment, value=with_operators(assignment.value))
@@ -77,7 +79,7 @@ def with_explicit_sums(assignment: Assignment, laws: Distribution = ARITHMETIC) 
     reduced = tuple(index for index in free_indices(assignment.value) if index not in kept)
     named = assignment.op.reduction
     if named is None:
-        return replace(assignment, value=_placed(assignment.value, reduced, laws))
+        return replace(assignment, value=_placed(assignment.value, reduced, ring))
     value = _reduced(named, assignment.value, reduced)
     if assignment.op.reads_target:
         return replace(assignment, value=value)
@@ -105,26 +107,26 @@ def _used(node: Expr, indices: Collection[IndexVar]) -> tuple[IndexVar, ...]:
     return tuple(index for index in free_indices(node) if index in indices)
 
 
-def _placed(node: Expr, indices: Collection[IndexVar], laws: Distribution) -> Expr:
+def _placed(node: Expr, indices: Collection[IndexVar], ring: Semiring) -> Expr:
     """Returns the node summed over those of `indices` that it uses."""
     if not indices:
         return node
 
     def placed(child: Expr) -> Expr:
-        return _placed(child, _used(child, indices), laws)
+        return _placed(child, _used(child, indices), ring)
 
     match node:
-        case Negate(operand) if laws.minus:
+        case Negate(operand) if holds(Law.MINUS, ring):
             return replace(node, operand=placed(operand))
         case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
             return replace(node, left=placed(left), right=placed(right))
         case Binary(BinaryOp.MUL | BinaryOp.DIV):
-            return _placed_at_product(node, indices, laws)
+            return _placed_at_product(node, indices, ring)
         case Reduce(ReduceOp.SUM, _, body):
             return replace(node, body=placed(body))
         case Apply(_, (mask, body)) if is_mask(node):
             outer = _used(mask, indices)  # a mask decides for each value of its variables, so they are summed around it
-            body = _placed(body, [index for index in indices if index not in outer], laws)
+            body = _placed(body, [index for index in indices if index not in outer], ring)
             return _reduce_over(ReduceOp.SUM, replace(node, arguments=(mask, body)), outer)
         case Access() | Literal() | Negate() | Binary() | Call() | Reduce() | Apply() | Fold():
             return _reduce_over(ReduceOp.SUM, node, indices)
@@ -132,14 +134,15 @@ def _placed(node: Expr, indices: Collection[IndexVar], laws: Distribution) -> Ex
             assert_never(node)
 
 
-def _placed_at_product(node: Binary, indices: Collection[IndexVar], laws: Distribution) -> Expr:
+def _placed_at_product(node: Binary, indices: Collection[IndexVar], ring: Semiring) -> Expr:
     left, right = _used(node.left, indices), _used(node.right, indices)
     # A sum cannot go into a denominator: 1/a + 1/b is not 1/(a + b).
-    into_left = [index for index in left if laws.left and index not in right]
-    into_right = [index for index in right if laws.right and index not in left and node.op is not BinaryOp.DIV]
+    divides = node.op is BinaryOp.DIV
+    into_left = [index for index in left if holds(Law.LEFT, ring) and index not in right]
+    into_right = [index for index in right if holds(Law.RIGHT, ring) and index not in left and not divides]
     inner = replace(
         node,
-        left=_placed(node.left, into_left, laws),
-        right=_placed(node.right, into_right, laws),
+        left=_placed(node.left, into_left, ring),
+        right=_placed(node.right, into_right, ring),
     )
     return _reduce_over(ReduceOp.SUM, inner, [index for index in indices if index not in (*into_left, *into_right)])

@@ -8,7 +8,9 @@ from enum import Enum
 from mlir_sparse.affine import AffineMap
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.notation import Access, AffineSubscript, Expr, Extreme, IndexVar, Monoid, ReduceOp, Subscript, walk
+from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Monoid, ReduceOp, Subscript, walk
+from mlir_sparse.notation.entry_functions import COMBINING
+from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.program import Gathered, IndexSum, NativeStep, Place
 from mlir_sparse.spec import KernelSpec, extreme_or
 
@@ -271,19 +273,9 @@ def identity_of(combine: ReduceOp | Monoid, dtype: DType) -> complex:
     Raises:
         UnsupportedError: for the greatest or least of complex numbers, which have no order.
     """
-    match combine:
-        case Monoid():
-            return extreme_or(combine.identity, dtype)
-        case ReduceOp.SUM | ReduceOp.OR:
-            return 0
-        case ReduceOp.PRODUCT | ReduceOp.AND:
-            return 1
-        case ReduceOp.MAX:
-            return extreme_or(Extreme.LEAST, dtype)
-        case ReduceOp.MIN:
-            return extreme_or(Extreme.GREATEST, dtype)
-        case _:
-            raise AssertionError(f"the plan makes sums and choices of {combine.value}")
+    if isinstance(combine, ReduceOp):
+        combine = MONOIDS["plus"] if combine is ReduceOp.SUM else COMBINING[combine]
+    return extreme_or(combine.identity, dtype)
 
 
 def place_of(subscript: Subscript) -> Place:

@@ -11,12 +11,11 @@ from dataclasses import replace
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Reduce, ReduceOp, accesses_of, free_indices
+from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Negate, Reduce, ReduceOp, accesses_of, free_indices
 from mlir_sparse.notation.entry_functions import is_about_entries
 from mlir_sparse.plan.mapping.coordinate_lookup import looked_up, looked_up_everywhere
 from mlir_sparse.plan.nest_payloads import Generic, Meeting, Program
 from mlir_sparse.plan.nests.common_subexpressions import Sharing
-from mlir_sparse.plan.nests.entry_regions import negated
 from mlir_sparse.plan.nests.fibre_products import compute_by_fibres, find_fibres
 from mlir_sparse.plan.nests.gather_first import Picking
 from mlir_sparse.plan.nests.initial_addends import inputs_first, joined
@@ -26,7 +25,7 @@ from mlir_sparse.plan.nests.round_once import accumulates, rounded
 from mlir_sparse.plan.nests.sampled_results import compute_at_entries, find_sampled
 from mlir_sparse.plan.nests.sparsifier_limits import Admission
 from mlir_sparse.plan.nests.split_accumulations import Splitter
-from mlir_sparse.plan.nests.structural_plans import Presence, folded
+from mlir_sparse.plan.nests.structural_plans import Presence
 from mlir_sparse.plan.order.loop_order import LoopChoice, NestToOrder, choose_loops
 from mlir_sparse.plan.order.storage_choice import (
     has_limited_room,
@@ -38,7 +37,9 @@ from mlir_sparse.plan.order.storage_choice import (
     why_not_inserted,
 )
 from mlir_sparse.plan.program_builder import Values, scheduled
+from mlir_sparse.plan.rewrite.negate_factors import NEGATE_FACTORS
 from mlir_sparse.plan.rewrite.sum_of_terms import Term, addends, assigned, combine, unites
+from mlir_sparse.plan.rewrite.sums_as_folds import SUMS_AS_FOLDS
 from mlir_sparse.program import FibreView, Position
 from mlir_sparse.spec import KernelSpec, result_dtype, vanishes
 
@@ -81,7 +82,7 @@ def plan(
     planner = _Planner(spec, densified, scheduled(spec, order), loops_only, wide)
     result = planner.values.result(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
-    value = folded(planner.picking.picked(assigned(assignment)))
+    value = planner.values.applied(SUMS_AS_FOLDS, planner.picking.picked(assigned(assignment)))
     final = None
     if planner.values.output.dtype != spec.output.dtype:
         final = Access(result, variables)
@@ -167,7 +168,7 @@ class _Planner:
         choice = self._choice(nest)
         body = within_edges(self.values.converted(body, choice), target, (), self.values)
         if term.negative:
-            body = negated(body, self.values.sparse_names())
+            body = self.values.applied(NEGATE_FACTORS, Negate(body))
         if meeting is Meeting.START and not term.indices and not entries:
             meeting = Meeting.REPLACE
         reason = _ACCUMULATION[meeting]
@@ -196,7 +197,7 @@ class _Planner:
             )
         self.values.view(sparse[0].tensor, space)
         payload = within_edges(nest.payload, nest.target, nest.frames, self.values)
-        payload = negated(payload, self.values.sparse_names()) if term.negative else payload
+        payload = self.values.applied(NEGATE_FACTORS, Negate(payload)) if term.negative else payload
         kept = set(nest.target.subscripts)
         reductions = tuple(variable for variable in nest.loops if variable not in kept)
         reason = f"{_ACCUMULATION[meeting]}, over the levels of {sparse[0].tensor}"

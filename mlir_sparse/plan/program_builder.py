@@ -15,6 +15,7 @@ from mlir_sparse.plan.nest_payloads import Generic, Located, LocatedRows, Meetin
 from mlir_sparse.plan.nests.round_once import widened
 from mlir_sparse.plan.order.loop_order import LoopChoice
 from mlir_sparse.plan.order.storage_choice import is_sparse
+from mlir_sparse.plan.rewrite.rewrite_rule import Context, Rule, WhyNot
 from mlir_sparse.program import Conversion, ExtentVector, LevelSpaceView
 from mlir_sparse.spec import KernelSpec
 from mlir_sparse.text.name_spelling import generated_name
@@ -89,6 +90,10 @@ class Values:
         """Returns the values that leave out zeros."""
         return frozenset(name for name, kind in self._types.items() if is_sparse(kind))
 
+    def context(self) -> Context:
+        """Returns what rules on expressions may know of the computation."""
+        return Context(self.sparse_names(), self.dtype.kind != "i")
+
     def typed(self, encoding: Encoding | None, variables: tuple[IndexVar, ...]) -> TensorType:
         """Returns a type in the element type of the computation, its axes as long as the variables run."""
         return TensorType(self.dtype, tuple(self._extents.get(variable) for variable in variables), encoding)
@@ -125,9 +130,23 @@ class Values:
         """Says why a temporary is there; the first word counts."""
         self._notes.setdefault(name, text)
 
-    def licence(self, text: str) -> None:
-        """Says what is computed otherwise than it is written, in numbers that round."""
-        self._licences[text] = None
+    def applied(self, rule: Rule, node: Expr) -> Expr:
+        """Returns what a rule makes of an expression, the same one where nothing; says so as `rewritten` does."""
+        found = rule.apply(node, self.context())
+        if isinstance(found, WhyNot):
+            return node
+        self.rewritten(rule, f"`{node}` is `{found}`")
+        return found
+
+    def rewritten(self, rule: Rule, detail: str) -> None:
+        """Says that a rule was applied, where what is computed is otherwise than it is written, in numbers that round.
+
+        Args:
+            rule: the rule.
+            detail: what it made of what.
+        """
+        if rule.licence.told and self.dtype.kind != "i":
+            self._licences[f"{rule.told}, {detail}"] = None
 
     def licences(self) -> tuple[str, ...]:
         """Returns what was said so."""

@@ -9,7 +9,7 @@ are, only the first and only the second (`sparse_tensor.binary`).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mlir_sparse.notation import (
     Access,
@@ -28,7 +28,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.plan.rewrite.sum_of_terms import stored_indices, unites
 from mlir_sparse.spec import depends_on, vanishes
 
-__all__ = ["KNOWN_FUNCTIONS", "Regions", "is_native", "negated", "regions_of"]
+__all__ = ["KNOWN_FUNCTIONS", "Regions", "is_native", "regions_of"]
 
 # Functions that the sparsifier knows to keep zeros, by kind of element type.
 KNOWN_FUNCTIONS = {
@@ -73,34 +73,6 @@ def is_native(node: Expr, sparse: Collection[str], kind: str) -> bool:
     return all(
         vanishes(child, sparse) if depends_on(child, sparse) else _is_plain(child, kind) for child in children(node)
     )
-
-
-def negated(node: Expr, sparse: Collection[str]) -> Expr:
-    """Returns a payload with the other sign.
-
-    The sparsifier crashes where it subtracts a product with a function of dense operands, `y(i) - A(i,j) * exp(x(j))`:
-    there the sparse factor has the sign, which changes no bit of the product.
-
-    >>> from mlir_sparse.notation import parse
-    >>> str(negated(parse("y(i) = A(i,j) * exp(x(j))").value, {"A"}))
-    '-A(i,j) * exp(x(j))'
-    """
-    if not _reads_function(node, sparse):
-        return Negate(node)
-    match node:
-        case Binary(BinaryOp.MUL, left, right) if not depends_on(left, sparse):
-            return replace(node, right=negated(right, sparse))
-        case Binary(BinaryOp.MUL | BinaryOp.DIV, left):
-            return replace(node, left=negated(left, sparse))
-        case _:
-            return Negate(node)
-
-
-def _reads_function(node: Expr, sparse: Collection[str]) -> bool:
-    """Returns whether a function of dense operands is among the factors of a sparse one."""
-    if not depends_on(node, sparse):
-        return any(isinstance(below, Call) for below in walk(node))
-    return any(_reads_function(child, sparse) for child in children(node))
 
 
 def _is_known(node: Expr, sparse: Collection[str], kind: str) -> bool:

@@ -12,11 +12,9 @@ from dataclasses import replace
 from mlir_sparse.notation import (
     Access,
     Binary,
-    BinaryOp,
     Call,
     Expr,
     IndexVar,
-    Literal,
     accesses_of,
     children,
     rebuild,
@@ -26,6 +24,8 @@ from mlir_sparse.notation import (
 from mlir_sparse.plan.nests.entry_regions import is_native, regions_of
 from mlir_sparse.plan.order.storage_choice import is_sparse
 from mlir_sparse.plan.program_builder import Values
+from mlir_sparse.plan.rewrite.rewrite_rule import WhyNot
+from mlir_sparse.plan.rewrite.split_choices import SPLIT_CHOICES
 from mlir_sparse.plan.rewrite.sum_of_terms import unites
 from mlir_sparse.spec import depends_on, operand_dtype, promote, vanishes
 
@@ -134,13 +134,10 @@ class Admission:
         A choice is the sum of what each side gives. Where no part is sparse by itself, all of it is read densely.
         """
         sparse = self._values.sparse_names()
-        if isinstance(node, Call) and node.function == "where" and not any(map(_is_zero, node.arguments)):
-            condition, then, otherwise = node.arguments
-            first = Call("where", (condition, then, Literal(0)), node.span)
-            second = Call("where", (condition, Literal(0), otherwise), node.span)
-            split = Binary(BinaryOp.ADD, first, second)
-            if unites(split, sparse):
-                return self._admitted(split)
+        split = SPLIT_CHOICES.apply(node, self._values.context())
+        if not isinstance(split, WhyNot) and unites(split, sparse):
+            self._values.rewritten(SPLIT_CHOICES, f"`{node}` is `{split}`")
+            return self._admitted(split)
         parts: dict[Expr, Expr] = {
             child: self._materialize(child)
             for child in children(node)
@@ -157,10 +154,6 @@ class Admission:
             if self._values.type_of(access.tensor).encoding is not None
         }
         return replace_accesses(node, names)
-
-
-def _is_zero(node: Expr) -> bool:
-    return isinstance(node, Literal) and node.value == 0
 
 
 def _plainly_subscripted(access: Access) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
@@ -26,25 +27,33 @@ from mlir_sparse.notation import (
     rebuild,
     walk,
 )
-from mlir_sparse.notation.entry_functions import is_about_entries, lifted
+from mlir_sparse.notation.entry_functions import COMBINING, is_about_entries, lifted
 from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.nests.products_at_entries import entry_product, sparse_factors
-from mlir_sparse.plan.nests.structural_plans import folded
 from mlir_sparse.plan.order.loop_order import NestToOrder, choose_loops
 from mlir_sparse.plan.order.storage_choice import takes_shared
 from mlir_sparse.plan.program_builder import Values
+from mlir_sparse.plan.rewrite.distribute import DISTRIBUTE
+from mlir_sparse.plan.rewrite.factors_into_sums import FACTORS_INTO_SUMS
+from mlir_sparse.plan.rewrite.flatten_sums import FLATTEN_SUMS
+from mlir_sparse.plan.rewrite.merge_sums import MERGE_SUMS
+from mlir_sparse.plan.rewrite.rewrite_rule import MADE_FIRST, WhyNot
+from mlir_sparse.plan.rewrite.split_sums import SPLIT_SUMS
 from mlir_sparse.plan.rewrite.sum_of_terms import (
+    Signed,
     Term,
     addends,
     combine,
     has_reduction,
+    is_elementwise,
     needs_distribution,
     unites,
 )
+from mlir_sparse.plan.rewrite.sums_as_folds import SUMS_AS_FOLDS
+from mlir_sparse.plan.rewrite.truth_in_counts import TRUTH_IN_COUNTS
 from mlir_sparse.spec import (
     depends_on,
-    gives_truth,
     inner_dtype,
     operand_dtype,
     promote,
@@ -55,15 +64,7 @@ from mlir_sparse.spec import (
 
 __all__ = ["Splitter"]
 
-_MONOIDS = {
-    ReduceOp.MAX: MONOIDS["max"],
-    ReduceOp.MIN: MONOIDS["min"],
-    ReduceOp.PRODUCT: MONOIDS["times"],
-    ReduceOp.AND: MONOIDS["and"],
-}
-_SUMS = (BinaryOp.ADD, BinaryOp.SUB)
 _ONE = operator(lambda entry: 1, name="one", dtype="i64")
-_MADE_FIRST = "a sum is made before it is multiplied or divided, as it is written"
 
 
 class Splitter:
@@ -102,25 +103,17 @@ class Splitter:
             return (Term(node),)
         return tuple(
             term.negated() if negative else term
-            for expr, negative in addends(node, self._is_elementwise, self._is_grouped)
+            for expr, negative in addends(node, self._is_array, self._flattens)
             for term in self._addend(expr, summed)
         )
 
-    def _is_elementwise(self, node: Expr) -> bool:
+    def _is_array(self, node: Expr) -> bool:
         """Returns whether an expression in numbers that round is one of arrays, and takes part in sums as it is."""
-        return self._rounds_by_itself(node) and not depends_on(node, self._values.sparse_names())
+        context = self._values.context()
+        return context.rounds and is_elementwise(node) and not depends_on(node, context.sparse)
 
-    def _is_grouped(self, node: Expr) -> bool:
-        """Returns whether a part of a sum is a sum that is made first, as its parentheses say.
-
-        `a - (b - c)` need not be too large where `a - b` is.
-        """
-        return isinstance(node, Binary) and node.op in _SUMS and self._rounds_by_itself(node)
-
-    def _rounds_by_itself(self, node: Expr) -> bool:
-        return self._values.dtype.kind != "i" and not any(
-            isinstance(below, Reduce) or is_about_entries(below) for below in walk(node)
-        )
+    def _flattens(self, node: Expr) -> bool:
+        return self._values.applied(FLATTEN_SUMS, node) is not node
 
     def _vanishes_as_a_whole(self, node: Expr) -> bool:
         """Returns whether a sum has zeros to skip that its addends have not: `exp(A(i,j)) - 1`."""
@@ -134,7 +127,7 @@ class Splitter:
         )
 
     def _addend(self, node: Expr, summed: bool) -> tuple[Term, ...]:
-        node = folded(node)
+        node = self._values.applied(SUMS_AS_FOLDS, node)
         if isinstance(node, Fold) and not node.monoid.gives_zero:  # in arithmetic what has no entry is a number as well
             return (Term(self._fold(node)),)
         if is_about_entries(node):
@@ -142,20 +135,8 @@ class Splitter:
         match node:
             case Reduce():
                 return self._reduction(node)
-            case Binary(BinaryOp.MUL | BinaryOp.DIV, left, right) if not summed and self._is_as_written(node):
-                return (Term(replace(node, left=self._apart(left), right=self._apart(right))),)
-            case Binary(BinaryOp.MUL, left, right):
-                pairs = ((a, b) for a in self._factor(left, summed) for b in self._factor(right, summed))
-                products = tuple(self._product(a, b) for a, b in pairs)
-                if len(products) > 1:
-                    self._licence(f"multiplied out, `{node}` is `{combine(products)}`")
-                return products
-            case Binary(BinaryOp.DIV, left, right):
-                divisor = self.closed(right)
-                return tuple(
-                    Term(Binary(BinaryOp.DIV, self.closed_term(term, _MADE_FIRST), divisor), negative=term.negative)
-                    for term in self._factor(left, summed)
-                )
+            case Binary(BinaryOp.MUL | BinaryOp.DIV):
+                return self._products(node, summed)
             case Call("where", (condition, then, otherwise)):
                 anew = self._closed_anew(condition)
                 return (Term(replace(node, arguments=(anew, self.closed(then), self.closed(otherwise)))),)
@@ -189,14 +170,14 @@ class Splitter:
         if own != self._values.dtype:
             with self._values.computing(own):
                 return (Term(self._materialize(node)),)
-        body = self._closed_anew(node.body)
-        if not gives_truth(body):
-            body = Binary(BinaryOp.NE, body, Literal(0))
+        counted = replace(node, body=self._closed_anew(node.body))
+        found = self._values.applied(TRUTH_IN_COUNTS, counted)
+        assert isinstance(found, Reduce)
         if node.op is ReduceOp.AND:
-            found = self._over_entries(ReduceOp.AND, node.indices, body)
-            if found is not None:
-                return found
-        return (Term(body, ReduceOp.SUM if node.op is ReduceOp.COUNT else node.op, node.indices),)
+            terms = self._over_entries(ReduceOp.AND, found.indices, found.body)
+            if terms is not None:
+                return terms
+        return (Term(found.body, found.op, found.indices),)
 
     def _reduction(self, node: Reduce) -> tuple[Term, ...]:
         """Returns a reduction as terms; a sum goes into the addends that use all its variables."""
@@ -205,20 +186,31 @@ class Splitter:
         if node.op is ReduceOp.SUM and self._sums_in_one_loop(node.body):
             return (Term(self._united(node.body), ReduceOp.SUM, node.indices),)
         inner = self.terms(node.body, summed=node.op is ReduceOp.SUM)
-        merges = node.op is ReduceOp.SUM and all(
-            term.op is ReduceOp.SUM
-            and set(node.indices) <= set(free_indices(term.body))
-            and not set(node.indices) & set(term.indices)
-            for term in inner
-        )
-        if merges:
-            if len(inner) > 1:
-                self._licence(
-                    f"summed apart, `{node.body}` is one sum each of {', '.join(f'`{t.signed}`' for t in inner)}"
-                )
-            return tuple(replace(term, indices=node.indices + term.indices) for term in inner)
+        sums = self._apart(node, inner)
+        if sums is not None:
+            return sums
         body = combine([Term(self.closed_term(term), negative=term.negative) for term in inner])
         return self._over_entries(node.op, node.indices, body) or (Term(body, node.op, node.indices),)
+
+    def _apart(self, node: Reduce, inner: tuple[Term, ...]) -> tuple[Term, ...] | None:
+        """Returns a sum of terms as a sum of each; None where that is none, or one takes loops of its own."""
+        context = self._values.context()
+        parts = tuple((term.value, term.negative) for term in inner)
+        split = SPLIT_SUMS.apply(node, replace(context, terms=lambda _: parts))
+        if isinstance(split, WhyNot):
+            return None
+        sums = [(self._values.applied(MERGE_SUMS, one), negative) for one, negative in addends(split)]
+        terms = tuple(
+            Term(one.body, one.op, one.indices, negative)
+            for one, negative in sums
+            if isinstance(one, Reduce) and not isinstance(one.body, Reduce)
+        )
+        if len(terms) < len(sums):
+            return None
+        if len(inner) > 1:
+            one_each = ", ".join(f"`{term.signed}`" for term in inner)
+            self._values.rewritten(SPLIT_SUMS, f"`{node.body}` is one sum each of {one_each}")
+        return terms
 
     def _sums_in_one_loop(self, body: Expr) -> bool:
         """Returns whether what is summed is itself a sum that loops over sparse operands make element by element.
@@ -240,10 +232,6 @@ class Splitter:
             frozenset(access for access in accesses_of(part) if access.tensor in sparse) for part, _ in addends(body)
         }
         return self.closed(body) if len(patterns) <= 2 else self._materialize(body)
-
-    def _licence(self, text: str) -> None:
-        if self._values.dtype.kind != "i":
-            self._values.licence(text)
 
     def _over_entries(self, op: ReduceOp, indices: tuple[IndexVar, ...], body: Expr) -> tuple[Term, ...] | None:
         """Returns a reduction that must see zeros as one of stored entries, and then of a zero where some are missing.
@@ -294,7 +282,7 @@ class Splitter:
             entries: what has a value at each entry.
             where: what has the same entries; it need not have all the variables.
         """
-        found = self._fold(Fold(_MONOIDS[op], indices, lifted(entries, _MONOIDS[op])))
+        found = self._fold(Fold(COMBINING[op], indices, lifted(entries, COMBINING[op])))
         own = tuple(index for index in indices if index in free_indices(where))
         stored = self._fold(Fold(MONOIDS["plus"], own, Apply(_ONE, (where,))))
         missing = Binary(BinaryOp.LT, stored, self._extent(own))
@@ -308,60 +296,53 @@ class Splitter:
             counts += [self._materialize(Reduce(ReduceOp.SUM, (index,), Literal(1))) for index in indices]
         return reduce(lambda left, right: Binary(BinaryOp.MUL, left, right), counts)
 
-    def _is_as_written(self, node: Binary) -> bool:
-        """Returns whether a sum in a product or quotient is made first, and then multiplied or divided, as it says.
+    def _products(self, node: Binary, summed: bool) -> tuple[Term, ...]:
+        """Returns a product or quotient as terms: several where a factor is a sum that must be multiplied out."""
 
-        Multiplied out, numbers would be too large or too small where the sum is neither: `10 * (a - b)`. Integers are
-        exact either way, and the sum with a factor that leaves out entries is made for those alone.
-        """
-        sparse = self._values.sparse_names()
-        sums = [needs_distribution(factor, sparse) for factor in (node.left, node.right)]
-        if self._values.dtype.kind == "i" or not any(sums):
-            return False
-        return node.op is BinaryOp.DIV or all(sums) or not depends_on(node.right if sums[0] else node.left, sparse)
+        def terms(factor: Expr) -> tuple[Signed, ...]:
+            if needs_distribution(factor, context.sparse):
+                return tuple((term.value, term.negative) for term in self.terms(factor, summed))
+            return ((self.closed(factor), False),)
 
-    def _apart(self, node: Expr) -> Expr:
+        context = replace(self._values.context(), summed=summed, terms=terms, closed=self.closed)
+        found = DISTRIBUTE.apply(node, context)
+        if isinstance(found, WhyNot):
+            return (Term(rebuild(node, (self._made_first(node.left), self._made_first(node.right)))),)
+        products = tuple(self._product(product, negative) for product, negative in addends(found))
+        if len(products) > 1:
+            self._values.rewritten(DISTRIBUTE, f"`{node}` is `{combine(products)}`")
+        return products
+
+    def _made_first(self, node: Expr) -> Expr:
         """Returns a factor as it is, or the sum that it is as a temporary."""
         if not needs_distribution(node, self._values.sparse_names()):
             return self.closed(node)
-        found = self._materialize(node)
-        self._values.note(found.tensor, _MADE_FIRST)
-        return found
+        return self._temporary(node, MADE_FIRST)
 
-    def _factor(self, node: Expr, summed: bool) -> tuple[Term, ...]:
-        """Returns a factor of a product: as several terms only where it must be multiplied out."""
-        if needs_distribution(node, self._values.sparse_names()):
-            return self.terms(node, summed)
-        return (Term(self.closed(node)),)
+    def _product(self, node: Expr, negative: bool) -> Term:
+        """Returns a product of which factors are sums as one sum, or with temporaries for them."""
+        found = FACTORS_INTO_SUMS.apply(node, self._values.context())
+        if isinstance(found, Reduce):
+            why = self._why_dearer(children(node))
+            if not why:
+                over = ", ".join(map(str, found.indices))
+                self._values.rewritten(FACTORS_INTO_SUMS, f"the sum over {over} is one of `{found.body}`")
+                return Term(found.body, found.op, found.indices, negative)
+        else:
+            assert isinstance(found, WhyNot)
+            why = found.reason
+        factors = tuple(
+            self._temporary(factor, why) if isinstance(factor, Reduce) else factor for factor in children(node)
+        )
+        return Term(rebuild(node, factors), negative=negative)
 
-    def _product(self, left: Term, right: Term) -> Term:
-        negative = left.negative != right.negative
-        if left.indices and right.indices:
-            why = "of a product of two sums, each is taken by itself"
-            left, right = Term(self.closed_term(left, why)), Term(self.closed_term(right, why))
-        reduced, plain = (left, right) if left.indices else (right, left)
-        why = self._why_apart(reduced, plain) if reduced.indices else ""
-        if why:
-            apart = Term(self.closed_term(reduced, why))
-            left, right = (apart, plain) if reduced is left else (plain, apart)
-            reduced = Term(reduced.body)
-        body = Binary(BinaryOp.MUL, left.body, right.body)
-        if reduced.indices:
-            over = ", ".join(map(str, reduced.indices))
-            self._licence(f"multiplied out, the sum over {over} is one of `{body}`")
-        return Term(body, ReduceOp.SUM, reduced.indices, negative)
-
-    def _why_apart(self, reduced: Term, plain: Term) -> str:
+    def _why_dearer(self, factors: tuple[Expr, ...]) -> str:
         """Returns why to sum before multiplying; "" where multiplying inside the sum is no more work."""
-        if reduced.op is not ReduceOp.SUM:
-            return "a factor goes into sums only"
-        if set(reduced.indices) & set(free_indices(plain.body)):
-            return "the factor beside the sum has an index variable of the same name"
-        types = self._values.mapping()
-        body = Binary(BinaryOp.MUL, reduced.body, plain.body)
+        ((reduced, plain),) = ((a, b) for a, b in itertools.permutations(factors) if isinstance(a, Reduce))
+        body = Binary(BinaryOp.MUL, reduced.body, plain)
         together = self._cheapest(body)
         outer = tuple(v for v in free_indices(body) if v not in reduced.indices)
-        apart = self._cheapest(reduced.body) + nest_cost(outer, plain.body, types)
+        apart = self._cheapest(reduced.body) + nest_cost(outer, plain, self._values.mapping())
         if together <= 1.5 * apart:
             return ""
         return f"summed first, at {apart:,.0f} by estimate; inside the other loops it would be {together:,.0f}"
@@ -382,8 +363,9 @@ class Splitter:
         self, term: Term, why: str = "a linalg.generic takes one accumulation, and this is another"
     ) -> Expr:
         """Returns a term as an expression without reductions."""
-        if not term.indices:
-            return term.body
-        found = self._materialize(term.value)
+        return self._temporary(term.value, why) if term.indices else term.body
+
+    def _temporary(self, node: Expr, why: str) -> Access:
+        found = self._materialize(node)
         self._values.note(found.tensor, why)
         return found

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import (
-    MASK,
     SELECT,
     WITHOUT,
     Access,
@@ -29,8 +28,13 @@ from mlir_sparse.notation import (
     walk,
 )
 from mlir_sparse.notation.entry_functions import entries_of
+from mlir_sparse.notation.laws import Law, holds
+from mlir_sparse.notation.semiring import Semiring
 from mlir_sparse.plan.order.storage_choice import is_sparse, natural_of, ordered_as, stores_padding, takes_shared
 from mlir_sparse.plan.program_builder import Values
+from mlir_sparse.plan.rewrite.masks_into_folds import MASKS_INTO_FOLDS
+from mlir_sparse.plan.rewrite.merge_sums import MERGE_SUMS
+from mlir_sparse.plan.rewrite.missing_as_masks import MISSING_AS_MASKS
 from mlir_sparse.spec import depends_on, missing
 
 __all__ = ["Bodies", "without"]
@@ -75,34 +79,17 @@ class Bodies:
 
     def _masked(self, node: Expr) -> Expr:
         match node:
-            case Apply(operator, (Access() as mask, body)) if is_mask(node):
+            case Apply(_, (Access() as mask, body)) if is_mask(node):
                 body, mask = self._masked(body), self._mask(mask)
-                if operator == MASK and isinstance(body, Fold):
-                    return replace(body, body=self._masked(Apply(operator, (mask, body.body), node.span)))
-                return replace(node, arguments=(mask, body))
+                found = self._values.applied(MASKS_INTO_FOLDS, replace(node, arguments=(mask, body)))
+                return replace(found, body=self._masked(found.body)) if isinstance(found, Fold) else found
             case Apply(_, arguments):
-                return self._left_out(replace(node, arguments=tuple(map(self._masked, arguments))))
-            case Fold(monoid, indices, body):
-                inner = self._masked(body)
-                if isinstance(inner, Fold) and inner.monoid == monoid:
-                    return replace(inner, indices=(*indices, *inner.indices))
-                return replace(node, body=inner)
+                node = replace(node, arguments=tuple(map(self._masked, arguments)))
+                return self._values.applied(MISSING_AS_MASKS, node)
+            case Fold(_, _, body):
+                return self._values.applied(MERGE_SUMS, replace(node, body=self._masked(body)))
             case _:
                 return node
-
-    def _left_out(self, node: Apply) -> Apply:
-        """Returns an operator that has results only where its sparse operand has no entry as what a mask leaves."""
-        if node.operator.overlap is None and node.operator.absent is not None and self.is_partial(node.arguments[0]):
-            return Apply(WITHOUT, (node.arguments[0], node.operator.absent), node.span)
-        partial = [self.is_partial(argument) for argument in node.arguments]
-        operator = node.operator
-        if operator.overlap is not None or sorted(partial) != [False, True]:
-            return node
-        region, place = (operator.right, 1) if partial[0] else (operator.left, 0)
-        if region is None:
-            return node
-        rest = Apply(Operator(operator.name, (operator.parameters[place],), region), (node.arguments[place],))
-        return Apply(WITHOUT, (node.arguments[1 - place], rest), node.span)
 
     def _mask(self, mask: Access) -> Access:
         """Returns a mask as a sparse tensor: of an array, what is not zero."""
@@ -160,8 +147,8 @@ class Bodies:
             return self._value(built)  # the sparsifier selects at the root of a payload only
         if not isinstance(node, Fold) or self.is_partial(built) or not self.is_partial(node):
             return built
-        identity = node.monoid.identity
-        if operator == node.monoid.union or (operator.intersects and operator.annihilator == identity):
+        annihilates = operator.intersects and holds(Law.ANNIHILATES, Semiring(node.monoid, operator))
+        if annihilates or operator == node.monoid.union:
             return built
         raise UnsupportedError(
             f"expected an operand of {operator.name} that is sparse along a variable of its own, or an annihilator of "

@@ -25,7 +25,6 @@ from mlir_sparse.notation import (
     Literal,
     Monoid,
     Operator,
-    Reduce,
     ReduceOp,
     accesses_of,
     free_indices,
@@ -40,23 +39,9 @@ from mlir_sparse.plan.order.storage_choice import has_limited_room, stores_paddi
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.spec import extreme_or, result_dtype
 
-__all__ = ["Presence", "folded"]
+__all__ = ["Presence"]
 
 _LATER = MONOIDS["any"]  # of two values the later: what overwrites
-
-
-def folded(node: Expr) -> Expr:
-    """Returns a sum of entries as a fold, anything else as it is.
-
-    A fold with no entry adds its identity to a sum, as to all arithmetic: what it is zero for is no entry of the sum.
-    """
-    match node:
-        case Reduce(ReduceOp.SUM, indices, Apply() as body):
-            return Fold(MONOIDS["plus"], indices, body, node.span)
-        case Reduce(ReduceOp.SUM, indices, Fold(monoid) as body) if monoid.gives_zero:
-            return Fold(MONOIDS["plus"], indices, body, node.span)
-        case _:
-            return node
 
 
 def _with_rest(node: Expr, rest: Expr) -> Expr:

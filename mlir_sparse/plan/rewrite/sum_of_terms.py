@@ -1,13 +1,8 @@
-"""Expressions as sums of terms, each of which is one accumulation.
-
-The sparsifier takes `out + body` under one set of reductions. Anything else is
-first brought to that form: additions are split, products are distributed over
-additions where those cannot be co-iterated, and reductions are moved outwards.
-"""
+"""Expressions as sums of terms, each of which is one accumulation: what the sparsifier takes, and rules lead to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from mlir_sparse.notation import (
@@ -25,18 +20,28 @@ from mlir_sparse.notation import (
     free_indices,
     walk,
 )
+from mlir_sparse.notation.entry_functions import is_about_entries
 from mlir_sparse.spec import depends_on, vanishes
 
 __all__ = [
+    "SUMS",
+    "Signed",
     "Term",
     "addends",
     "assigned",
     "combine",
     "has_reduction",
+    "is_elementwise",
     "needs_distribution",
     "stored_indices",
+    "total",
     "unites",
 ]
+
+SUMS = (BinaryOp.ADD, BinaryOp.SUB)
+
+# A term, and whether it is subtracted.
+Signed = tuple[Expr, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +80,20 @@ def has_reduction(node: Expr) -> bool:
     return any(isinstance(below, Reduce) for below in walk(node))
 
 
-def _never(_: Expr) -> bool:
-    return False
+def is_elementwise(node: Expr) -> bool:
+    """Returns whether an expression has neither reductions nor operators on entries."""
+    return not any(isinstance(below, Reduce) or is_about_entries(below) for below in walk(node))
 
 
 def addends(
-    node: Expr, whole: Callable[[Expr], bool] = _never, grouped: Callable[[Expr], bool] = _never
-) -> tuple[tuple[Expr, bool], ...]:
+    node: Expr, whole: Callable[[Expr], bool] = lambda _: False, flattens: Callable[[Expr], bool] = lambda _: True
+) -> tuple[Signed, ...]:
     """Returns the operands of a chain of additions, each with whether it is subtracted.
 
     Args:
         node: the chain.
         whole: whether a part of it is one operand, additions and all.
-        grouped: the same of a part in parentheses, as `b - c` of `a - (b - c)`.
+        flattens: whether a sum with a sum in parentheses on its right, `a - (b - c)`, has the addends of both.
 
     >>> from mlir_sparse.notation import parse
     >>> [f"{'-' * negative}{part}" for part, negative in addends(parse("y(i) = a(i) - (b(i) - c(i))").value)]
@@ -97,22 +103,28 @@ def addends(
         return ((node, False),)
     match node:
         case Negate(operand):
-            return tuple((expr, not negative) for expr, negative in addends(operand, whole, grouped))
+            return tuple((expr, not negative) for expr, negative in addends(operand, whole, flattens))
         case Binary(BinaryOp.ADD | BinaryOp.SUB as op, left, right):
             flip = op is BinaryOp.SUB
-            second = ((right, False),) if grouped(right) else addends(right, whole, grouped)
-            return (*addends(left, whole, grouped), *((expr, negative != flip) for expr, negative in second))
+            kept = isinstance(right, Binary) and right.op in SUMS and not flattens(node)
+            second = ((right, False),) if kept else addends(right, whole, flattens)
+            return (*addends(left, whole, flattens), *((expr, negative != flip) for expr, negative in second))
         case _:
             return ((node, False),)
 
 
 def combine(terms: Collection[Term]) -> Expr:
     """Returns the sum of elementwise terms as one expression."""
-    first, *rest = terms
-    total = first.signed
-    for term in rest:
-        total = Binary(BinaryOp.SUB if term.negative else BinaryOp.ADD, total, term.body)
-    return total
+    return total((term.body, term.negative) for term in terms)
+
+
+def total(terms: Iterable[Signed]) -> Expr:
+    """Returns the sum of terms as one expression."""
+    (first, negative), *rest = terms
+    found: Expr = Negate(first) if negative else first
+    for term, subtracted in rest:
+        found = Binary(BinaryOp.SUB if subtracted else BinaryOp.ADD, found, term)
+    return found
 
 
 def unites(node: Expr, sparse: Collection[str]) -> bool:
