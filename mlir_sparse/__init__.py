@@ -1,8 +1,7 @@
 """A Python front end for MLIR's sparse_tensor dialect.
 
-Say how tensors are stored (`encoding`, `tensor`), what to compute (index
-notation), and get verified MLIR and kernels that run on NumPy and SciPy data
-(`evaluate`, `compile`, `einsum`). Importing this loads no MLIR.
+Declare how tensors are stored (`encoding`, `tensor`) and what to compute (index notation), and get verified MLIR and
+kernels that run on NumPy and SciPy data (`evaluate`, `compile`, `einsum`). Importing this loads no MLIR.
 """
 
 from mlir_sparse.process.interpreters import require_main_interpreter
@@ -72,6 +71,7 @@ from mlir_sparse.notation import (
     tensors,
     where,
 )
+from mlir_sparse.pipeline import Remark
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.runtime import get_num_threads, set_num_threads
 from mlir_sparse.tensor import DeviceTensor, LevelStorage, SparseTensor, read, tensor, to_device, write
@@ -118,6 +118,7 @@ __all__ = [
     "Operator",
     "PositionsError",
     "RankError",
+    "Remark",
     "Schedule",
     "ScheduleError",
     "Semiring",
