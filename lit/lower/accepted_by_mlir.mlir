@@ -5,7 +5,7 @@
 // RUN: echo "// pipeline: builtin.module()" >> %t.mlir
 // RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s --check-prefix=STEPS
 
-// What is printed is a whole module that MLIR's own parser and verifier take, comments included.
+// The output is a whole module that MLIR's parser and verifier accept, comments included.
 
 // CSF: #sparse_tensor.encoding<{ map = (d0, d1, d2) -> (d0 : compressed, d1 : compressed, d2 : compressed) }>
 // CSF: module

@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "C(i,j) = A(i,j) + A(j,i)" -f A:CSR -f C:CSR | FileCheck %s
 
-// No loop order reads a matrix by rows and by columns; a copy stored by columns is read as its transpose by rows.
+// No loop order reads a matrix by rows and by columns, so a copy by columns is read as the transpose by rows.
 
 // CHECK: // A.converted = natively converted A as f64[?,?] (i, j) -> (j : dense, i : compressed)
 // CHECK-DAG: #[[PLAIN:.+]] = affine_map<(d0, d1) -> (d0, d1)>

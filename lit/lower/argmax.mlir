@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "y(i) = argmax(j : A(i,j))" -f A:CSR | FileCheck %s
 
-// Where the greatest value is, is found between the loops, in storage as it is.
+// A native step between the loops finds the position of the greatest value, in any storage.
 
 // CHECK: // t.1 = positions in A as i64[?]
 // CHECK-NOT: natively converted

@@ -1,8 +1,8 @@
 // RUN: mlir-sparse emit "C(i,j) = A(i,j) * B(i,j) + D(i,j)" -f A:CSR -f C:CSR -t A:i32 -t B:i32 -t D:i32 -t C:i32 --semiring max_plus | FileCheck %s
 // RUN: mlir-sparse emit "C(i,j) = A(i,j) * B(i,j) + D(i,j)" -f A:CSR -f C:CSR -t A:i32 -t B:i32 -t D:i32 -t C:i32 --semiring max_plus --stage sparsified | FileCheck %s --check-prefix LOOPS
 
-// Elements of arrays stand first: behind a value of the region that is read twice the sparsifier loads them ahead of
-// their coordinates, and its module does not verify.
+// Elements of arrays come first: after a value of the region that is read twice, the sparsifier would load them before
+// their coordinates, and its module would not verify.
 
 // CHECK: ^bb0(%{{.+}}: i32, %[[B:.+]]: i32, %[[D:.+]]: i32, %{{.+}}: i32):
 // CHECK: sparse_tensor.unary

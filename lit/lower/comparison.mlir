@@ -1,7 +1,8 @@
 // RUN: mlir-sparse emit "C(i,j) = A(i,j) > B(i,j)" -f A:CSR -f B:CSR | FileCheck %s --check-prefix=UNION
 // RUN: mlir-sparse emit "C(i,j) = where(A(i,j) > x(j), A(i,j), 0)" -f A:CSR | FileCheck %s --check-prefix=CHOICE
 
-// What the sparsifier cannot see through stands in regions: for places that both operands store, and for those of one.
+// Operations that the sparsifier does not know are in regions: one for entries of both operands, and one for each
+// alone.
 
 // UNION-LABEL: func.func @kernel(
 // UNION: sparse_tensor.binary %{{.*}} : f64, f64 to i8

@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "y(i) += A(i,j) * x(j)" -f A:CSR | FileCheck %s
 
-// What y holds is an argument: the rows of the result start from it, and the product is added to those.
+// The present value of y is an argument: the rows of the result start from it, and the product is added.
 
 // CHECK-NOT: linalg.fill
 // CHECK-LABEL: func.func @kernel(

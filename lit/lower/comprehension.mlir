@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "def fcrelu(float(B,I) in, float(O,I) weight, float(O) bias) -> (out) { out(i,j) = bias(j) where i in 0:B  out(i,j) += in(i,k) * weight(j,k)  out(i,j) = fmaxf(out(i,j), 0) }" -f weight:CSR -s in=4x? | FileCheck %s
 
-// Each statement of a comprehension is a kernel of its own, planned as if it stood alone; `// -----` stands between.
+// Each statement of a comprehension is a separate kernel with its own plan; `// -----` separates them.
 
 // CHECK: // out(i,j) = bias(j) where i in 0:B
 // CHECK: linalg.generic

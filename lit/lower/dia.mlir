@@ -1,7 +1,7 @@
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:DIA | FileCheck %s
 
-// The dialect has no encoding for diagonals: the operand is the plain tensor over levels that its buffers are, and x is
-// read at the sum of levels that its subscript is.
+// The dialect has no encoding for diagonals: the operand is read in level space, and x at the sum of levels that is its
+// subscript.
 
 // CHECK: // A.levels = levels of A as
 // CHECK: #[[SUM:.+]] = affine_map<(d0, d1) -> (d0 + d1)>

@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "d(i) = A(i,i)" -f A:CSR | FileCheck %s
 
-// The sparsifier takes an index variable a level: the diagonal is picked before, as the sparse vector that it is.
+// The sparsifier needs an index variable for each level: the diagonal is extracted first, as a sparse vector.
 
 // CHECK: // A.picked = elements A(i,i) of A as f64[?] (i) -> (i : compressed):
 // CHECK: #[[VECTOR:.+]] = #sparse_tensor.encoding<{ map = (d0) -> (d0 : compressed) }>

@@ -1,7 +1,7 @@
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:ELL | FileCheck %s
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:SlotELL | FileCheck %s --check-prefix=SLOTS
 
-// ELL with a length for each row is an encoding of the dialect; by slots it is read over its levels.
+// ELL with a length for each row is an encoding of the dialect; ELL by slots is read in level space.
 
 // CHECK: #sparse_tensor.encoding<{ map = (d0, d1) -> (d0 : dense, d1 : loose_compressed) }>
 // CHECK: linalg.generic

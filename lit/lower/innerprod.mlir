@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "s = X(i,j,k) * Y(i,j,k)" -f X:CSF -f Y:CSF | FileCheck %s
 
-// Two tensors meet on every level; what they share is summed to a scalar.
+// Two tensors are intersected on every level, and the products are summed to a scalar.
 
 // CHECK-DAG: #[[SAME:.+]] = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
 // CHECK-DAG: #[[SCALAR:.+]] = affine_map<(d0, d1, d2) -> ()>

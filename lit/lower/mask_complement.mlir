@@ -17,7 +17,7 @@
 // CHECK: arith.addf %[[C]], %[[KEPT]]
 // CHECK-NOT: linalg.generic
 
-// The complement: nothing where both have an entry, the value where M has none.
+// The complement: no entry where both have one, the value where M has none.
 
 // WITHOUT-LABEL: func.func @kernel(
 // WITHOUT: sparse_tensor.binary

@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "y(i) = max(j : A(i,j))" -f A:CSR | FileCheck %s
 
-// The greatest entry, and a zero besides where entries are fewer than columns: no zero is read.
+// The maximum of the entries, and of a zero if there are fewer entries than columns: no zero is read.
 
 // CHECK-NOT: natively converted
 // CHECK: func.func @kernel_0(%{{.*}}: tensor<?x?xf64, #

@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "Y(i,r) = T(i,j,k) * B(j,r) * C(k,r)" -f T:CSF | FileCheck %s
 
-// The two factors meet the tensor in one generic; the rank r is innermost.
+// One generic has the two factors and the tensor; the rank r is innermost.
 
 // CHECK-DAG: #[[TENSOR:.+]] = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
 // CHECK-DAG: #[[SECOND:.+]] = affine_map<(d0, d1, d2, d3) -> (d1, d3)>

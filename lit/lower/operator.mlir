@@ -1,7 +1,6 @@
 // RUN: %python -c "import mlir_sparse as ms; f = ms.operator(lambda a, b: a - b, left='keep'); print(ms.compile('C(i,j) = f(A(i,j), B(i,j))', A='f64[?,?] CSR', B='f64[?,?] CSR', f=f).ir('linalg'))" | FileCheck %s
 
-// An operator of one's own says what becomes of entries: where both are, the difference; where only the first is, that;
-// where only the second is, nothing.
+// The regions of a user's operator: the difference for two entries, the first alone, and no entry for the second alone.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK: linalg.generic

@@ -1,7 +1,7 @@
 // RUN: mlir-sparse emit "y(i) max=! x(2*i + k) where k in 0:2" | FileCheck %s
 // RUN: mlir-sparse emit "y(i) max=! x(2*i + k) where k in 1:3" | FileCheck %s --check-prefix=SHIFTED
 
-// A variable that stands in sums only has its loop from a vector as long as it runs, which the body does not read.
+// A variable in sums only takes its loop bounds from a vector, which the body does not read.
 
 // CHECK-DAG: #[[WINDOW:.+]] = affine_map<(d0, d1) -> (d0 * 2 + d1)>
 // CHECK-DAG: #[[RANGE:.+]] = affine_map<(d0, d1) -> (d1)>

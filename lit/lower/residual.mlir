@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "y(i) = b(i) - A(i,j) * x(j)" -f A:CSR | FileCheck %s
 
-// The rows start from b, in one function with the product, which is subtracted entry by entry.
+// The rows start from b, in the same function as the product, which is subtracted entry by entry.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK-SAME: %[[ADDEND:[a-z0-9_]+]]: tensor<?xf64>, %[[Y:[a-z0-9_]+]]: tensor<?xf64>) -> tensor<?xf64>

@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "s(i) = A(i,j)" -f A:CSR | FileCheck %s
 
-// j appears only on the right: it is summed, with no factor beside the entry.
+// Only the right side has j: it is summed, without a further factor.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK: linalg.generic

@@ -1,7 +1,7 @@
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --semiring min_plus | FileCheck %s
 // RUN: mlir-sparse emit "C(i,j) = A(i,j) + B(i,j)" -f A:CSR -f B:CSR -f C:CSR --semiring min_plus | FileCheck %s --check-prefix=UNION
 
-// The result starts from infinity; what A stores is added to x in a region that reads x, and the least is kept.
+// The result starts from infinity; a region adds x to the entries of A, and the minimum is kept.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK: %[[FAR:.+]] = arith.constant 0x7FF0000000000000 : f64

@@ -1,7 +1,7 @@
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR -s A=1000x? | FileCheck %s
 // RUN: mlir-sparse emit "C(i,j) = A(i,k) * B(k,j)" -f A:CSR -f B:CSR -f C:CSR -s A=8x? -s B=?x16 | FileCheck %s --check-prefix=SPARSE
 
-// Extents that are given are static, in the operands and in what follows from them; `?` stays dynamic.
+// Given extents are static, in operands and inferred types; `?` stays dynamic.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK-SAME: tensor<1000x?xf64, #{{.+}}>, %{{.+}}: tensor<?xf64>, %{{.+}}: tensor<1000xf64>) -> tensor<1000xf64>

@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "C(i,j) = stored(exp(A(i,j)))" -f A:CSR | FileCheck %s
 
-// exp(0) is 1, but only stored entries are asked for: the result is stored as the operand.
+// exp(0) is 1, but `stored` selects stored entries: the result has the operand's storage.
 
 // CHECK-NOT: natively converted
 // CHECK: func.func @kernel(%{{.*}}: tensor<?x?xf64, #

@@ -1,7 +1,7 @@
 // RUN: mlir-sparse emit "Y(i,j) = T(i,j,k) * v(k)" -f T:CSF -f Y:DCSR | FileCheck %s
 // RUN: mlir-sparse emit "Y(i,j) = T(i,j,k) * v(k)" -f T:CSF -f Y:CSR | FileCheck %s --check-prefix=INSERTED
 
-// Y has the levels of T above its fibers; what is left is a matrix of fibers times a vector.
+// Y has the levels of T above its fibers; the kernel multiplies a matrix of fibers by a vector.
 
 // CHECK: // T.fibres = fibres of T
 // CHECK: // Y = below 2 levels of T Y.rows

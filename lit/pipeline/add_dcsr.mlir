@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "C(i,j) = A(i,j) + B(i,j)" -f A:DCSR -f B:DCSR -f C:DCSR --stage sparsified | FileCheck %s
 
-// Two compressed levels meet in a while loop that takes the smaller coordinate, with a loop for what is left of each.
+// A while loop merges two compressed levels by the smaller coordinate; a further loop handles the rest of each.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK: scf.while (%[[LEFT:[a-z0-9_]+]] = %{{[a-z0-9_]+}}, %[[RIGHT:[a-z0-9_]+]] = %{{[a-z0-9_]+}},

@@ -1,7 +1,9 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:DIA --stage sparsified | FileCheck %s
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:DIA --stage sparsified | FileCheck %s --check-prefix=HELD
 
-// The operand is read over its levels: a loop over diagonals, and along each all rows, x from the diagonal's offset on.
+// The operand is read in level space: a loop over diagonals, and inside it one over all rows, with x from the
+// diagonal's
+// offset on.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK-SAME: %[[X:[a-z0-9_]+]]: memref<?xf64>, %[[Y:[a-z0-9_]+]]: memref<?xf64>) ->
@@ -15,8 +17,8 @@
 // CHECK-NOT: scf.for
 // CHECK: return
 
-// Rows are held in registers across the diagonals. In a piece of a call they end where the result does.
-// They start from zero there: nothing fills the result before.
+// Rows are accumulated in registers across the diagonals. In a chunk of a call the result bounds the rows.
+// The accumulators start from zero: nothing initialises the result before.
 // HELD-NOT: linalg.generic {
 // HELD: %[[SIZE:[a-z0-9_]+]] = memref.dim %[[Y:[a-z0-9_]+]],
 // HELD: %[[ROWS:[a-z0-9_]+]] = arith.minui %{{[a-z0-9_]+}}, %[[SIZE]]

@@ -1,6 +1,6 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:ELL --stage sparsified | FileCheck %s
 
-// Each row has its own first and last position, which lie next to each other: rows need not end where the next begins.
+// Each row has a begin and an end in adjacent positions: a row need not end where the next begins.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK: scf.for %[[ROW:[a-z0-9_]+]] = %c0 to

@@ -1,6 +1,6 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "a = B(i,j,k) * C(i,j,k)" -f B:CSF -f C:CSF --stage sparsified | FileCheck %s
 
-// Three levels of two tensors meet, one inside the other, and deeper only where both are; the sum stays in a register.
+// Three nested loops intersect three levels of two tensors; the sum stays in a register.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK-SAME: %[[SUM:[a-z0-9_]+]]: memref<f64>) ->

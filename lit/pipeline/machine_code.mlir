@@ -1,7 +1,7 @@
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage llvm | FileCheck %s --check-prefix=DIALECT
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage llvmir | FileCheck %s --check-prefix=LLVM
 
-// At the end nothing is left but LLVM, and the function that the launcher calls.
+// The last stage has only the LLVM dialect, with the function that the launcher calls.
 
 // DIALECT-NOT: unrealized_conversion_cast
 // DIALECT-NOT: {{(memref|scf|arith|vector|linalg|sparse_tensor|func)\.}}

@@ -1,7 +1,8 @@
 // RUN: mlir-sparse emit "C(i,j) = L(i,j) * (L(i,k) * L(k,j))" -f L:CSR -f C:CSR --stage sparsified | FileCheck %s
 
-// Triangle counting: a row of the mask is laid out, so that each product finds in one step whether the mask has an
-// entry there. Products that meet none are neither computed nor stored; at the end of the row the mask is taken away.
+// Triangle counting: a row of the mask is scattered, so that each product finds in one step whether the mask has an
+// entry
+// there. Other products are neither computed nor stored; at the end of the row the mask is cleared.
 
 // CHECK-NOT: memref.alloc
 // CHECK-LABEL: func.func @kernel(

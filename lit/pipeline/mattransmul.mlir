@@ -1,6 +1,6 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = alpha * A(j,i) * x(j) + beta * z(i)" -f A:CSR --stage sparsified | FileCheck %s
 
-// A transposed is read by its rows: y is updated once an entry, after beta * z filled it.
+// The transpose of A is read by rows: each entry updates y, which beta * z initialised.
 
 // CHECK-LABEL: func.func @kernel_0(
 // CHECK: arith.mulf

@@ -1,6 +1,6 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = max(j : A(i,j))" -f A:CSR --stage sparsified | FileCheck %s
 
-// Entries are visited and counted: a row that stores fewer than it has places has a zero among its values.
+// The loop also counts entries: a row with fewer entries than columns has a zero among its values.
 
 // CHECK-NOT: memref<?x?xf64>
 // CHECK: %[[LEAST:[a-z0-9_]+]] = arith.constant 0xFFF0000000000000 : f64

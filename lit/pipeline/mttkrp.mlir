@@ -1,6 +1,6 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)" -f B:CSF --stage sparsified | FileCheck %s
 
-// The levels of B outside, rows of the factors inside: each entry multiplies two rows, and adds to one of A.
+// The levels of B are outside, rows of the factors inside: each entry multiplies two rows, and adds to a row of A.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK-SAME: %[[C:[a-z0-9_]+]]: memref<?x?xf64>, %[[D:[a-z0-9_]+]]: memref<?x?xf64>, %[[A:[a-z0-9_]+]]: memref<?x?xf64>)
@@ -14,8 +14,8 @@
 // CHECK: memref.store %{{.+}}, %[[A]][%[[ROW]], %[[COLUMN]]]
 // CHECK-NOT: memref.alloc
 
-// Where rows are multiplied each size of tiles is code of its own, twice as much as for one row: there are fewer of them.
-// What is less than the least takes two vectors at a time, with a mask.
+// With products of rows each tile size needs twice the code of one row, so there are fewer sizes.
+// The rest below the least tile takes two vectors at a time, with a mask.
 
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)" -f B:CSF --stage sparsified > %t.mlir
 // RUN: echo "// pipeline: builtin.module(register-tile{bits=512 masks=true fma=true},func.func(canonicalize,cse))" >> %t.mlir

@@ -1,6 +1,6 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "C(i,j) = A(i,j) * B(i,j)" -f A:CSR -f B:CSR -f C:CSR --stage sparsified | FileCheck %s
 
-// Two rows meet while both have entries; what is left of either is no part of the product, and gets no loop.
+// A loop intersects two rows while both have entries; the rest of either needs no loop.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK: scf.for

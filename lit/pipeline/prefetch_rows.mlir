@@ -2,8 +2,9 @@
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --diff prefetch-rows | FileCheck %s --check-prefix=ALONE --allow-empty
 // RUN: mlir-sparse emit "C(i,j) = A(i,k) * B(k,j)" -f A:CSR -f B:CSR -f C:CSR --diff prefetch-streams | FileCheck %s --check-prefix=STREAM --allow-empty
 
-// Where the row of the entry 16 places on begins is asked for, and the row of the entry 8 places on itself, whose
-// coordinate is bounded: beyond the last entry there may be anything.
+// The loop prefetches the position of the row of the entry 16 places later, and the row itself of the entry 8 places
+// later,
+// whose coordinate is bounded: beyond the last entry there may be any number.
 
 // CHECK: + {{.*}}memref.prefetch %[[POS:[a-z0-9_]+]][
 // CHECK: + {{.*}}arith.minui
@@ -12,7 +13,7 @@
 // CHECK: + {{.*}}memref.prefetch
 // CHECK: + {{.*}}memref.prefetch
 
-// One matrix alone has no rows that others name.
+// With one matrix there are no rows to look up.
 // ALONE-NOT: memref.prefetch
 
 // Rows that entries name do not follow each other: what lies 768 entries on is of no use.

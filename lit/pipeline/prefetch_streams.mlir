@@ -3,8 +3,9 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=8 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --diff prefetch-streams | FileCheck %s --check-prefix=LANES
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:SlotELL --diff prefetch-streams | FileCheck %s --check-prefix=SLOTS
 
-// Eight entries at a time; before them, those that are far ahead are asked for, wherever that is: no fault follows.
-// What the coordinates point to is not asked for: the processor gets there in time.
+// Chunks of eight entries, each after a prefetch of entries at the prefetch distance, which may be out of bounds: a
+// prefetch never faults.
+// Elements at the coordinates are not prefetched: out-of-order execution hides their latency.
 
 // CHECK: scf.for %[[ROW:[a-z0-9_]+]] =
 // CHECK: %[[SUM:[a-z0-9_]+]] = scf.for %[[FIRST:[a-z0-9_]+]] = %{{.+}} to %[[END:[a-z0-9_]+]] step %c8{{[_0-9]*}} iter_args
@@ -27,7 +28,7 @@
 
 // DENSE-NOT: memref.prefetch
 
-// Rows that are counted, a slot of each: the sums so far, and what lies as far behind the slot's first place.
+// A slot of each dense row: the accumulators, and the slot's entries at the same distance.
 // SLOTS: scf.for %[[FIRST:[a-z0-9_]+]] = {{.+}} step %c8
 // SLOTS: %[[LATER:[a-z0-9_]+]] = arith.addi %[[FIRST]], %c768
 // SLOTS: memref.prefetch %{{.+}}[%[[LATER]]], read

@@ -2,8 +2,9 @@
 // RUN: echo "// pipeline: builtin.module(register-tile{bits=512 tile=16 masks=true fma=true},func.func(canonicalize,cse))" >> %t.mlir
 // RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s
 
-// A row of C is cut into tiles of two vectors, then of one, then what is less. Each is a value of the loop over entries,
-// and starts from what C would be filled with: C is written once, and never read.
+// A row of C is divided into tiles of two vectors, then of one, then the rest. Each tile is a loop-carried value of the
+// loop
+// over entries, and starts from C's initial value: C is written once, and never read.
 
 // CHECK: func.func @kernel({{.*}}%[[C:[a-z0-9_]+]]: memref<?x?xf64>)
 // CHECK: %[[ZEROS:[a-z0-9_]+]] = arith.constant dense<0.000000e+00> : vector<16xf64>
@@ -15,7 +16,7 @@
 // CHECK-NEXT: %[[NEXT:[a-z0-9_]+]] = vector.fma %{{.+}}, %{{.+}}, %[[SUM]] : vector<16xf64>
 // CHECK-NEXT: scf.yield %[[NEXT]]
 // CHECK: vector.store %[[LAST]], %[[C]][%[[ROW]], %[[AT]]] : memref<?x?xf64>, vector<16xf64>
-// What is less than two vectors has room for one at most, and no loop for it. LLVM does not unroll where a turn is short.
+// The rest below two vectors is at most one, and needs no loop. LLVM does not unroll loops with few iterations.
 // CHECK: scf.if
 // CHECK: vector.fma %{{.+}} : vector<8xf64>
 // CHECK: loop_annotation = #[[ROLLED:loop_annotation]]
@@ -23,8 +24,7 @@
 // CHECK: vector.create_mask %{{.+}} : vector<8xi1>
 // CHECK-NEXT: scf.for {{.+}} -> (vector<8xf64>)
 // CHECK: vector.maskedstore
-// Where C had more columns or rows than the loops go through, those would be filled; the runtime sees to it that it has
-// none.
+// The loops cover all rows and columns of C, which the runtime guarantees; others would not be initialised.
 // CHECK: memref.store %{{.+}}, %[[C]][%[[ROW]], %{{.+}}]
 // CHECK: memref.store %{{.+}}, %[[C]]
 // CHECK-NOT: memref.store

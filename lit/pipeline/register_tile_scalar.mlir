@@ -2,8 +2,9 @@
 // RUN: echo "// pipeline: builtin.module(register-tile{bits=256 tile=4},func.func(canonicalize,cse))" >> %t.mlir
 // RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s
 
-// A row of A goes through the loops over k and l, a row of C is read once for all l; without masks the loops as they were
-// do what is less than a vector.
+// A row of A is a loop-carried value of the loops over k and l, and a row of C is read once for all l; without masks
+// the
+// original loops handle the rest below a vector.
 
 // CHECK: scf.for %[[AT:[a-z0-9_]+]] = %c0 to %{{[a-z0-9_]+}} step %c4
 // CHECK-NEXT: vector.load %[[A:[a-z0-9_]+]][

@@ -2,12 +2,12 @@
 // RUN: echo "// pipeline: builtin.module(register-tile{bits=512 masks=true fma=true},func.func(canonicalize,cse))" >> %t.mlir
 // RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s
 
-// Four entries of a row are done together: each has a vector to add to, and X's row is common to them.
+// Four entries of a row are computed together: each has a vector accumulator, and they share X's row.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK-SAME: %[[X:[a-z0-9_]+]]: memref<?x?xf64>, %[[Y:[a-z0-9_]+]]: memref<?x?xf64>, %[[VALUES:[a-z0-9_]+]]: memref<?xf64>)
 // CHECK: scf.for %[[ROW:[a-z0-9_]+]] =
-// A later row of X is asked for.
+// A later row of X is prefetched.
 // CHECK: memref.prefetch %[[X]]
 // CHECK: %[[END:[a-z0-9_]+]] = arith.subi %{{.+}}, %{{.+}} : index
 // CHECK: %[[WHOLE:[a-z0-9_]+]] = arith.subi
@@ -19,7 +19,7 @@
 // CHECK: vector.extract %{{.+}}[3]
 // CHECK-COUNT-4: memref.store {{.+}}, %[[VALUES]]
 
-// What is left of a row is done entry by entry.
+// The rest of a row is computed entry by entry.
 // CHECK: scf.for %[[ENTRY:[a-z0-9_]+]] = %[[WHOLE]] to
 // CHECK: vector.reduction
 // CHECK: memref.store {{.+}}, %[[VALUES]][%[[ENTRY]]]

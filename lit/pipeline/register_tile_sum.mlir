@@ -2,8 +2,9 @@
 // RUN: echo "// pipeline: builtin.module(register-tile{bits=512 masks=true fma=true},func.func(canonicalize,cse))" >> %t.mlir
 // RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s
 
-// Four vectors of sums, then one, then one with a mask; they are added up once. The entry of A multiplies each term, where
-// it is written. The rows of Y are asked for ahead.
+// Four vector accumulators, then one, then one with a mask; they are added up once. The entry of A multiplies each
+// term, as
+// written. The rows of Y are prefetched.
 
 // CHECK: scf.for {{.+}} step %c32 iter_args({{.+}}) -> (vector<32xf64>)
 // CHECK: memref.prefetch %{{[a-z0-9_]+}}[

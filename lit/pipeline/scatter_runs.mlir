@@ -2,7 +2,7 @@
 // RUN: echo "// pipeline: builtin.module(scatter-runs{every=true},func.func(canonicalize,cse))" >> %t.mlir
 // RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s
 
-// Entries are added to the result eight at a time where their coordinates count up: then no two elements are the same.
+// Eight entries with consecutive coordinates are added to the result at once, as their elements differ.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK: scf.for %[[ROW:[a-z0-9_]+]] = %c0
@@ -23,7 +23,7 @@
 // CHECK: arith.addf %[[HELD]], %{{.+}} : vector<8xf64>
 // CHECK: vector.store %{{.+}}, %[[RESULT]][%[[COLUMN]]]
 
-// Others one by one, and so the rest of a row.
+// Others are added one by one, and so is the rest of a row.
 // CHECK: scf.for %{{.+}} = %c0
 // CHECK: memref.store %{{.+}}, %[[RESULT]]
 // CHECK-COUNT-6: scf.if

@@ -1,7 +1,8 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "S(i,j) = B(i,j) * C(i,k) * D(k,j)" -f B:CSR -f S:CSR --stage sparsified | FileCheck %s
 
-// A sum of products at each entry of B, and nowhere else: no dense product of C and D is stored. The result has the
-// entries of B, so that values are all that is stored, at B's positions.
+// A sum of products at each entry of B only: no dense product of C and D is stored. The result has the entries of B, so
+// only
+// values are stored, at B's positions.
 
 // CHECK-NOT: memref.alloc
 // CHECK-LABEL: func.func @kernel(

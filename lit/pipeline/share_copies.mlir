@@ -2,7 +2,7 @@
 // RUN: echo "// pipeline: builtin.module(share-copies)" >> %t.mlir
 // RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s
 
-// What T has alone and what U has alone is copied by the same loops, below the first level and below the second.
+// The same loops copy the parts of T alone and of U alone, below the first level and below the second.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK: scf.while
@@ -11,7 +11,7 @@
 // CHECK: scf.while
 // CHECK: arith.select %[[ONE:[a-z0-9_]+]], %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}} : memref<
 // CHECK: arith.ori %[[ONE]], %[[OTHER:[a-z0-9_]+]] : i1
-// Behind a merge: a turn for T, and one for U.
+// After a merge: an iteration for T, and one for U.
 // CHECK: scf.for %[[TURN:[a-z0-9_]+]] = %c0_{{[0-9]+}} to %c2
 // CHECK: %[[IS_FIRST:[a-z0-9_]+]] = arith.cmpi eq, %[[TURN]], %
 // CHECK: arith.select %[[IS_FIRST]], %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}} : memref<

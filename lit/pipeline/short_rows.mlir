@@ -1,7 +1,7 @@
 // RUN: env -u MLIR_SPARSE_VECTOR_LANES mlir-sparse emit "Y(i,j) = T(i,j,k) * v(k)" -f T:CSF -f Y:DCSR --stage sparsified | FileCheck %s
 // RUN: env -u MLIR_SPARSE_VECTOR_LANES mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:SlotELL --stage sparsified | FileCheck %s --check-prefix=SLOTS
 
-// Fibers are short: eight entries are read from where one begins, and those of the next ones count as zeros.
+// Fibers are short: eight entries are read from a fiber's begin, and those of the next fibers are masked.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK: scf.for %[[FIBER:[a-z0-9_]+]] = %c0
@@ -10,7 +10,7 @@
 // CHECK: %[[BEHIND:[a-z0-9_]+]] = arith.addi %[[END]], %c8
 // CHECK: %[[INSIDE:[a-z0-9_]+]] = arith.cmpi ule, %[[BEHIND]],
 // CHECK: scf.if %[[INSIDE]]
-// An empty one has a turn too.
+// An empty fiber has an iteration too.
 // CHECK: scf.while (%[[FIRST:[a-z0-9_]+]] = %{{.+}}, %[[HELD:[a-z0-9_]+]] = %{{.+}}) : (index, vector<4xf64>)
 // CHECK-COUNT-2: memref.prefetch
 // CHECK: %[[LEFT:[a-z0-9_]+]] = arith.subi %[[END]], %[[FIRST]]
@@ -22,7 +22,7 @@
 // CHECK: scf.condition
 // CHECK: vector.reduction <add>
 
-// The last ones are added up by entries: nothing is read beyond them.
+// The last fibers are summed entry by entry, so that nothing is read beyond them.
 // CHECK: } else {
 // CHECK: scf.for %{{.+}} to %[[END]] step %{{.+}} iter_args
 

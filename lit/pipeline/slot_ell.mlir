@@ -1,7 +1,8 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:SlotELL --stage sparsified | FileCheck %s
 
-// Textbook ELL, slot by slot: the outer loop runs over slots, the next over rows, and both add to y. Whether a slot has an
-// entry its coordinate says; the positions that were made for the sparsifier are not read, but for the first.
+// Textbook ELL, slot by slot: the outer loop runs over slots, the next over rows, and both add to y. The coordinate
+// decides
+// whether a slot has an entry; of the positions derived for the sparsifier only the first is read.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK-SAME: %[[POSITIONS:[a-z0-9_]+]]: memref<?xindex>, %[[COORDINATES:[a-z0-9_]+]]: memref<?xindex>,

@@ -10,7 +10,7 @@
 // CHECK-NOT: alloc
 // CHECK: scf.for %{{.+}} iter_args(%[[COUNT:[a-z0-9_]+]] =
 
-// Rows of few entries are kept in order where they go: how many there may be is counted first.
+// Rows with few products are kept sorted in place: their greatest number of entries is counted first.
 // CHECK: %[[MOST:[a-z0-9_]+]] = scf.for
 // CHECK: arith.cmpi ule, %[[MOST]], %c24
 // CHECK: arith.addi %[[COUNT]], %[[MOST]]

@@ -5,7 +5,7 @@
 // RUN: echo "// pipeline: builtin.module(split-merges,func.func(canonicalize,cse))" >> %t.mlir
 // RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s --check-prefix=INTERSECTION
 
-// The coordinates are compared with each other, and each way they meet reads, stores and moves on what it must.
+// The coordinates are compared with each other, and each outcome has a branch with its loads, stores and steps.
 
 // UNION: } do {
 // UNION-NEXT: ^bb0
@@ -28,7 +28,7 @@
 // UNION-NOT: llvm.inline_asm
 // UNION: scf.for
 
-// Only the innermost of nested loops is split: what is inside the others takes the time.
+// Only the innermost of nested loops is split, as it takes most of the time.
 
 // INTERSECTION: arith.minui
 // INTERSECTION: arith.minui

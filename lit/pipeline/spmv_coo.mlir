@@ -18,7 +18,7 @@
 // CHECK-NEXT: }
 // CHECK-NEXT: return
 
-// Where a row of the result is held in registers, runs of equal rows are one segment.
+// If a row of the result is accumulated in registers, a run of equal rows is one segment.
 // RUNS: scf.while (%[[SEGMENT:[a-z0-9_]+]] = %[[FIRST:[a-z0-9_]+]]) : (index) -> index
 // RUNS: %[[ROW:[a-z0-9_]+]] = memref.load %[[LIST:[a-z0-9_]+]][%[[FIRST]]]
 // RUNS: memref.load %[[LIST]][%[[SEGMENT]]]

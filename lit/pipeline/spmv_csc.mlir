@@ -1,6 +1,6 @@
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSC --stage sparsified | FileCheck %s
 
-// Stored by columns the product is a scatter: x is read once a column, y is updated once an entry.
+// By columns the product is a scatter: x is read once for each column, and y is updated for each entry.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK-SAME: %[[X:[a-z0-9_]+]]: memref<?xf64>, %[[Y:[a-z0-9_]+]]: memref<?xf64>) ->

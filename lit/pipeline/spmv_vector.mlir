@@ -2,8 +2,8 @@
 // RUN: %python -c "from mlir_sparse.pipeline import sparsifier; print('// pipeline:', sparsifier(8))" >> %t.mlir
 // RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s
 
-// With eight lanes, whatever the host: entries and coordinates are loaded under a mask, x is gathered, and the lanes
-// are added once a row.
+// With eight lanes on any host: entries and coordinates are loaded under a mask, x is gathered, and the lanes are added
+// once for each row.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK: scf.for

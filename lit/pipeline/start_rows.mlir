@@ -1,7 +1,7 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(j) = alpha * A(i,j) * x(i) + beta * z(j)" -f A:CSC --stage sparsified | FileCheck %s
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage sparsified | FileCheck %s --check-prefix=IDENTITY
 
-// What a row starts from is computed where the row is; y is written once a row, and never read.
+// The initial value of a row is computed before its loop; y is written once for each row, and never read.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK-SAME: %[[BETA:[a-z0-9_]+]]: memref<f64>, %[[Z:[a-z0-9_]+]]: memref<?xf64>, %[[Y:[a-z0-9_]+]]: memref<?xf64>) ->

@@ -2,7 +2,7 @@
 // RUN: echo "// pipeline: builtin.module(sum-rows{every=true},func.func(canonicalize,cse))" >> %t.mlir
 // RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s
 
-// Entries of a row are added up eight at a time, those behind its end as zeros; where it ends the next one begins.
+// Entries of a row are summed eight at a time, with those after its end masked; the next row begins at that end.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK: %[[CELL:[a-z0-9_]+]] = memref.alloca() : memref<1xindex>

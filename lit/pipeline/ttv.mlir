@@ -1,7 +1,8 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "A(i,j) = B(i,j,k) * c(k)" -f B:CSF -f A:CSR --stage sparsified | FileCheck %s
 
-// Three compressed levels are three loops over positions. A fiber becomes one entry of A; rows without fibers get their
-// positions afterwards.
+// Three compressed levels give three loops over positions. A fiber becomes one entry of A; positions of rows without
+// fibers
+// are set afterwards.
 
 // CHECK-LABEL: func.func @kernel(
 // CHECK-SAME: %[[C:[a-z0-9_]+]]: memref<?xf64>, %{{[a-z0-9_]+}}: memref<?xindex>

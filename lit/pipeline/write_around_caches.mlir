@@ -2,8 +2,9 @@
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "D(i,j,k) = A(i,j,k) + B(i,j,k)" -f A:CSF -f B:CSF -f D:CSF --diff write-around-caches | FileCheck %s --check-prefix=LISTS --allow-empty
 // RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "C(i,k) = A(i,j) * B(j,k)" -f A:CSR -f B:CSR -f C:CSR --diff write-around-caches | FileCheck %s --check-prefix=PRODUCT --allow-empty
 
-// Where a result has room for more than caches hold, the nest stores each entry without reading the line it is in; the
-// ends of rows are stored as ever. Results that are small stay in the caches: the nest as it was.
+// If a result's capacity exceeds the caches, the nest stores each entry without reading its cache line; the ends of
+// rows
+// are stored as usual. For small results, which stay in the caches, the nest is unchanged.
 
 // CHECK: %[[LARGE:[a-z0-9_]+]] = arith.cmpi ugt, %[[ROOM:[a-z0-9_]+]], %c524288
 // CHECK: scf.if %[[LARGE]] -> (index) {

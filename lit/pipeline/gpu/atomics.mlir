@@ -3,8 +3,9 @@
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:BSR --stage gpu --target cuda:sm_90 | FileCheck %s --check-prefix=OWNED
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSC --stage explain --target cuda:sm_90 | FileCheck %s --check-prefix=WHY
 
-// Only where threads meet: in the sums over the columns of CSC, for which the result is set to 0 before. Rows of DIA and
-// of blocks are one thread's, whatever is outside them.
+// Atomics only where threads share elements: in the sums over the columns of CSC, after the result is set to 0. One
+// thread
+// has each row of DIA and of blocks.
 
 // COLUMNS-LABEL: gpu.func @kernel_fill(
 // COLUMNS-LABEL: gpu.func @kernel_thread(

@@ -1,7 +1,7 @@
 // RUN: mlir-sparse emit "C(i,j) = S(i,j) * A(i,k) * B(k,j)" -f S:CSR -f C:CSR --stage gpu --target cuda:sm_90 | FileCheck %s
 
-// Lanes an entry: the sum over k is theirs together, and goes to the entry's place in the structure of S. Nothing is
-// appended, and nothing is added atomically.
+// Several lanes for each entry share the sum over k, which is stored at the entry's position in the structure of S.
+// Nothing is appended, and nothing is added atomically.
 
 // CHECK-LABEL: gpu.func @kernel_4_lanes(
 // CHECK-NOT: atomic_rmw

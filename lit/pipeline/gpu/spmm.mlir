@@ -10,7 +10,7 @@
 // CHECK: memref.load %{{.+}}[%{{.+}}, %[[COLUMN]]]
 // CHECK: memref.store %[[SUM]], %{{.+}}[%[[ROW]], %[[COLUMN]]]
 
-// Of many columns a thread takes four: an entry is read once for their sums.
+// With many columns a thread computes four: it reads an entry once for all four sums.
 
 // CHECK-LABEL: gpu.func @kernel_columns_by_4(
 // CHECK: %[[SUMS:.+]]:4 = scf.for %[[AT:.+]] = %{{.+}} to %{{.+}} step %c1 iter_args

@@ -1,7 +1,7 @@
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage gpu --target cuda:sm_90 | FileCheck %s
 // RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage gpu --target cuda:sm_90 | FileCheck %s --check-prefix=KEPT
 
-// A thread a row: the result is written once, from 0, and never read.
+// One thread for each row: the result is written once, from 0, and never read.
 
 // CHECK-LABEL: gpu.func @kernel_thread(
 // CHECK: %[[FIRST:.+]] = arith.addi %{{.+}}, %thread_id_y : index
@@ -13,8 +13,9 @@
 // CHECK: memref.store %[[SUM]], %{{.+}}[%[[ROW]]] : memref<?xf64>
 // CHECK: gpu.return
 
-// A block its rows together: terms side by side into memory that it shares, all read before any is stored; each
-// thread waits, and sums up those of its row.
+// A block computes its rows together: threads read adjacent terms into shared memory, all loads before any store; after
+// a
+// barrier each thread sums up its row.
 
 // CHECK-LABEL: memref.global "private" @kernel_staged_held : memref<2048xf64, #gpu.address_space<workgroup>> = uninitialized
 // CHECK-LABEL: gpu.func @kernel_staged(
@@ -28,7 +29,7 @@
 // CHECK: gpu.barrier
 // CHECK: gpu.return
 
-// Four lanes a row: each takes every fourth entry; their sums meet by shuffles, and one of them stores.
+// Four lanes for each row: each sums every fourth entry; shuffles add up the sums, and one lane stores the result.
 
 // CHECK-LABEL: gpu.func @kernel_4_lanes(
 // CHECK: %[[LANE0:.+]] = arith.cmpi eq, %thread_id_x, %c0 : index
@@ -43,7 +44,9 @@
 // CHECK-LABEL: gpu.func @kernel_warp(
 // CHECK: gpu.shuffle xor %{{.+}}, %c16_i32
 
-// Entries evenly: eight a thread, its first row by bisection; rows that threads share are added atomically.
+// Evenly divided entries: eight for each thread, which finds its first row by bisection; rows that threads share are
+// added
+// atomically.
 
 // CHECK-LABEL: gpu.func @kernel_entries(
 // CHECK: scf.while
@@ -63,7 +66,7 @@
 // CHECK: gpu.launch_func  @kernels::@kernel_fill
 // CHECK: gpu.launch_func  @kernels::@kernel_entries
 
-// Nothing is allocated, copied or waited for.
+// There is no allocation, copy or synchronisation.
 
 // KEPT-NOT: memref.alloc
 // KEPT-NOT: memref.copy

@@ -2,8 +2,9 @@
 // RUN: mlir-sparse emit "C(i,j) = B(i,j) * A(i,j,k) * b(k)" -f A:CSF -f C:DCSR --stage gpu --target cuda:sm_90 | FileCheck %s --check-prefix=PLACES
 // RUN: mlir-sparse emit "C(i,j) = A(i,j,k) * b(k)" -f A:CSF -f C:DCSR --stage explain --target cuda:sm_90 | FileCheck %s --check-prefix=TOLD
 
-// The result has an entry for each fibre of A, and its levels: what is computed is a vector of values, by rows of a
-// matrix whose rows are the fibres. Nothing is counted.
+// The result has the levels of A above its fibres, and a value for each fibre: the kernel computes a vector from a
+// matrix
+// whose rows are the fibres. There is no symbolic phase.
 
 // CHECK-NOT: kernel_count
 // CHECK-LABEL: gpu.func @kernel_thread(
@@ -14,7 +15,7 @@
 // CHECK-LABEL: gpu.func @kernel_warp(
 // CHECK-NOT: kernel_count
 
-// Where something else is read at the coordinates above the fibres, values go to their fibres' places.
+// If other operands are read at the coordinates above the fibres, values are stored at their fibres' positions.
 
 // PLACES-LABEL: gpu.func @kernel_thread(
 // PLACES-NOT: kernel_count

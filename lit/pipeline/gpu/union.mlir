@@ -1,7 +1,7 @@
 // RUN: mlir-sparse emit "C(i,j) = A(i,j) + B(i,j)" -f A:CSR -f B:CSR -f C:CSR --stage gpu --target cuda:sm_90 | FileCheck %s
 // RUN: mlir-sparse emit "C(i,j) = A(i,j) + B(i,j)" -f A:CSR -f B:CSR -f C:CSR --stage gpu --target cuda:sm_90 | FileCheck %s --check-prefix=KEPT
 
-// A thread a row counts what it comes to; nothing but that is stored.
+// The symbolic phase: one thread for each row counts its entries, and stores nothing else.
 
 // CHECK-LABEL: gpu.func @kernel_count_thread(
 // CHECK: scf.for %[[ROW:.+]] = %{{.+}} to %arg0 step
@@ -9,7 +9,7 @@
 // CHECK-NOT: f64
 // CHECK: memref.store %{{.+}}, %{{.+}}[%[[ROW]]] : memref<?xindex>
 
-// Each warp adds up a part of the counts, then where entries of each row begin; nothing waits for another block.
+// Each warp sums a part of the counts, then computes the begin of each row; no block waits for another.
 
 // CHECK-LABEL: gpu.func @kernel_sums(
 // CHECK: gpu.shuffle xor %{{.+}}, %c16_i32
@@ -22,7 +22,7 @@
 // CHECK: arith.addi %[[SO_FAR]], %{{.+}} : index
 // CHECK-NEXT: memref.store
 
-// The same loops store, from where their row begins.
+// The numeric phase: the same loops store entries from the begin of their row.
 
 // CHECK-LABEL: gpu.func @kernel_fill_thread(
 // CHECK: scf.for %[[ROW:.+]] = %{{.+}} to %arg0 step
