@@ -70,7 +70,7 @@ def show(text: str, A: ms.SparseTensor, operand: str, values: np.ndarray) -> boo
 
 
 def interleaved(*calls: Callable[[], object], seconds: float = 4.0) -> list[float]:
-    """Returns the median time of each call, made in turn so that noise meets all alike."""
+    """Returns the median time of each call; calls alternate, so that noise affects all alike."""
     times: list[list[float]] = [[] for _ in calls]
     stop = time.perf_counter() + seconds
     while len(times[0]) < 3 or (time.perf_counter() < stop and len(times[0]) < 1000):

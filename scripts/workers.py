@@ -1,4 +1,4 @@
-"""Work in processes of its own: what ends one of them is an answer like any other."""
+"""Work in separate processes: the end of one is an answer like any other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 
 
 class Worker:
-    """A process that answers lines of JSON, started when first asked and again after it died.
+    """A process that answers lines of JSON; it starts at the first request, and again after it died.
 
     Args:
         module: what the process runs; it reads requests and answers a line or more to each.

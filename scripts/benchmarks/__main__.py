@@ -56,9 +56,9 @@ def main(
     saved: bool,
     folder: Path | None,
 ) -> None:
-    """Measures everything, or what has one of WORDS in its name.
+    """Measures everything, or the contests with one of WORDS in their names.
 
-    Exits with 1 where a result is wrong or a bound is not kept.
+    Exits with 1 if a result is wrong or a bound is exceeded.
     """
     numbers = sorted({int(number) for number in threads.replace(",", " ").split()})
     if clock != "wall" and numbers != [1]:

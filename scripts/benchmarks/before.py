@@ -1,4 +1,4 @@
-"""What has become slower than another checkout's package, measured in turn with it."""
+"""Finds what has become slower than another checkout's package, measured in turn with it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from benchmarks.report import Row
 
 __all__ = ["SLOWER", "changed"]
 
-SLOWER = 1.03  # times as long: what noise leaves of two equal packages in a quiet hour
+SLOWER = 1.03  # ratio of times: the noise between two equal packages on a quiet machine
 
 
 def changed(rows: Sequence[Row]) -> str:
     """Returns the geometric mean of time / time before on each number of threads, and a line for each that is slower.
 
-    A contest counts as slower where both its medians and its least times are: a slow spell moves only one of them.
+    A contest counts as slower if both its medians and its least times are: a slow spell affects only one of them.
     """
     compared = [row for row in rows if BEFORE in row.against]
     threads = sorted({n for row in compared for n in row.against[BEFORE]})

@@ -1,4 +1,4 @@
-"""Results of every library in one form, so that they can be held against one another."""
+"""Results of all libraries in one form, for comparison."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Entries:
     """A sparse result by entries.
 
     Args:
-        keys: places as numbers, sorted; entries that are zero everywhere are left out.
+        keys: row-major indices, sorted; rows of zeros are left out.
         values: a number or a row of numbers for each.
     """
 
@@ -30,7 +30,7 @@ class Entries:
 
 
 def plain(result: Any) -> Array | Entries:
-    """Returns an array for a dense result or a number, and Entries for a sparse one in whatever storage."""
+    """Returns an array for a dense result or a number, and Entries for a sparse one in any storage."""
     match result:
         case Entries():
             return _kept(result.keys, result.values)
@@ -55,7 +55,7 @@ def _kept(keys: Array, values: Array) -> Entries:
 
 
 def error_between(found: Array | Entries, expected: Array | Entries, scale: Array | Entries) -> float:
-    """Returns the largest error relative to the sum of the absolute values that were added up; infinity for others.
+    """Returns the largest error relative to the sum of the terms' absolute values; infinity for different structures.
 
     A library may return a sparse result as an array, and the other way round.
 
@@ -93,7 +93,7 @@ def absolute(operand: Any) -> Any:
 
 
 def nbytes(value: Any) -> int:
-    """Returns how many bytes of arrays an operand or a result has."""
+    """Returns the bytes of an operand's or a result's arrays."""
     match value:
         case np.ndarray():
             return value.nbytes

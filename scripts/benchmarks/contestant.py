@@ -1,4 +1,4 @@
-"""A process that has one library, prepares its calls and takes their time when asked to: `match.py` asks.
+"""A process with one library, which prepares calls and times them on request of `match.py`.
 
     python -m benchmarks.contestant LIBRARY
 
@@ -23,16 +23,16 @@ from benchmarks.referee import Judgement, operands_of
 
 __all__ = ["CLOCKS", "REFEREE", "ROOFLINE", "Contestant", "serve"]
 
-# Of the wall, and of the processor: on one thread it does not count what others take from a busy machine.
+# Wall clock, and processor time: on one thread the latter ignores other load on the machine.
 CLOCKS: Mapping[str, Callable[[], float]] = {"wall": time.perf_counter, "processor": time.process_time}
 REFEREE, ROOFLINE = "referee", "roofline"  # processes that measure no library
 _SAMPLE = 2e-3  # seconds; a sample repeats its call until it takes this long
-_TIMES = 3  # in a sample: between two of them other libraries have had the caches, and other processes the processor
+_TIMES = 3  # in a sample: between samples other libraries use the caches, and other processes the processor
 _COLD = 0.25  # a call that takes longer fills the caches by itself
 
 
 class Contestant:
-    """One library and what it has prepared.
+    """One library with its prepared calls.
 
     Args:
         name: in LIBRARIES.
@@ -50,9 +50,9 @@ class Contestant:
             self._missing = f"not installed: {error}"
 
     def prepare(self, kernel: str, source: str, folder: str, expected: str, threads: list[int]) -> dict[str, Any]:
-        """Prepares a contest; returns the largest error, the calls that there are, and on which numbers of threads.
+        """Prepares a contest; returns the largest error, the calls, and their numbers of threads.
 
-        Where the library cannot take part the reason is returned instead.
+        If the library cannot take part, the reason is returned instead.
         """
         self._calls, self._repeats = {}, {}
         gc.collect()
@@ -66,7 +66,7 @@ class Contestant:
             made = self._module.CALLS[call](operands_of(kernel, source, Path(folder)))
             self._calls = dict(made) if isinstance(made, Mapping) else {NEW: made}
             error = max(self._error(variant, number, Path(expected)) for variant in self._calls for number in numbers)
-        except Exception as problem:  # whatever a library says is an answer
+        except Exception as problem:  # any error of a library is an answer
             self._calls = {}
             return {"reason": f"refused: {type(problem).__name__}: {str(problem).splitlines()[:1]}"}
         return {"error": error, "variants": list(self._calls), "threads": numbers}
@@ -83,9 +83,9 @@ class Contestant:
             self._threads = number
 
     def sample(self, variant: str, threads: int, clock: str) -> float:
-        """Returns the seconds a call takes by a clock: the least of some after one that fills the caches.
+        """Returns the seconds of a call by a clock: the least of several after a warm-up.
 
-        Calls that take long fill them by themselves, and once is enough.
+        Long calls need no warm-up, and one is enough.
         """
         self._on(threads)
         call, key = self._calls[variant], (variant, threads)
@@ -103,12 +103,12 @@ class Contestant:
             gc.collect()  # results that refer to each other would pile up from sample to sample
 
     def memory(self) -> int:
-        """Returns the most bytes that the process has held so far."""
+        """Returns the peak memory of the process so far."""
         return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _repeats(call: Call) -> int:
-    """Returns how often a sample repeats its call; 0 for once, and without another call before."""
+    """Returns the repetitions in a sample; 0 for one call without a warm-up."""
     call()
     repeats = 1
     while (taken := _time(call, repeats) * repeats) < _SAMPLE:
@@ -128,7 +128,7 @@ def _judge(kernel: str, source: str, folder: str, expected: str) -> dict[str, in
 
 
 def _actions(name: str) -> Mapping[str, Callable[..., Any]]:
-    """Returns what a process of this name can be asked."""
+    """Returns the requests that a process of this name answers."""
     if name == REFEREE:
         return {"judge": _judge}
     if name == ROOFLINE:
@@ -140,9 +140,9 @@ def _actions(name: str) -> Mapping[str, Callable[..., Any]]:
 
 
 def serve(name: str) -> None:
-    """Answers requests until there are no more."""
+    """Answers requests until the input ends."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # output of libraries is no answer
     actions = _actions(name)
     for line in sys.stdin:
         request = json.loads(line)

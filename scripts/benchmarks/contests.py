@@ -1,4 +1,4 @@
-"""Which kernels are timed on which inputs, and what they must reach."""
+"""The contests: kernels with their inputs and bounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = ["CONTESTS", "GAIN", "GROUPS", "MANY", "WORST", "Contest", "Group"]
 
 WORST = 1.25  # no single input of a group with a bound may be worse
-GAIN = 1.7  # how many times as fast two threads must be on inputs of more than MANY entries
+GAIN = 1.7  # the required speedup of two threads on inputs of more than MANY entries
 MANY = 1_000_000
 
 
@@ -19,9 +19,9 @@ class Contest:
     Args:
         kernel: a name in KERNELS.
         source: a name in INPUTS.
-        group: what it is part of, if anything.
-        bound: the largest time relative to the fastest library's that will do; None to report only.
-        gain: how many times as fast two threads must be; None to report only.
+        group: its group, if any.
+        bound: the greatest allowed time relative to the fastest library's; None to report only.
+        gain: the required speedup of two threads; None to report only.
     """
 
     kernel: str
@@ -37,7 +37,7 @@ class Group:
 
     Args:
         bound: for the geometric mean of the ratios to the best library.
-        aside: bounds for the mean against what is counted apart, by library.
+        aside: bounds for the mean against libraries that are compared separately.
     """
 
     bound: float | None
@@ -54,7 +54,7 @@ _ADDED = (_GRID, _POWER, _CIRCUIT, _FEM, _UNIFORM_8)
 _TENSORS = ("social 0.7M", "knowledge 8M")
 _LARGE = {_GRID, _SPACE, _POWER, _FEM, _UNIFORM_20, "knowledge 8M"}  # more than MANY entries
 
-# By kernel: its bound and its inputs; the issue's table of what must be reached.
+# For each kernel its bound and its inputs.
 _BOUNDS: Mapping[str, tuple[Group, tuple[str, ...]]] = {
     "SpMV CSR": (Group(1.0, {"MKL optimized": 1.15}), _ALL),
     "residual": (Group(1.0), _ALL),
@@ -94,7 +94,7 @@ _FURTHER: tuple[tuple[str, str, str, float | None, float | None], ...] = (
     ("convert sorted COO to CSC", "coo-to-csc", _MANY_20, 1.0, 1.0),
     ("convert CSR to CSC", "to-csc", _MANY_20, 1.0, 1.0),
     ("convert CSR to CSC, Poisson", "to-csc", _GRID, 1.0, 1.0),
-    # No more than memory is copied, which one thread does as fast as two.
+    # These only copy memory, which one thread does as fast as two.
     ("convert CSR to COO", "to-coo", _MANY_20, 1.0, None),
     ("convert CSR to BSR 4 x 4", "to-bsr", _GRID, 1.0, 1.0),
     ("convert CSR to DIA", "to-dia", _GRID, 1.0, 1.0),

@@ -1,4 +1,4 @@
-"""Single figures with a bound of their own: latency and memory, each in a process that has done nothing else."""
+"""Single figures with bounds: latency and memory, each measured in a fresh process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Figure:
 
     Args:
         unit: of the samples.
-        bound: the largest median that will do; None to report only.
+        bound: the greatest allowed median; None to report only.
         measure: returns samples, by a clock: "wall", or "processor" for that of a process and the ones it started.
     """
 
@@ -44,7 +44,7 @@ class Figure:
 
 
 def _now(clock: str) -> float:
-    """Returns seconds by a clock: on a busy machine the processor's tells what an idle one would take."""
+    """Returns seconds by a clock: on a busy machine processor time is close to an idle machine's time."""
     return time.perf_counter() if clock == "wall" else time.process_time() + sum(map(_processor_time, _children()))
 
 
@@ -106,7 +106,7 @@ def _in_another_process(function: Callable[[], list[float]]) -> list[float]:
 
 
 def _compiles(name: str, clock: str, times: int) -> list[float]:
-    """Returns how long a process takes from notation to a first result, each time of a kernel that is new to it."""
+    """Returns times from notation to a first result, each with a kernel that is new to the process."""
     kernel = KERNELS[name]
     text, out = TEXTS[kernel.call]
     with tempfile.TemporaryDirectory() as folder:
@@ -137,14 +137,14 @@ def _warm_compiles(name: str, clock: str) -> list[float]:
 
 
 def _cached_compiles(name: str, clock: str) -> list[float]:
-    """Returns how long new processes take with a kernel that another has compiled, loading it included."""
+    """Returns times of new processes with a kernel that another process has compiled, including loading."""
     with _own_cache():
         _in_another_process(partial(_compiles, name, clock, 1))
         return [_in_another_process(partial(_compiles, name, clock, 1))[0] for _ in range(9)]
 
 
 def _call_overhead(clock: str) -> list[float]:
-    """Returns how long a call takes that has next to nothing to do, results in place."""
+    """Returns times of a call with almost no work and results in place."""
     A, x = ms.tensor(scipy.sparse.eye_array(8, format="csr")), np.ones(8)
     kernel, y = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x), np.empty(8)
     timer = time.perf_counter if clock == "wall" else time.process_time
@@ -152,7 +152,7 @@ def _call_overhead(clock: str) -> list[float]:
 
 
 def _sparse_call_overhead(clock: str) -> list[float]:
-    """Returns how long a call takes that has next to nothing to do, and makes a sparse result."""
+    """Returns times of a call with almost no work and a sparse result."""
     A = ms.tensor(scipy.sparse.eye_array(8, format="csr"))
     kernel = ms.compile("C(i,j) = A(i,j) + B(i,j)", A=A, B=A, out="CSR")
     timer = time.perf_counter if clock == "wall" else time.process_time
@@ -160,7 +160,7 @@ def _sparse_call_overhead(clock: str) -> list[float]:
 
 
 def _spgemm_growth() -> list[float]:
-    """Returns by how many MB 10,000 products let the resident set grow."""
+    """Returns the growth of the resident set over 10,000 products, in MB."""
     A = ms.tensor(scipy.sparse.random_array((200, 200), density=0.05, rng=np.random.default_rng(0)), "CSR")
     kernel = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=A, B=A, out="CSR")
     expected = (A.to_scipy() @ A.to_scipy()).toarray()
@@ -178,7 +178,7 @@ def _resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-# On which input each kernel is compiled: what compiling takes does not depend on it.
+# The input for compiling each kernel; compile times do not depend on it.
 _TINY: Mapping[str, str] = {
     **{f"SpMV {storage}": "tiny" for storage in ("CSR", "COO", "BSR 3 x 3", "BSR 4 x 4", "ELL")},
     "SpMV DIA": "tiny grid",

@@ -93,10 +93,10 @@ def chosen(words: tuple[str, ...], tiny: bool) -> tuple[str, ...]:
 
 
 class _Run:
-    """What came of a run so far, which is kept after each piece.
+    """The results of a run so far, written after each event.
 
     Args:
-        folder: where it is written; None for nowhere.
+        folder: the folder to write to, or None.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -106,7 +106,7 @@ class _Run:
         self._folder = folder
 
     def tell(self, event: dict[str, Any]) -> None:
-        """Takes what came of a case, or of a process that ran them."""
+        """Records an event: the result of a case, or the end of a worker."""
         if "head" in event:
             self.head = event["head"]
             if "missing" in self.head:

@@ -1,4 +1,4 @@
-"""What is measured on a GPU: kernels, their data, who computes the same, and how much has to be moved for it."""
+"""The cases measured on a GPU: kernels, their data, other libraries' calls, and the bytes to move."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Case:
         kernel: of KERNELS.
         dtype: the element type.
         load: makes the data.
-        must: whether a bound is checked by it: it is then measured before the others.
+        must: whether a bound depends on it: it is then measured before the others.
         seconds: about how long it takes, data and all.
     """
 

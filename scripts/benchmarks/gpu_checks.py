@@ -1,4 +1,4 @@
-"""What must be right on a GPU before anything is timed: small kernels of every kind, against the tests' oracle."""
+"""Checks before any timing on a GPU: small kernels of every kind, against the tests' oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of cases on a GPU: operands there, what the host computes, and other libraries over the same memory."""
+"""The data of cases on a GPU: operands on the device, results of the host, other libraries on the same memory."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Loaded:
     Args:
         operands: in the order of the kernel, on the device.
         expected: the result, by the host, in f64.
-        scale: the magnitudes that rounding errors are measured by: the same with absolute values.
-        moved: bytes that have to be read and written at least.
+        scale: the reference for rounding errors: the result with absolute values.
+        moved: the least number of bytes to read and write.
         operations: floating point operations.
-        peers: who computes the same, by name.
-        where: the rows, or the entries, that `expected` has; None for all.
+        peers: calls of other libraries, by name.
+        where: the rows or entries in `expected`; None for all.
     """
 
     operands: tuple[Any, ...]
@@ -93,7 +93,7 @@ def _torch() -> Any:
 
 
 def _later(make: Callable[[], Call]) -> Call:
-    """Returns a call that is made ready when first made: what another library lacks is then that call's failure."""
+    """Returns a call that is prepared at its first use, so that a missing feature fails only this call."""
     made: list[Call] = []
 
     def call() -> Any:

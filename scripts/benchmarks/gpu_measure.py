@@ -1,4 +1,4 @@
-"""One case on a GPU: its numbers are checked, then all who compute it are timed, and every way that ours may take."""
+"""Measures one case on a GPU: checks the results, then times all libraries, and every mapping of our kernel."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Result:
     Args:
         name: the case.
         seconds: of one call, the median over the rounds, by who computed it.
-        by_host: who took most of that time to hand the work over, so that the device waited.
+        by_host: the calls that spent most of that time on launching, so that the device waited.
         gigabytes: a second, of what has to be moved at least, of our best.
         gigaflops: a second, of our best.
         error: the greatest error of each of ours, in units of the last place of its sum of magnitudes.
@@ -75,7 +75,7 @@ class Result:
 
 
 def check(number: Check, kernel: GpuKernel | None) -> Result:
-    """Returns whether a kernel is right in every way that it may take."""
+    """Returns whether a kernel is right in all of its mappings."""
     result = Result(f"check {number}")
     if kernel is None:
         result.verdict = "not compiled"
@@ -87,7 +87,7 @@ def check(number: Check, kernel: GpuKernel | None) -> Result:
         for name, way in {"by itself": kernel, **ways(kernel)}.items():
             result.error[name] = _error(way(*there), loaded, number.dtype)
         _judge(result)
-    except Exception as error:  # one must not end the others: what it said is the result
+    except Exception as error:  # an error must not end the others: it is the result
         result.verdict = _said(error)
     return result
 
@@ -132,7 +132,7 @@ def measure(name: str, case: Case, kernels: Kernels, seconds: float, *, tune: bo
         counted = [spent for who, spent in result.seconds.items() if who in ours] or list(result.seconds.values())
         best = min(counted)
         result.gigabytes, result.gigaflops = loaded.moved / best / 1e9, loaded.operations / best / 1e9
-    except Exception as error:  # one case must not end the others: what it said is the result
+    except Exception as error:  # an error must not end the other cases: it is the result
         result.verdict = _said(error)
     return result
 
@@ -167,7 +167,7 @@ def _timed(result: Result, who: str, call: Call, seconds: float) -> None:
 
 
 def _tune(result: Result, kernels: Mapping[str, GpuKernel], loaded: Loaded, dtype: str, seconds: float) -> None:
-    """Times every way, then the best of them in blocks of other sizes; each is checked as well."""
+    """Times and checks every mapping, then the best one with other block sizes."""
     candidates: dict[str, GpuKernel] = dict(ways(kernels["codegen"]))
     for via, kernel in kernels.items():
         variant = via.removeprefix("codegen, ")

@@ -1,4 +1,4 @@
-"""Cases one after another in a process of their own: what breaks it, or hangs it, ends no other case."""
+"""Runs cases in a separate process, so that one that breaks or hangs it does not end the others."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Plan:
 
 
 def here(plan: Plan) -> Iterator[dict[str, Any]]:
-    """Does what was planned in this process, and yields what came of it, piece by piece."""
+    """Runs a plan in this process, and yields the events."""
     held = read(Path(plan.kernels))
     if held.cpu:
         with tempfile.NamedTemporaryFile(delete=False) as file:
@@ -101,11 +101,11 @@ def _broken() -> str | None:
 
 
 def apart(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> None:
-    """Does what was planned in another process, and in a new one where that ends early or hangs.
+    """Runs a plan in another process, and in a new one if that ends early or hangs.
 
     Args:
         plan: what to do.
-        tell: takes what came of it, piece by piece; what a process was at when it ended is told as its result.
+        tell: receives the events; the case that ended a process gets a result that says so.
     """
     in_vain = 0
     while plan.names and time.time() < plan.until and in_vain < _MOST_IN_VAIN:
@@ -138,7 +138,7 @@ def _started(plan: Plan) -> subprocess.Popen[str]:
 
 
 def _events(process: subprocess.Popen[str], until: float) -> Iterator[dict[str, Any]]:
-    """Yields what a process tells, until it ends, hangs, or the time is used up."""
+    """Yields the events of a process, until it ends, hangs, or the time is up."""
     lines: queue.Queue[str | None] = queue.Queue()
 
     def take() -> None:

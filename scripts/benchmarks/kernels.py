@@ -1,4 +1,4 @@
-"""What is computed: operands from an input, a reference result, and how much work there is at the least."""
+"""The computations: operands of an input, a reference result, and the least work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Kernel:
     """One computation.
 
     Args:
-        call: what libraries know it as; kernels that differ in sizes only share it.
+        call: its name in libraries; kernels that differ only in sizes share it.
         operands: from an input to named operands, in the storage that is measured.
         reference: from operands to the result.
         flops: from operands to the number of additions and multiplications; None where nothing is computed.

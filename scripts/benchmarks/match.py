@@ -1,4 +1,4 @@
-"""Contests between processes: each has one library, and one of them runs at a time."""
+"""Contests between processes: each has one library, and only one runs at a time."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Entrant:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a contest.
+    """The outcome of a contest.
 
     Args:
         samples: seconds a call, one a round, by entrant; fewer of those far behind.
@@ -83,7 +83,7 @@ class Outcome:
 
 
 class NoResultError(Exception):
-    """A contest that we have no result of."""
+    """Raised for a contest without a result of ours."""
 
 
 class Match:

@@ -1,4 +1,4 @@
-"""The result that all are held against, computed once for a contest and kept in a file."""
+"""The reference result, computed once for a contest and kept in a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def operands_of(kernel: str, source: str, folder: Path) -> Operands:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is expected.
+    """The expected result.
 
     Args:
         expected: the reference result.
@@ -52,7 +52,7 @@ class Judgement:
             return cls(_whole("expected", arrays), _whole("scale", arrays))
 
     def error(self, result: Any) -> float:
-        """Returns how far a result is off, infinity where it has other entries."""
+        """Returns the error of a result; infinity if it has other entries."""
         return error_between(plain(result), self.expected, self.scale)
 
 

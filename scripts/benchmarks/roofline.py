@@ -1,4 +1,4 @@
-"""What the machine can do: bytes streamed and multiplications added a second, by NumPy's BLAS and copies.
+"""The machine's limits: bandwidth and floating-point rate, measured with copies and NumPy's BLAS.
 
 No kernel is faster than its bytes at the bandwidth of a working set of that size, or its operations at the rate of a
 dense matrix product.

@@ -1,4 +1,4 @@
-"""Where we stand: for each kernel the geometric mean over its inputs, against what must be reached."""
+"""The standing: for each kernel the geometric mean over its inputs, against its bound."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Standing:
 
     @property
     def failures(self) -> list[str]:
-        """Returns what is not reached, and by how much; nothing where all is."""
+        """Returns the missed bounds with the distance to them."""
         found = [f"{self.wrong} without a right result"] if self.wrong else []
         if self.bound is not None and self.mean > self.bound:
             found.append(f"mean {self.mean:.2f} > {self.bound:.2f}")

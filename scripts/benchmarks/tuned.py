@@ -1,4 +1,4 @@
-"""How far the plan's own choice is behind a tuned one:  python -m benchmarks.tuned [word in a name ...]
+"""The plan's choice against a tuned one: python -m benchmarks.tuned [word in a name ...]
 
 With scripts/ on PYTHONPATH. Exits with 1 where the plan's choice takes more than 1.15 of the tuned time on some input.
 """

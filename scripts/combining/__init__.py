@@ -1,1 +1,1 @@
-"""Expressions crossed with storage: how many combinations are right, how many are refused and by what."""
+"""Expressions crossed with storage: counts the combinations that are right, and those refused with each error."""

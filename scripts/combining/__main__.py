@@ -15,7 +15,7 @@ from combining.counts import Counts, Record
 from dialect_tests.combinations import EXPRESSIONS, Combination, combinations
 
 RESULTS = Path(__file__).parent / "results" / "combinations.json"
-# A combination takes a second at most, and the compiler's own limit is a minute: what takes this long hangs.
+# A combination takes at most a second, and the compiler's limit is a minute: after this time a worker hangs.
 _TIMEOUT = 150.0
 # What the rejected share may be.
 _RIGHT = 0.97

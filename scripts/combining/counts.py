@@ -1,4 +1,4 @@
-"""What became of combinations, in counts, shard by shard."""
+"""Counts of the outcomes of combinations, by shard."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BAD = ("wrong", "crash", "dead")
 
 @dataclass
 class Counts:
-    """What became of some combinations.
+    """The outcomes of some combinations.
 
     Args:
         verdicts: how many had each.
@@ -44,7 +44,7 @@ class Counts:
 
     @property
     def share(self) -> float:
-        """Returns the share of right ones among those whose result has room in the storage asked for."""
+        """Returns the share of right ones among the combinations whose result fits the wanted storage."""
         possible = self.verdicts.total() - self.verdicts["no room"]
         return self.verdicts["right"] / possible if possible else 1.0
 

@@ -31,6 +31,6 @@ def preset_encoding(preset: Preset) -> ms.Encoding:
 
 
 def stored(preset: Preset) -> ms.SparseTensor:
-    """Returns entries that a preset has room for, stored so."""
+    """Returns entries that fit a preset, in its storage."""
     example = EXAMPLES.get(preset.name, {1: MATRIX[3], 2: MATRIX, 3: PAIR}[preset.default_rank])
     return ms.tensor(example, preset_encoding(preset))

@@ -1,4 +1,4 @@
-"""What is rewritten to level space: text, reason, plan and IR of every preset that compilers have no loops for."""
+"""Level-space rewriting: text, reason, plan and IR of every preset that the sparsifier has no loops for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ below is what the program prints for the product with a vector; each was run, an
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """A preset that is read over its levels.
+    """A preset that is read in level space.
 
     Args:
         preset: which.
@@ -43,7 +43,7 @@ class Rewriting:
 
 
 def rewritings() -> Iterator[Rewriting]:
-    """Yields every preset that MLIR refuses, or that the plan reads over its levels."""
+    """Yields every preset that MLIR refuses, or that the plan reads in level space."""
     for preset in ms.PRESETS.values():
         encoding, rank = preset_encoding(preset), preset.default_rank
         kernel = ms.compile(KERNELS[rank], A=ms.TensorType(ms.DType("f64"), (None,) * rank, encoding), x="f64[?]")
@@ -94,10 +94,10 @@ def section(one: Rewriting) -> str:
 
 
 def run(one: Rewriting) -> str:
-    """Returns the result for the example of the pictures, once it is NumPy's.
+    """Returns the result for the pictures' example, after comparing it with NumPy's.
 
     Raises:
-        ArithmeticError: if it is not.
+        ArithmeticError: if they differ.
     """
     tensor = stored(one.preset)
     x = np.arange(1.0, tensor.shape[-1] + 1)

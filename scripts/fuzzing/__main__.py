@@ -1,4 +1,4 @@
-"""Fuzzes in several processes and counts what came out: `scripts/fuzz --help`."""
+"""Fuzzes in several processes and counts the outcomes: `scripts/fuzz --help`."""
 
 from __future__ import annotations
 
@@ -114,9 +114,11 @@ def main(
 ) -> None:
     """Runs random kernels on random data in random storage, and compares each with the oracle.
 
-    Each case is asked for otherwise too, and must give the same: with other names, threads, storage and memory, from
-    the cache on disk, from a file, in a child. A few variants of each case take three times as long as none, all of
-    them ten times.
+    Each case also runs in variants, which must give the same result: other names, threads, storage and memory, from
+    the cache
+    on disk, from a file, in a forked child. A few variants of each case take three times as long as none, all of
+    them ten
+    times.
 
     Exits with 1 where a result is wrong, the compiler died, or the process did.
     """

@@ -1,4 +1,4 @@
-"""What can be fuzzed: cases that are drawn, and what runs one."""
+"""A subject of fuzzing: drawn cases, and a function that runs one."""
 
 from __future__ import annotations
 

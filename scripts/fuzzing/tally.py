@@ -1,4 +1,4 @@
-"""What became of the cases, counted and kept."""
+"""The outcomes of cases, counted and saved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BAD = ("wrong", "crash", "dead")
 
 @dataclass
 class Tally:
-    """What became of the cases.
+    """The outcomes of the cases.
 
     Args:
         counts: how many had each verdict.
@@ -64,7 +64,7 @@ def report(tally: Tally, seconds: float) -> Iterator[str]:
 
 
 def save(path: Path, tally: Tally, asked: Mapping[str, Any], seconds: float) -> None:
-    """Writes what came out as JSON.
+    """Writes the outcomes as JSON.
 
     Args:
         path: the file.

@@ -1,6 +1,6 @@
-"""Runs random cases: says each before it runs, and what became of it, a line of JSON each.
+"""Runs random cases: prints each case before it runs, and its outcome, as lines of JSON.
 
-A process of its own, so that a case that kills it is known by its last line.
+It is a separate process: if a case kills it, the last line names the case.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What works with what, found by running it."""
+"""The support tables, made by running every cell."""

@@ -17,7 +17,7 @@ from support_table.tables import Outcome, json_text, markdown, read_outcomes
 
 # The results that the README shows.
 FOLDER = Path(__file__).parent / "results"
-# A compilation takes a second at most; what takes this long hangs.
+# A compilation takes at most a second; after this time a worker hangs.
 _TIMEOUT = 120.0
 
 

@@ -1,4 +1,4 @@
-"""Which strategies make the loops of each format, kernel and element type fast, and why others do not: Markdown."""
+"""The strategies that apply to each format, kernel and element type, and the reasons of others, as Markdown."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tries cells, one a line of JSON on standard input, and answers with a line each.
 
-A process of its own, so that a cell that kills it is a result like any other.
+It is a separate process, so that a cell that kills it is a result like any other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from support_table.cells import CONVERSIONS, KERNELS, Cell
 
 __all__ = ["THREADS", "try_cell"]
 
-# Each cell is right on one thread and on two, in pieces of one entry each.
+# Each cell must be right on one thread and on two, in chunks of one entry.
 THREADS = (1, 2)
 
 # Nothing that blocks or vectors divide.

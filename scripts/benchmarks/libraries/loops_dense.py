@@ -95,7 +95,7 @@ def spmv_dia(offsets, data, x, y):
 
 
 def mattransmul_rows(alpha, pos, crd, values, x, beta, z, y, pieces):
-    """Scatters rows; each piece of them into a vector of its own where there are several."""
+    """Scatters rows; with several chunks each has its own vector."""
     if pieces == 1:
         for j in range(y.size):
             y[j] = beta * z[j]

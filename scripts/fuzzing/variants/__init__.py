@@ -1,4 +1,4 @@
-"""Ways to ask for the same: a call made otherwise gives the same result, or there is a defect."""
+"""Variants of a call: each must give the same result, or there is a defect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def chosen(how_many: str, seed: str, compiles: bool) -> Iterator[Variant]:
 
 
 def again(name: str, text: str, tensors: Mapping[str, Any], options: Mapping[str, Any], seed: str) -> Results:
-    """Returns what a variant of a call gives: for scripts that a failure prints."""
+    """Returns the result of a variant of a call, for scripts that a failure prints."""
     call = Call(text, tensors, **options)
     found: list[Results] = []
     VARIANTS[name].check(Trial(call, found.append), call.results(), seed)

@@ -1,4 +1,4 @@
-"""The same text laid out otherwise: blanks, lines, comments, brackets."""
+"""Variants of the text's layout: blanks, lines, comments, brackets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same with other names: those that a user may choose, and above all those that we would choose."""
+"""Variants with other names: those that users choose, and above all names like the compiler's own."""
 
 from __future__ import annotations
 

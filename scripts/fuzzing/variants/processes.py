@@ -1,4 +1,4 @@
-"""The same kernel from elsewhere: the cache on disk, a file, a pickle, another thread, a child after fork."""
+"""Variants of a kernel's origin: the cache on disk, a file, a pickle, another thread, a child after a fork."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mlir_sparse.notation import Assignment
 
 __all__ = ["VARIANTS"]
 
-# A compiler that has to start takes a second or two on a busy machine; what takes this long hangs.
+# A starting compiler takes a second or two on a busy machine; after this time a child hangs.
 _CHILD_TIMEOUT = 60.0
 
 

@@ -1,4 +1,4 @@
-"""The same on several threads, in pieces of one entry, from several threads of Python, and deterministically."""
+"""Variants of threads: several threads, chunks of one entry, several threads of Python, and deterministic results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["COUNTS", "VARIANTS"]
 COUNTS = (1, 2, 3, 5)
 
 
-def _in_pieces(threads: int) -> Variant:
+def _in_chunks(threads: int) -> Variant:
     def run(call: Call, random: Random) -> Results:
         with pieces_of(1):
             return replace(call, threads=threads).results()
@@ -23,7 +23,7 @@ def _in_pieces(threads: int) -> Variant:
     return Variant(f"{threads} threads, pieces of one entry", run, share=0.25)
 
 
-def _in_large_pieces(call: Call, random: Random) -> Results:
+def _in_large_chunks(call: Call, random: Random) -> Results:
     with pieces_of(random.choice((2, 3, 7))):
         return replace(call, threads=random.choice(COUNTS[1:])).results()
 
@@ -45,8 +45,8 @@ def _at_once(call: Call, random: Random) -> Results:
 
 
 VARIANTS = (
-    *map(_in_pieces, COUNTS),
-    Variant("threads, small pieces", _in_large_pieces),
+    *map(_in_chunks, COUNTS),
+    Variant("threads, small pieces", _in_large_chunks),
     Variant("deterministic", _deterministic, share=0.2),
     Variant("several calls at once", _at_once, share=0.05),
 )

@@ -1,4 +1,4 @@
-"""A way to ask for the same thing otherwise."""
+"""A variant: another way to make the same call."""
 
 from __future__ import annotations
 
