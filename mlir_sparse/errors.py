@@ -30,9 +30,8 @@
     └── DeviceError ................... no such device, or it failed (RuntimeError)
         └── DeviceMemoryError           too little memory there (MemoryError)
 
-Each is also the built-in kind named in brackets, so that callers who know
-nothing of this package can catch it. A message reads *expected <rule>, but got
-<value>*; where the mistake stands in text, the line and a caret follow.
+Each is also the built-in kind named in brackets, so that callers who know nothing of this package can catch it. A
+message reads *expected <rule>, but got <value>*; where the mistake stands in text, the line and a caret follow.
 """
 
 from __future__ import annotations

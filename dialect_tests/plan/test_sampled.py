@@ -130,7 +130,7 @@ def test_sampled_temporaries() -> None:
 def test_explain_says_whose_entries_they_are() -> None:
     kernel = ms.compile(SAMPLED, S="f64[?,?] CSR", X="f64[?,?]", Y="f64[?,?]", out="CSR")
     text = kernel.explain()
-    assert "in pieces: along i, by the rows of S, each with a part of the result to itself" in text
+    assert "in chunks: along i, by the rows of S, each with a separate part of the result" in text
     assert "into C.values: f64[?] dense, an element at each entry of S(i,j)" in text
     assert "C has C.values below the first 2 levels of S" in text
 

@@ -1,4 +1,4 @@
-"""Calls in pieces: the same results for any number of threads, whatever is cut by whatever."""
+"""Calls in chunks: the same results for any number of threads, whatever is cut by whatever."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_unordered_coordinates() -> None:
         values=dense[rows, columns][order],
     )
     assert (
-        "in one piece: the coordinates of A are in no order" in ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x).explain()
+        "in one chunk: the coordinates of A are in no order" in ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x).explain()
     )
     check("y(i) = A(i,j) * x(j)", dense @ x, A=A, x=x)
 

@@ -88,4 +88,4 @@ def test_vectors_of_the_sparsifier(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("encoding", ["SlotELL", "DIA"])
 def test_the_plan_says_so(encoding: str) -> None:
     told = ms.compile("y(i) = A(i,j) * x(j)", A=f"f64[?,?] {encoding}", x="f64[?]").explain()
-    assert "in pieces: along i, by the rows of A.levels, each with a part of the result to itself" in told
+    assert "in chunks: along i, by the rows of A.levels, each with a separate part of the result" in told

@@ -87,4 +87,4 @@ def test_large_enough_to_be_cut_by_itself(threads: int) -> None:
 def test_rows_of_blocks_are_apart() -> None:
     told = ms.compile("y(i) = A(i,j) * x(j)", A="f64[?,?] RowBlocked(4)", x="f64[?]").explain()
     assert "by the rows of A" in told
-    assert "each with a part of the result to itself" in told
+    assert "each with a separate part of the result" in told

@@ -1,8 +1,7 @@
 """Where MLIR's Python bindings come from: the only module that names a distribution.
 
-`MLIR_SPARSE_BINDINGS` (a module name) is taken if set, then `mlir` (bindings
-built with LLVM), `torch_mlir` (PyPI) and `mlir_finch` (PyPI). Nothing is
-imported before the first use, so that `import mlir_sparse` stays quick.
+`MLIR_SPARSE_BINDINGS` (a module name) is taken if set, then `mlir` (bindings built with LLVM), `torch_mlir` (PyPI) and
+`mlir_finch` (PyPI). Nothing is imported before the first use, so that `import mlir_sparse` stays quick.
 """
 
 from __future__ import annotations

@@ -111,8 +111,8 @@ class CompileOptions:
             UnsupportedError: if the options have a schedule.
         """
         if self.tuned or self.schedule != STATIC:
-            asked = TUNED if self.tuned else self.schedule
+            schedule = TUNED if self.tuned else self.schedule
             raise UnsupportedError(
-                f"expected a schedule for one statement without ranges, but got schedule='{asked}' for "
+                f"expected a schedule for one statement without ranges, but got schedule='{schedule}' for "
                 f"{statements} in a comprehension: compile the statement apart, or leave it out"
             )

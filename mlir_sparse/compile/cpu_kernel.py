@@ -121,9 +121,9 @@ class Kernel(StatementKernel):
             self._warn_if_large(values, extents)
             return build.executable.run(values, extents, None)
         # The launcher accepts plain arrays only, so pass a view of subclasses such as memory maps.
-        room = np.asarray(target) if _is_ready(target, values, self.spec.output.dtype) else None
-        result = build.executable.run(values, extents, room)
-        if room is None:
+        array = np.asarray(target) if _is_ready(target, values, self.spec.output.dtype) else None
+        result = build.executable.run(values, extents, array)
+        if array is None:
             np.copyto(target, result, casting="unsafe")  # only bool from i8 needs a cast
         return target
 
@@ -358,9 +358,9 @@ def _is_ready(target: Array, values: Mapping[str, Value], dtype: DType) -> bool:
     """Returns whether compiled code can write to an array directly: it is contiguous and apart from all inputs."""
     if target.dtype != dtype.numpy or not (target.flags.c_contiguous and target.flags.aligned):
         return False
-    held = [
+    arrays = [
         array
         for value in values.values()
         for array in (value.storage.buffers() if isinstance(value, SparseTensor) else (value,))
     ]
-    return not any(np.may_share_memory(target, array) for array in held)
+    return not any(np.may_share_memory(target, array) for array in arrays)

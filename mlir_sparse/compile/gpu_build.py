@@ -62,12 +62,12 @@ class GpuBuild:
         """
         program = self.planned
         types = dict(program.types)
-        located = [step.result for step in program.steps if isinstance(step, plan.Located)]
+        lookups = [step.result for step in program.steps if isinstance(step, plan.Located)]
         found = []
         for step in program.steps:
             match step:
                 case plan.Generic():
-                    found.append(plan.map_loops(step, types, frozenset(located)))
+                    found.append(plan.map_loops(step, types, frozenset(lookups)))
                     _check_result(found[-1], program)
                 case ExtentVector() | LevelSpaceView() | plan.Located() | plan.LocatedRows():
                     pass
@@ -109,8 +109,8 @@ class GpuBuild:
     @cached_property
     def lowered(self) -> lower.LoweredProgram:
         """Returns the steps as `linalg.generic`, each function with its mapping."""
-        located = [step for step in self.program.steps if isinstance(step, plan.Located | plan.LocatedRows)]
-        return lower.with_mappings(lower.lower(self.program), self.mapped, dict(self.program.types), located)
+        lookups = [step for step in self.program.steps if isinstance(step, plan.Located | plan.LocatedRows)]
+        return lower.with_mappings(lower.lower(self.program), self.mapped, dict(self.program.types), lookups)
 
     @property
     def kernels(self) -> pipeline.Pipeline:

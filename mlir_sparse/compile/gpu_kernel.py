@@ -144,7 +144,7 @@ class GpuKernel(StatementKernel):
         device.count()  # raises if there is no driver
         types = dict(self.spec.inputs)
         values = {name: as_device_argument(name, bound[name], types[name]) for name in self.parameters}
-        target, asked = None if out is None else as_device_output(out, self.spec.output), cast(Result, out)
+        target, given_out = None if out is None else as_device_output(out, self.spec.output), cast(Result, out)
         where = device_of(values if target is None else {**values, "out": target})
         operands = tuple(values.values())
         key = _key(operands, target)
@@ -159,11 +159,11 @@ class GpuKernel(StatementKernel):
         apart = [value for name, value in values.items() if name != self._added or not _same(value, target)]
         if target is None or not any(overlaps(target, value) for value in apart):
             result = call.run(operands, target)
-            return result if target is None else asked
-        made = call.run(operands, None)
-        assert isinstance(made, DeviceArray)
-        made.copy_into(target)
-        return asked
+            return result if target is None else given_out
+        computed = call.run(operands, None)
+        assert isinstance(computed, DeviceArray)
+        computed.copy_into(target)
+        return given_out
 
     @cached_property
     def _added(self) -> str | None:
@@ -283,10 +283,10 @@ def _unpickled(
     programs: dict[tuple[TensorType, ...], DeviceProgram],
     by_library: tuple[LibraryProduct | None, str],
 ) -> GpuKernel:
-    made = GpuKernel(spec, chip, via, schedule)
-    made._programs = dict(programs)
-    made._by_library = by_library  # decided before: the planner may not be available here
-    return made
+    kernel = GpuKernel(spec, chip, via, schedule)
+    kernel._programs = dict(programs)
+    kernel._by_library = by_library  # decided before: the planner may not be available here
+    return kernel
 
 
 def _type_of(one: Any) -> TensorType:

@@ -166,12 +166,12 @@ def _view(lvl: int, level: LevelSpec, above: LevelType | None, is_above_native: 
     offset = scale(low, -1)
     size = None if high is None else add(high, offset)
     stored = Buffer.STORED if offset == _ZERO else Buffer.SHIFTED
-    shown = kind.functions.plain_levels(kind, above, is_above_native=is_above_native)
-    if shown is None:
+    plain_levels = kind.functions.plain_levels(kind, above, is_above_native=is_above_native)
+    if plain_levels is None:
         positions = Buffer.STORED if kind.has_positions else Buffer.NONE
         return [LevelView(lvl, kind, offset, size, positions, stored if kind.has_coordinates else Buffer.NONE)]
     views = []
-    for plain in shown:
+    for plain in plain_levels:
         view = LevelView(lvl, LevelType(LevelFormat(plain.format), plain.properties), positions=plain.positions)
         if not plain.is_table:
             coordinates = stored if plain.coordinates is Buffer.STORED else plain.coordinates

@@ -86,7 +86,7 @@ class TensorType:
         """
         source = Source(text_of(text, "a type"), "type")
         head = _MLIR_HEAD.match(text)
-        return _parse_mlir(source, head) if head else _parse_short(source)
+        return _parse_mlir(source, head) if head else _parse_brackets(source)
 
     def to_mlir(self) -> str:
         """Returns the type as MLIR writes it."""
@@ -110,7 +110,7 @@ def _storage_text(encoding: Encoding, rank: int) -> str:
     return encoding.map_text() if is_map_alone else encoding.to_text()
 
 
-def _parse_short(source: Source) -> TensorType:
+def _parse_brackets(source: Source) -> TensorType:
     cursor = Cursor(source, EncodingSyntaxError, bare_ids=True)
     start = cursor.token.span
     cursor.expect_kind(TokenKind.NAME, "an element type such as f64")

@@ -14,7 +14,7 @@ __all__ = ["TypedValue"]
 _INTEGER = re.compile(r"(?P<sign>[su]?)i(?P<bits>[1-9]\d{0,2})|index")
 
 
-_SHORT = 6  # significant digits, and decimals, in MLIR's usual form
+_USUAL_DIGITS = 6  # significant digits, and decimals, in MLIR's usual form
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +184,9 @@ def _float_literal(bits: int, dtype: str) -> str:
     """Prints as MLIR's `printFloatValue`: six digits if they suffice, all digits, or else the bits."""
     value = _unpack(bits, dtype)
     if math.isfinite(value):
-        short = _short(value)
-        if _round_bits(float(short), dtype) == bits:
-            return short
+        usual = _usual_form(value)
+        if _round_bits(float(usual), dtype) == bits:
+            return usual
         full = _all_digits(value, 2 + _FLOATS[dtype].precision * 59 // 196)
         if "." in full:
             return full
@@ -217,10 +217,10 @@ def _decimal(value: float, precision: int) -> tuple[str, int]:
     return text, exponent + len(str(kept)) - len(text)
 
 
-def _short(value: float) -> str:
-    digits, exponent = _decimal(value, _SHORT)
+def _usual_form(value: float) -> str:
+    digits, exponent = _decimal(value, _USUAL_DIGITS)
     sign = "-" if math.copysign(1, value) < 0 else ""
-    return f"{sign}{digits[0]}.{digits[1:]:0<{_SHORT}}e{exponent + len(digits) - 1:+03d}"
+    return f"{sign}{digits[0]}.{digits[1:]:0<{_USUAL_DIGITS}}e{exponent + len(digits) - 1:+03d}"
 
 
 def _all_digits(value: float, precision: int) -> str:

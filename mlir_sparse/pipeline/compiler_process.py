@@ -1,9 +1,8 @@
 """The compiler in a process of its own, so that its death is an exception here.
 
-The sparsifier is known to crash on input that looks harmless, and a
-segmentation fault in the user's process cannot be caught. One worker is kept
-warm and restarted when it dies; calls from several threads take turns. The child
-of a fork has a worker of its own.
+The sparsifier is known to crash on input that looks harmless, and a segmentation fault in the user's process cannot be
+caught. One worker is kept warm and restarted when it dies; calls from several threads take turns. The child of a fork
+has a worker of its own.
 """
 
 from __future__ import annotations

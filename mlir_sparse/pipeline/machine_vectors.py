@@ -38,10 +38,9 @@ def machine_name() -> str:
 def vector_lanes() -> int:
     """Returns the lanes that masked vector loops pay with on this host; 0 where scalar loops are faster.
 
-    Measured on f64 with 32-bit coordinates, 8 lanes against scalar loops that LLVM
-    vectorises by itself: SpMV takes 0.7 of the time on Intel's AVX-512, 1.6 to 2.8 on
-    AMD's (gathers are slow there), SpMM 0.95 and 1.5. Without AVX-512 every mask is expanded.
-    MLIR_SPARSE_VECTOR_LANES, a number, decides otherwise.
+    Measured on f64 with 32-bit coordinates, 8 lanes against scalar loops that LLVM vectorises by itself: SpMV takes 0.7
+    of the time on Intel's AVX-512, 1.6 to 2.8 on AMD's (gathers are slow there), SpMM 0.95 and 1.5. Without AVX-512
+    every mask is expanded. MLIR_SPARSE_VECTOR_LANES, a number, decides otherwise.
     """
     asked = settings.VECTOR_LANES.value
     if asked is not None:

@@ -86,7 +86,7 @@ def _cut(
     arguments = (*step.operands, *((step.target,) if output.encoding is None else ()))
     return Cut(
         variable=variable.name,
-        listed=any(part.listed for part in stored),
+        compressed=any(part.compressed for part in stored),
         outcome=outcome,
         stored=stored,
         axes=tuple(
@@ -126,13 +126,13 @@ def _along_first(step: Generic, types: Types) -> Cut | str:
     stored = _stored(step, variable, types)
     if isinstance(stored, str):
         return stored
-    by_lists = any(part.listed for part in stored)
+    by_lists = any(part.compressed for part in stored)
     if by_lists:
         refused = _refused_lists(step, variable, stored, types)
         if refused:
             return refused
         # Entries of operands with rows meet those of a list, or nothing.
-        stored = tuple(part for part in stored if part.listed)
+        stored = tuple(part for part in stored if part.compressed)
     outcome = _outcome(step, variable, by_lists, types)
     refused = _refused_result(step, variable, outcome, types)
     if refused:
@@ -143,7 +143,7 @@ def _along_first(step: Generic, types: Types) -> Cut | str:
 
 def _reached(step: Generic, stored: tuple[StoredCut, ...], types: Types) -> int | None:
     """Returns the buffer of coordinates below rows that are counted, where those are rows of the result."""
-    if len(stored) != 1 or stored[0].listed or stored[0].block != 1 or not step.target.subscripts:
+    if len(stored) != 1 or stored[0].compressed or stored[0].block != 1 or not step.target.subscripts:
         return None
     access, row = step.operands[stored[0].argument], step.target.subscripts[0]
     encoding = _encoding(access, types)
@@ -232,7 +232,7 @@ def _refused_lists(step: Generic, variable: IndexVar, stored: tuple[StoredCut, .
     for product in products(step.payload, types):
         if not walks(product, variable, step.loops, types):
             return f"{variable} is counted, with lists alongside"
-    lists = [part for part in stored if part.listed]
+    lists = [part for part in stored if part.compressed]
     for part in lists:
         first = _encoding(step.operands[part.argument], types).level_types[0]
         if not first.ordered and (len(lists) > 1 or not first.unique):

@@ -1,9 +1,8 @@
 """How much work a loop nest is, estimated from storage alone.
 
-Data is not at hand when a kernel is planned, so each index of unknown extent
-counts as EXTENT and each compressed level below the first as FANOUT entries:
-the shape of a sparse matrix with a few entries a row. Only comparisons between
-plans are made of these figures.
+Data is not at hand when a kernel is planned, so each index of unknown extent counts as EXTENT and each compressed level
+below the first as FANOUT entries: the shape of a sparse matrix with a few entries a row. Only comparisons between plans
+are made of these figures.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _nest(step: Generic, program: Program, mapped: Mapped | None) -> list[str]:
     if mapped is not None:
         return [*lines, f"  into {step.result}: {_named(program.type_of(step.result))}", *_on_threads(mapped)]
     pieces = choose_cut(step, types)
-    lines.append(f"  in one piece: {pieces}" if isinstance(pieces, str) else f"  in pieces: {pieces}")
+    lines.append(f"  in one chunk: {pieces}" if isinstance(pieces, str) else f"  in chunks: {pieces}")
     return [*lines, f"  into {step.result}: {_named(program.type_of(step.result))}{_gathered(step, program)}"]
 
 

@@ -1,10 +1,8 @@
 """The work of a loop nest as a formula of extents and stored entries.
 
-Each loop nest is followed from the outside in. At every depth the number of
-steps so far is a product of factors: the extent of a variable that is counted,
-the entries of an operand whose levels are walked, or, where the levels above
-are reached from another operand (the rows of B at the entries of A in SpGEMM),
-a sum over the entries of that operand.
+Each loop nest is followed from the outside in. At every depth the number of steps so far is a product of factors: the
+extent of a variable that is counted, the entries of an operand whose levels are walked, or, where the levels above are
+reached from another operand (the rows of B at the entries of A in SpGEMM), a sum over the entries of that operand.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class StoredCut:
     Args:
         tensor: the name of the operand.
         argument: its number among the arguments.
-        listed: whether the level stores its coordinates.
+        compressed: whether the level stores its coordinates.
         block: the number of the variable's values for one coordinate of the level.
         steps: the way from the level's positions to the entries as (kind, number): `level` multiplies by the size of a
             level, `times` by a constant; `positions` and `segments` look up a buffer with one number or two for each
@@ -37,7 +37,7 @@ class StoredCut:
 
     tensor: str
     argument: int
-    listed: bool
+    compressed: bool
     block: int
     steps: tuple[tuple[str, int], ...]
     shifts: tuple[tuple[int, int, int], ...]
@@ -52,7 +52,7 @@ class Cut:
 
     Args:
         variable: the index variable that is partitioned.
-        listed: whether chunks begin at stored coordinates, and not at any coordinate.
+        compressed: whether chunks begin at stored coordinates, and not at any coordinate.
         outcome: what a chunk's result is.
         stored: the operands in level storage that are cut.
         axes: (argument, axis, coefficient, whether the variable is the whole subscript) of each array that is cut:
@@ -66,7 +66,7 @@ class Cut:
     """
 
     variable: str
-    listed: bool
+    compressed: bool
     outcome: CutResult
     stored: tuple[StoredCut, ...]
     axes: tuple[tuple[int, int, int, bool], ...]
@@ -83,14 +83,14 @@ class Cut:
 
     def __str__(self) -> str:
         names = listed(dict.fromkeys(part.tensor for part in self.stored)) if self.stored else ""
-        by = f"by the {'coordinates' if self.listed else 'rows'} of {names}, " if names else ""
+        by = f"by the {'coordinates' if self.compressed else 'rows'} of {names}, " if names else ""
         match self.outcome:
             case "apart":
-                result = "each with a part of the result to itself"
+                result = "each with a separate part of the result"
             case "added":
-                result = "each with a result of its own, combined in their order"
+                result = "each with a separate result, combined in order"
             case "joined":
-                result = "their entries joined in their order"
+                result = "their entries joined in order"
             case _:
                 assert_never(self.outcome)
         return f"along {self.variable}, {by}{result}"

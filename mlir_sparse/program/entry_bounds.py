@@ -44,8 +44,8 @@ class EntryBounds:
         20
         """
         tuples, variables = _tuples(self.tree, entries, extents)
-        own = frozenset(self.variables)
-        return min(tuples * _volume(own - variables, extents), _volume(own, extents))
+        variables_of_result = frozenset(self.variables)
+        return min(tuples * _volume(variables_of_result - variables, extents), _volume(variables_of_result, extents))
 
     def least(self, entries: Mapping[str, int], extents: Mapping[str, int]) -> int:
         """Returns a lower bound on the number of entries; 0 if none is known.

@@ -136,13 +136,13 @@ class Parts:
     (2, 3, 2049)
     """
 
-    pieces: Product
+    items: Product
     least: int
     most: int
 
-    def number(self, pieces: int) -> int:
+    def number(self, items: int) -> int:
         """Returns the number of parts for a number of items, plus one."""
-        return max(1, min(self.most, -(-pieces // self.least))) + 1
+        return max(1, min(self.most, -(-items // self.least))) + 1
 
 
 ALIGNED = 16

@@ -42,7 +42,7 @@ def cache_folder() -> str | None:
     return settings.user_folder() if _native.loads_objects else None
 
 
-def _is_own(about: os.stat_result) -> bool:
+def _is_trusted(about: os.stat_result) -> bool:
     """Returns whether only this user and the superuser can have written a file."""
     return about.st_uid == os.geteuid() and not about.st_mode & _OTHERS_WRITE
 
@@ -59,7 +59,7 @@ def _usable(folder: str | None) -> str:
         return "" if isinstance(error, FileNotFoundError) else f"off: {error}"
     if not stat.S_ISDIR(about.st_mode):
         return f"off: no folder at {folder}"
-    return "" if _is_own(about) else f"off: others own {folder}, or may write to it"
+    return "" if _is_trusted(about) else f"off: others own {folder}, or may write to it"
 
 
 def _path_of(folder: str, key: str) -> str:
@@ -102,7 +102,7 @@ def _read(path: str) -> bytes | None:
         return None
     try:
         about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode) or not _is_own(about) or about.st_size > _LARGEST + _HEADER.size:
+        if not stat.S_ISREG(about.st_mode) or not _is_trusted(about) or about.st_size > _LARGEST + _HEADER.size:
             return None
         content = os.read(descriptor, about.st_size + 1)
         if time.time() - about.st_mtime > _HOUR:

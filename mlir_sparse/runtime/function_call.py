@@ -85,10 +85,10 @@ def run_call(call: FunctionCall, values: Mapping[str, Value], extents: Mapping[s
         if present is None and extents is not given:  # the values of a tensor
             present = reserved(tuple(extents[variable] for variable in nest.variables), nest.dtype)
         return _call_dense(call, ready, present, extents, frames)
-    made = lay_out(call, ready, extents)
-    if made is None:
+    tensor = lay_out(call, ready, extents)
+    if tensor is None:
         raise _refused(nest)
-    return made
+    return tensor
 
 
 def _with_entries(nest: NestCall, arguments: Sequence[Value], extents: Mapping[str, int]) -> Mapping[str, int]:
@@ -318,13 +318,13 @@ def _call_dense(
         return result
     # The loops exceed the tensor's bounds: pad the arrays.
     inside = tuple(slice(-low, size - low) for (low, _), size in zip(windows, shape, strict=True))
-    room = empty(tuple(high - low for low, high in windows), nest.dtype)
-    room[...] = 0
+    padded = empty(tuple(high - low for low, high in windows), nest.dtype)
+    padded[...] = 0
     if nest.continues:
-        room[inside] = result
-    if call.launcher(arguments, room) is None:
+        padded[inside] = result
+    if call.launcher(arguments, padded) is None:
         raise _refused(nest)
-    result[...] = room[inside]
+    result[...] = padded[inside]
     return result
 
 

@@ -44,14 +44,14 @@ def _parameter(argument: Argument, loops: Sequence[str]) -> _native.Parameter:
 def _partition(cut: Cut, loops: Sequence[str]) -> _native.Partition:
     stored = [
         _native.StoredPart(
-            part.argument, part.listed, part.block, part.steps, part.shifts, part.stride, part.sorted, part.level
+            part.argument, part.compressed, part.block, part.steps, part.shifts, part.stride, part.sorted, part.level
         )
         for part in cut.stored
     ]
     return _native.Partition(
         variable=loops.index(cut.variable),
         unit=cut.unit,
-        listed=cut.listed,
+        listed=cut.compressed,
         outcome=cut.outcome,
         factors=tuple(map(loops.index, cut.factors)),
         stored=stored,

@@ -140,11 +140,11 @@ def _check_host(path: str | os.PathLike[str], index: Mapping[str, Any], features
         raise FileFormatError(
             f"expected format {_FORMAT} in {os.fspath(path)}, but got {shortened(str(index['format']))}: save it again"
         )
-    made, here = (index["system"], index["machine"]), (os.uname().sysname, os.uname().machine)
-    if made != here:
+    target, here = (index["system"], index["machine"]), (os.uname().sysname, os.uname().machine)
+    if target != here:
         raise UnsupportedError(
             f"expected a kernel for {'/'.join(here)} in {os.fspath(path)}, "
-            f"but got one for {'/'.join(made)}: save it here"
+            f"but got one for {'/'.join(target)}: save it here"
         )
     missing = sorted(set(index["features"]) - features)
     if missing:

@@ -54,14 +54,14 @@ def assemble(executable: Executable, program: str, inputs: Mapping[str, Value], 
     values: dict[str, Value] = dict(inputs)
     known = Structures(program)
     for stage in executable.stages:
-        made = values[stage.result] = run_stage(stage, values, extents)
-        if not isinstance(made, SparseTensor) or (isinstance(stage, Conversion) and stage.operand in inputs):
+        result = values[stage.result] = run_stage(stage, values, extents)
+        if not isinstance(result, SparseTensor) or (isinstance(stage, Conversion) and stage.operand in inputs):
             continue
         operand = values[stage.operand] if isinstance(stage, Conversion) else None
-        if isinstance(stage, Conversion) and isinstance(operand, SparseTensor) and _keeps_entries(made.encoding):
-            known.places[stage.result] = _places(operand, stage, made.encoding)
+        if isinstance(stage, Conversion) and isinstance(operand, SparseTensor) and _keeps_entries(result.encoding):
+            known.places[stage.result] = _places(operand, stage, result.encoding)
         if stage.result != executable.result:
-            known.tensors[stage.result] = made
+            known.tensors[stage.result] = result
     result = values[executable.result]
     if not isinstance(result, SparseTensor):
         return np.zeros_like(result)
@@ -95,11 +95,11 @@ def compute(
     if not isinstance(known, Structures) or known.program != program:
         known = Structures(program)
     values: dict[str, Value] = dict(inputs)
-    for stage, twin in zip(executable.stages, computing.stages, strict=True):
+    for stage, numeric in zip(executable.stages, computing.stages, strict=True):
         last = stage.result == executable.result
         structure = out if last else known.tensors.get(stage.result)
-        if isinstance(twin, FunctionCall) and twin.buffers is not None and structure is not None:
-            _call(twin, values, extents, structure)
+        if isinstance(numeric, FunctionCall) and numeric.buffers is not None and structure is not None:
+            _call(numeric, values, extents, structure)
             values[stage.result] = structure
         elif isinstance(stage, Conversion) and stage.result in known.places and structure is not None:
             _move(values[stage.operand], known.places[stage.result], stage, structure)
@@ -145,9 +145,9 @@ def _call(
 ) -> None:
     target = structure.storage.values
     operands = [values[name] for name in stage.nest.operands]
-    held = [b for o in operands for b in (o.storage.buffers() if isinstance(o, SparseTensor) else (o,))]
+    buffers = [b for o in operands for b in (o.storage.buffers() if isinstance(o, SparseTensor) else (o,))]
     # Loops that read the values they write would get new values in place of old ones.
-    results = np.empty_like(target) if any(np.may_share_memory(target, buffer) for buffer in held) else target
+    results = np.empty_like(target) if any(np.may_share_memory(target, buffer) for buffer in buffers) else target
     compute_into(stage, values, extents, structure, results)
     if results is not target:
         target[...] = results

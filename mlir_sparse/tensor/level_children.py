@@ -37,8 +37,8 @@ class ChildReader:
             path: the coordinates in the levels above.
         """
         known, pos, crd = self._levels[level], self._storage.positions[level], self._storage.coordinates[level]
-        asked = Parent(parent, tuple(path), self._reached[level], self._counts[level])
-        positions, coordinates, unused = known.functions.children(known, asked, pos, crd)
+        position = Parent(parent, tuple(path), self._reached[level], self._counts[level])
+        positions, coordinates, unused = known.functions.children(known, position, pos, crd)
         self._reached[level] = positions.stop
         yield from ((place, int(coordinate)) for place, coordinate in zip(positions, coordinates, strict=True))
         yield from ((place, None) for place in unused)

@@ -118,8 +118,8 @@ class SparseTensor(ArrayMethods):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The runtime's arguments are addresses in this process, and are left out.
-        held = self._storage
-        return _unpickled, (held.encoding, self._shape, held.level_sizes, held.buffers(), held.view)
+        storage = self._storage
+        return _unpickled, (storage.encoding, self._shape, storage.level_sizes, storage.buffers(), storage.view)
 
     def __copy__(self) -> SparseTensor:
         return self.copy()

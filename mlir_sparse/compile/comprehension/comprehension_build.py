@@ -66,13 +66,13 @@ def evaluate_comprehension(
 ) -> Result:
     """Computes a comprehension on data; see `compile_comprehension` and `ComprehensionKernel`."""
     check_given(comprehension, given)
-    asked = out if isinstance(out, Mapping) else {comprehension.results[0]: out}
+    outputs = out if isinstance(out, Mapping) else {comprehension.results[0]: out}
     if len(comprehension.results) > 1 and not isinstance(out, Mapping | None):
         raise OperandError(
             f"expected out= as a mapping of the outputs {', '.join(comprehension.results)}, but got {out!r:.60}"
         )
-    arrays = {name: one for name, one in asked.items() if isinstance(one, np.ndarray)}
-    storage = {name: "dense" if name in arrays else one for name, one in asked.items() if one is not None}
+    arrays = {name: one for name, one in outputs.items() if isinstance(one, np.ndarray)}
+    storage = {name: "dense" if name in arrays else one for name, one in outputs.items() if one is not None}
     types = {name: type_of_operand(comprehension, name, value) for name, value in given.items()}
     kernel = compile_comprehension(comprehension, types, storage, target, compile_statement)
     return kernel._call(given, arrays or None)

@@ -165,11 +165,11 @@ class ComprehensionKernel(CompiledKernel):
 
     # -- statements to kernels -----------------------------------------------------------------------------------
 
-    def _steps(self, values: Mapping[str, Any], asked: Mapping[str, tuple[int, ...]]) -> tuple[StatementStep, ...]:
+    def _steps(self, values: Mapping[str, Any], out_shapes: Mapping[str, tuple[int, ...]]) -> tuple[StatementStep, ...]:
         """Returns the statements ready to run on operands with these shapes."""
         shapes = {name: tuple(value.shape) for name, value in values.items()}
         scalars = {n: int(np.asarray(values[n])) for n in self._waits if n in values}
-        key = (tuple(shapes.items()), tuple(scalars.items()), tuple(asked.items()))
+        key = (tuple(shapes.items()), tuple(scalars.items()), tuple(out_shapes.items()))
         with self._lock:
             known = self._prepared.get(key)
         if known is not None:
@@ -179,10 +179,10 @@ class ComprehensionKernel(CompiledKernel):
         self._require(symbols)
         statements = [bound(s, symbols, self.comprehension.sizes) for s in self.comprehension.statements]
         given = shapes | self._declared_shapes(sizes)
-        for name, shape in asked.items():
+        for name, shape in out_shapes.items():
             given.setdefault(name, shape)
         placed = place(statements, given, shapes, strict=self._strict)
-        self._check_asked(placed, asked)
+        self._check_asked(placed, out_shapes)
         steps = self._compiled(placed, given)
         with self._lock:
             while len(self._prepared) >= _SHAPES_KEPT:
@@ -203,9 +203,9 @@ class ComprehensionKernel(CompiledKernel):
                 found[output.name] = tuple(extent for extent in extents if extent is not None)
         return found
 
-    def _check_asked(self, placed: tuple[Placed, ...], asked: Mapping[str, tuple[int, ...]]) -> None:
+    def _check_asked(self, placed: tuple[Placed, ...], out_shapes: Mapping[str, tuple[int, ...]]) -> None:
         shapes = {one.statement.target.tensor: one.shape for one in placed}
-        for name, shape in asked.items():
+        for name, shape in out_shapes.items():
             if shapes[name] != shape:
                 raise ExtentError(f"expected out= of shape {shapes[name]} for {name}, but got {shape}")
 
@@ -240,14 +240,14 @@ class ComprehensionKernel(CompiledKernel):
         name = statement.target.tensor
         inferred = replace(infer_output(statement, types), dtype=self._dtypes[name])
         inferred = _any_shape(inferred)
-        asked = self._storage.get(last) if last is not None else None
-        if asked is None:
+        storage = self._storage.get(last) if last is not None else None
+        if storage is None:
             return inferred
-        if isinstance(asked, TensorType):
-            return _any_shape(asked)
-        if isinstance(asked, str) and asked.strip().lower() == "dense":
+        if isinstance(storage, TensorType):
+            return _any_shape(storage)
+        if isinstance(storage, str) and storage.strip().lower() == "dense":
             return replace(inferred, encoding=None)
-        return replace(inferred, encoding=encoding(asked, rank=inferred.rank))
+        return replace(inferred, encoding=encoding(storage, rank=inferred.rank))
 
     # -- properties ----------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         storage: Mapping[str, Storage],
         compile_statement: Compile,
     ) -> None:
-        """Takes what `api.compile` has checked.
+        """Takes arguments that `compile` has checked.
 
         Raises:
             UnsupportedError: for statements that read or assign parts of tensors, or use elements of tensors as sizes.
@@ -41,10 +41,10 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         for statement in comprehension.statements:
             if statement.ranges or statement.exists:
                 raise _parts_of(statement)
-        held = [name for name in self._waits if name in self.parameters]
-        if held:
+        sizes = [name for name in self._waits if name in self.parameters]
+        if sizes:
             raise UnsupportedError(
-                f"expected subscripts and ranges that do not depend on what lies on a device, but got {held[0]} in "
+                f"expected subscripts and ranges that do not depend on what lies on a device, but got {sizes[0]} in "
                 f"{comprehension.name or comprehension.statements[0]}: write its number, or use target='cpu'"
             )
 
@@ -57,17 +57,17 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         values = {name: as_device_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
         wanted = self._wanted(out)
-        rooms = {name: as_device(name, one) for name, one in wanted.items()}
-        where = device_of({**values, **rooms})
-        steps = self._steps(values, {name: room.shape for name, room in rooms.items()})
+        outputs = {name: as_device(name, one) for name, one in wanted.items()}
+        where = device_of({**values, **outputs})
+        steps = self._steps(values, {name: output.shape for name, output in outputs.items()})
         kinds = {step.placed.statement.target.tensor: step.kernel.output for step in steps}
-        targets = {name: as_device_output(room, kinds[name]) for name, room in rooms.items()}
+        targets = {name: as_device_output(output, kinds[name]) for name, output in outputs.items()}
         for step in steps:
             values[step.placed.statement.target.tensor] = _ran(step, values, where)
         for name, target in targets.items():
-            made = values[name]
-            assert isinstance(made, DeviceArray)
-            made.copy_into(target)
+            computed = values[name]
+            assert isinstance(computed, DeviceArray)
+            computed.copy_into(target)
         returned = tuple(wanted.get(name, values[name]) for name in self.comprehension.results)
         return returned[0] if len(returned) == 1 else returned
 
@@ -103,8 +103,8 @@ def _ran(step: StatementStep, values: Mapping[str, DeviceValue], where: device.D
     operands = {part.name: values[part.tensor] for part in step.parts}
     kernel: Any = step.kernel
     output = kernel.output
-    room = empty(step.placed.shape, output.dtype, where) if output.encoding is None else None
-    result: DeviceValue = kernel._call(operands, room)
+    array = empty(step.placed.shape, output.dtype, where) if output.encoding is None else None
+    result: DeviceValue = kernel._call(operands, array)
     return result
 
 

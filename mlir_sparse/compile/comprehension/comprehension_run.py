@@ -74,8 +74,8 @@ def run(
     for at, step in enumerate(steps):
         operands = {part.name: part_of(values[part.tensor], part.box) for part in step.parts}
         target = step.placed.statement.target
-        room = targets.get(target.tensor) if last[target.tensor] == at and not step.placed.is_part else None
-        result = step.kernel._call(operands, room, step.extents)
+        array = targets.get(target.tensor) if last[target.tensor] == at and not step.placed.is_part else None
+        result = step.kernel._call(operands, array, step.extents)
         assert isinstance(result, np.ndarray | SparseTensor), "this runs on the processor"
         if report is not None:
             report(Ran(step.kernel.spec.assignment, operands, step.extents, result))

@@ -89,7 +89,7 @@ class Search:
         self._bytes: dict[Candidate, int] = {}
         self._reference: Value | None = None
         self._known: dict[tuple[str, bytes, int | None], Candidate] = {}
-        self._room: Array | None = None
+        self._output: Array | None = None
         self._contestants: list[Contestant] = []
         self._first = self._contestant(Candidate())
         self._history: list[float] = []
@@ -203,9 +203,9 @@ class Search:
             raise _NoCandidateError("its result differs from that of the plan's choice: please report this")
         self._bytes[candidate] = sum(value.nbytes for value in (*operands, result))
         if isinstance(result, np.ndarray) and self._base.spec.assignment.target.tensor not in values:
-            if self._room is None:
-                self._room = np.empty_like(result)
-            return Prepared(partial(kernel, *operands, out=self._room), seconds)
+            if self._output is None:
+                self._output = np.empty_like(result)
+            return Prepared(partial(kernel, *operands, out=self._output), seconds)
         return Prepared(partial(kernel, *operands), seconds)
 
     def _is_cut(self, candidate: Candidate) -> bool:

@@ -75,7 +75,7 @@ def _starts(before: Generic, step: Generic, types: Types) -> bool:
         return False
     # In pieces, each has the rows it starts to itself; lists of rows leave some out, and those are not started.
     pieces = choose_cut(step, types)
-    listed = not isinstance(pieces, str) and pieces.listed
+    listed = not isinstance(pieces, str) and pieces.compressed
     return step.loops[:1] == before.loops and not listed and _is_elementwise(before.payload, step, types)
 
 

@@ -1,8 +1,7 @@
 """What the loops of a nest run over: levels of operands, met at products and merged at sums.
 
-The terms are those of Kjolstad et al. 2017: the iteration graph has a path of index
-variables for each operand, in the order of its levels (section 4.1), and each loop
-runs over a lattice of intersections and unions of levels (section 5).
+The terms are those of Kjolstad et al. 2017: the iteration graph has a path of index variables for each operand, in the
+order of its levels (section 4.1), and each loop runs over a lattice of intersections and unions of levels (section 5).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Loop order: the one that storage allows and that costs least.
 
-Every sparse operand wants its levels' index variables in the order of its
-levels (Kjolstad et al. 2017, section 4.1: the iteration graph). Where operands
-disagree the graph has a cycle, which converting an operand breaks; the cheapest
+Every sparse operand wants its levels' index variables in the order of its levels (Kjolstad et al. 2017, section 4.1:
+the iteration graph). Where operands disagree the graph has a cycle, which converting an operand breaks; the cheapest
 combination of order and conversions is taken.
 """
 

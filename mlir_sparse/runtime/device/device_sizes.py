@@ -75,7 +75,7 @@ class Counts:
             case Product(factors, more):
                 return math.prod(map(self, factors)) + more
             case Parts():
-                return count.number(self(count.pieces))
+                return count.number(self(count.items))
             case _:
                 assert_never(count)
 

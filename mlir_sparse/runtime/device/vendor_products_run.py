@@ -140,15 +140,15 @@ def _sampled(product: VendorProduct, values: Mapping[str, DeviceValue], where: D
     (name, format, transposed), ((left, left_turned), (right, right_turned)) = product.sparse[0], product.dense
     tensor, one, other = _tensor(values, name), _array(values, left), _array(values, right)
     numbers = empty((tensor._arrays[-1].size,), product.dtype, where)
-    made = tensor._with_values(numbers)
+    result = tensor._with_values(numbers)
     if 0 in (numbers.size, one.size, other.size):
         _zero(numbers)
-        return made
+        return result
     matrix = _matrix(tensor, format, transposed, numbers)
     _cuda.sddmm(where.number, current_stream(), _dense(one, left_turned), _dense(other, right_turned), matrix)
     # The library uses the structure of the sparse operand only, not its values.
     scale(numbers, tensor._arrays[-1])
-    return made
+    return result
 
 
 def _times_sparse(
@@ -178,11 +178,11 @@ def _times_sparse(
     ]
     entries, *memories = _cuda.spgemm(where.number, stream, *matrices)
     kinds = ((lines + 1, positions), (entries, coordinates), (entries, product.dtype.numpy))
-    made = [
+    arrays = [
         DeviceArray(memory.pointer, (size,), np.dtype(kind), where, memory, stream)
         for memory, (size, kind) in zip(memories, kinds, strict=True)
     ]
-    return DeviceTensor._from_parts(encoding, shape, encoding.level_sizes(shape), made, entries)
+    return DeviceTensor._from_parts(encoding, shape, encoding.level_sizes(shape), arrays, entries)
 
 
 def _structured(tensor: DeviceTensor, operand: DeviceArray, result: DeviceArray, where: Device) -> None:
@@ -207,7 +207,7 @@ def _compressed(tensor: DeviceTensor, where: Device) -> _cuda.Compressed:
     dense = empty((rows, inner), values.dtype, where)
     _zero(dense)
     expand(dense, values, tensor._arrays[0])
-    made = _cuda.Compressed(where.number, current_stream(), _dense(dense, False))
+    compressed = _cuda.Compressed(where.number, current_stream(), _dense(dense, False))
     if not tensor._lent:
-        tensor._kept["compressed"] = made
-    return made
+        tensor._kept["compressed"] = compressed
+    return compressed

@@ -141,13 +141,13 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
             write_binsparse(name, file.name, source, comment)
         return
     entries = _entries_of(source)
-    put = _writer(name, entries)
+    write_to = _writer(name, entries)
     with replacing(name) as file:
         if name.lower().endswith(".gz"):
             with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
-                put(cast(IO[bytes], packed), entries, comment)
+                write_to(cast(IO[bytes], packed), entries, comment)
         else:
-            put(file, entries, comment)
+            write_to(file, entries, comment)
 
 
 def _entries_of(source: object) -> TextEntries:
