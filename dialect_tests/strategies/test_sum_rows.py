@@ -90,6 +90,8 @@ def test_what_is_not_finite_stays_in_its_fibre() -> None:
         ("C(i,j) = A(i,j,k) * v(k) / 2", lambda A, v, w: A @ v / 2),
         ("C(i,j) = A(i,j,k) * A(i,j,k) * v(k)", lambda A, v, w: (A * A) @ v),
         ("C(i,j) = abs(A(i,j,k)) * v(k)", lambda A, v, w: abs(A) @ v),
+        ("C(i,j) = max(A(i,j,k), 0) * v(k)", lambda A, v, w: A.clip(0) @ v),
+        ("C(i,j) = where(A(i,j,k) > v(k), A(i,j,k), 2) * A(i,j,k)", lambda A, v, w: (np.where(v < A, A, 2) * A).sum(2)),
         ("C(i,j) = A(i,j,k)", lambda A, v, w: A.sum(2)),
     ],
 )
@@ -187,7 +189,14 @@ def test_rows_of_all_widths(widths: tuple[int, int]) -> None:
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "i32", "i64", "f16", "bf16"])
 @pytest.mark.parametrize(
     "text",
-    [SPMV, "y(i) = b(i) - A(i,j) * x(j)", "y(i) = A(i,j) * A(i,j) * x(j)", "y(i) = abs(A(i,j)) * x(j)"],
+    [
+        SPMV,
+        "y(i) = b(i) - A(i,j) * x(j)",
+        "y(i) = A(i,j) * A(i,j) * x(j)",
+        "y(i) = abs(A(i,j)) * x(j)",
+        "y(i) = max(A(i,j), 0) * x(j)",
+        "y(i) = where(A(i,j) > 1, A(i,j), 0) * x(j)",
+    ],
 )
 def test_it_says_that_rows_are_summed_by_vectors(text: str, dtype: str) -> None:
     others = {"b": ""} if "b(" in text else {}

@@ -14,15 +14,15 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.result_arguments import Result
 from mlir_sparse.assembly.row_workspace import zero_of
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, copy_of, operations_in, operations_within
+from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.origins import maker, result_maker
+from mlir_sparse.loops.regions import body_of, is_loop, operations_in, operations_within
 
 __all__ = ["GatheredRow", "counting", "find_gathered_row"]
 
 # Measured on squares of matrices, in ms, by 0, 8, 16, 24 and 32 entries: power law of 3 entries a row 191, 179, 175,
 # 158, 164; a circuit 44, 43, 44, 45, 49.
 _MOST_ENTRIES = 24
-_LOOPS = frozenset(("scf.for", "scf.while", "scf.parallel"))
 _COUNTING = frozenset(("memref.store", "arith.addi", "arith.constant", "scf.yield"))
 
 
@@ -121,7 +121,7 @@ def find_gathered_row(compress: ir.Operation) -> GatheredRow | None:
 
 def _found_in(outer: ir.Operation) -> GatheredRow | None:
     """Returns the parts of the loops; None where they are not one over entries around one over a row."""
-    loops = [op for op in operations_within(outer) if op.name in _LOOPS]
+    loops = [op for op in operations_within(outer) if is_loop(op)]
     if len(loops) != 1 or loops[0].parent != outer or loops[0].name != "scf.for" or len(loops[0].results) != 1:
         return None
     inner = loops[0]

@@ -7,9 +7,12 @@ from mlir_sparse.loops import ir_words
 
 __all__ = [
     "conjuncts",
+    "constant_of",
     "is_around",
     "is_comparison",
+    "is_constant",
     "is_inside",
+    "is_widening",
     "made_by",
     "maker",
     "merges",
@@ -41,6 +44,18 @@ def result_maker(value: ir.Value) -> ir.Operation:
     return made
 
 
+def constant_of(value: ir.Value) -> int | None:
+    """Returns the number that a value of an integer type always is; None where that is not known."""
+    op = made_by(value, "arith.constant")
+    attribute = None if op is None else op.attributes["value"]
+    return int(ir.IntegerAttr(attribute).value) if isinstance(attribute, ir.IntegerAttr) else None
+
+
+def is_constant(value: ir.Value, number: int) -> bool:
+    """Returns whether a value is a constant of type `index`."""
+    return constant_of(value) == number
+
+
 def parent_of(op: ir.Operation) -> ir.Operation:
     """Returns the operation that one inside a module is right inside."""
     parent = op.parent
@@ -69,10 +84,15 @@ def is_inside(value: ir.Value, op: ir.Operation) -> bool:
     return around == op or is_around(op, around)
 
 
+def is_widening(op: ir.Operation) -> bool:
+    """Returns whether an operation makes an `index` of a number that a buffer holds."""
+    return op.name in _WIDENINGS
+
+
 def stored_load(value: ir.Value) -> ir.Operation | None:
     """Returns the load that a number is read by, widened or not; None for any other value."""
     op = maker(value)
-    while op is not None and op.name in _WIDENINGS:
+    while op is not None and is_widening(op):
         op = maker(op.operands[0])
     return op if op is not None and op.name == "memref.load" else None
 

@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops.inner_loops import Line, body_of, operations_in, root_of
+from mlir_sparse.loops.effects import root_of, writes_nothing
+from mlir_sparse.loops.inner_loops import Line
 from mlir_sparse.loops.origins import is_around, is_inside, parent_of
+from mlir_sparse.loops.regions import body_of, is_loop, is_nest, operations_in
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["OuterLoops", "nests_of"]
-
-_LOOPS = frozenset(("scf.for", "scf.while"))
-_HARMLESS = frozenset(("memref.dim", "memref.subview", "memref.cast", "scf.yield", "scf.condition"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +78,13 @@ def _nest_around(line: Line, rows: Sequence[Line]) -> OuterLoops | Missed:
     """Returns the largest nest whose loops stay in one row; else the innermost loop around the line, if it may be."""
     best: OuterLoops | Missed = Missed("no loop around it goes through one row again and again")
     parent = parent_of(line.loop)
-    while parent.name in _LOOPS or parent.name == "scf.if":
+    while is_nest(parent):
         lines = tuple(other for other in rows if is_around(parent, other.loop))
         why = _why_once(parent, lines)
         if why:
             return Missed(why) if isinstance(best, Missed) else best
         stays = _is_fixed_address(parent, lines)
-        if parent.name in _LOOPS and not any(_is_used(result) for result in parent.results):
+        if is_loop(parent) and not any(_is_used(result) for result in parent.results):
             if not stays:
                 return OuterLoops(parent, lines, _paths(parent, lines), stays) if isinstance(best, Missed) else best
             best = OuterLoops(parent, lines, _paths(parent, lines), stays)
@@ -119,7 +118,7 @@ def _why_once(op: ir.Operation, lines: Sequence[Line]) -> str:
         return "the operands that meet have rows of different lengths or places"
     written = root_of(first.stores[0].operands[1])
     loops = [line.loop for line in lines]
-    apart = all(_is_harmless(inner, written, loops) for inner in operations_in(op))
+    apart = all(writes_nothing(inner, written, loops) for inner in operations_in(op))
     return "" if apart else "the loops around it write more than its row, or read what it writes"
 
 
@@ -127,17 +126,6 @@ def _row(line: Line) -> list[ir.Value]:
     """Returns the buffer of a row, and which row it is."""
     _, buffer, *at = line.stores[0].operands
     return [buffer, *at[:-1]]
-
-
-def _is_harmless(op: ir.Operation, written: ir.Value | None, lines: Sequence[ir.Operation]) -> bool:
-    if op in lines:
-        return True
-    if op.name in ("scf.for", "scf.while", "scf.if"):
-        return all(_is_harmless(inner, written, lines) for inner in operations_in(op))
-    if op.name == "memref.load":
-        root = root_of(op.operands[0])
-        return root is not None and root != written
-    return op.name in _HARMLESS or op.name.startswith(("arith.", "math.", "affine."))
 
 
 def _is_fixed_address(op: ir.Operation, lines: Sequence[Line]) -> bool:

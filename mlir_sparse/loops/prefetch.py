@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import is_number
-from mlir_sparse.loops.origins import maker, operation_around, stored_load
+from mlir_sparse.loops.origins import constant_of, maker, operation_around, stored_load
 
 __all__ = ["coordinate_load", "is_loaded", "later_coordinate", "prefetch", "prefetch_ahead"]
 
@@ -68,7 +67,7 @@ def coordinate_load(value: ir.Value) -> ir.Operation | None:
 def _index_of(value: ir.Value) -> ir.Value | None:
     """Returns the argument of a block that a value is, or is a constant beyond; None for any other."""
     op = maker(value)
-    if op is not None and op.name == "arith.addi" and is_number(op.operands[1]):
+    if op is not None and op.name == "arith.addi" and constant_of(op.operands[1]) is not None:
         value, op = op.operands[0], maker(op.operands[0])
     return value if op is None else None
 

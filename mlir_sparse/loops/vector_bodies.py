@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import Line, body_of
+from mlir_sparse.loops.inner_loops import Line
 from mlir_sparse.loops.origins import maker, result_maker
 from mlir_sparse.loops.prefetch import prefetch_ahead
+from mlir_sparse.loops.regions import body_of
 
 __all__ = ["Lanes", "Tile", "load_vector", "mask_of", "splat_number", "store_vector", "strided", "sum_of_lanes"]
 

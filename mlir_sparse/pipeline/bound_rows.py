@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import is_constant, may_share, root_of
+from mlir_sparse.loops.effects import may_alias, root_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_inside, parent_of
+from mlir_sparse.loops.origins import is_constant, is_inside, parent_of
 
 __all__ = ["ROWS", "bound_rows"]
 
@@ -50,7 +50,7 @@ def _bound(function: ir.Operation, axis: int) -> None:
                 raise ValueError(f"expected to know where loops write, but got {op}")
             if root == result:
                 stores.append(op)
-        elif op.name.startswith("vector.") and any(may_share(v, result) for v in op.operands if _is_buffer(v)):
+        elif op.name.startswith("vector.") and any(may_alias(v, result) for v in op.operands if _is_buffer(v)):
             raise ValueError(f"expected no vectors before rows end with the result, but got {op}")
         return ir.WalkResult.ADVANCE
 

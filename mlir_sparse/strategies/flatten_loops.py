@@ -14,15 +14,14 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import copy_of, is_constant, operations_in, root_of
+from mlir_sparse.loops.effects import root_of, writes_nothing
+from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_comparison, maker, parent_of, stored_load
+from mlir_sparse.loops.origins import is_comparison, is_constant, maker, parent_of, stored_load
+from mlir_sparse.loops.regions import is_nest, operations_in
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["join_segments"]
-
-_PURE = ("arith.", "math.", "complex.")
-_HARMLESS = frozenset(("memref.dim", "memref.subview", "memref.cast", "scf.yield"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +207,8 @@ def _adds_alone(
 ) -> bool:
     """Returns whether a run does nothing but add up, and reads nothing that it writes but the sums."""
     within = operations_in(entries)
+    if any(map(is_nest, within)):
+        return False  # what is done for an entry takes longer than its branch, and rows stay where they are in a run
     loads, stores = [load for load, _ in sums], [store for _, store in sums]
     written = [op for op in within if op.name == "memref.store"]
     if len(written) + len(stores) != 1 or any(op.parent != entries.parent for op in (*loads, *stores)):
@@ -216,17 +217,10 @@ def _adds_alone(
     if target is None:
         return False
     for op in body:
-        if op not in (entries, *loads, *stores) and not _is_harmless(op, target):
+        if op not in (entries, *loads, *stores) and not writes_nothing(op, target):
             return False
     # What a turn stores itself, it may read: its turns stay as they are.
-    return all(op in written or _is_harmless(op, None if written else target) for op in within)
-
-
-def _is_harmless(op: ir.Operation, written: ir.Value | None) -> bool:
-    if op.name == "memref.load":
-        root = root_of(op.operands[0])
-        return written is None or (root is not None and root != written)
-    return op.name in _HARMLESS or op.name.startswith(_PURE)
+    return all(op in written or writes_nothing(op, None if written else target) for op in within)
 
 
 def _join(segments: _Segments) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of
-from mlir_sparse.loops.origins import maker, parent_of, result_maker
+from mlir_sparse.loops.inner_loops import Line, line_of
+from mlir_sparse.loops.origins import is_constant, maker, parent_of, result_maker
+from mlir_sparse.loops.regions import body_of
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.vector_bodies import Lanes, Tile, mask_of, splat_number, strided, sum_of_lanes
 from mlir_sparse.loops.vector_options import Target

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.effects import only_reads
 from mlir_sparse.loops.origins import (
     conjuncts,
     is_comparison,
@@ -23,14 +24,13 @@ from mlir_sparse.loops.origins import (
     result_maker,
     stored_load,
 )
+from mlir_sparse.loops.regions import is_loop
 from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["LOOK_UP_ROWS", "scatter_rows"]
 
 # What remarks call this; the pass that assembles results runs it.
 LOOK_UP_ROWS = "look-up-rows"
-
-_HOISTED = frozenset({"memref.load", "arith.extui", "arith.index_cast", "arith.addi", "arith.constant"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def _is_idle(choice: ir.Operation, loop: ir.Operation) -> bool:
 def _outermost(loop: ir.Operation, row: _Segment) -> ir.Operation | None:
     """Returns the outermost loop around in which a row stays the same, and no result is inserted into."""
     found, around = None, parent_of(loop)
-    while around.name in ("scf.for", "scf.while"):
+    while is_loop(around):
         if _inserts(around) or not (_is_fixed(row.begin, around) and _is_fixed(row.end, around)):
             break
         found, around = around, parent_of(around)
@@ -158,7 +158,7 @@ def _is_fixed(value: ir.Value, around: ir.Operation) -> bool:
     if not is_inside(value, around):
         return True
     op = maker(value)
-    return op is not None and op.name in _HOISTED and all(_is_fixed(operand, around) for operand in op.operands)
+    return op is not None and only_reads(op) and all(_is_fixed(operand, around) for operand in op.operands)
 
 
 def _hoisted(value: ir.Value, around: ir.Operation) -> ir.Value:
@@ -241,6 +241,5 @@ def _least(moved: list[ir.Operation], row: _Segment, walked: _Segment) -> list[i
 
 def _erase_unused(ops: list[ir.Operation]) -> None:
     for op in reversed(ops):
-        pure = op.name.startswith("arith.") or op.name == "memref.load"
-        if pure and not any(list(result.uses) for result in op.results):
+        if only_reads(op) and not any(list(result.uses) for result in op.results):
             op.erase()

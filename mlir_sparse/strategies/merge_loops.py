@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.effects import is_cheap
 from mlir_sparse.loops.origins import conjuncts, is_comparison, maker, merges
 from mlir_sparse.loops.remarks import Missed, Remarks
 
@@ -24,15 +25,6 @@ __all__ = ["ARRANGE_MERGES", "arrange_merges"]
 # What remarks call this; the pass that assembles results runs it.
 ARRANGE_MERGES = "arrange-merges"
 
-# Arithmetic that costs less than a branch that was not foreseen.
-_CHEAP = frozenset(
-    f"arith.{name}"
-    for name in (
-        *("addi", "subi", "muli", "andi", "ori", "xori", "cmpi", "extsi", "extui", "trunci", "maxsi", "minsi"),
-        *("addf", "subf", "mulf", "negf", "cmpf", "extf", "truncf", "maximumf", "minimumf", "sitofp"),
-        *("select", "constant", "index_cast", "index_castui"),
-    )
-) | frozenset(f"complex.{name}" for name in ("add", "sub", "mul", "neg", "create", "re", "im", "constant", "conj"))
 _MOST_OPERATIONS = 100
 
 
@@ -111,7 +103,7 @@ def _may_run(op: ir.Operation, safe: Collection[ir.Value]) -> bool:
     """Returns whether an operation may run where its branch is not taken."""
     if op.name == "memref.load":
         return len(op.operands) == 2 and op.operands[1] in safe
-    return op.name in _CHEAP or op.name in ("scf.if", "scf.yield", "tensor.insert")
+    return is_cheap(op) or op.name in ("scf.if", "scf.yield", "tensor.insert")
 
 
 def _read_safely(loop: ir.Operation) -> list[ir.Value]:

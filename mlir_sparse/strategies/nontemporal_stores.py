@@ -14,9 +14,9 @@ from collections.abc import Mapping
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import operations_within
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import maker, parent_of
+from mlir_sparse.loops.regions import operations_within
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["write_around_caches"]

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, operations_within
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import parent_of, stored_load
 from mlir_sparse.loops.prefetch import coordinate_load, later_coordinate, prefetch
+from mlir_sparse.loops.regions import body_of, operations_within
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["is_row_of_entry", "prefetch_rows"]

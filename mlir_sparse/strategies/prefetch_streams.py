@@ -14,10 +14,20 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, operations_within, root_of
+from mlir_sparse.loops.effects import access_of, root_of
+from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_inside, maker, operation_around, parent_of, result_maker, stored_load
+from mlir_sparse.loops.origins import (
+    is_constant,
+    is_inside,
+    maker,
+    operation_around,
+    parent_of,
+    result_maker,
+    stored_load,
+)
 from mlir_sparse.loops.prefetch import is_loaded, prefetch
+from mlir_sparse.loops.regions import body_of, is_loop, operations_in, operations_within
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.strategies.prefetch_rows import is_row_of_entry
 
@@ -29,9 +39,6 @@ _AHEAD = 768
 _CHUNK = 8
 # LLVM writes the body once for each entry of a chunk; where so much is done for an entry, it does not wait for it.
 _MOST_OPERATIONS = 40
-_LOOPS = frozenset(("scf.for", "scf.while", "scf.parallel"))
-# Which operand is the buffer; the place in it follows.
-_ACCESSES = {"memref.load": 0, "memref.store": 1, "vector.maskedload": 0, "vector.maskedstore": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ def prefetch_streams(seen: Seen, _: Mapping[str, str]) -> bool:
     loops = [op for op in seen.whole.named("scf.for") if not ir_words.is_kept_rolled(op)]
     for loop in [op for op in loops if is_loaded(op.operands[0]) or _is_over_slots(op)]:
         body = operations_within(loop)  # looked at now: of what was cut before, inside it, operations are gone
-        innermost = not any(op.name in _LOOPS for op in body)
+        innermost = not any(is_loop(op) for op in body)
         streams = seen.remarks.of(loop, _streams_of(loop, body)) if innermost else None
         if streams is None:
             continue
@@ -113,12 +120,13 @@ def _streams_of(loop: ir.Operation, body: list[ir.Operation]) -> tuple[_Stream, 
     for op in body:
         if by_one and any(isinstance(result.type, ir.VectorType) for result in op.results):
             return Missed("vectors of dense rows take most of the time")
-        if op.name in _ACCESSES:
-            buffer, *at = list(op.operands)[_ACCESSES[op.name] :]
-            if ir.MemRefType(buffer.type).rank != 1 or not (at[0] == place or (slots and _is_shifted(at[0], place))):
-                continue
+        access = access_of(op)
+        if access is None or len(access.at) != 1:
+            continue
+        buffer, (at,) = access.buffer, access.at
+        if at == place or (slots and _is_shifted(at, place)):
             # Coordinates of several levels may lie side by side: one request is for all.
-            found.setdefault(root_of(buffer) or buffer, _Stream(buffer, at[0], op.name.endswith("store")))
+            found.setdefault(root_of(buffer) or buffer, _Stream(buffer, at, access.value is not None))
     return tuple(found.values()) or Missed("it goes through no buffer by its own index")
 
 

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, root_of
+from mlir_sparse.loops.effects import access_of, is_pure, root_of
+from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import maker, operation_around, parent_of, stored_load
+from mlir_sparse.loops.origins import is_constant, maker, operation_around, parent_of, stored_load
+from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["SLOTS", "read_slots"]
 
 # The attribute of a function that says which of its arguments are such positions; their coordinates come next.
 SLOTS = "slots"
-_PURE = ("arith.", "math.", "complex.")
-_MEMORY = frozenset(("memref.load", "memref.store", "scf.yield"))
 _AT_LEAST = 5  # what `arith.cmpi` calls the comparison of integers with signs
 
 
@@ -84,7 +84,7 @@ def _slot_of(loop: ir.Operation) -> _Slot | Missed | None:
     coordinates = tuple(op for op, root in zip(loads, roots, strict=True) if root is not None and root == list_)
     if not coordinates:
         return Missed("it does not read the coordinate of its slot")
-    if not all(op.name in _MEMORY or op.name.startswith(_PURE) for op in body):
+    if not all(is_pure(op) or access_of(op) is not None for op in body):
         return Missed("loops or branches are inside")
     return _Slot(loop, parent, positions, coordinates)
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.carry_values import LINE, PATH, carry
-from mlir_sparse.loops.inner_loops import Line, is_constant, line_of, operations_in, root_of
+from mlir_sparse.loops.effects import root_of
+from mlir_sparse.loops.inner_loops import Line, line_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_inside, maker, parent_of
+from mlir_sparse.loops.origins import is_constant, is_inside, maker, parent_of
 from mlir_sparse.loops.outer_loops import OuterLoops, nests_of
+from mlir_sparse.loops.regions import is_loop, operations_in
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.loops.vector_bodies import Lanes, Tile, load_vector, mask_of, store_vector, strided
 from mlir_sparse.loops.vector_options import Target
@@ -174,7 +176,7 @@ class _Tiler:
         """Writes the nest for the places of a tile."""
         root = self.nest.root.clone(ir.InsertionPoint.current)
         for op in (root, *_marked(root)) if tile.rolled else ():
-            if op.name in ("scf.for", "scf.while") and PATH in op.attributes:
+            if is_loop(op) and PATH in op.attributes:
                 ir_words.keep_rolled(op)
         scope = parent_of(root)
         _, buffer, *at = self.nest.store.operands

@@ -7,9 +7,9 @@ from functools import reduce
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of
 from mlir_sparse.loops.origins import maker
 from mlir_sparse.loops.prefetch import prefetch
+from mlir_sparse.loops.regions import body_of
 from mlir_sparse.loops.vector_bodies import splat_number
 
 __all__ = ["LANES", "LaneRow", "sum_of_vectors"]

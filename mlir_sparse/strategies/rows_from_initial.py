@@ -13,20 +13,16 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, root_of
+from mlir_sparse.loops.effects import is_pure, root_of, writes_nothing
+from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import parent_of
+from mlir_sparse.loops.origins import is_constant, parent_of
+from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["ConstantFill", "constant_before", "constant_before_rows", "start_rows"]
 
-_PURE = ("arith.", "math.", "complex.")
-# Besides arithmetic: what changes no memory, and what does so only by the operations in it.
-_HARMLESS = frozenset(
-    ("memref.load", "memref.dim", "memref.subview", "memref.cast", "llvm.extractvalue", "scf.yield", "scf.condition")
-)
 _LOOKS = frozenset(("memref.dim", "func.return"))  # that need no value, or come last
-_NESTS = frozenset(("scf.for", "scf.while", "scf.if"))
 
 
 def start_rows(seen: Seen, options: Mapping[str, str]) -> bool:
@@ -133,7 +129,7 @@ def constant_before(root: ir.Operation, buffer: ir.Value) -> ConstantFill | None
             fill = _fill_of(op)
             arrays = [value for value in list(op.operands)[:-1] if isinstance(value.type, ir.MemRefType)]
             return None if fill is None or arrays or any(fill.along) else ConstantFill(fill)
-        if op.name != "memref.dim" and (buffer in list(op.operands) or _uses_in(buffer, op) or not _is_harmless(op)):
+        if op.name != "memref.dim" and (buffer in list(op.operands) or _uses_in(buffer, op) or not writes_nothing(op)):
             return None
     return None
 
@@ -178,7 +174,7 @@ def _fill_of(op: ir.Operation) -> _Fill | None:
         return None
     if any(used != along and list(used.results) for used in maps[:-1]):
         return None
-    if not all(inner.name.startswith(_PURE) or inner.name == "linalg.yield" for inner in operations_in(op)):
+    if not all(map(is_pure, operations_in(op))):
         return None
     vectors = tuple(used == along for used in maps[:-1])
     arrays = [value for value in inputs if isinstance(value.type, ir.MemRefType)]
@@ -198,7 +194,7 @@ def _find_row(fill: _Fill) -> _Row | Missed | None:
             return _row_of(fill, op)
         if op.name == "scf.while":
             return Missed("its elements are added to in the order of stored entries, not row by row")
-        if op.name != "func.return" and (fill.result in list(op.operands) or not _is_harmless(op)):
+        if op.name != "func.return" and (fill.result in list(op.operands) or not writes_nothing(op)):
             return Missed("the result is used, or other memory written, before the loops that add to it")
     return None
 
@@ -217,7 +213,7 @@ def _row_of(fill: _Fill, loop: ir.Operation) -> _Row | Missed:
         return Missed("its result is no vector: register-tile sees to what rows of a matrix start from")
     if any(op.parent != loop for op in uses) or any(_address(op) != place for op in uses):
         return Missed("its loop adds to an element in several turns, or to none in some")
-    if store.operands[0] == fill.result or not all(op == store or _is_harmless(op) for op in operations_in(loop)):
+    if store.operands[0] == fill.result or not all(op == store or writes_nothing(op) for op in operations_in(loop)):
         return Missed("the loop writes other memory besides the result")
     return _Row(loop, loads[0] if loads else None)
 
@@ -234,13 +230,6 @@ def _uses_in(value: ir.Value, loop: ir.Operation) -> list[ir.Operation]:
             found.append(op)
         found += _uses_in(value, op)
     return found
-
-
-def _is_harmless(op: ir.Operation) -> bool:
-    """Returns whether an operation writes to no memory."""
-    if op.name in _NESTS:
-        return all(_is_harmless(inner) for inner in operations_in(op))
-    return op.name in _HARMLESS or op.name.startswith(_PURE)
 
 
 def _start(fill: _Fill, row: _Row) -> None:

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, may_share, operations_in
+from mlir_sparse.loops.effects import access_of, computes_lanes, element_bits, is_contiguous, is_truth, may_alias
+from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.origins import is_constant, is_widening, maker, stored_load
 from mlir_sparse.loops.prefetch import is_loaded, prefetch
+from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed, type_name
 
 __all__ = ["scatter_runs"]
@@ -23,8 +26,6 @@ __all__ = ["scatter_runs"]
 # where there are no runs, as long as before.
 _LANES = 8
 _AHEAD = 768  # entries asked for ahead
-_ARITHMETIC = frozenset(f"arith.{name}" for name in ("addf", "subf", "mulf", "divf", "negf", "extf", "truncf"))
-_WIDENINGS = frozenset(("arith.extui", "arith.index_cast", "arith.index_castui"))
 
 
 def scatter_runs(seen: Seen, options: Mapping[str, str]) -> bool:
@@ -84,48 +85,37 @@ def _scatter_of(loop: ir.Operation) -> _Scatter | Missed:
     if not is_constant(loop.operands[2], 1):
         return Missed("its step is not 1")
     place, (*body, _) = body_of(loop).arguments[0], operations_in(loop)
-    loads = [op for op in body if op.name == "memref.load"]
-    stores = [op for op in body if op.name == "memref.store"]
-    values = [op for op in body if op.name in _ARITHMETIC]
-    widenings = [op for op in body if op.name in _WIDENINGS]
-    at_place = [op for op in loads if list(op.operands)[1:] == [place]]
-    streams = tuple(op for op in at_place if _is_element(op.results[0].type))
-    coordinates = [op for op in at_place if op not in streams]
-    elements = [op for op in loads if op not in at_place]
-    if len(stores) != 1 or stores[0] != body[-1]:
+    accesses = [access for op in body if (access := access_of(op)) is not None]
+    *loads, store = accesses
+    if store.op != body[-1] or any(load.value is not None for load in loads):
         return Missed("it stores more than one element for each entry")
-    if not _is_element(stores[0].operands[0].type):
-        kind = type_name(stores[0].operands[0].type)
-        return Missed(f"it adds up {kind}: vectors of entries are of f32 and f64 only")
-    if len(body) != len(loads) + 1 + len(values) + len(widenings):
-        return Missed("it does more than sums, products and quotients of its entries")
-    if len(coordinates) != 1 or len(elements) != 1 or not streams:
+    if not element_bits(body[-1].operands[0].type):
+        return Missed(f"it adds up {type_name(body[-1].operands[0].type)}, which vectors do not hold")
+    coordinate = stored_load(store.at[0]) if len(store.at) == 1 else None
+    if coordinate is None or list(coordinate.operands)[1:] != [place]:
+        return Missed("its coordinates do not say by themselves which elements are added to")
+    elements = [load.op for load in loads if load.address == store.address]
+    streams = [load for load in loads if load.at == (place,) and load.op != coordinate]
+    if len(elements) != 1 or len(loads) != len(streams) + 2 or not streams:
         return Missed("it reads more for each entry than values, a coordinate and one element of the result")
-    (element,), (store,), (coordinate,) = elements, stores, coordinates
-    index = widenings[-1].results[0] if widenings else coordinate.results[0]
-    if [*element.operands] != [*store.operands][1:] or [*element.operands][1:] != [index]:
-        return Missed("its coordinates do not say by themselves which elements are added to")
-    chain = [coordinate.results[0], *(op.results[0] for op in widenings)]
-    if any(op.operands[0] != before for op, before in zip(widenings, chain, strict=False)):
-        return Missed("its coordinates do not say by themselves which elements are added to")
-    touched = [*streams, element]
-    if not all(_is_dense(op.operands[0]) for op in [*touched, coordinate]):
+    widenings = _widenings_of(store.at[0])
+    values = tuple(op for op in body if computes_lanes(op) and op not in widenings)
+    if len(body) != len(accesses) + len(values) + len(widenings):
+        return Missed("it does more than sums, products and quotients of its entries")
+    if not all(is_contiguous(access.buffer) for access in accesses):
         return Missed("its entries do not lie side by side in memory")
-    if any(may_share(op.operands[0], element.operands[0]) for op in (*streams, coordinate)):
+    if any(may_alias(load.buffer, store.buffer) for load in loads if load.op != elements[0]):
         return Missed("where the result lies is not known to be apart from what is read")
-    if not all(_is_element(op.results[0].type) for op in (*touched, *values)):
-        return Missed("it computes with other types than f32 and f64")
-    return _Scatter(loop, coordinate, streams, element, store, tuple(values))
+    made = [op.results[0].type for op in (*(stream.op for stream in streams), *values)]
+    if not all(element_bits(kind) or is_truth(kind) for kind in made):
+        return Missed("it computes with types that vectors do not hold")
+    return _Scatter(loop, coordinate, tuple(stream.op for stream in streams), elements[0], store.op, values)
 
 
-def _is_element(kind: ir.Type) -> bool:
-    return isinstance(kind, (ir.F64Type, ir.F32Type))
-
-
-def _is_dense(buffer: ir.Value) -> bool:
-    """Returns whether the elements of a buffer follow each other."""
-    kind = ir.MemRefType(buffer.type)
-    return kind.rank == 1 and list(kind.get_strides_and_offset()[0]) == [1]
+def _widenings_of(value: ir.Value) -> list[ir.Operation]:
+    """Returns the operations that make an index of a coordinate."""
+    op = maker(value)
+    return [op, *_widenings_of(op.operands[0])] if op is not None and is_widening(op) else []
 
 
 def _write(scatter: _Scatter) -> None:

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import Line, body_of, is_constant, line_of, operations_in, root_of
-from mlir_sparse.loops.origins import maker, parent_of
+from mlir_sparse.loops.effects import only_reads, root_of
+from mlir_sparse.loops.inner_loops import Line, line_of
+from mlir_sparse.loops.origins import is_constant, maker, parent_of
 from mlir_sparse.loops.prefetch import prefetch
+from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.vector_bodies import Tile, mask_of, strided
 from mlir_sparse.loops.vector_options import Target
@@ -81,7 +83,7 @@ def entries_around(line: Line, target: Target) -> EntrySums | Missed:
         [root_of(op.operands[0]) for op in (*around, *line.body) if op.name == "memref.load"],
     )
     apart = written is not None and all(root is not None and root != written for root in read)
-    pure = all(op.name == "memref.load" or op.name.startswith("arith.") for op in around)
+    pure = all(map(only_reads, around))
     inside = any(maker(value) in before for value in line.loop.operands if maker(value) is not None)
     if at != [body_of(loop).arguments[0]]:
         return Missed("sums are not stored side by side: the result is not one element at each entry")

@@ -16,15 +16,13 @@ from itertools import count, repeat
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.regions import LOOPS, has_loop, is_nest
 from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["share_copies"]
 
 # Selected values are held in registers beside those that they are selected from.
 _MOST_DIFFERENCES = 12
-
-_LOOPS = ("scf.for", "scf.while")
-_NESTS = frozenset(("scf.if", *_LOOPS))
 
 
 @dataclass(slots=True)
@@ -101,7 +99,7 @@ def share_copies(seen: Seen, _: Mapping[str, str]) -> bool:
     Returns:
         whether it changed anything.
     """
-    bodies = [op.regions[0].blocks for op, inside in seen.functions if any(map(inside.named, _LOOPS))]
+    bodies = [op.regions[0].blocks for op, inside in seen.functions if any(map(inside.named, LOOPS))]
     changed = [_share_in(blocks[0], seen.remarks) for blocks in bodies]
     return any(changed)
 
@@ -111,7 +109,7 @@ def _share_in(block: ir.Block, remarks: Remarks) -> bool:
     before: ir.Operation | None = None
     changed = False
     for op in [found.operation for found in block.operations]:
-        if op.name not in _NESTS:  # most are
+        if not is_nest(op):  # most are
             before = None
             continue
         made = _shared(before, op, remarks)
@@ -164,7 +162,7 @@ def _branches_of(op: ir.Operation) -> _Same | Missed | None:
     """Returns how the loops of `if` and `else if` are the same, or why they are not; None for any other branch."""
     then, others = (list(region.blocks) for region in op.regions)
     inner = _alone(others[0]) if others else None
-    if inner is None or not _has_loop(then[0]):
+    if inner is None or not has_loop(then[0]):
         return None
     return _same(then[0], inner)
 
@@ -197,7 +195,7 @@ def _alone(block: ir.Block) -> ir.Operation | None:
 def _turns_of(first: ir.Operation, second: ir.Operation) -> _Same | Missed | None:
     """Returns how two loops behind each other are the same, or why they are not; None where no loops are inside."""
     body = first.regions[0].blocks[0]
-    if list(second.operands)[3:] != list(first.results) or not _has_loop(body):
+    if list(second.operands)[3:] != list(first.results) or not has_loop(body):
         return None
     if any(use.owner.operation != second for result in first.results for use in result.uses):
         return Missed("what the first of two nests makes is used behind the second")
@@ -241,16 +239,6 @@ def _turns(start: Sequence[ir.Value]) -> ir.Operation:
     made.regions[0].blocks.append(ir_words.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1))
     ir_words.keep_rolled(made)
     return made
-
-
-def _has_loop(block: ir.Block) -> bool:
-    return any(op.operation.name in _LOOPS for op in block.operations) or any(
-        _has_loop(inner)
-        for op in block.operations
-        if op.operation.name == "scf.if"
-        for region in op.operation.regions
-        for inner in region.blocks
-    )
 
 
 def _same_attributes(left: ir.Operation, right: ir.Operation) -> bool:

@@ -16,16 +16,16 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import copy_of
+from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_comparison, maker
+from mlir_sparse.loops.regions import is_loop
 from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["split_merges"]
 
 # A body is written three times; in one of this size the order of its turns is not what takes the time.
 _MOST_OPERATIONS = 80
-_LOOPS = frozenset(("scf.for", "scf.while", "scf.parallel"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _why_long(body: Sequence[ir.Operation]) -> str:
     """Returns why a body is not to be written three times, "" where it may be; looks no further than it must."""
     inside = (inner for op in body for inner in _with_inner(op))
     for count, inner in enumerate(inside):
-        if inner.name in _LOOPS:
+        if is_loop(inner):
             return "loops are inside: the order of its turns is not what takes the time"
         if count >= _MOST_OPERATIONS:
             return f"more than {_MOST_OPERATIONS} operations are done for a coordinate"

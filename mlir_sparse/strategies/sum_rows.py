@@ -12,10 +12,11 @@ from functools import reduce
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import ELEMENTWISE, body_of, element_bits, is_constant, operations_in
+from mlir_sparse.loops.effects import computes_lanes, counts, element_bits, is_contiguous, is_truth
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import maker, parent_of, result_maker
+from mlir_sparse.loops.origins import is_constant, maker, parent_of, result_maker, stored_load
 from mlir_sparse.loops.prefetch import is_loaded
+from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed, type_name
 from mlir_sparse.loops.vector_bodies import sum_of_lanes
 from mlir_sparse.strategies.row_lanes import LANES, LaneRow, sum_of_vectors
@@ -28,7 +29,6 @@ SHORT = "short_rows"
 BELOW = "rows"
 # Sums, and among how many of its operands what was added up before may be.
 _SUMS = {"arith.addf": 2, "arith.addi": 2, "arith.subf": 1, "arith.subi": 1}
-_WHOLE = frozenset(f"arith.{name}" for name in ("extui", "extsi", "index_cast", "index_castui", "addi", "subi", "muli"))
 
 
 def sum_rows(seen: Seen, options: Mapping[str, str]) -> bool:
@@ -130,16 +130,16 @@ class _Reader:
             return self._takes_load(op)
         if result in self.addresses:
             self.numbers.add(result)
-            return op.name in _WHOLE
+            return counts(op)
         self.values.add(result)
-        taken = op.name in ELEMENTWISE and not any(operand in self.numbers for operand in op.operands)
-        return taken and (element_bits(result.type) > 0 or result.type == ir.IntegerType.get_signless(1))
+        taken = computes_lanes(op) and not any(operand in self.numbers for operand in op.operands)
+        return taken and (element_bits(result.type) > 0 or is_truth(result.type))
 
     def _takes_load(self, op: ir.Operation) -> bool:
         buffer, *at = op.operands
         result, place = op.results[0], body_of(self.loop).arguments[0]
         if place in at:
-            if at != [place] or not (result in self.addresses or _is_dense(buffer)):
+            if at != [place] or not (result in self.addresses or is_contiguous(buffer)):
                 return False
             self.streams[buffer] = None
         (self.numbers if result in self.addresses else self.values).add(result)
@@ -154,11 +154,6 @@ def _addresses(loop: ir.Operation) -> set[ir.Value]:
         if any(result in found for result in op.results):
             found.update(op.operands)
     return found
-
-
-def _is_dense(buffer: ir.Value) -> bool:
-    """Returns whether elements follow each other; coordinates, which are read one by one, need not."""
-    return list(ir.MemRefType(buffer.type).get_strides_and_offset()[0]) == [1]
 
 
 def _write(row: LaneRow, short: bool) -> None:
@@ -206,10 +201,8 @@ def _begin_where_the_last_ended(loop: ir.Operation) -> None:
 
 def _position(value: ir.Value) -> ir.Operation | None:
     """Returns the load that a position is read by, from a buffer of rank 1."""
-    op = maker(value)
-    while op is not None and op.name in _WHOLE and len(op.operands) == 1:
-        op = maker(op.operands[0])
-    return op if op is not None and op.name == "memref.load" and len(op.operands) == 2 else None
+    op = stored_load(value)
+    return op if op is not None and len(op.operands) == 2 else None
 
 
 def _by_entries(loop: ir.Operation) -> ir.Value:

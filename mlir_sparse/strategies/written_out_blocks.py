@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.inner_loops import body_of, copy_of, is_constant, operations_in, operations_within, root_of
+from mlir_sparse.loops.effects import only_reads, root_of
+from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_inside, maker, operation_around
+from mlir_sparse.loops.origins import is_constant, is_inside, maker, operation_around
 from mlir_sparse.loops.prefetch import is_loaded, prefetch
+from mlir_sparse.loops.regions import body_of, operations_in, operations_within
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["write_blocks_out"]
@@ -78,7 +80,7 @@ def _blocks_of(loop: ir.Operation) -> _Blocks | Missed | None:
     count = _turns(rows)
     if not count:
         return None
-    if not all(map(_is_simple, head)):
+    if not all(map(only_reads, head)):
         return Missed("more is done before a block than to read and compute")
     inside = operations_in(rows)
     loads = [op for op in inside if op.name == "memref.load"]
@@ -97,7 +99,7 @@ def _blocks_of(loop: ir.Operation) -> _Blocks | Missed | None:
     if not same or len(list(load.results[0].uses)) != 1 or len(list(total.results[0].uses)) != 1:
         return Missed("a row of a block is not one scalar sum of the result")
     others = [op for op in inside if op not in (load, total, store)][:-1]
-    if not all(map(_is_simple, (*others, *operations_in(total)[:-1]))):
+    if not all(map(only_reads, (*others, *operations_in(total)[:-1]))):
         return Missed("more is done for an entry of a block than to read and compute")
     if not _is_apart(loop, load, others):
         return Missed("the blocks of a row add to different elements of the result")
@@ -112,11 +114,6 @@ def _turns(loop: ir.Operation) -> int:
     if made is None or made.name != "arith.constant":
         return 0
     return int(ir.IntegerAttr(made.attributes["value"]).value)
-
-
-def _is_simple(op: ir.Operation) -> bool:
-    """Returns whether an operation does nothing but read or compute, once."""
-    return op.name == "memref.load" or (op.name.startswith(("arith.", "math.", "complex.")) and not len(op.regions))
 
 
 def _is_apart(loop: ir.Operation, load: ir.Operation, others: list[ir.Operation]) -> bool:
