@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -17,7 +18,7 @@ os.environ["MLIR_SPARSE_CACHE"] = "off"
 
 # No deadline: the first example of a property may pay for a compilation. Failures print what reproduces them.
 settings.register_profile("default", deadline=None, max_examples=25, print_blob=True)
-settings.register_profile("all", parent=settings.get_profile("default"), max_examples=500)
+settings.register_profile("all", parent=settings.get_profile("default"), max_examples=250)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,9 +28,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Settles how much of each product and property is run, before tests are collected."""
-    settings.load_profile("all" if config.getoption("--all") else "default")
-    if config.getoption("--all"):
+    whole = config.getoption("--all", default=False)  # the option is unknown where these tests are found on the way
+    settings.load_profile("all" if whole else "default")
+    if whole:
         crossing.take_whole()
+
+
+def pytest_collection_finish() -> None:
+    """Leaves the tests, and all that they import, out of what each collection of garbage looks through."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
