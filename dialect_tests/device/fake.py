@@ -18,7 +18,8 @@ import numpy as np
 from mlir_sparse import _cuda
 from mlir_sparse.compile.comprehension.comprehension_build import _kernel
 from mlir_sparse.compile.entry_points import _compiled
-from mlir_sparse.program.launch_values import Choice, Launch, LaunchProgram
+from mlir_sparse.program.launch_program import LaunchProgram
+from mlir_sparse.program.launch_values import Choice, Launch
 from mlir_sparse.runtime.device.library_kernels import _function
 
 FAKES = Path(__file__).parent / "fakes"

@@ -73,7 +73,7 @@ def emulated(gpu: Gpu, kernel: GpuKernel, prefix: str) -> GpuKernel:
         )
         ptx = one.program.ptx.replace(".entry ", f".entry {prefix}")
         program = replace(one.program, ptx=ptx, steps=steps)
-        kernel._programs[types] = DeviceProgram(program, one.operands, one.views, one._label)
+        kernel._programs[types] = DeviceProgram(program, one.operands, one._label)
     return kernel
 
 

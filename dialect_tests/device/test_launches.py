@@ -17,18 +17,9 @@ from mlir_sparse import _cuda, device
 from mlir_sparse.compile.gpu_kernel import GpuKernel
 from mlir_sparse.device import Device, DeviceArray, from_host
 from mlir_sparse.dtypes import DType
-from mlir_sparse.program.launch_values import (
-    Array,
-    Choice,
-    Launch,
-    LaunchProgram,
-    LevelBuffer,
-    MakeArray,
-    MakeShared,
-    Within,
-    Work,
-)
-from mlir_sparse.program.size_values import AxisSize, Extent, Fixed, LevelSize, Longest, Positions, Stored
+from mlir_sparse.program.launch_program import LaunchProgram, MakeArray, MakeShared
+from mlir_sparse.program.launch_values import Array, Choice, Launch, LevelBuffer, Work
+from mlir_sparse.program.size_values import AxisSize, Extent, Fixed, LevelSize, Longest, Positions, Stored, Within
 from mlir_sparse.runtime.device.run_launches import DeviceProgram
 from mlir_sparse.tools.cli import main
 
@@ -50,7 +41,7 @@ def program(
     *steps: Launch | Choice, makes: Any = None, result: str = "y", ptx: str = PTX, chip: str = "sm_80"
 ) -> DeviceProgram:
     made = makes or (MakeArray("y", DType("f64"), (Extent("i"),)),)
-    return DeviceProgram(LaunchProgram(ptx, chip, made, steps, result), ("A", "x"), {}, "y(i) = A(i,j) * x(j)")
+    return DeviceProgram(LaunchProgram(ptx, chip, made, steps, result), ("A", "x"), "y(i) = A(i,j) * x(j)")
 
 
 def launch(kernel: str = "double_it", *, parameters: Any = ()) -> Launch:

@@ -12,8 +12,10 @@ import numpy as np
 from dialect_tests.gpu.emulator import Emulated
 from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.program import SharedLevels
+from mlir_sparse.program import FibreView, SharedLevels
 from mlir_sparse.program import launch_values as data
+from mlir_sparse.program import size_values as sizes
+from mlir_sparse.program.launch_program import LaunchProgram, MakeArray, MakeAssembled, MakeBegins, MakeShared
 from mlir_sparse.runtime.call_arguments import buffer_dtypes
 from mlir_sparse.spec import infer_extents
 from mlir_sparse.tensor import LevelStorage, SparseTensor, level_view
@@ -60,7 +62,7 @@ class _Call:
     def __init__(
         self,
         build: GpuBuild,
-        program: data.LaunchProgram,
+        program: LaunchProgram,
         emulated: Emulated,
         values: Mapping[str, Value],
         out: Array | None,
@@ -71,21 +73,21 @@ class _Call:
         shapes = {name: value.shape for name, value in values.items()}
         found = infer_extents(build.spec.assignment, shapes, None if out is None else out.shape, None)
         self.extents = {variable.name: extent for variable, extent in found.items()}
-        for name, view in build.views.items():
+        for view in program.views:
             viewed = self.values[view.operand]
             assert isinstance(viewed, SparseTensor)
-            if view.encoding is None:
-                self.values[name] = level_view(viewed)
+            if not isinstance(view, FibreView):
+                self.values[view.result] = level_view(viewed)
                 continue
-            self.values[name] = fibres = fibres_of(viewed, view.depth, view.encoding)
+            self.values[view.result] = fibres = fibres_of(viewed, view.depth, view.encoding)
             self.extents[view.variable] = fibres.shape[0]
         for make in program.makes:
             self.values[make.name] = self._made(make, out)
 
-    def _made(self, make: data.MakeArray | data.MakeBegins | data.MakeShared, out: Array | None) -> Value:
-        if isinstance(make, data.MakeBegins):
+    def _made(self, make: MakeArray | MakeBegins | MakeShared, out: Array | None) -> Value:
+        if isinstance(make, MakeBegins):
             return _junk(self.value_of(make.size), width_dtype(make.width))
-        if isinstance(make, data.MakeArray):
+        if isinstance(make, MakeArray):
             if out is not None and make.name == self.program.result:
                 return out.copy()
             if make.name in self.values:  # what an operand holds is added to
@@ -101,50 +103,50 @@ class _Call:
         storage = LevelStorage.from_buffers(operand.encoding, operand.storage.level_sizes, (*structure, values))
         return SparseTensor._trusted(operand.encoding, operand.shape, storage)
 
-    def _fibres(self, operand: SparseTensor, make: data.MakeShared, encoding: Encoding) -> SparseTensor:
+    def _fibres(self, operand: SparseTensor, make: MakeShared, encoding: Encoding) -> SparseTensor:
         """Returns a result over the first levels of an operand."""
         last = encoding.lvl_rank - 1
-        values = _junk(self.value_of(data.Stored(make.operand, last)), make.dtype.numpy)
+        values = _junk(self.value_of(sizes.Stored(make.operand, last)), make.dtype.numpy)
         levels = zip(operand.storage.positions[: last + 1], operand.storage.coordinates, strict=False)
         structure = [buffer for pair in levels for buffer in pair if buffer is not None]
         shape = tuple(map(self.value_of, make.shape))
         storage = LevelStorage.from_buffers(encoding, encoding.level_sizes(shape), (*structure, values))
         return SparseTensor._trusted(encoding, shape, storage)
 
-    def value_of(self, count: data.Count) -> int:
+    def value_of(self, count: sizes.Count) -> int:
         """Returns a number as a driver reads it off the operands."""
         match count:
-            case data.Fixed(value):
+            case sizes.Fixed(value):
                 return value
-            case data.Extent(variable):
+            case sizes.Extent(variable):
                 return self.extents[variable]
-            case data.Address(name):
+            case sizes.Address(name):
                 array = self.values[name]
                 assert isinstance(array, np.ndarray)
                 return int(array.ctypes.data) % 16
-            case data.AxisSize(name, axis):
+            case sizes.AxisSize(name, axis):
                 return self.values[name].shape[axis]
-            case data.Product(factors, more):
+            case sizes.Product(factors, more):
                 return math.prod(map(self.value_of, factors)) + more
-            case data.Parts(pieces):
+            case sizes.Parts(pieces):
                 return count.number(self.value_of(pieces))
         value = self.values[count.tensor]
         assert isinstance(value, SparseTensor)
         storage = value.storage
         match count:
-            case data.Start(_, dim):
+            case sizes.Start(_, dim):
                 low, _ = value.encoding.level_space().dim_bounds[dim]
                 return min(0, int(low.evaluate((), value.shape)))
-            case data.LevelSize(_, level):
+            case sizes.LevelSize(_, level):
                 return storage.level_sizes[level]
-            case data.Stored(_, level):
+            case sizes.Stored(_, level):
                 coordinates = storage.coordinates[level]
                 return len(storage.values) if coordinates is None else len(coordinates)
-            case data.Positions(_, level):
+            case sizes.Positions(_, level):
                 positions = storage.positions[level]
                 assert positions is not None
                 return len(positions)
-            case data.Longest(_, level):
+            case sizes.Longest(_, level):
                 positions = storage.positions[level]
                 assert positions is not None
                 return int(np.diff(positions.astype(np.int64)).max(initial=0))
@@ -155,7 +157,7 @@ class _Call:
             return True
         choices = [step for step in self.program.steps if isinstance(step, data.Choice)]
         taken = [step.cases[min(number, len(step.cases) - 1)][0] for step in choices]
-        needs = [test for tests in taken for test in tests if isinstance(test, data.Whole)]
+        needs = [test for tests in taken for test in tests if isinstance(test, sizes.Whole)]
         return all(need.holds(self.value_of) for need in needs)
 
     def _address(self, parameter: data.Parameter) -> int:
@@ -186,10 +188,10 @@ class _Call:
         rows, operand = self.values[result.operand], self.values[result.structure]
         assert isinstance(rows, np.ndarray)
         assert isinstance(operand, SparseTensor)
-        shape = tuple(self.value_of(data.Extent(variable)) for variable in result.variables)
+        shape = tuple(self.value_of(sizes.Extent(variable)) for variable in result.variables)
         return of_rows(rows, operand, result.depth, result.encoding, shape)
 
-    def _reserved(self, own: data.MakeAssembled) -> SparseTensor:
+    def _reserved(self, own: MakeAssembled) -> SparseTensor:
         """Returns a result of as many entries as were counted, nothing but its positions filled."""
         begins, shape = self.values[own.begins], tuple(map(self.value_of, own.shape))
         assert isinstance(begins, np.ndarray)

@@ -18,7 +18,7 @@ from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE, PTXAS
 from mlir_sparse.compile import gpu_build
 from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.program import launch_values as data
+from mlir_sparse.program import size_values as sizes
 from mlir_sparse.runtime import operand_check
 
 pytest.importorskip("llvmlite", reason=LLVMLITE)
@@ -300,8 +300,8 @@ def test_added_to_what_is_there() -> None:
 def chosen(rows: int, entries: int, longest: int) -> str:
     passed, _ = operands(SPMV, "CSR")
     program = built(SPMV, passed, "dense").emulated
-    known = {data.LevelSize: rows, data.Stored: entries, data.Longest: longest}
-    launches = program.launches(lambda count: count.value if isinstance(count, data.Fixed) else known[type(count)])
+    known = {sizes.LevelSize: rows, sizes.Stored: entries, sizes.Longest: longest}
+    launches = program.launches(lambda count: count.value if isinstance(count, sizes.Fixed) else known[type(count)])
     return launches[-1].kernel
 
 
@@ -322,7 +322,7 @@ def test_lanes_share_an_entry_where_they_read_side_by_side(columns: str, kernel:
     text = f"C(i,j) = A(i,j) * {columns}"
     passed, _ = operands(text, "CSR", k=64)
     build = built(text, passed, "CSR")
-    launches = build.emulated.launches(lambda count: count.value if isinstance(count, data.Fixed) else 64)
+    launches = build.emulated.launches(lambda count: count.value if isinstance(count, sizes.Fixed) else 64)
     assert launches[-1].kernel == kernel
     assert ("for comparison only" in build.explain()) == (kernel == "kernel_thread")
     check(text, "CSR", "CSR", k=64)

@@ -20,7 +20,7 @@ from dialect_tests.crossing import crossed
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.program.launch_values import MakeShared
+from mlir_sparse.program.launch_program import MakeShared
 from mlir_sparse.program.size_values import Extent, Parts, Product
 from mlir_sparse.runtime import operand_check
 

@@ -12,6 +12,7 @@ from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
 from mlir_sparse.assembly.row_workspace import Workspace
 from mlir_sparse.assembly.shared_structure import store_at_entries
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import result_maker
 from mlir_sparse.loops.remarks import Remarks
@@ -20,10 +21,6 @@ from mlir_sparse.strategies.merge_loops import arrange_merges
 
 __all__ = ["MODES", "assemble_sparse_results", "own_buffers", "turns_of"]
 
-# Says of a function that it has room to scatter a row of an operand.
-SCATTERS = "scatters"
-# Says of a function that its result has the entries of the one sparse operand, and is their values.
-SAMPLED = "sampled"
 # What a function does with its result: lays it out, or computes values into a structure that is given.
 MODES: Mapping[str, type[Writer]] = {"assemble": Laying, "compute": Computing}
 
@@ -47,8 +44,7 @@ def assemble_sparse_results(seen: Seen, options: Mapping[str, str]) -> bool:
         chain = find_chain(op.operation)
         if chain is None:
             own_buffers(op.operation)
-        elif SAMPLED in op.operation.attributes:
-            del op.operation.attributes[SAMPLED]
+        elif facts_of(op.operation).sampled:
             store_at_entries(op.operation, chain, returned=True)
         else:
             _rewrite(op.operation, chain, MODES[options["mode"]], seen.remarks)
@@ -74,12 +70,10 @@ def _rewrite(function: ir.Operation, found: Chain, mode: type[Writer], remarks: 
     block = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(block):
         kind = ir.RankedTensorType(found.start.type)
-        scatters = SCATTERS in function.attributes
-        result = append_arguments(block, kind, gathers=bool(found.expands), scatters=scatters)
+        result = append_arguments(block, kind, gathers=bool(found.expands), scatters=facts_of(function).scatters)
         writer = mode(result)
     if result.places is not None:
         scatter_rows(function, result.places, remarks)
-        del function.attributes[SCATTERS]
     sometimes = arrange_merges(function, remarks)
     chain = find_chain(function)
     assert chain is not None

@@ -9,16 +9,17 @@ from typing import Literal
 
 from mlir_sparse import lower, pipeline, plan
 from mlir_sparse.compile.cpu_build import Build
-from mlir_sparse.compile.gpu_program import launch_program, views_of
+from mlir_sparse.compile.gpu_program import launch_program
 from mlir_sparse.errors import MissingPackageError, UnsupportedError
-from mlir_sparse.gpu.assembled_module import HostLaunch, llvm_ir_of, read_launches, read_ptx
+from mlir_sparse.gpu.assembled_module import llvm_ir_of, read_launches, read_ptx
 from mlir_sparse.gpu.ptx.libdevice import find_library, functions_wanted
 from mlir_sparse.pipeline.gpu_passes import gpu, nvvm, ptx
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process import settings
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.program import Conversion, ExtentVector, FibreView, LevelSpaceView, SharedLevels
-from mlir_sparse.program.launch_values import LaunchProgram, View
+from mlir_sparse.program.launch_program import LaunchProgram
+from mlir_sparse.program.launch_values import Launch
 from mlir_sparse.spec import KernelSpec
 
 __all__ = ["GPU_STAGES", "GpuBuild", "GpuStage"]
@@ -109,8 +110,7 @@ class GpuBuild:
     @cached_property
     def lowered(self) -> lower.LoweredProgram:
         """Returns the steps as `linalg.generic`, each function with its mapping."""
-        lookups = [step for step in self.program.steps if isinstance(step, plan.Located | plan.LocatedRows)]
-        return lower.with_mappings(lower.lower(self.program), self.mapped, dict(self.program.types), lookups)
+        return lower.lower(self.program, self.mapped)
 
     @property
     def kernels(self) -> pipeline.Pipeline:
@@ -205,12 +205,7 @@ class GpuBuild:
         """Returns the same launches without PTX, for which no GPU backend is needed."""
         return self._program("", read_launches(self._nvvm))
 
-    @cached_property
-    def views(self) -> Mapping[str, View]:
-        """Returns the views of operands, by their names in launches."""
-        return views_of(self.program)
-
-    def _program(self, text: str, found: Mapping[str, tuple[HostLaunch, ...]]) -> LaunchProgram:
+    def _program(self, text: str, found: Mapping[str, tuple[Launch, ...]]) -> LaunchProgram:
         return launch_program(text, self.chip, self.program, self.lowered.functions, self.mapped, found)
 
 

@@ -206,7 +206,7 @@ class GpuKernel(StatementKernel):
     def _program(self, types: tuple[TensorType, ...]) -> DeviceProgram:
         inputs = tuple(zip(self.parameters, types, strict=True))
         build = self._build(replace(self.spec, inputs=inputs))
-        return DeviceProgram(build.launches, self.parameters, build.views, str(self.spec.assignment))
+        return DeviceProgram(build.launches, self.parameters, str(self.spec.assignment))
 
     @cached_property
     def _declared(self) -> GpuBuild:

@@ -7,31 +7,33 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction
-from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.facts_in_ir import read_value, write_value
+from mlir_sparse.program.launch_values import Array, Launch, LevelBuffer, Parameter, Work
+from mlir_sparse.program.size_values import Count, Fixed, Stored
 
-__all__ = ["KERNELS", "LAUNCHES", "KernelLaunch", "write_case"]
+__all__ = ["KERNELS", "KernelLaunch", "launches_of", "write_case"]
 
 KERNELS = "kernels"  # the gpu.module
-LAUNCHES = "launches"  # the attribute that tells a driver what a function of the host does
+_LAUNCHES = "launches"  # the attribute that tells a driver what a function of the host does
 
 
 @dataclass(frozen=True, slots=True)
 class KernelLaunch:
-    """A launch, by what the host reads off the function's arguments.
+    """A launch of a kernel that was written.
 
     Args:
-        kernel: the kernel.
-        grid: for x, y and z how many pieces of work there are (a size of an argument, or a number) and how many of
-            them a block takes.
-        threads: along x, y and z.
-        parameters: what the kernel takes.
+        launch: the launch, as a driver makes it.
+        kinds: the types of what the kernel takes.
     """
 
-    kernel: str
-    grid: tuple[tuple[str, int], tuple[str, int], tuple[str, int]]
-    threads: tuple[int, int, int]
-    parameters: tuple[str, ...]
+    launch: Launch
+    kinds: tuple[ir.Type, ...]
+
+
+def launches_of(function: ir.Operation) -> tuple[Launch, ...] | None:
+    """Returns what a function of the host launches, in order; None for any other."""
+    return read_value(function, _LAUNCHES, tuple) if _LAUNCHES in function.attributes else None
 
 
 def write_case(source: SparsifiedFunction, name: str, launches: Sequence[KernelLaunch]) -> None:
@@ -43,61 +45,40 @@ def write_case(source: SparsifiedFunction, name: str, launches: Sequence[KernelL
         launches: the launches, in order.
     """
     func = bindings().module("dialects.func")
-    given = ("start", "level")
-    starts = sorted({spec for launch in launches for spec in launch.parameters if spec.startswith(given)})
-    kinds = [argument.type for argument in source.arguments] + [_kind(spec) for spec in starts]
+    taken = {what: kind for one in launches for what, kind in zip(one.launch.parameters, one.kinds, strict=True)}
+    # What no argument of the function tells: where dimensions start, and buffers and sizes of operands looked up.
+    more = {what: kind for what, kind in taken.items() if not _is_told(source, what)}
+    kinds = [*(argument.type for argument in source.arguments), *more.values()]
     op = func.FuncOp(name, ir.FunctionType.get(kinds, []))
     op.attributes["of"] = ir.FlatSymbolRefAttr.get(source.name)
-    op.attributes[LAUNCHES] = ir.ArrayAttr.get([_attribute(launch) for launch in launches])
+    write_value(op.operation, _LAUNCHES, tuple(one.launch for one in launches))
     block = op.add_entry_block()
     with ir.InsertionPoint(block):
         arguments = tuple(block.arguments)
         first = len(source.arguments)
-        host = _Host(source, arguments[:first], dict(zip(starts, arguments[first:], strict=True)))
+        host = _Host(source, arguments[:first], dict(zip(more, arguments[first:], strict=True)))
         for launch in launches:
             host.launch(launch)
         func.ReturnOp([])
 
 
-def _attribute(launch: KernelLaunch) -> ir.Attribute:
-
-    def texts(values: Sequence[object]) -> ir.Attribute:
-        return ir.ArrayAttr.get([ir.StringAttr.get(str(value)) for value in values])
-
-    return ir.DictAttr.get(
-        {
-            "kernel": ir.StringAttr.get(launch.kernel),
-            "grid": texts([f"{size} / {block}" for size, block in launch.grid]),
-            "threads": ir.DenseI64ArrayAttr.get(list(launch.threads)),
-            "parameters": texts(launch.parameters),
-        }
-    )
-
-
-def _kind(spec: str) -> ir.Type:
-    """Returns the type of what no argument of the function tells: a number, or a buffer of an operand looked up."""
-    what, *_, last = spec.split()
-    return (
-        ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], ir.Type.parse(last))
-        if what == "level"
-        else ir_words.index_type()
-    )
+def _is_told(source: SparsifiedFunction, what: Parameter) -> bool:
+    return isinstance(what, Fixed) or any(what in (one.buffer, one.stored) or what in one.sizes for one in source.known)
 
 
 class _Host:
     """Reads sizes off the arguments of a function, each once."""
 
     def __init__(
-        self, source: SparsifiedFunction, arguments: tuple[ir.Value, ...], starts: dict[str, ir.Value]
+        self, source: SparsifiedFunction, arguments: tuple[ir.Value, ...], more: dict[Parameter, ir.Value]
     ) -> None:
-        self._source = source
-        self._arguments = arguments
-        self._made = starts
+        self._source, self._arguments, self._made = source, arguments, more
 
-    def launch(self, launch: KernelLaunch) -> None:
-        grid = [self._blocks(size, block) for size, block in launch.grid]
-        threads = [self.number(f"fixed {count}") for count in launch.threads]
-        operands = [self._parameter(spec) for spec in launch.parameters]
+    def launch(self, one: KernelLaunch) -> None:
+        launch = one.launch
+        grid = [self._blocks(work) for work in launch.grid]
+        threads = [self._number(Fixed(count)) for count in launch.block]
+        operands = [self._operand(what, kind) for what, kind in zip(launch.parameters, one.kinds, strict=True)]
         segments = ir.DenseI32ArrayAttr.get([0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, len(operands), 0])
         ir.Operation.create(
             "gpu.launch_func",
@@ -108,73 +89,62 @@ class _Host:
             },
         )
 
-    def _blocks(self, size: str, block: int) -> ir.Value:
-        pieces = self.number(size)
-        if block == 1:
+    def _blocks(self, work: Work) -> ir.Value:
+        pieces = self._number(Fixed(1))
+        for count in work.counts:
+            pieces = self._number(count)
+        if work.per_block == 1:
             return pieces
-        return ir_words.operation("arith.ceildivui", pieces.type, pieces, self.number(f"fixed {block}"))
+        return ir_words.operation("arith.ceildivui", pieces.type, pieces, self._number(Fixed(work.per_block)))
 
-    def _parameter(self, spec: str) -> ir.Value:
-        kind, *numbers = spec.split()
-        if kind == "buffer":
-            return self._flat(int(numbers[0]))
-        if kind == "parts":
-            return self._parts(int(numbers[0]))
-        return self.number(spec)
+    def _operand(self, what: Parameter, kind: ir.Type) -> ir.Value:
+        if isinstance(what, LevelBuffer | Array):
+            return self._made[what] if what in self._made else self._flat(what, kind)
+        return self._number(what)
 
-    def number(self, spec: str) -> ir.Value:
+    def _number(self, count: Count) -> ir.Value:
         """Returns a size as an `index`."""
-        if spec not in self._made:
-            kind, *numbers = spec.split()
-            self._made[spec] = self._number(kind, [int(number) for number in numbers])
-        return self._made[spec]
+        if count not in self._made:
+            self._made[count] = self._read(count)
+        return self._made[count]
 
-    def _number(self, kind: str, numbers: Sequence[int]) -> ir.Value:
-        if kind == "fixed":
-            return ir_words.constant(numbers[0])
-        if kind == "size":
-            return self._level_size(*numbers)
-        if kind == "dim":
-            return self._dim(*numbers)
-        if kind == "positions":
-            return self._dim(numbers[0], 0)
-        if kind == "stored":  # the coordinates follow the positions; several a piece where they are interleaved
-            number, width = numbers
-            coordinates = self._dim(number + 1, 0)
-            return (
-                coordinates
-                if width == 1
-                else ir_words.operation("arith.divui", coordinates.type, coordinates, ir_words.constant(width))
-            )
-        if kind == "chunks":  # so many pieces of `numbers[2]` entries
-            stored, chunk = self.number(f"stored {numbers[0]} {numbers[1]}"), ir_words.constant(numbers[2])
-            return ir_words.operation("arith.ceildivui", stored.type, stored, chunk)
-        raise UnmappedError(f"expected a size of an argument, but got {kind}")
-
-    def _level_size(self, number: int, level: int) -> ir.Value:
-        place = ir.DenseI64ArrayAttr.get([0, level])
+    def _read(self, count: Count) -> ir.Value:
+        known = self._source.known
+        match count:
+            case Fixed(value):
+                return ir_words.constant(value)
+            case Stored():
+                number = next(number for number, one in enumerate(known) if one.stored == count)
+                coordinates, width = self._dim(number + 1, 0), self._source.pieces_of(number)
+                if width == 1:
+                    return coordinates
+                return ir_words.operation("arith.divui", coordinates.type, coordinates, ir_words.constant(width))
+        number = next(number for number, one in enumerate(known) if count in one.sizes)
+        axis = known[number].sizes.index(count)
+        if known[number].buffer is not None:
+            return self._dim(number, axis)
+        place = ir.DenseI64ArrayAttr.get([0, axis])
         word = ir_words.operation("llvm.extractvalue", ir_words.word_type(), self._arguments[number], position=place)
         return ir_words.operation("arith.index_cast", ir_words.index_type(), word)
 
     def _dim(self, number: int, axis: int) -> ir.Value:
-        return ir_words.operation(
-            "memref.dim", ir_words.index_type(), self._arguments[number], self.number(f"fixed {axis}")
+        of = self._number(Fixed(axis))
+        return ir_words.operation("memref.dim", ir_words.index_type(), self._arguments[number], of)
+
+    def _flat(self, what: LevelBuffer | Array, wanted: ir.Type) -> ir.Value:
+        """Returns an array as one of one dimension, which its elements are in memory; of parts of complex numbers."""
+        argument = next(
+            value for value, one in zip(self._arguments, self._source.known, strict=True) if one.buffer == what
         )
-
-    def _flat(self, number: int) -> ir.Value:
-        """Returns an array of more dimensions as one of one, which its elements are in memory."""
-        argument = self._arguments[number]
         kind = ir.MemRefType(argument.type)
-        if kind.rank < 2:
-            return argument
-        flat = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], kind.element_type)
-        index = ir.IntegerType.get_signless(64)
-        groups = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(index, axis) for axis in range(kind.rank)])])
-        return ir_words.operation("memref.collapse_shape", flat, argument, reassociation=groups)
-
-    def _parts(self, number: int) -> ir.Value:
-        """Returns an array of complex numbers as one of their parts."""
-        flat = self._flat(number)
-        element = ir.ComplexType(ir.MemRefType(flat.type).element_type).element_type
-        parts = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element)
-        return ir_words.operation("builtin.unrealized_conversion_cast", parts, flat)
+        flat = argument
+        if kind.rank > 1:
+            one_dim = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], kind.element_type)
+            index = ir.IntegerType.get_signless(64)
+            axes = ir.ArrayAttr.get([ir.IntegerAttr.get(index, axis) for axis in range(kind.rank)])
+            flat = ir_words.operation(
+                "memref.collapse_shape", one_dim, argument, reassociation=ir.ArrayAttr.get([axes])
+            )
+        if flat.type == wanted:
+            return flat
+        return ir_words.operation("builtin.unrealized_conversion_cast", wanted, flat)

@@ -12,6 +12,9 @@ from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.origins import made_by, maker, result_maker
+from mlir_sparse.program.launch_values import Array, LevelBuffer, Parameter
+from mlir_sparse.program.nest_facts import CoordinateSearch, RowSearch
+from mlir_sparse.program.size_values import Count
 
 __all__ = ["WARP", "KernelText", "copied"]
 
@@ -40,8 +43,9 @@ class KernelText:
         self.source = source
         self._adjacent, self._number = adjacent, number
         self.name = name
-        self.parameters: list[str] = []
-        self._values: dict[str, ir.Value] = {}
+        # What it takes, and which argument of the function that is.
+        self._taken: list[tuple[Parameter, int | None]] = []
+        self._values: dict[object, ir.Value] = {}
         self._copies: dict[ir.Value, ir.Value] = {}
         self.operation = ir.Operation.create(
             "gpu.func",
@@ -77,50 +81,60 @@ class KernelText:
         """Gives the function the type of its parameters."""
         kinds = [argument.type for argument in self.block.arguments]
         self.operation.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
-        self.operation.attributes["arg_attrs"] = ir.ArrayAttr.get([self._attributes(spec) for spec in self.parameters])
+        attributes = [self._attributes(what, number) for what, number in self._taken]
+        self.operation.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
 
-    def _attributes(self, spec: str) -> ir.Attribute:
+    def _attributes(self, what: Parameter, number: int | None) -> ir.Attribute:
         """Returns what LLVM may know of a parameter: buffers lie apart from that which is written."""
-        kind, *number = spec.split()
-        if kind not in ("buffer", "parts", "level"):
+        if not isinstance(what, LevelBuffer | Array):
             return ir.DictAttr.get({})
         known: dict[str, ir.Attribute] = {"llvm.noalias": ir.UnitAttr.get()}
-        if kind == "level" or int(number[0]) not in self.source.outputs:
+        if number not in self.source.outputs:
             known["llvm.readonly"] = ir.UnitAttr.get()
-        if kind == "buffer" and int(number[0]) in self._adjacent:
-            aligned = self._number * self.bytes_of(int(number[0]))
-            known["llvm.align"] = ir.IntegerAttr.get(ir_words.word_type(), aligned)
+        if number is not None and number in self._adjacent:
+            known["llvm.align"] = ir.IntegerAttr.get(ir_words.word_type(), self._number * self.bytes_of(number))
         return ir.DictAttr.get(known)
 
     # -- parameters ----------------------------------------------------------------------------------------------
 
-    def parameter(self, spec: str, kind: ir.Type) -> ir.Value:
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Returns what it takes, in order."""
+        return tuple(what for what, _ in self._taken)
+
+    def parameter(self, what: Parameter, kind: ir.Type, number: int | None = None) -> ir.Value:
         """Returns a parameter, which is added where it is new.
 
         Args:
-            spec: what the host passes: `buffer N`, `parts N`, `size N L`, `dim N A`, `stored N S`, `positions N`
-                or `start N A`, of argument N of the function; `level T B E`, the buffer B of elements E of a
-                tensor, or `level_size T L`.
+            what: what a launch passes.
             kind: its type.
-
+            number: which argument of the function it is; None for one that it is not.
         """
-        if spec not in self._values:
-            self.parameters.append(spec)
-            self._values[spec] = self.block.add_argument(kind, ir.Location.unknown())
-        return self._values[spec]
+        key = what, number, str(kind)
+        if key not in self._values:
+            self._taken.append((what, number))
+            self._values[key] = self.block.add_argument(kind, ir.Location.unknown())
+        return self._values[key]
 
-    def size(self, spec: str) -> ir.Value:
+    def passed(self, number: int, kind: ir.Type) -> ir.Value:
+        """Returns a buffer of the function's arguments as a parameter, of a type that its elements can be read as."""
+        buffer = self.source.known[number].buffer
+        if buffer is None:
+            raise UnmappedError(f"expected a buffer, but got argument {number}")
+        return self.parameter(buffer, kind, number)
+
+    def size(self, count: Count) -> ir.Value:
         """Returns a parameter that is a number."""
-        return self.parameter(spec, ir_words.index_type())
+        return self.parameter(count, ir_words.index_type())
 
     def buffer(self, number: int) -> ir.Value:
         """Returns an argument that is a memref; of one dimension as a parameter, of more as a view of one."""
         kind = ir.MemRefType(self.source.arguments[number].type)
         flat = kind if kind.rank < 2 else ir.MemRefType.get([_any()], kind.element_type)
-        parameter = self.parameter(f"buffer {number}", flat)
+        parameter = self.passed(number, flat)
         if kind.rank < 2:
             return parameter
-        name = f"view {number}"
+        name = "view", number
         if name not in self._values:
             with ir.InsertionPoint(self._start):
                 self._values[name] = self._view(parameter, number, kind)
@@ -151,7 +165,7 @@ class KernelText:
         """Returns an extent of an array, at the insertion point."""
         kind = ir.MemRefType(self.source.arguments[number].type)
         if kind.is_dynamic_dim(axis):
-            size = self.size(f"dim {number} {axis}")
+            size = self.size(self.source.size(number, axis))
             # LLVM then sees that it is a multiple, and reads and writes adjacent elements by one instruction.
             aligned = number in self._adjacent and axis == kind.rank - 1
             return ir_words.bits_of("andi", size, ir_words.constant(-self._number)) if aligned else size
@@ -181,7 +195,7 @@ class KernelText:
             field, level = ir.DenseI64ArrayAttr(op.attributes["position"])
             if field != 0:
                 raise UnmappedError(f"expected the size of a level, but got {op}")
-            return self.size(f"size {self.source.arguments.index(op.operands[0])} {level}")
+            return self.size(self.source.size(self.source.arguments.index(op.operands[0]), level))
         if op.name == "arith.index_cast" and made_by(op.operands[0], "llvm.extractvalue") is not None:
             return self.outer(op.operands[0])
         if op.name == "memref.load":
@@ -194,8 +208,8 @@ class KernelText:
         Loops over blocks and over diagonals reach beyond the edges of arrays, where there are zeros, if anything.
         """
         found, truth = list(indices), None
-        for axis, shifted in self.source.guards.get(number, ()):
-            at = ir_words.add(found[axis], self.size(f"start {number} {axis}")) if shifted else found[axis]
+        for axis, start in self.source.known[number].guards:
+            at = found[axis] if start is None else ir_words.add(found[axis], self.size(start))
             there = ir_words.compare("ult", at, self.extent(number, axis))
             found[axis] = ir_words.operation("arith.select", at.type, there, at, ir_words.constant(0))
             truth = there if truth is None else ir_words.bits_of("andi", truth, there)
@@ -210,7 +224,7 @@ class KernelText:
         if (alias.offset, alias.stride) != (0, 1):
             scaled = ir_words.multiply(at[0], ir_words.constant(alias.stride))
             at = [ir_words.add(scaled, ir_words.constant(alias.offset)) if alias.offset else scaled]
-        rows = self.source.rows.get(alias.argument - 1)
+        rows = self.source.row_search(alias.argument - 1)
         if rows is not None and rows.stride != (1, 0):
             stride, offset = rows.stride
             at = [ir_words.add(ir_words.multiply(at[0], ir_words.constant(stride)), ir_words.constant(offset))]
@@ -225,17 +239,16 @@ class KernelText:
         alias = self.source.alias_of(op.operands[0])
         kind = op.results[0].type
         indices, truth = self.inside(alias.argument, indices) if alias is not None else (list(indices), None)
-        located = None if alias is None else self.source.located.get(alias.argument)
-        if located is not None:
-            value, found = find(self, located, indices, ir_words.element_of(op.operands[0]))
+        search = None if alias is None else self.source.known[alias.argument].search
+        if isinstance(search, CoordinateSearch) and alias is not None:
+            value, found = find(self, search, alias.argument, indices, ir_words.element_of(op.operands[0]))
             value = as_register(value, kind)
             if truth is not None:
                 value = ir_words.operation("arith.select", kind, truth, value, identity("sum", kind))
                 found = ir_words.bits_of("andi", found, truth)
-            return value, None if located.whole else found
-        rows = None if alias is None else self.source.rows.get(alias.argument)
-        if rows is not None:
-            return ir_words.cut(find_row(self, rows, indices[0]), kind), None
+            return value, None if search.whole else found
+        if isinstance(search, RowSearch):
+            return ir_words.cut(find_row(self, search, indices[0]), kind), None
         memref, at = self.place(op.operands[0], indices)
         loaded = as_register(ir_words.operation("memref.load", ir_words.element_of(op.operands[0]), memref, *at), kind)
         if truth is None:
@@ -265,7 +278,7 @@ class KernelText:
 
     def identity(self, what: str, axis: str) -> ir.Value:
         """Returns `thread_id`, `block_id`, `block_dim` or `grid_dim` along an axis, as an `index`."""
-        name = f"{what} {axis}"
+        name = what, axis
         if name not in self._values:
             attribute = ir.Attribute.parse(f"#gpu<dim {axis}>")
             with ir.InsertionPoint(self._start):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Options
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.host_launches import KERNELS, KernelLaunch, write_case
@@ -11,17 +11,19 @@ from mlir_sparse.gpu.kernel_writer import KernelText
 from mlir_sparse.gpu.kernels.flattened_entries import FlattenedEntries
 from mlir_sparse.gpu.kernels.prefix_scan import write_scan
 from mlir_sparse.gpu.kernels.register_accumulators import HELD
-from mlir_sparse.gpu.kernels.two_phase_loops import SCANS
 from mlir_sparse.gpu.kernels.widen_half import widen
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of, inside, read_source
 from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.gpu.write_loops import Emitter, Mapping
+from mlir_sparse.gpu.write_loops import Emitter
+from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.origins import parent_of
+from mlir_sparse.program.launch_values import Launch, Work
+from mlir_sparse.program.nest_facts import CoordinateSearch, ThreadedNest
+from mlir_sparse.program.size_values import Count, Fixed
+from mlir_sparse.program.thread_mapping import ThreadMapping
 
-__all__ = ["MAPPINGS", "map_loops"]
+__all__ = ["map_loops"]
 
-MAPPINGS = "mappings"  # the attribute of a function: a dictionary for each way to give its loops to threads
-_NO_WORK = "fixed 1"
 # Blocks that a multiprocessor takes at a time, of kernels of which a thread has several loads on their way: it has 64
 # registers where it reads up to so many bytes of rows, and up to 128 else. Without a bound an assembler aims at fewer
 # registers, and waits for each load before it makes the next.
@@ -33,7 +35,7 @@ def map_loops(module: ir.Module, options: Options[str, str]) -> None:
     """Rewrites a module of functions over buffers: a `gpu.module`, and for each mapping a function that launches.
 
     Args:
-        module: the module, in place; each function says how its loops are mapped in an attribute.
+        module: the module, in place; the facts of each function say how its loops are mapped.
         options: none.
 
     Raises:
@@ -45,58 +47,61 @@ def map_loops(module: ir.Module, options: Options[str, str]) -> None:
         holder = ir.Operation.create("gpu.module", regions=1, attributes={"sym_name": ir.StringAttr.get(KERNELS)})
     kernels = holder.regions[0].blocks.append()
     for function in functions:
-        if SCANS in function.attributes:
-            _map_scan(function, kernels)
+        nest = facts_of(function).threads
+        if nest is None:
+            raise UnmappedError("expected loops that the plan gave to threads, but got others")
+        if nest.scans:
+            source, launches = write_scan(function, nest, kernels)
+            with ir.InsertionPoint(function):
+                write_case(source, f"{source.name}_all", launches)
         else:
-            _map(function, kernels)
+            _map(function, nest, kernels)
         function.erase()
 
 
-def _map_scan(function: ir.Operation, kernels: ir.Block) -> None:
-    name: str = ir.StringAttr(function.attributes[SCANS]).value
-    source, launches = write_scan(function, name, kernels)
-    with ir.InsertionPoint(function):
-        write_case(source, f"{source.name}_all", launches)
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A kernel that was written.
+
+    Args:
+        text: the kernel.
+        work: the turns that its grid is as large as, along x, y and z; None where there is one.
+    """
+
+    text: KernelText
+    work: tuple[Count | None, Count | None, Count | None]
+
+    def launch(self, mapping: ThreadMapping) -> KernelLaunch:
+        """Returns its launch in blocks of the shape that a mapping says."""
+        across, down = mapping.threads
+        entries = mapping.chunk if mapping.role(0) == "entries" else 1
+        each = down * entries, across * mapping.tile, 1
+        x, y, z = (Work() if count is None else Work((count,), n) for count, n in zip(self.work, each, strict=True))
+        launch = Launch(self.text.name, (x, y, z), (across, down, 1), self.text.parameters)
+        return KernelLaunch(launch, tuple(argument.type for argument in self.text.block.arguments))
 
 
-def _map(function: ir.Operation, kernels: ir.Block) -> None:
+def _map(function: ir.Operation, nest: ThreadedNest, kernels: ir.Block) -> None:
     widen(function)
-    source = read_source(function)
-    written: dict[tuple[object, ...], KernelLaunch] = {}
-    for attribute in ir.ArrayAttr(function.attributes[MAPPINGS]):
-        fields = ir.DictAttr(attribute)
-        mapping, threads = _mapping(fields), _threads(fields)
-        folded = _depth(source) < len(mapping.roles)
-        if folded:
-            mapping, threads = _plain(mapping, _depth(source))
+    source = read_source(function, nest)
+    depth = _depth(source)
+    filling: KernelLaunch | None = None
+    written: dict[ThreadMapping, _Kernel] = {}
+    for given in nest.mappings:
+        folded = depth < len(given.roles)
+        mapping = _plain(given, depth) if folded else given
         fresh = not folded and source.fill is not None and _is_fresh(source, mapping)
         launches = []
         if source.fill is not None and not fresh:
-            launches.append(written.setdefault(("fill",), _fill(source, source.fill, kernels, written)))
-        key = (mapping.roles, mapping.lanes, mapping.chunk, mapping.tile, mapping.adjacent, mapping.atomic)
+            filling = filling or _fill(source, source.fill, kernels)
+            launches.append(filling)
+        # Mappings that differ in the shape of blocks only share a kernel.
+        key = replace(mapping, name="", kernel="", threads=(0, 0), tests=(), needs=())
         if key not in written:
-            written[key] = _kernel(source, kernels, mapping, fresh, threads)
-        launches.append(_resized(written[key], threads, mapping.tile))
+            written[key] = _kernel(source, kernels, mapping, nest.combine, fresh)
+        launches.append(written[key].launch(mapping))
         with ir.InsertionPoint(function):
             write_case(source, f"{source.name}_{mapping.name}", launches)
-
-
-def _mapping(fields: ir.DictAttr) -> Mapping:
-
-    def text(name: str) -> str:
-        value: str = ir.StringAttr(fields[name]).value
-        return value
-
-    roles = tuple(ir.StringAttr(role).value for role in ir.ArrayAttr(fields["roles"]))
-    numbers = ("lanes", "chunk", "tile", "adjacent")
-    lanes, chunk, tile, adjacent = (ir.IntegerAttr(fields[name]).value for name in numbers)
-    atomic = ir.BoolAttr(fields["atomic"]).value
-    return Mapping(text("name"), text("kernel"), roles, lanes, chunk, tile, adjacent, atomic, text("combine"))
-
-
-def _threads(fields: ir.DictAttr) -> tuple[int, int]:
-    across, down = ir.DenseI64ArrayAttr(fields["threads"])
-    return across, down
 
 
 def _depth(source: SparsifiedFunction) -> int:
@@ -107,16 +112,17 @@ def _depth(source: SparsifiedFunction) -> int:
     return depth
 
 
-def _plain(mapping: Mapping, depth: int) -> tuple[Mapping, tuple[int, int]]:
+def _plain(mapping: ThreadMapping, depth: int) -> ThreadMapping:
     """Returns how loops are mapped some of which had nothing to do, as where terms are 0 whatever the operands."""
     roles = ("rows", *["run"] * (depth - 1)) if depth else ()
-    plain = replace(mapping, kernel="folded", roles=roles, lanes=1, chunk=1, tile=1, adjacent=1, atomic=False)
-    return plain, (1, _FILL_THREADS[0] if depth else 1)
+    threads = (1, _FILL_THREADS[0] if depth else 1)
+    return ThreadMapping(mapping.name, roles, threads, kernel="folded")
 
 
-def _is_fresh(source: SparsifiedFunction, mapping: Mapping) -> bool:
+def _is_fresh(source: SparsifiedFunction, mapping: ThreadMapping) -> bool:
     """Returns whether each element is stored once: at the index of every loop around, all of which run from 0."""
-    if mapping.atomic or "entries" in mapping.roles or not all(one.whole for one in source.located.values()):
+    searches = (one.search for one in source.known if isinstance(one.search, CoordinateSearch))
+    if mapping.atomic or "entries" in mapping.roles or not all(search.whole for search in searches):
         return False
     stores = [inner for op in source.main for inner in inside(op) if inner.name == "memref.store"]
     stores = [store for store in stores if source.alias_of(store.operands[1]) is not None]
@@ -145,68 +151,41 @@ def _is_inside(value: ir.Value, source: SparsifiedFunction) -> bool:
     return any(value in list(op.results) for outer in source.main for op in inside(outer))
 
 
-def _resized(launch: KernelLaunch, threads: tuple[int, int], tile: int) -> KernelLaunch:
-    """Returns a launch of the same kernel in blocks of another shape."""
-    (rows, _), (columns, _), layers = launch.grid
-    across = threads[0] * tile if columns != _NO_WORK else 1
-    grid = ((rows, threads[1] if rows != _NO_WORK else 1), (columns, across), layers)
-    return KernelLaunch(launch.kernel, grid, (*threads, 1), launch.parameters)
-
-
-def _fill(
-    source: SparsifiedFunction,
-    fill: ir.Operation,
-    kernels: ir.Block,
-    written: Options[tuple[object, ...], KernelLaunch],
-) -> KernelLaunch:
+def _fill(source: SparsifiedFunction, fill: ir.Operation, kernels: ir.Block) -> KernelLaunch:
     """Writes the kernel that sets the result to what an accumulation starts from."""
-    if ("fill",) in written:
-        return written["fill",]
     depth = sum(1 for op in inside(fill) if op.name == "scf.for")
     roles = ("rows", "columns")[:depth] if depth < 3 else ("rows", *["layers"], *["run"] * (depth - 3), "columns")
-    mapping = Mapping("fill", "fill", roles, 1, 1, 1, 1, atomic=False, combine="sum")
-    threads = (1, _FILL_THREADS[0]) if depth < 2 else _FILL_THREADS[1]
-    filling = SparsifiedFunction(
-        source.function,
-        source.name,
-        source.arguments,
-        None,
-        (fill,),
-        marked=False,
-        outputs=source.outputs,
-        guards={},
-        located={},
-    )
-    return _kernel(filling, kernels, mapping, False, threads if depth else (1, 1))
+    threads = (1, _FILL_THREADS[0] if depth else 1) if depth < 2 else _FILL_THREADS[1]
+    mapping = ThreadMapping("fill", roles, threads)
+    plain = tuple(replace(one, guards=(), search=None) for one in source.known)
+    filling = replace(source, fill=None, main=(fill,), marked=False, known=plain, apart=False)
+    return _kernel(filling, kernels, mapping, "sum", fresh=False).launch(mapping)
 
 
 def _kernel(
-    source: SparsifiedFunction, kernels: ir.Block, mapping: Mapping, fresh: bool, threads: tuple[int, int]
-) -> KernelLaunch:
-    """Writes a kernel; returns its launch."""
+    source: SparsifiedFunction, kernels: ir.Block, mapping: ThreadMapping, combine: str, fresh: bool
+) -> _Kernel:
+    """Writes a kernel."""
     with ir.InsertionPoint(kernels):
         adjacent = _adjacent(source, mapping)
-        kernel = KernelText(source, f"{source.name}_{mapping.kernel}", adjacent, mapping.adjacent)
+        name = mapping.kernel or mapping.name
+        kernel = KernelText(source, f"{source.name}_{name}", adjacent, mapping.adjacent)
     if adjacent:
         read = sum(kernel.bytes_of(number) for number in adjacent.difference(source.outputs)) * mapping.tile
-        kernel.bound(threads[0] * threads[1], _BLOCKS if read <= _FEW_BYTES else _FEWER_BLOCKS)
+        across, down = mapping.threads
+        kernel.bound(across * down, _BLOCKS if read <= _FEW_BYTES else _FEWER_BLOCKS)
     with kernel.body:
-        emitter = Emitter(kernel, mapping, fresh=fresh)
+        emitter = Emitter(kernel, mapping, combine, fresh=fresh)
         if mapping.role(0) == "entries":
-            rows = FlattenedEntries(emitter).write()
+            rows: Count | None = FlattenedEntries(emitter).write()
         else:
             emitter.block(source.main, 0)
             rows = _work(source, mapping, "rows")
     kernel.finish()
-    grid = (
-        (rows, 1),
-        (_work(source, mapping, "columns"), 1),
-        (_work(source, mapping, "layers"), 1),
-    )
-    return _resized(KernelLaunch(kernel.name, grid, (*threads, 1), tuple(kernel.parameters)), threads, mapping.tile)
+    return _Kernel(kernel, (rows, _work(source, mapping, "columns"), _work(source, mapping, "layers")))
 
 
-def _adjacent(source: SparsifiedFunction, mapping: Mapping) -> frozenset[int]:
+def _adjacent(source: SparsifiedFunction, mapping: ThreadMapping) -> frozenset[int]:
     """Returns the arguments of which a thread takes adjacent elements: those whose last index is the column."""
     if mapping.adjacent == 1:
         return frozenset()
@@ -221,13 +200,12 @@ def _adjacent(source: SparsifiedFunction, mapping: Mapping) -> frozenset[int]:
     return frozenset(found)
 
 
-def _work(source: SparsifiedFunction, mapping: Mapping, role: str) -> str:
-    """Returns how many turns the loop of a role has, as the host says it."""
+def _work(source: SparsifiedFunction, mapping: ThreadMapping, role: str) -> Count | None:
+    """Returns how many turns the loop of a role has; None where there is one."""
     if role not in mapping.roles:
-        return _NO_WORK
-    depth = mapping.roles.index(role)
-    loop = _loop_at(source, depth)
-    return source.size_of(loop.operands[1])
+        return None
+    count = source.size_of(_loop_at(source, mapping.roles.index(role)).operands[1])
+    return None if count == Fixed(1) else count
 
 
 def _loop_at(source: SparsifiedFunction, depth: int) -> ir.Operation:

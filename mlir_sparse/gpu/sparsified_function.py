@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.gpu.kernels.coordinate_search import CoordinateSearch, RowSearch, read_located, read_located_rows
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops.origins import made_by, maker
+from mlir_sparse.program.nest_facts import BufferArgument, RowSearch, ThreadedNest
+from mlir_sparse.program.size_values import Count, Fixed, Stored
 
-__all__ = ["APART", "Alias", "SparsifiedFunction", "constant_of", "depends", "inside", "is_loop", "read_source"]
+__all__ = ["Alias", "SparsifiedFunction", "constant_of", "depends", "inside", "is_loop", "read_source"]
 
 _LOOPS = ("scf.for", "scf.while")
-APART = "apart"  # says of a function that turns of its loops store to places of their own
-GUARDS = "guards"  # what a function says of arrays: argument, axis, whether indices are counted from a start
 _MARK = "Emitted from"  # what the sparsifier writes on the loops that it makes of index variables
 
 
@@ -39,10 +38,8 @@ class SparsifiedFunction:
         main: the loops of the computation and the stores after them.
         marked: whether the sparsifier made the loops; else they are of a generic that reads dense operands only.
         outputs: the numbers of the arguments that are written.
-        guards: (axis, whether its indices are counted from a start) of each array that loops reach beyond.
+        known: what the plan knows of each argument.
         apart: whether turns of loops are known to store to places of their own.
-        located: the arguments whose elements are looked up.
-        rows: the operands whose rows are looked up, by their first argument.
     """
 
     function: ir.Operation
@@ -52,10 +49,8 @@ class SparsifiedFunction:
     main: tuple[ir.Operation, ...]
     marked: bool
     outputs: tuple[int, ...]
-    guards: Mapping[int, tuple[tuple[int, bool], ...]]
+    known: tuple[BufferArgument, ...]
     apart: bool = False
-    located: Mapping[int, CoordinateSearch] = field(default_factory=dict)
-    rows: Mapping[int, RowSearch] = field(default_factory=dict)
 
     @property
     def output(self) -> int:
@@ -87,18 +82,17 @@ class SparsifiedFunction:
         offset, stride = (_static(op, name) for name in ("static_offsets", "static_strides"))
         return Alias(base.argument, base.offset + base.stride * offset, base.stride * stride)
 
-    def size_of(self, value: ir.Value) -> str:
-        """Returns how the host names a bound of a loop: a number, or a size of an argument.
+    def size_of(self, value: ir.Value) -> Count:
+        """Returns what a bound of a loop is: a number, or a size of an argument.
 
-        A bound that is the end of a level's positions is the number of its coordinates: `stored N S`, of the
-        positions in argument N, whose coordinates in the next one lie S to a piece.
+        A bound that is the end of a level's positions is the number of its coordinates.
 
         Raises:
             UnmappedError: for a bound that no argument tells.
         """
         number = constant_of(value)
         if number is not None:
-            return f"fixed {number}"
+            return Fixed(number)
         op = maker(value)
         if op is None:
             raise UnmappedError(f"expected a bound that arguments tell, but got {value}")
@@ -110,24 +104,43 @@ class SparsifiedFunction:
         if op.name == "llvm.extractvalue":
             field, level = ir.DenseI64ArrayAttr(op.attributes["position"])
             if field == 0:
-                return f"size {self.arguments.index(op.operands[0])} {level}"
+                return self.size(self.arguments.index(op.operands[0]), level)
         alias = self.alias_of(op.operands[0]) if op.name in ("memref.dim", "memref.load") else None
         at = constant_of(op.operands[1]) if alias is not None and len(op.operands) == 2 else None
         if alias is not None and at is not None and op.name == "memref.dim":
-            return f"dim {alias.argument} {at}"
+            return self.size(alias.argument, at)
         if alias is not None and at == 1:
             return self.stored(alias.argument)
         raise UnmappedError(f"expected a bound that arguments tell, but got {op}")
 
-    def stored(self, positions: int) -> str:
-        """Returns how the host names the number of coordinates of a level, by the argument of its positions."""
+    def size(self, number: int, place: int) -> Count:
+        """Returns a size that an argument has, along an axis, or holds."""
+        sizes = self.known[number].sizes
+        if place >= len(sizes):
+            raise UnmappedError(f"expected a size that the plan knows, but got number {place} of argument {number}")
+        return sizes[place]
+
+    def stored(self, positions: int) -> Stored:
+        """Returns the number of coordinates of a level, by the argument of its positions."""
+        stored = self.known[positions].stored
+        if stored is None:
+            raise UnmappedError(f"expected positions of a level, but got argument {positions}")
+        return stored
+
+    def pieces_of(self, positions: int) -> int:
+        """Returns how many numbers of the coordinates that follow some positions are one coordinate's, interleaved."""
         uses = [use.owner.operation for use in self.arguments[positions + 1].uses]
         widths = {_static(op, "static_strides") for op in uses if op.name == "memref.subview"}
-        return f"stored {positions} {max(widths, default=1)}"
+        return max(widths, default=1)
+
+    def row_search(self, number: int) -> RowSearch | None:
+        """Returns how rows are found of the operand that begins with an argument; None where they need not be."""
+        search = self.known[number].search if number >= 0 else None
+        return search if isinstance(search, RowSearch) else None
 
 
-def read_source(function: ir.Operation) -> SparsifiedFunction:
-    """Takes a function apart.
+def read_source(function: ir.Operation, nest: ThreadedNest) -> SparsifiedFunction:
+    """Takes a function apart, of which the plan knows more.
 
     Raises:
         UnmappedError: for a function that writes nothing, or to more than one buffer where it does not say how.
@@ -141,8 +154,7 @@ def read_source(function: ir.Operation) -> SparsifiedFunction:
     # What one thread keeps to itself is no output.
     written = {op.operands[1] for op in stores if made_by(op.operands[1], "memref.alloca") is None}
     outputs = tuple(number for number, argument in enumerate(arguments) if argument in written)
-    apart = APART in function.attributes
-    if len(outputs) != len(written) or (len(written) != 1 and not apart):
+    if len(outputs) != len(written) or (len(written) != 1 and not nest.apart):
         raise UnmappedError(f"expected stores to one buffer, but got {len(written)}")
     fill = ops[stored[0]] if len(stored) > 1 and _is_fill(ops[stored[0]]) else None
     first = stored[1] if fill is not None else stored[0]
@@ -150,19 +162,7 @@ def read_source(function: ir.Operation) -> SparsifiedFunction:
     main = tuple(ops[min([first, *marks]) : stored[-1] + 1])
     marked = bool(marks)
     name = ir.StringAttr(function.attributes["sym_name"]).value
-    located, rows = read_located(function), read_located_rows(function)
-    return SparsifiedFunction(
-        function, name, arguments, fill, main, marked, outputs, _guards(function), apart, located, rows
-    )
-
-
-def _guards(function: ir.Operation) -> Mapping[int, tuple[tuple[int, bool], ...]]:
-    found: dict[int, tuple[tuple[int, bool], ...]] = {}
-    if GUARDS in function.attributes:
-        for attribute in ir.ArrayAttr(function.attributes[GUARDS]):
-            number, axis, shifted = ir.DenseI64ArrayAttr(attribute)
-            found[number] = (*found.get(number, ()), (axis, bool(shifted)))
-    return found
+    return SparsifiedFunction(function, name, arguments, fill, main, marked, outputs, nest.arguments, nest.apart)
 
 
 def _is_fill(op: ir.Operation) -> bool:

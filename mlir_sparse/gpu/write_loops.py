@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernel_writer import KernelText, copied
-from mlir_sparse.gpu.kernels import combine_partials as combine
+from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.columns_per_thread import write_columns
 from mlir_sparse.gpu.kernels.lane_sums import write_lanes, write_rows
 from mlir_sparse.gpu.kernels.register_accumulators import HELD, write_held
@@ -19,8 +18,9 @@ from mlir_sparse.gpu.sparsified_function import constant_of, depends, inside
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.origins import made_by, parent_of, result_maker
+from mlir_sparse.program.thread_mapping import ThreadMapping
 
-__all__ = ["ROLES", "Emitter", "Mapping"]
+__all__ = ["ROLES", "Emitter"]
 
 # What becomes of a loop: turns go to rows of threads, to threads along x, to blocks along z, to the lanes that
 # share a sum, to lanes that share nothing; or one thread makes them all, of `held` with those inside around it.
@@ -29,55 +29,21 @@ _CONTRACTED = ("arith.addf", "arith.mulf", "arith.subf")
 ROLES = ("entries", "rows", "columns", "layers", "lanes", "spread", "run", HELD, STAGED)
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
-    """How the loops of a function are given to threads.
-
-    Args:
-        name: what tells it from other mappings of the function.
-        kernel: what the kernel is called; mappings that only differ in the shape of blocks share one.
-        roles: a role for each loop, the outermost first.
-        lanes: threads along x of a block that share a row or an entry.
-        chunk: entries that a row of threads takes one after another, where loops are taken as one.
-        tile: columns that a thread takes together, whose sums it makes in one loop.
-        adjacent: how many of those follow each other.
-        atomic: whether several threads write to one element.
-        combine: the operator of the accumulation.
-    """
-
-    name: str
-    kernel: str
-    roles: tuple[str, ...]
-    lanes: int
-    chunk: int
-    tile: int
-    adjacent: int
-    atomic: bool
-    combine: str
-
-    def role(self, depth: int) -> str:
-        """Returns the role of a loop."""
-        return self.roles[depth] if depth < len(self.roles) else "run"
-
-    @property
-    def shares(self) -> bool:
-        """Returns whether threads exchange values, so that those of a warp, or a block, must stay together."""
-        return (self.lanes > 1 and "lanes" in self.roles) or STAGED in self.roles
-
-
 class Emitter(Guards):
     """Writes the loops of a function into a kernel.
 
     Args:
         kernel: the kernel.
         mapping: what becomes of each loop.
+        combine: the operator of the accumulation.
         fresh: whether each element of the result is computed once, from what an accumulation starts from.
     """
 
-    def __init__(self, kernel: KernelText, mapping: Mapping, *, fresh: bool) -> None:
+    def __init__(self, kernel: KernelText, mapping: ThreadMapping, combine: str, *, fresh: bool) -> None:
         super().__init__()
-        self.kernel = kernel
-        self.mapping = mapping
+        self.kernel, self.mapping, self.combine = kernel, mapping, combine
+        # Whether threads exchange values, so that those of a warp, or a block, must stay together.
+        self.shares = (mapping.lanes > 1 and "lanes" in mapping.roles) or STAGED in mapping.roles
         self._fresh = fresh
         self._values: dict[ir.Value, ir.Value] = {}
         # Of the column that is written, where a thread takes several together.
@@ -117,7 +83,7 @@ class Emitter(Guards):
     def present(self, op: ir.Operation, indices: Sequence[ir.Value] | None = None) -> ir.Value:
         """Returns what the result holds before: the identity where other threads add to it, or nothing did."""
         if self.mapping.atomic:
-            return combine.identity(self.mapping.combine, op.results[0].type)
+            return combine_partials.identity(self.combine, op.results[0].type)
         if self._fresh:
             return self.kernel.outer(self.kernel.source.filler)
         return self.kernel.load(op, [self.value(i) for i in list(op.operands)[1:]] if indices is None else indices)
@@ -210,22 +176,22 @@ class Emitter(Guards):
             self._add_parts(value, indices)
         else:
             place, at = self.kernel.place(memref, indices)
-            combine.atomically(self.mapping.combine, value, place, at)
+            combine_partials.atomically(self.combine, value, place, at)
 
     def _add_parts(self, value: ir.Value, indices: Sequence[ir.Value]) -> None:
         """Adds a complex number by its parts: no memory takes it whole."""
-        if self.mapping.combine != "sum":
-            raise UnmappedError(f"expected a sum of complex numbers, but got {self.mapping.combine}")
+        if self.combine != "sum":
+            raise UnmappedError(f"expected a sum of complex numbers, but got {self.combine}")
         number = self.kernel.source.output
         element = ir.ComplexType(value.type).element_type
-        parts = self.kernel.parameter(f"parts {number}", ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element))
+        parts = self.kernel.passed(number, ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element))
         at = ir_words.constant(0)
         for axis, index in enumerate(indices):
             at = ir_words.add(ir_words.multiply(at, self.kernel.extent(number, axis)), index) if axis else index
         at = ir_words.multiply(at, ir_words.constant(2))
         for shift, part in enumerate(("re", "im")):
             place = ir_words.add(at, ir_words.constant(shift))
-            combine.atomically("sum", ir_words.operation(f"complex.{part}", element, value), parts, [place])
+            combine_partials.atomically("sum", ir_words.operation(f"complex.{part}", element, value), parts, [place])
 
     # -- loops ---------------------------------------------------------------------------------------------------
 

@@ -2,12 +2,5 @@
 
 from mlir_sparse.lower.cancelled_operands import cancels_operands
 from mlir_sparse.lower.generic_module import LoweredProgram, lower
-from mlir_sparse.lower.plan_attributes import guards_of, with_mappings
 
-__all__ = [
-    "LoweredProgram",
-    "cancels_operands",
-    "guards_of",
-    "lower",
-    "with_mappings",
-]
+__all__ = ["LoweredProgram", "cancels_operands", "lower"]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 from mlir_sparse._mlir import bindings, diagnostics_of, ir, mlir_context, parse_module
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CompileError
+from mlir_sparse.loops.facts_in_ir import write_facts
 from mlir_sparse.lower import arithmetic_ops
 from mlir_sparse.lower.entry_region_ops import emit_entries
 from mlir_sparse.lower.mlir_types import element_type, indexing_map, iterator_types, tensor_type
 from mlir_sparse.lower.scalar_region import Arguments, emit_payload
-from mlir_sparse.lower.slot_attributes import slots_of
-from mlir_sparse.notation import Access, Apply, IndexVar, Monoid, ReduceOp, Subscript, accesses_of, walk
-from mlir_sparse.plan import Generic, Meeting, NestFunction, Program, choose_cut, functions_of, identity_of, scattered
+from mlir_sparse.notation import Access, Apply, Monoid, ReduceOp, Subscript, accesses_of, walk
+from mlir_sparse.plan import Generic, Mapped, Meeting, NestFunction, Program, facts_of_nest, functions_of, identity_of
 
 __all__ = ["LoweredProgram", "lower"]
 
@@ -39,8 +40,12 @@ class LoweredProgram:
             return str(parse_module(self.bytecode))
 
 
-def lower(program: Program) -> LoweredProgram:
+def lower(program: Program, mapped: Sequence[Mapped] = ()) -> LoweredProgram:
     """Builds the module of a program with MLIR's bindings and verifies it.
+
+    Args:
+        program: the program.
+        mapped: how the loops of each nest are given to the threads of a GPU; none for the processor.
 
     Raises:
         CompileError: when MLIR refuses the module.
@@ -49,9 +54,9 @@ def lower(program: Program) -> LoweredProgram:
     with mlir_context():
         try:
             module = ir.Module.create()
-            for function in functions:
+            for function, threads in zip(functions, mapped or repeat(None), strict=bool(mapped)):
                 with ir.InsertionPoint(module.body):
-                    _build(function, program)
+                    _build(function, program, threads)
             module.operation.verify()
         except (ir.MLIRError, ValueError) as error:
             message = f"expected MLIR to accept the module, but got:\n{diagnostics_of(error)}"
@@ -61,7 +66,7 @@ def lower(program: Program) -> LoweredProgram:
         return LoweredProgram(buffer.getvalue(), functions)
 
 
-def _build(function: NestFunction, program: Program) -> None:
+def _build(function: NestFunction, program: Program, mapped: Mapped | None) -> None:
     func = bindings().module("dialects.func")
     step = function.step
     output = _output(step, program)
@@ -70,18 +75,7 @@ def _build(function: NestFunction, program: Program) -> None:
     inputs = types if output.encoding is not None else [*types, result]
     op = func.FuncOp(function.name, ir.FunctionType.get(inputs, [result]))
     op.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
-    if step.short:
-        op.attributes["short_rows"] = ir.UnitAttr.get()
-    if step.sampled is not None:
-        op.attributes["sampled"] = ir.UnitAttr.get()
-    if scattered(step, dict(program.types)) is not None:
-        op.attributes["scatters"] = ir.UnitAttr.get()
-    slots = slots_of(function.operands, program)
-    rows = _rows(step, program)
-    if rows is not None:
-        op.attributes["rows"] = ir.IntegerAttr.get(ir.IndexType.get(), rows)
-    if slots:
-        op.attributes["slots"] = ir.DenseI64ArrayAttr.get(slots)
+    write_facts(op.operation, facts_of_nest(function, program, mapped))
     block = op.add_entry_block()
     with ir.InsertionPoint(block):
         arguments = list(block.arguments)
@@ -94,14 +88,6 @@ def _output(step: Generic, program: Program) -> TensorType:
     """Returns the type that loops insert into; values at the entries of an operand are such a tensor until later."""
     kind = program.type_of(step.result)
     return kind if step.sampled is None else replace(program.type_of(step.sampled.tensor), dtype=kind.dtype)
-
-
-def _rows(step: Generic, program: Program) -> int | None:
-    """Returns the axis of the result along which the runtime cuts calls, where no level of an operand says how far."""
-    cut = choose_cut(step, dict(program.types))
-    if isinstance(cut, str) or not any(part.level for part in cut.stored):
-        return None
-    return step.target.subscripts.index(IndexVar(cut.variable))
 
 
 def _outs(function: NestFunction, program: Program, arguments: list[ir.Value]) -> ir.Value:

@@ -12,13 +12,11 @@ from collections.abc import Mapping
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.effects import may_alias, root_of
+from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_constant, is_inside, parent_of
 
-__all__ = ["ROWS", "bound_rows"]
-
-# The attribute of a function that says which axis of its result, the last argument, is cut.
-ROWS = "rows"
+__all__ = ["bound_rows"]
 
 
 def bound_rows(seen: Seen, _: Mapping[str, str]) -> bool:
@@ -33,10 +31,10 @@ def bound_rows(seen: Seen, _: Mapping[str, str]) -> bool:
     Raises:
         ValueError: for a function whose result is not written by rows: pieces of it would write beyond it.
     """
-    functions = [function for function, _ in seen.functions if ROWS in function.attributes]
-    for function in functions:
-        _bound(function, ir.IntegerAttr(function.attributes[ROWS]).value)
-    return bool(functions)
+    cut = [(function, axis) for function, _ in seen.functions if (axis := facts_of(function).rows) is not None]
+    for function, axis in cut:
+        _bound(function, axis)
+    return bool(cut)
 
 
 def _bound(function: ir.Operation, axis: int) -> None:

@@ -2,14 +2,14 @@
 
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.explain import explain
+from mlir_sparse.plan.facts_of_nests import facts_of_nest
 from mlir_sparse.plan.mapping.choose_mapping import map_loops
-from mlir_sparse.plan.mapping.thread_mapping import (
-    Case,
+from mlir_sparse.plan.mapping.mapped_loops import (
     Mapped,
     explain_mapping,
     shared_structure,
 )
-from mlir_sparse.plan.mapping.two_phase_results import Own
+from mlir_sparse.plan.mapping.two_phase_results import Own, scanned_arrays
 from mlir_sparse.plan.nest_calls import steps_of
 from mlir_sparse.plan.nest_payloads import (
     Frame,
@@ -31,7 +31,6 @@ from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.planner import plan
 
 __all__ = [
-    "Case",
     "Frame",
     "Generic",
     "Located",
@@ -47,6 +46,7 @@ __all__ = [
     "combining_name",
     "explain",
     "explain_mapping",
+    "facts_of_nest",
     "functions_of",
     "identity_of",
     "is_native",
@@ -54,6 +54,7 @@ __all__ = [
     "parted",
     "plan",
     "regions_of",
+    "scanned_arrays",
     "scattered",
     "shared_structure",
     "steps_of",

@@ -10,7 +10,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Apply, Extreme, Fold, Monoid, ReduceOp, accesses_of, walk
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.cost import nest_cost
-from mlir_sparse.plan.mapping.thread_mapping import Mapped, explain_mapping
+from mlir_sparse.plan.mapping.mapped_loops import Mapped, explain_mapping
 from mlir_sparse.plan.nest_payloads import (
     Generic,
     Located,

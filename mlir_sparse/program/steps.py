@@ -89,6 +89,7 @@ class FibreView(_OfOneValue):
         depth: the number of levels above the fibres.
         encoding: the encoding of the view.
         reason: the plan's reason for this step.
+        variable: the index variable that numbers fibres.
     """
 
     result: str
@@ -96,6 +97,7 @@ class FibreView(_OfOneValue):
     depth: int
     encoding: Encoding
     reason: str
+    variable: str = ""
 
     def __str__(self) -> str:
         return f"{self.result} = fibres of {self.operand} below {self.depth} levels  # {self.reason}"

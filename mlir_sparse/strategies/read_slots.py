@@ -15,15 +15,14 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.effects import access_of, is_pure, root_of
 from mlir_sparse.loops.emit_copies import copy_of
+from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_constant, maker, operation_around, parent_of, stored_load
 from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed
 
-__all__ = ["SLOTS", "read_slots"]
+__all__ = ["read_slots"]
 
-# The attribute of a function that says which of its arguments are such positions; their coordinates come next.
-SLOTS = "slots"
 _AT_LEAST = 5  # what `arith.cmpi` calls the comparison of integers with signs
 
 
@@ -53,7 +52,7 @@ def read_slots(seen: Seen, _: Mapping[str, str]) -> bool:
     Returns:
         whether it changed anything.
     """
-    if not any(SLOTS in function.attributes for function, _ in seen.functions):
+    if not any(facts_of(function).slots for function, _ in seen.functions):
         return False
     loops = [(loop, found) for loop in seen.whole.named("scf.for") if (found := _slot_of(loop)) is not None]
     slots = [slot for loop, found in loops if (slot := seen.remarks.of(loop, found)) is not None]
@@ -100,11 +99,8 @@ def _coordinates_of(positions: ir.Value) -> ir.Value | None:
     if root is None or maker(root) is not None:
         return None
     function = operation_around(root)
-    if SLOTS not in function.attributes:
-        return None
     number = ir.BlockArgument(root).arg_number
-    made = list(ir.DenseI64ArrayAttr(function.attributes[SLOTS]))
-    return function.regions[0].blocks[0].arguments[number + 1] if number in made else None
+    return function.regions[0].blocks[0].arguments[number + 1] if number in facts_of(function).slots else None
 
 
 def _read(slot: _Slot) -> None:

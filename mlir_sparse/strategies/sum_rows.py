@@ -13,20 +13,18 @@ from functools import reduce
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.effects import computes_lanes, counts, element_bits, is_contiguous, is_truth
+from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_constant, maker, parent_of, result_maker, stored_load
 from mlir_sparse.loops.prefetch import is_loaded
 from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed, type_name
 from mlir_sparse.loops.vector_bodies import sum_of_lanes
+from mlir_sparse.program.nest_facts import NestFacts
 from mlir_sparse.strategies.row_lanes import LANES, LaneRow, sum_of_vectors
 
 __all__ = ["sum_rows"]
 
-# Says of a function that rows of its sparse operand are short as a rule.
-SHORT = "short_rows"
-# Says of a function that its rows stand below other levels: what is listed there are single entries.
-BELOW = "rows"
 # Sums, and among how many of its operands what was added up before may be.
 _SUMS = {"arith.addf": 2, "arith.addi": 2, "arith.subf": 1, "arith.subi": 1}
 
@@ -43,10 +41,9 @@ def sum_rows(seen: Seen, options: Mapping[str, str]) -> bool:
     """
     changed = False
     for function, inside in seen.functions:
-        short = SHORT in function.attributes
-        if short:
-            del function.attributes[SHORT]
-        why = "" if short else _why_long(function, options)
+        facts = facts_of(function)
+        short = facts.short_rows
+        why = "" if short else _why_long(facts, options)
         for loop in [loop for loop in inside.innermost if _adds_up_entries(loop)]:
             row = seen.remarks.of(loop, Missed(why) if why else _row_of(loop, short))
             if row is not None:
@@ -55,9 +52,9 @@ def sum_rows(seen: Seen, options: Mapping[str, str]) -> bool:
     return changed
 
 
-def _why_long(function: ir.Operation, options: Mapping[str, str]) -> str:
+def _why_long(facts: NestFacts, options: Mapping[str, str]) -> str:
     """Returns why the rows of a function of which nothing is known are not worth it; "" where they are."""
-    if BELOW in function.attributes:
+    if facts.rows is not None:
         return "its rows stand below other levels, with single entries"
     masks = "vectors here have no masks, or lanes were asked for: only rows known to be short are worth it"
     return "" if options.get("every") == "true" else masks

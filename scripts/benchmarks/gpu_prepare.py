@@ -108,7 +108,7 @@ def _crowded(kernel: GpuKernel) -> GpuKernel:
     programs = {}
     for types, one in kernel._programs.items():
         text = re.sub(r"(\.entry kernel_staged\w*\([^)]*\)\n)\{", bound, one.program.ptx)
-        programs[types] = DeviceProgram(replace(one.program, ptx=text), one.operands, one.views, one._label)
+        programs[types] = DeviceProgram(replace(one.program, ptx=text), one.operands, one._label)
     made = pickle.loads(pickle.dumps(kernel))
     made._programs = programs
     assert isinstance(made, GpuKernel)

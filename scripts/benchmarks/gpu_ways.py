@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from mlir_sparse.compile.gpu_kernel import GpuKernel
-from mlir_sparse.program.launch_values import Choice, Launch, LaunchProgram, Whole, Within, Work
+from mlir_sparse.program.launch_program import LaunchProgram
+from mlir_sparse.program.launch_values import Choice, Launch, Work
+from mlir_sparse.program.size_values import Whole, Within
 from mlir_sparse.runtime.device.run_launches import DeviceProgram
 
 __all__ = ["resized", "taken", "ways"]
@@ -70,7 +72,7 @@ def _always(step: Choice) -> tuple[tuple[Within | Whole, ...], tuple[Launch, ...
 
 def _over(one: DeviceProgram, program: LaunchProgram) -> DeviceProgram:
     """Returns other launches of the kernels that were loaded for one."""
-    made = DeviceProgram(program, one.operands, one.views, one._label)
+    made = DeviceProgram(program, one.operands, one._label)
     made.__dict__.update(_module=one._module, _functions=one._functions)
     return made
 

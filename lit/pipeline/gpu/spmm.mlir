@@ -27,5 +27,5 @@
 // CHECK-LABEL: func.func @kernel_32_columns(
 // CHECK: gpu.launch_func  @kernels::@kernel_columns blocks in ({{.+}}) threads in (%c32, %c8, %c1)
 // CHECK-LABEL: func.func @kernel_128_columns(
-// CHECK-SAME: "dim 4 1 / 128"
+// CHECK-SAME: ["Work", ["()", ["AxisSize", "B", 1]], 128]
 // CHECK: gpu.launch_func  @kernels::@kernel_columns_by_4 blocks in ({{.+}}) threads in (%c32, %c8, %c1)

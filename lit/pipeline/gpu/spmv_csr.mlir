@@ -59,7 +59,7 @@
 // The host reads sizes off the arguments, and launches.
 
 // CHECK-LABEL: func.func @kernel_thread(
-// CHECK-SAME: grid = ["size 3 0 / 256"
+// CHECK-SAME: launches = ["()", ["Launch", "kernel_thread", ["()", ["Work", ["()", ["LevelSize", "A", 0]], 256],
 // CHECK: %[[BLOCKS:.+]] = arith.ceildivui %{{.+}}, %c256
 // CHECK: gpu.launch_func  @kernels::@kernel_thread blocks in (%[[BLOCKS]], %c1, %c1) threads in (%c1, %c256, %c1)
 // CHECK-LABEL: func.func @kernel_entries(

@@ -19,6 +19,7 @@ from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.origins import made_by, maker
+from mlir_sparse.program.size_values import Stored
 
 __all__ = ["FlattenedEntries"]
 
@@ -102,8 +103,8 @@ class FlattenedEntries:
 
     # -- writing -------------------------------------------------------------------------------------------------
 
-    def write(self) -> str:
-        """Writes the loops, at the insertion point; returns how much work there is, as the host says it."""
+    def write(self) -> Stored:
+        """Writes the loops, at the insertion point; returns how many entries there are."""
         kernel, mapping = self._kernel, self._emitter.mapping
         stored = self._source.stored(self._last)
         count, chunk = kernel.size(stored), ir_words.constant(mapping.chunk)
@@ -132,11 +133,11 @@ class FlattenedEntries:
             self._steps(ir_words.multiply(ir_words.add(base, row), chunk), count)
             return []
 
-        if mapping.shares or len(self._loops[-1].results):
+        if self._emitter.shares or len(self._loops[-1].results):
             strided(begin, chunks, step, (), summed if len(self._loops[-1].results) else together)
         else:
             strided(ir_words.add(begin, row), chunks, step, (), apart)
-        return f"chunks {stored.removeprefix('stored ')} {mapping.chunk}"
+        return stored
 
     def _chunk(self, first: ir.Value, end: ir.Value) -> None:
         """Writes what a row of threads does with its entries."""
@@ -233,7 +234,7 @@ class FlattenedEntries:
     def _bisected(self, search: _Search, key: ir.Value) -> ir.Value:
         """Returns the last place whose positions begin at a key or before it."""
         positions = self._kernel.buffer(search.positions)
-        size = self._kernel.size(f"positions {search.positions}")
+        size = self._kernel.size(self._source.size(search.positions, 0))
         one = ir_words.constant(1)
         high = ir_words.operation("arith.subi", size.type, size, one)
 
@@ -263,7 +264,7 @@ class FlattenedEntries:
 
     def _sums(self, first: ir.Value, end: ir.Value, count: ir.Value) -> None:
         """Writes sums over entries: each is added to the result where another element begins, and at the end."""
-        emitter, operator = self._emitter, self._emitter.mapping.combine
+        emitter, operator = self._emitter, self._emitter.combine
         store = self._store()
         indices = list(store.operands)[2:]
         kind = self._loops[-1].results[0].type
@@ -298,7 +299,7 @@ class FlattenedEntries:
 
     def _add_last(self, store: ir.Operation, whole: ir.Value, indices: Sequence[ir.Value]) -> None:
         """Adds what is left of each thread: at once for a warp that is within one element, as in a long row."""
-        emitter, operator = self._emitter, self._emitter.mapping.combine
+        emitter, operator = self._emitter, self._emitter.combine
         same = [ir_words.compare("eq", at, combine_partials.of_lane(at, 0)) for at in indices]
 
         def at_once() -> None:

@@ -12,7 +12,8 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.assemble import own_buffers
 from mlir_sparse.assembly.result_chain import find_chain
 from mlir_sparse.assembly.shared_structure import store_at_entries
-from mlir_sparse.gpu.kernels.two_phase_loops import OWN, count_and_fill
+from mlir_sparse.gpu.kernels.two_phase_loops import count_and_fill
+from mlir_sparse.loops.facts_in_ir import facts_of
 
 __all__ = ["share_structure"]
 
@@ -33,7 +34,7 @@ def share_structure(module: ir.Module, options: Mapping[str, str]) -> None:
         chain = find_chain(op.operation)
         if chain is None:
             own_buffers(op.operation)
-        elif OWN in op.operation.attributes:
-            count_and_fill(op.operation)
+        elif (nest := facts_of(op.operation).threads) is not None and nest.own is not None:
+            count_and_fill(op.operation, nest, nest.own)
         else:
             store_at_entries(op.operation, chain, returned=False)

@@ -22,7 +22,7 @@ def write_lanes(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value
     """Writes a sum whose terms the lanes of a group share; each of them has the whole sum then."""
     lanes, lane = emitter.mapping.lanes, emitter.kernel.identity("thread_id", "x")
     lower, upper, start = _bounds(emitter, op)
-    own = [combine_partials.identity(emitter.mapping.combine, start.type)]
+    own = [combine_partials.identity(emitter.combine, start.type)]
     (part,) = strided(
         ir_words.add(lower, lane),
         upper,
@@ -30,9 +30,9 @@ def write_lanes(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value
         own,
         lambda at, one: emitter.turn(op, at, [one], depth),
     )
-    whole = combine_partials.over_lanes(emitter.mapping.combine, part, _halves(lanes // 2, 1))
+    whole = combine_partials.over_lanes(emitter.combine, part, _halves(lanes // 2, 1))
     emitter.guard(ir_words.compare("eq", lane, ir_words.constant(0)))
-    return [combine_partials.combined(emitter.mapping.combine, start, whole)]
+    return [combine_partials.combined(emitter.combine, start, whole)]
 
 
 def _bounds(emitter: Emitter, op: ir.Operation) -> tuple[ir.Value, ir.Value, ir.Value]:
@@ -46,7 +46,7 @@ def _bounds(emitter: Emitter, op: ir.Operation) -> tuple[ir.Value, ir.Value, ir.
 def write_rows(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
     """Writes a loop whose turns go to rows of threads, in steps of the whole grid."""
     kernel = emitter.kernel
-    carried = [combine_partials.identity(emitter.mapping.combine, result.type) for result in op.results]
+    carried = [combine_partials.identity(emitter.combine, result.type) for result in op.results]
 
     def apart(at: ir.Value, *held: ir.Value) -> list[ir.Value]:
         return emitter.turn(op, at, held, depth)
@@ -61,9 +61,9 @@ def write_rows(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]
         return [ir_words.operation("arith.select", m.type, inside_, m, h) for m, h in zip(made, held, strict=True)]
 
     first, upper, step = emitter.steps(op, "rows")
-    if emitter.mapping.shares:
+    if emitter.shares:
         first = ir_words.operation("arith.subi", first.type, first, kernel.identity("thread_id", "y"))
-    sums = strided(first, upper, step, carried, together if emitter.mapping.shares else apart)
+    sums = strided(first, upper, step, carried, together if emitter.shares else apart)
     return _summed(emitter, op, sums)
 
 
@@ -72,10 +72,10 @@ def _summed(emitter: Emitter, op: ir.Operation, sums: Sequence[ir.Value]) -> lis
     if not sums:
         return []
     (_, _, start), (part,) = _bounds(emitter, op), sums
-    lowest = emitter.mapping.lanes if emitter.mapping.shares else 1
-    whole = combine_partials.over_lanes(emitter.mapping.combine, part, _halves(WARP // 2, lowest))
+    lowest = emitter.mapping.lanes if emitter.shares else 1
+    whole = combine_partials.over_lanes(emitter.combine, part, _halves(WARP // 2, lowest))
     emitter.guard(ir_words.compare("eq", emitter.kernel.lane(), ir_words.constant(0)))
-    return [combine_partials.combined(emitter.mapping.combine, start, whole)]
+    return [combine_partials.combined(emitter.combine, start, whole)]
 
 
 def _halves(first: int, last: int) -> tuple[int, ...]:

@@ -14,24 +14,25 @@ from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.strided_loops import strided
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction
 from mlir_sparse.loops import ir_words
+from mlir_sparse.program.launch_values import Launch, Work
+from mlir_sparse.program.nest_facts import ThreadedNest
 
 __all__ = ["write_scan"]
 
 _COUNTS, _SUMS, _BEGINS = range(3)  # the function's arguments
 _WARPS = 8  # of a block
 _BITS = (16, 8, 4, 2, 1)  # of a lane's number
-_GRID = ((f"dim {_SUMS} 0", _WARPS), ("fixed 1", 1), ("fixed 1", 1))
 
 
 def write_scan(
-    function: ir.Operation, name: str, kernels: ir.Block
+    function: ir.Operation, nest: ThreadedNest, kernels: ir.Block
 ) -> tuple[SparsifiedFunction, tuple[KernelLaunch, KernelLaunch]]:
     """Writes both kernels.
 
     Args:
         function: its arguments are counts; room for the sum of each part, and after them that of all; and room for
             the sum of the counts before each, and after them that of all.
-        name: what the kernels' names begin with.
+        nest: what the plan knows of it.
         kernels: the block of the `gpu.module`.
 
     Returns:
@@ -42,14 +43,16 @@ def write_scan(
     launches = []
     for which, writer, outputs in (("sums", _sums, (_SUMS,)), ("begins", _begins, (_SUMS, _BEGINS))):
         source = SparsifiedFunction(
-            function, symbol, arguments, None, (), marked=False, outputs=outputs, guards={}, apart=True
+            function, symbol, arguments, None, (), marked=False, outputs=outputs, known=nest.arguments, apart=True
         )
         with ir.InsertionPoint(kernels):
-            kernel = KernelText(source, f"{name}_{which}")
+            kernel = KernelText(source, f"{nest.scans}_{which}")
         with kernel.body:
             writer(kernel)
         kernel.finish()
-        launches.append(KernelLaunch(kernel.name, _GRID, (WARP, _WARPS, 1), tuple(kernel.parameters)))
+        grid = Work((source.size(_SUMS, 0),), _WARPS), Work(), Work()
+        launch = Launch(kernel.name, grid, (WARP, _WARPS, 1), kernel.parameters)
+        launches.append(KernelLaunch(launch, tuple(argument.type for argument in kernel.block.arguments)))
     return source, (launches[0], launches[1])
 
 
@@ -58,8 +61,8 @@ class _Parts:
 
     def __init__(self, kernel: KernelText) -> None:
         one, lanes = ir_words.constant(1), ir_words.constant(WARP)
-        self.count = kernel.size(f"dim {_COUNTS} 0")
-        sums = kernel.size(f"dim {_SUMS} 0")
+        self.count = kernel.extent(_COUNTS, 0)
+        sums = kernel.extent(_SUMS, 0)
         self.number = ir_words.operation("arith.subi", sums.type, sums, one)
         turns = ir_words.operation("arith.ceildivui", sums.type, self.count, ir_words.multiply(self.number, lanes))
         self.length = ir_words.multiply(turns, lanes)

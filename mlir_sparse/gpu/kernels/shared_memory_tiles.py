@@ -45,7 +45,7 @@ def write_staged(emitter: Emitter, op: ir.Operation, row: ir.Operation, base: ir
     own = emitter.value(op.operands[0]), emitter.value(op.operands[1])
     begin, end = _of_block(emitter, op, row, base)
     whole = _over_block(emitter, terms, own, (begin, end))
-    return combine_partials.combined(emitter.mapping.combine, emitter.value(op.operands[3]), whole)
+    return combine_partials.combined(emitter.combine, emitter.value(op.operands[3]), whole)
 
 
 def write_terms(
@@ -97,7 +97,7 @@ def _over_block(
 ) -> ir.Value:
     """Writes the sum of a row of each thread over the entries of the block, so many at a time as there is room for."""
     (lower, upper), (begin, end) = own, block
-    count, operator = _THREADS * emitter.mapping.chunk, emitter.mapping.combine
+    count, operator = _THREADS * emitter.mapping.chunk, emitter.combine
     last = ir_words.operation("arith.subi", end.type, end, ir_words.constant(1))
 
     def some(first: ir.Value, so_far: ir.Value) -> list[ir.Value]:
@@ -169,7 +169,7 @@ class _Terms:
 
     def _term(self, at: ir.Value) -> ir.Value:
         index, carried = self._op.regions[0].blocks[0].arguments
-        operator = self._emitter.mapping.combine
+        operator = self._emitter.combine
         with self._emitter.turns() as counted:
             self._emitter.bind(index, at)
             none = combine_partials.identity(operator, carried.type)

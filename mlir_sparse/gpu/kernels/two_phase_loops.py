@@ -9,26 +9,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.assembly.assemble import turns_of
 from mlir_sparse.assembly.result_arguments import ResultLevels, result_levels
 from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
 from mlir_sparse.assembly.shared_structure import finish
-from mlir_sparse.gpu.sparsified_function import APART
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.facts_in_ir import write_facts
 from mlir_sparse.loops.origins import parent_of, result_maker
+from mlir_sparse.program.nest_facts import NestFacts, ThreadedNest, TwoPhaseResult
 
-__all__ = ["OWN", "SCANS", "count_and_fill"]
-
-# What a function says of its result: how many loops have the entries of their turns one behind another.
-OWN = "own"
-# Of a function without a body: what it scans belongs to the loops of that name.
-SCANS = "scans"
+__all__ = ["count_and_fill"]
 
 
-def count_and_fill(function: ir.Operation) -> None:
+def count_and_fill(function: ir.Operation, nest: ThreadedNest, own: TwoPhaseResult) -> None:
     """Puts three functions in place of one with a sparse result.
 
     The first counts the entries of each owner into its last arguments, one for each compressed level; the second, of
@@ -38,34 +35,35 @@ def count_and_fill(function: ir.Operation) -> None:
 
     Args:
         function: after sparsification; erased.
+        nest: what the plan knows of it.
+        own: and of its result.
 
     Raises:
         UnmappedError: for a result that is not made by insertions in the order of its loops.
     """
     name = ir.StringAttr(function.attributes["sym_name"]).value
-    for kind in (_Counts, _Entries):
+    for kind, written in ((_Counts, own.counted), (_Entries, own.filled)):
         with ir.InsertionPoint(function):
             copy = function.clone()
         copy.attributes["sym_name"] = ir.StringAttr.get(f"{name}_{kind.name}")
-        depth = ir.IntegerAttr(copy.attributes[OWN]).value
-        del copy.attributes[OWN]
-        copy.attributes[APART] = ir.UnitAttr.get()
+        known = replace(nest, arguments=(*nest.arguments, *written), own=None, apart=True)
+        write_facts(copy, NestFacts(threads=known))
         chain = find_chain(copy)
         assert chain is not None
         if kind is _Counts:
             with ir.InsertionPoint(function):
-                _scanning(name, chain)
-        _rewrite(copy, chain, kind(chain), depth)
+                _scanning(name, chain, ThreadedNest((), "sum", own.scanned, scans=name))
+        _rewrite(copy, chain, kind(chain), own.owners)
     function.erase()
 
 
-def _scanning(name: str, chain: Chain) -> None:
+def _scanning(name: str, chain: Chain, nest: ThreadedNest) -> None:
     """Writes what scans, as a function to be mapped."""
     func = bindings().module("dialects.func")
     counts = _memref(ir_words.index_type())
     kinds = [counts, counts, _memref(_levels(chain).position)]
     op = func.FuncOp(f"{name}_scan", ir.FunctionType.get(kinds, []))
-    op.attributes[SCANS] = ir.StringAttr.get(name)
+    write_facts(op.operation, NestFacts(threads=nest))
     with ir.InsertionPoint(op.add_entry_block()):
         func.ReturnOp([])
 

@@ -17,11 +17,12 @@ from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.mapping.map_blocks import map_blocks
 from mlir_sparse.plan.mapping.map_trees import map_tree
 from mlir_sparse.plan.mapping.map_two_phase import map_own
+from mlir_sparse.plan.mapping.mapped_loops import CPU, Mapped, shared_structure
 from mlir_sparse.plan.mapping.mapped_nest import CHUNK, THREADS, Level, MappedNest, Types, held_roles
-from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped, shared_structure
 from mlir_sparse.plan.mapping.two_phase_results import own_structure
 from mlir_sparse.plan.nest_payloads import Generic, combining_name
 from mlir_sparse.plan.order.storage_choice import is_packed
+from mlir_sparse.program.thread_mapping import ThreadMapping
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["map_loops"]
@@ -97,10 +98,10 @@ def _dense(nest: MappedNest) -> Mapped:
     if not kept:
         roles: tuple[str, ...] = ("rows",) if summed else ()
         nest.need_atomics(f"{listed(summed)} is summed by many threads") if summed else None
-        case = Case("all", roles, (1, THREADS) if summed else (1, 1), atomic=bool(summed))
+        case = ThreadMapping("all", roles, (1, THREADS) if summed else (1, 1), atomic=bool(summed))
         return nest.ordered(summed, "one number, of parts of the loops", [case])
     if len(kept) == 1:
-        return nest.ordered((*kept, *summed), "a thread an element", [Case("all", ("rows",), (1, THREADS))])
+        return nest.ordered((*kept, *summed), "a thread an element", [ThreadMapping("all", ("rows",), (1, THREADS))])
     roles = ("rows", *(["layers"] if len(kept) > 2 else []), *["run"] * (len(kept) - 3), "columns")
     return nest.ordered((*kept, *summed), "a thread an element", nest.wide(roles, kept[-1]))
 
@@ -117,7 +118,8 @@ def _whole(nest: MappedNest, kept: Sequence[IndexVar]) -> Mapped:
         why, atomic = "a thread an element, over levels in their order", False
         roles = held_roles([variable in kept for variable in loops])
     cases = nest.wide(tuple(roles), loops[-1], atomic=atomic) if kept and "columns" in roles else []
-    single = Case("all", tuple(roles), (32, THREADS // 32) if "columns" in roles else (1, THREADS), atomic=atomic)
+    threads = (32, THREADS // 32) if "columns" in roles else (1, THREADS)
+    single = ThreadMapping("all", tuple(roles), threads, atomic=atomic)
     return Mapped(nest.step, tuple(cases or [single]), nest.combine, why)
 
 
@@ -147,5 +149,5 @@ def _list(nest: MappedNest, lead: Access, encoding: Encoding) -> Mapped:
         listing = Level(own[0], dense=False, parallel=True, joined=True)
         cases = nest.shared((*entries, "lanes"), lead, 0, None, listing, summed)
         return nest.ordered(loops, why, [replace(case, chunk=CHUNK) for case in cases])
-    case = Case("entries", entries, (1, THREADS), chunk=CHUNK if sums else 1, atomic=bool(shared))
+    case = ThreadMapping("entries", entries, (1, THREADS), chunk=CHUNK if sums else 1, atomic=bool(shared))
     return nest.ordered(loops, why, [case])

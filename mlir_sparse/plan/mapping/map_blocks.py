@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar
+from mlir_sparse.plan.mapping.mapped_loops import CPU, Mapped
 from mlir_sparse.plan.mapping.mapped_nest import THREADS, Level, MappedNest, held_roles
-from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
 from mlir_sparse.plan.order.storage_choice import is_packed
+from mlir_sparse.program.thread_mapping import ThreadMapping
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["map_blocks"]
@@ -38,7 +39,7 @@ def map_blocks(nest: MappedNest, lead: Access, encoding: Encoding) -> Mapped:
     why = f"a row of threads each {names[0]} of {lead}"
     if summed and (kept or _is_n_of_m(encoding)):
         # Where the sparsifier has the loops over what blocks do not have is not known before.
-        return Mapped(nest.step, (Case("rows", ("rows",), (1, THREADS)),), nest.combine, why, names[:1])
+        return Mapped(nest.step, (ThreadMapping("rows", ("rows",), (1, THREADS)),), nest.combine, why, names[:1])
     counted = [kind.functions.has_full_loop for kind in encoding.level_types]
     roles = held_roles([*owned, *[True] * len(kept)], [*counted, *[True] * len(kept)])
     if kept:
@@ -46,10 +47,10 @@ def map_blocks(nest: MappedNest, lead: Access, encoding: Encoding) -> Mapped:
     if owned.count(True) > 1:
         block = encoding.block_of(encoding.levels[roles.index("columns")].expr.dims()[0]) if "columns" in roles else 1
         width = min(32, 1 << max(block - 1, 0).bit_length())
-        case = Case("blocks", tuple(roles), (width, THREADS // width))
+        case = ThreadMapping("blocks", tuple(roles), (width, THREADS // width))
         return Mapped(nest.step, (case,), nest.combine, why, names)
     if not nest.combine:
-        return Mapped(nest.step, (Case("blocks", ("rows",), (1, THREADS)),), nest.combine, why, names)
+        return Mapped(nest.step, (ThreadMapping("blocks", ("rows",), (1, THREADS)),), nest.combine, why, names)
     below = Level(variables[-1], dense=True, parallel=False, joined=False)
     cases = nest.shared(("rows", "lanes"), lead, 1, below, below, variables[-1:])
     return Mapped(nest.step, tuple(cases), nest.combine, why, names)
@@ -74,7 +75,7 @@ def _scattered(
     if kept:
         roles = (*leading, *rest[:-1], "columns")
         return Mapped(nest.step, tuple(nest.wide(roles, kept[-1], atomic=True)), nest.combine, why, names)
-    case = Case("blocks", (*leading, *rest), (1, THREADS), atomic=True)
+    case = ThreadMapping("blocks", (*leading, *rest), (1, THREADS), atomic=True)
     return Mapped(nest.step, (case,), nest.combine, why, names)
 
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, accesses_of
+from mlir_sparse.plan.mapping.mapped_loops import CPU, Mapped
 from mlir_sparse.plan.mapping.mapped_nest import CHUNK, MOST_TURNS, THREADS, Level, MappedNest
-from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
 from mlir_sparse.program.size_values import Longest, Within
+from mlir_sparse.program.thread_mapping import ThreadMapping
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["map_tree"]
@@ -78,7 +79,7 @@ def _per_row(
         return nest.ordered(loops, f"lanes of a row of threads each {own[1]} of {own[0]}", cases)
     rest = loops[ahead:]
     if not nest.sums(lead, rest):
-        return nest.ordered(loops, f"a thread each {own[0]}", [Case("thread", ("rows", *inner), (1, THREADS))])
+        return nest.ordered(loops, f"a thread each {own[0]}", [ThreadMapping("thread", ("rows", *inner), (1, THREADS))])
     roles = ("rows", *inner, "lanes")
     cases = nest.shared(roles, lead, ahead, levels[ahead] if ahead < len(levels) else None, levels[ahead - 1], rest)
     if ahead == 1 and len(rest) == 1 and levels[0].dense and levels[-1].joined and nest.only(lead):
@@ -88,15 +89,15 @@ def _per_row(
         if not any(own[0] in access.indices for access in others):
             cases.insert(1, _staged(cases[0].tests[0], longest))
             roles = ("entries", "staged")
-            cases.append(Case("staged_entries", roles, (1, THREADS), chunk=CHUNK, atomic=True))
-        cases.append(Case("entries", ("entries", "entries"), (1, THREADS), chunk=CHUNK, atomic=True))
+            cases.append(ThreadMapping("staged_entries", roles, (1, THREADS), chunk=CHUNK, atomic=True))
+        cases.append(ThreadMapping("entries", ("entries", "entries"), (1, THREADS), chunk=CHUNK, atomic=True))
     return nest.ordered(loops, f"threads each {own[0]}, as many as it has terms of {rest[0]}", cases)
 
 
-def _staged(few: Within, longest: Longest) -> Case:
+def _staged(few: Within, longest: Longest) -> ThreadMapping:
     """Returns the case of rows whose terms a block makes together, from a test of how many there are on average."""
     tests = Within(few.left, _MOST_STAGED, few.right), Within(longest, _MOST_STAGED_IN_ROW)
-    return Case("staged", ("rows", "staged"), (1, THREADS), chunk=CHUNK, tests=tests)
+    return ThreadMapping("staged", ("rows", "staged"), (1, THREADS), chunk=CHUNK, tests=tests)
 
 
 def _per_entry(
@@ -119,7 +120,7 @@ def _per_entry(
         )
     rest = loops[depth:]
     if not nest.sums(lead, rest):
-        return nest.ordered(loops, f"a thread each {what} of {lead}", [Case("thread", entries, (1, THREADS))])
+        return nest.ordered(loops, f"a thread each {what} of {lead}", [ThreadMapping("thread", entries, (1, THREADS))])
     below = levels[depth] if depth < len(levels) else None
     cases = nest.shared((*entries, "lanes"), lead, depth, below, levels[depth - 1], rest)
     if below is None and not _side_by_side(nest, rest[0]):
@@ -165,7 +166,7 @@ def _scattering(
         hold = "held" if nest.only(lead) and not below else "run"
         roles = (*[hold] * owned, "rows", *["run"] * (len(kept) - 1), *["columns"] * bool(kept))
         why = f"threads each {own[owned]}, which run over {listed(own[:owned])} together"
-        cases = nest.wide(roles, kept[-1]) if kept else [Case("thread", roles, (1, THREADS))]
+        cases = nest.wide(roles, kept[-1]) if kept else [ThreadMapping("thread", roles, (1, THREADS))]
         return nest.ordered(loops, why, cases)
     why = f"atomic, because {own[0]} is summed and outermost in {lead}"
     nest.need_atomics(why)
@@ -185,5 +186,5 @@ def _scattering(
         ]
         return nest.ordered(loops, why, cases)
     if nest.only(lead) and len(leading) == 1 and len(levels) == 2 and levels[1].dense and nest.step.target.subscripts:
-        return nest.ordered(loops, why, [Case("wide", ("rows", "columns"), (32, THREADS // 32), atomic=True)])
-    return nest.ordered(loops, why, [Case("thread", leading, (1, THREADS), atomic=True)])
+        return nest.ordered(loops, why, [ThreadMapping("wide", ("rows", "columns"), (32, THREADS // 32), atomic=True)])
+    return nest.ordered(loops, why, [ThreadMapping("thread", leading, (1, THREADS), atomic=True)])

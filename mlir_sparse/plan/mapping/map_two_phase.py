@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import IndexVar
+from mlir_sparse.plan.mapping.mapped_loops import CPU, Mapped
 from mlir_sparse.plan.mapping.mapped_nest import THREADS, MappedNest
-from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
 from mlir_sparse.plan.mapping.two_phase_results import Own
 from mlir_sparse.plan.order.co_iteration import products
+from mlir_sparse.program.thread_mapping import ThreadMapping
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["map_own"]
@@ -43,7 +44,7 @@ def map_own(nest: MappedNest, own: Own) -> Mapped:
     across = bool(second) and not any(nest.walks(access, second[0]) for access in nest.sparse)
     roles, threads = (("rows", "columns"), _ACROSS) if across else (("rows",), (1, THREADS))
     each = ", ".join(map(str, own.owners[: len(roles)]))
-    mapped = nest.ordered(nest.step.loops, f"a thread each {each}", [Case("thread", roles, threads)])
+    mapped = nest.ordered(nest.step.loops, f"a thread each {each}", [ThreadMapping("thread", roles, threads)])
     return replace(mapped, own=own)
 
 

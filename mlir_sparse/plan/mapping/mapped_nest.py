@@ -10,10 +10,11 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, Subscript, accesses_of
 from mlir_sparse.plan.mapping.adjacent_columns import most_adjacent, needs_of
-from mlir_sparse.plan.mapping.thread_mapping import CPU, Case, Mapped
+from mlir_sparse.plan.mapping.mapped_loops import CPU, Mapped
 from mlir_sparse.plan.nest_payloads import Generic, combining_name
 from mlir_sparse.plan.order.storage_choice import is_packed, is_sparse
 from mlir_sparse.program.size_values import Count, Extent, Fixed, LevelSize, Stored, Within
+from mlir_sparse.program.thread_mapping import ThreadMapping
 
 __all__ = ["CHUNK", "MOST_TURNS", "THREADS", "Level", "MappedNest", "Types", "held_roles"]
 
@@ -99,7 +100,7 @@ class MappedNest:
         """Returns whether loops make one sum, whose terms lanes can share."""
         return bool(rest and self.combine and self.alone(lead, rest[0])) and set(rest).isdisjoint(self.parallel)
 
-    def ordered(self, loops: Sequence[IndexVar], why: str, cases: Sequence[Case]) -> Mapped:
+    def ordered(self, loops: Sequence[IndexVar], why: str, cases: Sequence[ThreadMapping]) -> Mapped:
         """Returns the mapping of a nest in another order, which all its operands must allow."""
         for access in self.sparse:
             encoding = self.types[access.tensor].encoding
@@ -134,7 +135,7 @@ class MappedNest:
 
     def wide(
         self, roles: tuple[str, ...], column: IndexVar, rest: Sequence[IndexVar] = (), *, atomic: bool = False
-    ) -> list[Case]:
+    ) -> list[ThreadMapping]:
         """Returns cases for blocks as wide as there are columns; threads take several where loops below sum up."""
         extent = Extent(column.name)
         shapes = [(width, 1) for width in _WIDTHS]
@@ -153,7 +154,7 @@ class MappedNest:
             kernel = "columns" if tile == 1 else f"columns_by_{tile}"
             threads = (width, THREADS // width)
             name = f"{width * tile}_columns"
-            here = Case(name, roles, threads, atomic=atomic, tests=tests, kernel=kernel, tile=tile)
+            here = ThreadMapping(name, roles, threads, atomic=atomic, tests=tests, kernel=kernel, tile=tile)
             # Atomic additions are by the element: those of a warp would lie apart, in more sectors of memory.
             cases += [here] if tile == 1 or atomic else [*self._adjacent(here, column), here]
         if shapes[-1][1] > 1:
@@ -162,7 +163,7 @@ class MappedNest:
             cases += [one for case in (narrow, *[widest] * atomic) for one in self._adjacent(case, column)]
         return cases
 
-    def _adjacent(self, case: Case, column: IndexVar) -> list[Case]:
+    def _adjacent(self, case: ThreadMapping, column: IndexVar) -> list[ThreadMapping]:
         """Returns the case in which columns of a thread are adjacent, where arrays can be read so."""
         number = most_adjacent(self, column, case.tile)
         if number == 1:
@@ -179,7 +180,7 @@ class MappedNest:
         level: Level | None,
         parent: Level,
         rest: Sequence[IndexVar] = (),
-    ) -> list[Case]:
+    ) -> list[ThreadMapping]:
         """Returns cases for as many lanes as terms are there on average."""
         amount: Count
         pieces: Count = Fixed(1)
@@ -194,7 +195,7 @@ class MappedNest:
         cases = []
         for name, lanes in zip(names, _LANES, strict=True):
             tests = (Within(amount, _MOST_A_LANE * lanes, pieces),) if lanes < _LANES[-1] else ()
-            cases.append(Case(name, roles, (lanes, THREADS // lanes), lanes, tests=tests))
+            cases.append(ThreadMapping(name, roles, (lanes, THREADS // lanes), lanes, tests=tests))
         return cases
 
     def need_atomics(self, why: str) -> None:

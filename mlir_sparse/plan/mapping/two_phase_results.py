@@ -16,7 +16,7 @@ from mlir_sparse.notation import Access, Expr, IndexVar
 from mlir_sparse.plan.nest_payloads import Generic, Meeting
 from mlir_sparse.plan.order.storage_choice import level_variables, takes_as_result
 
-__all__ = ["Own", "own_structure"]
+__all__ = ["Own", "own_structure", "scanned_arrays"]
 
 _CPU = "use target='cpu'"
 
@@ -67,6 +67,11 @@ def own_structure(step: Generic, types: Mapping[str, TensorType]) -> Own:
         raise _refused(step.target, step.payload, encoding, rule)
     listed = bool(encoding.aos_levels)
     return Own(owners, tuple(range(encoding.lvl_rank - 1 if listed else depth, encoding.lvl_rank)), listed)
+
+
+def scanned_arrays(result: str, level: int) -> tuple[str, str, str]:
+    """Returns the names of what is made to count a level: entries of each owner, sums of parts, where they begin."""
+    return f"{result}.counts{level}", f"{result}.sums{level}", f"{result}.begins{level}"
 
 
 def _depth(encoding: Encoding) -> int:

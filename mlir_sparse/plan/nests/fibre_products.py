@@ -123,7 +123,8 @@ def compute_by_fibres(
     sizes = tuple(kind.shape[fibres.access.subscripts.index(variable)] for variable in fibres.inner)
     seen = values.widened(_view(kind.encoding, place, fibres))
     values.declare(view, TensorType(kind.dtype, (None, *sizes), seen))
-    values.emit(FibreView(view, structure, fibres.depth, seen, "each stored fibre makes one row of the result"))
+    why = "each stored fibre makes one row of the result"
+    values.emit(FibreView(view, structure, fibres.depth, seen, why, place.name))
     values.declare(rows, values.typed(None, (place, *fibres.rows)))
     body = substitute(term.body, {fibres.access: Access(view, (place, *fibres.inner))})
     accumulate(Access(rows, (place, *fibres.rows)), replace(term, body=body), Meeting.START)

@@ -10,7 +10,7 @@ import numpy as np
 from mlir_sparse import _cuda
 from mlir_sparse.device import Device, DeviceArray, current_stream, empty, from_host
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.program.launch_values import MakeAssembled
+from mlir_sparse.program.launch_program import MakeAssembled
 from mlir_sparse.runtime.call_arguments import buffer_dtypes
 from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
 from mlir_sparse.tensor import DeviceTensor

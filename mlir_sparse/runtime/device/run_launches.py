@@ -19,19 +19,9 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.process.forks import cached_property
-from mlir_sparse.program.launch_values import (
-    Array,
-    Launch,
-    LaunchProgram,
-    LevelBuffer,
-    MakeArray,
-    MakeAssembled,
-    MakeBegins,
-    MakeShared,
-    Parameter,
-    View,
-    chosen,
-)
+from mlir_sparse.program import FibreView, LevelSpaceView
+from mlir_sparse.program.launch_program import LaunchProgram, MakeArray, MakeAssembled, MakeBegins, MakeShared
+from mlir_sparse.program.launch_values import Array, Launch, LevelBuffer, Parameter, chosen
 from mlir_sparse.program.size_values import Stored
 from mlir_sparse.runtime.device.device_result_buffers import AssembledResult, Prepared, SharedLevelsResult
 from mlir_sparse.runtime.device.device_sizes import Counts
@@ -65,23 +55,15 @@ class DeviceProgram:
     Args:
         program: the launches.
         operands: the names of the operands, in the order of a call.
-        views: views of operands, by their names in launches.
         label: its name in messages.
     """
 
-    def __init__(
-        self,
-        program: LaunchProgram,
-        operands: Sequence[str],
-        views: Mapping[str, View],
-        label: str,
-    ) -> None:
-        self.program, self.operands, self.views = program, tuple(operands), dict(views)
-        self._label = label
+    def __init__(self, program: LaunchProgram, operands: Sequence[str], label: str) -> None:
+        self.program, self.operands, self._label = program, tuple(operands), label
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Handles of the driver are left out: another process loads the PTX again.
-        return DeviceProgram, (self.program, self.operands, self.views, self._label)
+        return DeviceProgram, (self.program, self.operands, self._label)
 
     @cached_property
     def _module(self) -> _cuda.Module:
@@ -118,18 +100,19 @@ class DeviceProgram:
             DeviceError: for PTX that the driver refuses, with its message.
         """
         check_chip(self.program.chip, where)
-        views = {name: _view(values[view.operand], view) for name, view in self.views.items()}
+        views = {view.result: _view(values[view.operand], view) for view in self.program.views}
         values = {**values, **views}
-        extents = {**extents, **{view.variable: views[name].shape[0] for name, view in self.views.items()}}
+        fibres = (view for view in self.program.views if isinstance(view, FibreView))
+        extents = {**extents, **{view.variable: views[view.result].shape[0] for view in fibres}}
         temporaries = tuple(_new_value(one, values, extents) for one in self.program.makes)
         given = {} if out is None else {self.program.result: out}
         # A value that shares an operand's structure has its counts.
         shared = {new.name: list(values.values())[new.operand] for new in temporaries if new.operand is not None}
         counts = Counts({**values, **shared}, {new.name: new.shape for new in temporaries}, extents, given)
         assembled = self.program.assembled
-        places = _Places((*self.operands, *self.views), values, temporaries, assembled)
+        places = _Places((*self.operands, *views), values, temporaries, assembled)
         launches = self._prepared(self.program.launches(counts), places, counts, where)
-        viewed = tuple((self.operands.index(view.operand), view) for view in self.views.values())
+        viewed = tuple((self.operands.index(view.operand), view) for view in self.program.views)
         filled = None
         if assembled is not None:
             names = [new.name for new in temporaries]
@@ -162,9 +145,15 @@ class DeviceProgram:
         return tuple(found)
 
 
-def _view(value: DeviceValue, view: View) -> DeviceTensor:
+def _view(value: DeviceValue, view: LevelSpaceView | FibreView) -> DeviceTensor:
     assert isinstance(value, DeviceTensor)
-    return level_view_of(value) if view.encoding is None else fibres_on_device(value, view.depth, view.encoding)
+    match view:
+        case LevelSpaceView():
+            return level_view_of(value)
+        case FibreView():
+            return fibres_on_device(value, view.depth, view.encoding)
+        case _:
+            assert_never(view)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +184,7 @@ class PreparedCall:
 
     where: Device
     launches: tuple[Prepared, ...]
-    views: tuple[tuple[int, View], ...]
+    views: tuple[tuple[int, LevelSpaceView | FibreView], ...]
     temporaries: tuple[_NewValue, ...]
     result: str
     assembled: AssembledResult | None = None

@@ -10,54 +10,11 @@ from mlir_sparse.notation import Access
 from mlir_sparse.plan.mapping.two_phase_results import Own
 from mlir_sparse.plan.nest_payloads import Generic
 from mlir_sparse.plan.nests.sampled_results import with_entries_of, with_fibres_of
-from mlir_sparse.program.size_values import Whole, Within
+from mlir_sparse.program.thread_mapping import ThreadMapping
 
-__all__ = ["CPU", "Case", "Mapped", "explain_mapping", "shared_structure"]
+__all__ = ["CPU", "Mapped", "explain_mapping", "shared_structure"]
 
 CPU = "use target='cpu'"
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One way to give loops to threads.
-
-    Args:
-        name: what tells it from the others of its loop nest.
-        roles: of each loop, the outermost first: `entries` (several loops as one), `rows`, `columns`, `layers`,
-            `lanes`, `staged`, `spread` or `run`.
-        threads: along x and y of a block.
-        lanes: threads that share a sum.
-        chunk: entries that a row of threads takes one after another.
-        atomic: whether several threads write to one element.
-        tests: when it is taken; one without tests and needs is taken if none before it is, and those after it are never
-            by themselves.
-        tile: columns that a thread takes together.
-        kernel: what the kernel is called, where cases share one that only differ in the shape of blocks.
-        adjacent: how many of those columns follow each other, and are read and written by one access.
-        needs: what must hold besides for the case to be right.
-    """
-
-    name: str
-    roles: tuple[str, ...]
-    threads: tuple[int, int]
-    lanes: int = 1
-    chunk: int = 1
-    atomic: bool = False
-    tests: tuple[Within, ...] = ()
-    kernel: str = ""
-    tile: int = 1
-    adjacent: int = 1
-    needs: tuple[Whole, ...] = ()
-
-    @property
-    def conditions(self) -> tuple[Within | Whole, ...]:
-        """Returns what must hold for it to be taken."""
-        return *self.tests, *self.needs
-
-    @property
-    def is_last(self) -> bool:
-        """Returns whether it is taken if none before it is."""
-        return not self.conditions
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +31,7 @@ class Mapped:
     """
 
     step: Generic
-    cases: tuple[Case, ...]
+    cases: tuple[ThreadMapping, ...]
     combine: str
     why: str
     names: tuple[str, ...] = ()
@@ -96,7 +53,7 @@ def explain_mapping(mapped: Mapped) -> str:
     return "\n".join(lines)
 
 
-def _parts(loops: Sequence[str], case: Case) -> list[str]:
+def _parts(loops: Sequence[str], case: ThreadMapping) -> list[str]:
     """Returns what becomes of each loop, in words."""
     joined = [loop for loop, role in zip(loops, case.roles, strict=False) if role == "entries"]
     found = []
@@ -120,7 +77,7 @@ def _parts(loops: Sequence[str], case: Case) -> list[str]:
     return found
 
 
-def _together(case: Case) -> str:
+def _together(case: ThreadMapping) -> str:
     """Returns how many columns a thread takes, in words."""
     beside = f", {case.adjacent} of them adjacent and by one access" if case.adjacent > 1 else ""
     return f", {case.tile} a thread{beside}" if case.tile > 1 else ""

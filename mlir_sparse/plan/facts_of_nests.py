@@ -1,0 +1,81 @@
+"""What passes must know of a plan's loop nests that their code does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding.buffer_layout import argument_count, buffer_numbers
+from mlir_sparse.encoding.levels.plain_levels import Buffer
+from mlir_sparse.notation import IndexVar
+from mlir_sparse.plan.choose_cuts import choose_cut
+from mlir_sparse.plan.mapping.buffer_arguments import arguments_of, two_phase_arguments
+from mlir_sparse.plan.mapping.mapped_loops import Mapped
+from mlir_sparse.plan.nest_payloads import Generic, NestFunction, Program
+from mlir_sparse.plan.order.scattered_masks import scattered
+from mlir_sparse.program import LevelSpaceView
+from mlir_sparse.program.nest_facts import NestFacts, ThreadedNest
+
+__all__ = ["facts_of_nest"]
+
+
+def facts_of_nest(function: NestFunction, program: Program, mapped: Mapped | None = None) -> NestFacts:
+    """Returns the facts of a loop nest.
+
+    Args:
+        function: what the nest becomes.
+        program: whose it is.
+        mapped: how its loops are given to the threads of a GPU; None for the processor.
+    """
+    step = function.step
+    return NestFacts(
+        rows=_rows(step, program),
+        slots=tuple(_slots(function, program)),
+        sampled=step.sampled is not None,
+        scatters=scattered(step, dict(program.types)) is not None,
+        short_rows=step.short,
+        threads=None if mapped is None else _threads(function, program, mapped),
+    )
+
+
+def _threads(function: NestFunction, program: Program, mapped: Mapped) -> ThreadedNest:
+    own = None if mapped.own is None else two_phase_arguments(function.step, program, mapped.own)
+    arguments = arguments_of(function, program, mapped.own)
+    return ThreadedNest(mapped.cases, mapped.combine or "sum", arguments, own)
+
+
+def _rows(step: Generic, program: Program) -> int | None:
+    """Returns the axis of the result along which the runtime cuts calls, where no level of an operand says how far."""
+    cut = choose_cut(step, dict(program.types))
+    if isinstance(cut, str) or not any(part.level for part in cut.stored):
+        return None
+    return step.target.subscripts.index(IndexVar(cut.variable))
+
+
+def _slots(function: NestFunction, program: Program) -> Iterator[int]:
+    """Yields the arguments that are positions of levels of one coordinate or none, which the dialect takes for lists.
+
+    Arguments are counted as code has them, a buffer each: of each level positions and coordinates where it has them,
+    values, and the struct of sizes.
+    """
+    views = {step.result: step.operand for step in program.steps if isinstance(step, LevelSpaceView)}
+    first = 0
+    for access in function.operands:
+        encoding = program.type_of(access.tensor).encoding
+        if encoding is not None and access.tensor in views:
+            seen = program.type_of(views[access.tensor]).encoding
+            assert seen is not None
+            for level in _slot_levels(seen, encoding):
+                yield first + buffer_numbers(encoding)[level, "positions"]
+        first += argument_count(encoding)
+
+
+def _slot_levels(seen: Encoding, encoding: Encoding) -> Iterator[int]:
+    """Yields the levels whose positions are made of the coordinates as they are stored."""
+    # Narrow coordinates have no sign.
+    if encoding.crd_width not in (0, 32, 64):
+        return
+    for level, view in enumerate(seen.level_space().views):
+        derived = view.positions is Buffer.DERIVED and view.coordinates is Buffer.STORED
+        if derived and view.type.functions.has_gaps:
+            yield level
