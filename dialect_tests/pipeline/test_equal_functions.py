@@ -10,7 +10,7 @@ import mlir_sparse as ms
 from dialect_tests.conditions import needs_objects
 from mlir_sparse import _native
 from mlir_sparse._mlir import mlir_context, parse_module
-from mlir_sparse.pipeline.equal_functions import take_out_twins
+from mlir_sparse.pipeline.equal_functions import erase_equal_functions
 from mlir_sparse.pipeline.run_passes import run_here
 
 FUNCTION = """func.func @{name}({argument}: memref<?xf64>, %i: index) -> memref<?xf64> attributes {{{attributes}}} {{
@@ -42,7 +42,7 @@ def _function(name: str, argument: str = "%a", operation: str = "arith.addf", at
 def test_functions_that_are_the_same(other: str, twins: dict[str, str]) -> None:
     with mlir_context():
         module = parse_module(_function("f") + other)
-        assert take_out_twins(module) == twins
+        assert erase_equal_functions(module) == twins
         left = str(module)
     for name in ("f", "g", "h", "k"):
         assert (f"@{name}(" in left) == (f"@{name}(" in _function("f") + other and name not in twins)

@@ -1,4 +1,4 @@
-"""The only importer of the MLIR bindings; every difference between their versions is settled here."""
+"""The only importer of MLIR's bindings, which hides differences between their versions."""
 
 from mlir_sparse._mlir.execution_engine import Engine, execution_engine, object_code
 from mlir_sparse._mlir.llvm_options import QUICK, set_options

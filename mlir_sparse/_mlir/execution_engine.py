@@ -18,7 +18,7 @@ _INTERFACE = "_mlir_ciface_"
 
 
 class Engine(Protocol):
-    """What MLIR's ExecutionEngine does for this package; it owns the machine code."""
+    """The interface of MLIR's ExecutionEngine, which owns the machine code."""
 
     def raw_lookup(self, name: str) -> int:
         """Returns the address of a function; 0 for none."""
@@ -36,7 +36,7 @@ def execution_engine(module: ir.Module, functions: Sequence[str], opt_level: int
         opt_level: LLVM's optimisation level.
 
     Raises:
-        CompileError: where a function, or one that it calls, is not there.
+        CompileError: for a missing function, or a missing one that it calls.
     """
     _merge_into_interfaces(module)
     engine: Engine = bindings().module("execution_engine").ExecutionEngine(module, opt_level=opt_level)
@@ -48,7 +48,7 @@ def execution_engine(module: ir.Module, functions: Sequence[str], opt_level: int
 
 
 def _merge_into_interfaces(module: ir.Module) -> None:
-    """Leaves the C interfaces alone, each with all that it calls.
+    """Inlines all functions into the C interfaces, and erases the others.
 
     The engine wraps each function in one more, into which LLVM would inline it: loops that are there twice are compiled
     four times, and their dozens of arguments take longer to pass through instruction selection than some loops.
@@ -71,7 +71,7 @@ def _merge_into_interfaces(module: ir.Module) -> None:
         else:
             operation.attributes["sym_visibility"] = ir.StringAttr.get("private")
     passes = bindings().module("passmanager").PassManager.parse("builtin.module(inline{default-pipeline=})")
-    passes.enable_verifier(False)  # LLVM has one of its own
+    passes.enable_verifier(False)  # LLVM verifies too
     passes.run(module.operation)
 
 
@@ -87,7 +87,7 @@ def object_code(engine: Engine) -> bytes:
 
 
 def _written_to_memory(engine: Engine) -> bytes:
-    """Returns what an engine writes to a file that no disk has; nothing where such files have no names."""
+    """Returns the object file of an engine, written to memory; nothing if files in memory have no names here."""
     file = os.memfd_create("kernel.o")
     try:
         engine.dump_to_object_file(f"/proc/self/fd/{file}")

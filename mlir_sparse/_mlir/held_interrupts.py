@@ -1,4 +1,4 @@
-"""Ctrl-C, held back where it would strike between C++ and the Python that it calls."""
+"""Delays Ctrl-C while C++ calls Python."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["uninterrupted"]
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Lets Ctrl-C arrive at the end.
+    """Delays Ctrl-C to the end of the block.
 
-    The bindings import their dialects as they meet them, which cannot be done again once half of one is there, and
-    make classes from C++, which an exception on the way takes the process down with.
+    The bindings import dialects at their first use, which cannot be repeated after half an import, and create classes
+    from C++, where an exception would end the process.
     """
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():

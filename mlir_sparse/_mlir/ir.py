@@ -1,6 +1,6 @@
-"""MLIR's `ir` of whichever bindings there are: `ir.Value` is theirs, imported at the first use of a name.
+"""MLIR's `ir` of the bindings found: `ir.Value` is theirs, imported at the first use of a name.
 
-What is used of it stands, with its types, in the stub beside this file: annotations import nothing.
+The stub beside this file has the types of everything used; annotations import nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__: list[str] = []  # the names are those of the bindings
 
 def __getattr__(name: str) -> object:
     """Returns a name of the bindings' `ir`, and keeps it."""
-    if name.startswith("_"):  # of modules as such, by which tools look around: not worth an import of MLIR
+    if name.startswith("_"):  # attributes of any module, which tools inspect: do not import MLIR for them
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(bindings().ir, name)
     return found

@@ -13,13 +13,13 @@ from mlir_sparse.process.forks import no_fork
 
 __all__ = ["diagnostics_of", "mlir_context", "parse_module"]
 
-# Contexts that nobody is in, with how often they were used: types and attributes stay in one for good.
+# Idle contexts, with the number of their uses: a context never frees types and attributes.
 _spare: list[tuple[ir.Context, int]] = []
 _MOST_USES = 100
 
 
 def _leave() -> None:
-    """Leaves the parent's contexts as they are: their threads are not here, and to end one would wait for them."""
+    """Keeps the parent's contexts alive: destroying one would wait for threads that the child does not have."""
     for context, _ in _spare:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(context))
     _spare.clear()
@@ -30,17 +30,17 @@ os.register_at_fork(after_in_child=_leave)
 
 @contextmanager
 def mlir_context() -> Iterator[ir.Context]:
-    """Enters a Context with an unknown Location that no other thread is in; Ctrl-C arrives when it is left.
+    """Enters a Context of this thread alone, with an unknown Location; Ctrl-C is delayed until the end.
 
-    Loading the dialects takes 5 ms, as long as some compilations take in all: contexts are
-    used again, unless an exception left one in doubt. A fork waits for the end of it.
+    Loading the dialects takes 5 ms, as long as some compilations: contexts are reused, except after an exception. A
+    fork waits for the end.
     """
     with no_fork(), uninterrupted():
         try:
             context, uses = _spare.pop()
         except IndexError:
             context, uses = ir.Context(), 0
-            # Diagnostics travel in the exception; printing them as well would show each one twice.
+            # The exception has the diagnostics; printing them too would show each one twice.
             context.emit_error_diagnostics = False
         with context, ir.Location.unknown():
             yield context
@@ -54,7 +54,7 @@ def parse_module(text: str | bytes) -> ir.Module:
 
 
 def diagnostics_of(error: BaseException) -> str:
-    """Returns what MLIR said, a line per diagnostic, locations of generated code left out."""
+    """Returns MLIR's diagnostics, one a line, without locations of generated code."""
     found = getattr(error, "error_diagnostics", None)
     if not found:
         return str(error).strip()

@@ -1,7 +1,7 @@
-"""Where MLIR's Python bindings come from: the only module that names a distribution.
+"""Finds MLIR's Python bindings: the only module that names a distribution.
 
-`MLIR_SPARSE_BINDINGS` (a module name) is taken if set, then `mlir` (bindings built with LLVM), `torch_mlir` (PyPI) and
-`mlir_finch` (PyPI). Nothing is imported before the first use, so that `import mlir_sparse` stays quick.
+The order is `MLIR_SPARSE_BINDINGS` (a module name), if set, then `mlir` (bindings built with LLVM), `torch_mlir` (PyPI)
+and `mlir_finch` (PyPI). Nothing is imported before the first use, so that `import mlir_sparse` stays fast.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mlir_sparse.process.settings import BINDINGS
 __all__ = ["Bindings", "bindings", "bindings_name", "bindings_stamp"]
 
 CANDIDATES = ("mlir", "torch_mlir", "mlir_finch")
-# Module name to the distribution that installs it, where the two differ.
+# The distribution of a module, if its name differs.
 _DISTRIBUTIONS = {"torch_mlir": "torch-mlir", "mlir_finch": "finch-mlir", "mlir": "mlir-python-bindings"}
 
 
@@ -42,7 +42,7 @@ class Bindings:
 
     @cached_property
     def version(self) -> str:
-        """Returns the distribution's version, or "unknown" for a build of one's own."""
+        """Returns the distribution's version, or "unknown" for a local build."""
         return _version(self.name)
 
     def module(self, name: str) -> ModuleType:
@@ -60,20 +60,20 @@ def bindings() -> Bindings:
     """Finds MLIR's Python bindings.
 
     Raises:
-        BindingsError: when none of the candidates can be imported.
+        BindingsError: if no candidate can be imported.
     """
     name = bindings_name()
     module = _imported(f"{name}.ir")
-    _stamp.cache_clear()  # these it is, wherever the path to modules led before
+    _stamp.cache_clear()  # from now on these are the bindings, whatever sys.path was before
     return Bindings(name, os.path.dirname(module.__file__ or ""))
 
 
 @cache
 def bindings_name() -> str:
-    """Returns the module that the bindings are imported from, found without importing anything.
+    """Returns the name of the bindings' module, without importing anything.
 
     Raises:
-        BindingsError: when there is none of the candidates.
+        BindingsError: if no candidate exists.
     """
     asked = BINDINGS.value
     found = next((name for name in ((asked,) if asked else CANDIDATES) if _is_installed(name)), None)
@@ -94,13 +94,13 @@ def bindings_name() -> str:
 
 
 def _file_without_bindings(name: str) -> str | None:
-    """Returns the file that is imported by the name of bindings; None where there is none."""
+    """Returns a file with the name of bindings that would be imported instead of them, or None."""
     spec = _spec_of(name.partition(".")[0], None)
     return None if spec is None else spec.origin
 
 
 def bindings_stamp() -> str:
-    """Returns what tells the bindings that would be found from others: their files. Imports nothing."""
+    """Returns an identity of the bindings that would be found, from their files, without importing anything."""
     return _stamp(BINDINGS.text)
 
 
@@ -111,7 +111,7 @@ def _stamp(asked: str | None) -> str:
 
 
 def _files(package: str) -> list[tuple[str, int, int]]:
-    """Returns the libraries of a package with bindings: their paths, times and sizes; none where it is not there."""
+    """Returns paths, times and sizes of the libraries in a package of bindings; none if it does not exist."""
     loaded = sys.modules.get(package)
     try:
         spec = loaded.__spec__ if loaded is not None else importlib.util.find_spec(package)
@@ -129,7 +129,7 @@ def _files(package: str) -> list[tuple[str, int, int]]:
 
 
 def _imported(name: str) -> ModuleType:
-    """Imports a module, whole or not at all: half of one leaves types behind that cannot be made again."""
+    """Imports a module without interruption: half an import leaves types that cannot be created again."""
     if name in sys.modules:
         return sys.modules[name]
     with no_fork(), uninterrupted():
@@ -137,7 +137,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def _is_installed(name: str) -> bool:
-    """Returns whether a module has a module `ir` in it: files that merely have such a name are not run."""
+    """Returns whether a module has a submodule `ir`; a file that only has the name is not run."""
     path: Iterable[str] | None = None
     found = ""
     for part in f"{name}.ir".split("."):

@@ -1,4 +1,4 @@
-"""`ir.Module` to `ir.Module`: lists of passes, and a compiler that cannot take the process with it."""
+"""Lists of passes, and a compiler in a separate process, so that its death is an exception here."""
 
 from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.pipeline.compiler_process import compile_module, remarks_on, warm_up

@@ -10,7 +10,7 @@ from mlir_sparse.pipeline.run_passes import run_here
 
 
 def main(path: str) -> int:
-    """Lowers the module of a reproducer in this process, also to machine code; prints it or MLIR's diagnostics."""
+    """Lowers the module of a reproducer in this process, if wanted to machine code; prints it or MLIR's diagnostics."""
     text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     pipeline, functions = (_marked(text, mark) for mark in (PIPELINE_MARK, FUNCTIONS_MARK))
     if pipeline is None:

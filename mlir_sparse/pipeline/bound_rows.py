@@ -1,8 +1,7 @@
-"""Loops over rows that run as far as the result does.
+"""Bounds loops over rows by the extent of the result.
 
-Where rows stand below diagonals or slots, how many there are is also how far apart those
-lie. A piece of a call has some of the rows, and all that lies between: it is called with
-a part of the result, by which the loops over rows know where they end.
+Below diagonals or slots the number of rows is also the stride of these, which a chunk of a call must keep. So a chunk
+is called with a part of the result, whose extent bounds the loops over rows.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ __all__ = ["bound_rows"]
 
 
 def bound_rows(seen: Seen, _: Mapping[str, str]) -> bool:
-    """Ends the loops over rows of results that are cut where the result does.
+    """Bounds the loops over rows of results that are cut.
 
     Args:
         seen: a module after bufferization; rewritten in place.
@@ -29,7 +28,7 @@ def bound_rows(seen: Seen, _: Mapping[str, str]) -> bool:
         whether it changed anything.
 
     Raises:
-        ValueError: for a function whose result is not written by rows: pieces of it would write beyond it.
+        ValueError: for a function whose result is not written by rows: its chunks would write out of bounds.
     """
     cut = [(function, axis) for function, _ in seen.functions if (axis := facts_of(function).rows) is not None]
     for function, axis in cut:
@@ -60,7 +59,7 @@ def _bound(function: ir.Operation, axis: int) -> None:
             raise ValueError(f"expected rows of the result along axis {axis} in a loop of their own, but got {store}")
         if loop not in loops:
             loops.append(loop)
-    # Written once for all loops around: what is tiled runs between bounds that no loop changes.
+    # Compute bounds outside of all loops: tiling needs loop-invariant bounds.
     ends: list[tuple[ir.Operation, ir.Value, ir.Value]] = []
     for loop in loops:
         upper, place = loop.operands[1], _outermost(loop)
@@ -74,7 +73,7 @@ def _bound(function: ir.Operation, axis: int) -> None:
 
 
 def _outermost(loop: ir.Operation) -> ir.Operation:
-    """Returns the outermost loop around one at whose place it is known how far that one runs."""
+    """Returns the outermost loop around one where that one's bound is known."""
     upper = loop.operands[1]
     place = loop
     while parent_of(place).name != "func.func" and not is_inside(upper, parent_of(place)):
@@ -87,7 +86,7 @@ def _is_buffer(value: ir.Value) -> bool:
 
 
 def _loop_of(value: ir.Value) -> ir.Operation | None:
-    """Returns the loop over all rows that a value is the row of; None for any other value."""
+    """Returns the loop over all rows with this induction variable; None for other values."""
     if not isinstance(value.owner, ir.Block):
         return None
     loop = value.owner.owner.operation

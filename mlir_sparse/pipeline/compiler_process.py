@@ -1,8 +1,7 @@
-"""The compiler in a process of its own, so that its death is an exception here.
+"""The compiler in a separate process, so that its death is an exception here.
 
-The sparsifier is known to crash on input that looks harmless, and a segmentation fault in the user's process cannot be
-caught. One worker is kept warm and restarted when it dies; calls from several threads take turns. The child of a fork
-has a worker of its own.
+The sparsifier may crash on harmless input, and a segmentation fault in the user's process cannot be caught. One worker
+is kept warm and restarted after its death; threads take turns. The child of a fork starts a new worker.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ __all__ = ["compile_module", "remarks_on", "warm_up"]
 class _Worker:
     """A process that compiles.
 
-    Pipes and log are not buffered: in the child of a fork they are closed, whatever other threads were at.
+    Pipes and log are unbuffered: the child of a fork closes them in any state.
 
     Args:
-        limits: what `_limits` says.
+        limits: the limits from `_limits`.
     """
 
     def __init__(self, limits: tuple[str, int]) -> None:
         self.limits = limits
         self.has_answered = False
-        with no_fork():  # which would leave its pipes open in the child
+        with no_fork():  # a fork would leave the pipes open in the child
             self.log: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the process
             self.process = subprocess.Popen(
                 command(*limits),
@@ -50,15 +49,15 @@ class _Worker:
                 stdout=subprocess.PIPE,
                 stderr=self.log,
                 env=environment(),
-                cwd=os.sep,  # not where the user stands, whose files and libraries are none of the compiler's
-                # Ctrl-C in a terminal goes to the whole group; the worker lives on for the next call.
+                cwd=os.sep,  # not the user's folder, whose files and libraries the compiler must not load
+                # Ctrl-C in a terminal goes to the whole group; the worker must survive it
                 start_new_session=True,
             )
 
     def ask(
         self, request: PassRequest, timeout: float, meanwhile: Callable[[], object] | None = None
     ) -> PassOutcome | str:
-        """Returns the answer, or how the worker ended without one."""
+        """Returns the answer, or how the worker ended."""
         timed_out = threading.Event()
 
         def expire() -> None:
@@ -117,14 +116,14 @@ _worker: _Worker | None = None
 
 
 def _limits() -> tuple[str, int]:
-    """Returns what a worker is started with: its interpreter, and how many bytes it may allocate."""
+    """Returns the worker's interpreter, and its memory limit in bytes."""
     return interpreter(), settings.COMPILE_MEMORY.value
 
 
 def warm_up() -> None:
     """Starts the worker ahead of the first compilation (about 0.3 s, in the background)."""
     if _lock.locked():
-        return  # it is at work for another thread, which is no reason to wait
+        return  # it works for another thread: do not wait
     with _lock:
         _current_worker()
 
@@ -138,7 +137,7 @@ def compile_module(
     functions: tuple[str, ...] = (),
     meanwhile: Callable[[], object] | None = None,
 ) -> bytes:
-    """Lowers a module in the worker, also down to machine code.
+    """Lowers a module in the worker, if wanted to machine code.
 
     Args:
         module: bytecode of a verified module.
@@ -146,12 +145,12 @@ def compile_module(
         kernel: the assignment, for messages.
         as_text: whether to return MLIR text instead of bytecode.
         functions: if any, return an object file with these functions instead.
-        meanwhile: what to do while a worker is at it that has all loaded that it needs: not with a new one.
+        meanwhile: a function to call while a warm worker compiles; it is not called with a new worker.
 
     Raises:
-        UnsupportedError: when one of our passes refuses the module, and says how to do without.
-        CompileError: when a pass fails, with MLIR's diagnostics.
-        CompilerCrash: when the compiler dies, hangs or runs out of memory.
+        UnsupportedError: if one of our passes refuses the module, with a way out.
+        CompileError: if a pass fails, with MLIR's diagnostics.
+        CompilerCrash: if the compiler dies, hangs or runs out of memory.
     """
     outcome = _outcome(PassRequest(module, str(pipeline), as_text, functions), kernel, meanwhile)
     assert outcome.module is not None
@@ -161,11 +160,11 @@ def compile_module(
 def remarks_on(
     module: bytes, pipeline: Pipeline, variables: Mapping[str, tuple[str, ...]], *, kernel: str
 ) -> tuple[Remark, ...]:
-    """Returns what the strategies of a pipeline say of a module; nothing is made of it below loops.
+    """Returns the remarks of a pipeline's strategies on a module, which is lowered to loops only.
 
     Args:
         module: bytecode of a verified module.
-        pipeline: the passes that it is compiled by.
+        pipeline: the passes that compile it.
         variables: the index variables of each function's loops, the outermost first.
         kernel: the assignment, for messages.
 
@@ -177,14 +176,14 @@ def remarks_on(
 
 
 def _outcome(request: PassRequest, kernel: str, meanwhile: Callable[[], object] | None = None) -> PassOutcome:
-    """Returns what the worker makes of a request; raises where it makes nothing."""
+    """Returns the worker's outcome of a request; raises on failure."""
     timeout = settings.COMPILE_TIMEOUT.value
     with _lock:
         worker = _current_worker()
         try:
             outcome = worker.ask(request, timeout, meanwhile)
         except BaseException:
-            _discard()  # an interrupt left half an answer in the pipe
+            _discard()  # after an interrupt the pipe may have half an answer
             raise
         if isinstance(outcome, str):
             _discard()
@@ -218,11 +217,11 @@ def _discard() -> None:
 
 
 def _leave_to_parent() -> None:
-    """Lets go of the parent's worker, in the child of a fork: as long as its pipe is open here, it would not end."""
+    """Closes the parent's worker in the child of a fork: an open pipe here would keep it alive."""
     global _worker
     if _worker is not None:
         _worker.close()
-        _worker.process.returncode = 0  # it is not ours to wait for
+        _worker.process.returncode = 0  # the parent waits for it
     _worker = None
 
 

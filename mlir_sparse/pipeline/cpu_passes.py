@@ -1,4 +1,4 @@
-"""From loops over level storage to the LLVM dialect, for the CPU."""
+"""The passes from loops over level storage to the LLVM dialect, for the CPU."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from mlir_sparse.pipeline.sparsifier_passes import sparsifier
 
 __all__ = ["CHIPS", "gpu", "nvvm", "ptx"]
 
-# By chip the version of PTX that brought it; drivers since then take it.
+# For each chip the first version of PTX with it; later drivers accept this.
 CHIPS = {"sm_80": 70, "sm_86": 71, "sm_87": 74, "sm_89": 78, "sm_90": 80}
 _ASSEMBLY = "assemble-sparse-results"
 _SHARING = Pass("share-structure", "entries of a result are where an operand has its own; threads cannot append")
@@ -23,7 +23,7 @@ def gpu(*, in_place: bool) -> Pipeline:
     """Returns the passes from `linalg.generic` to kernels in the gpu dialect.
 
     Args:
-        in_place: whether some results are sparse, and written into the structure of an operand.
+        in_place: whether some sparse results are written into the structure of an operand.
     """
     loops = sparsifier(0, "compute" if in_place else None, tile=0, filled=True)
     return Pipeline(tuple(_SHARING if step.name == _ASSEMBLY else step for step in loops.passes)).then(

@@ -1,4 +1,4 @@
-"""What machine code depends on beside the program: the processor, and the compiler that is found."""
+"""The part of a cache key besides the program: the processor, and the compiler found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mlir_sparse.process import settings
 
 __all__ = ["host_text"]
 
-# Of what Linux tells of a processor: what LLVM goes by. The rest changes from one minute to the next.
+# The fields of /proc/cpuinfo that LLVM depends on; others change all the time.
 _KINDS = (
     *("vendor_id", "cpu family", "model", "model name", "stepping", "flags"),
     *("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features"),
@@ -20,7 +20,7 @@ _KINDS = (
 
 
 def host_text() -> str:
-    """Returns what tells this machine and its compiler from others, without loading the compiler."""
+    """Returns an identity of this machine and its compiler, without loading the compiler."""
     return f"{_processor()}\n{bindings_stamp()}\nlanes {settings.VECTOR_LANES.text}"
 
 
@@ -31,5 +31,5 @@ def _processor() -> str:
     return f"{sys.platform} {os.uname().machine}\n{kinds}"
 
 
-# While the package is loaded, so that the first kernel of a process need not wait for it.
+# Computed while the package is loaded, so that the first kernel does not wait for it.
 host_text()

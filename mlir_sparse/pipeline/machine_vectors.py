@@ -1,4 +1,4 @@
-"""The machine that code is compiled for, as far as the pipelines must know it."""
+"""The machine's vectors, as far as the pipelines depend on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["cpu_features", "machine_name", "scalar_asked", "vector_lanes", "vect
 
 @cache
 def _cpu_info() -> dict[str, str]:
-    """Returns the first processor's entry of /proc/cpuinfo; empty where there is none."""
+    """Returns the first processor's entry of /proc/cpuinfo; empty without one."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -23,20 +23,20 @@ def _cpu_info() -> dict[str, str]:
 
 
 def cpu_features() -> frozenset[str]:
-    """Returns the host's instruction set extensions by the names Linux gives them; empty where unknown."""
+    """Returns the host's instruction set extensions by Linux's names; empty if unknown."""
     info = _cpu_info()
     return frozenset((info.get("flags") or info.get("Features") or "").split())
 
 
 def machine_name() -> str:
-    """Returns what kind of machine this is, as far as measurements on one tell of another."""
+    """Returns the kind of this machine: machines of one kind share measurements."""
     info = _cpu_info()
     model = info.get("model name") or info.get("CPU part") or "unknown processor"
     return f"{os.uname().machine}, {model}, {os.cpu_count()} processors"
 
 
 def vector_lanes() -> int:
-    """Returns the lanes that masked vector loops pay with on this host; 0 where scalar loops are faster.
+    """Returns the number of lanes with which masked vector loops pay on this host; 0 if scalar loops are faster.
 
     Measured on f64 with 32-bit coordinates, 8 lanes against scalar loops that LLVM vectorises by itself: SpMV takes 0.7
     of the time on Intel's AVX-512, 1.6 to 2.8 on AMD's (gathers are slow there), SpMM 0.95 and 1.5. Without AVX-512
@@ -50,7 +50,7 @@ def vector_lanes() -> int:
 
 
 def scalar_asked() -> bool:
-    """Returns whether MLIR_SPARSE_VECTOR_LANES asks for scalar loops."""
+    """Returns whether MLIR_SPARSE_VECTOR_LANES sets scalar loops."""
     return settings.VECTOR_LANES.value == 0
 
 

@@ -15,11 +15,11 @@ class Pass:
 
     Args:
         name: the pass's command-line name.
-        reason: what would go wrong without it.
+        reason: why it is there.
         options: (name, value) pairs; booleans and numbers print as MLIR reads them.
         on_functions: whether it runs on each `func.func` rather than on the module.
         on_kernels: whether it runs on each `gpu.module`.
-        optional: whether results are right without it, if later: others cannot be taken out of a pipeline.
+        optional: whether results are right, if later, without it: only then can it be taken out of a pipeline.
     """
 
     name: str
@@ -52,13 +52,13 @@ class Pipeline:
         return Pipeline(self.passes + other.passes)
 
     def without(self, name: str) -> Pipeline:
-        """Returns this pipeline without a pass: to see what it is worth.
+        """Returns this pipeline without a pass, to measure its effect.
 
         Args:
             name: the pass.
 
         Raises:
-            UnsupportedError: for a pass that code is wrong without, or that is not there.
+            UnsupportedError: for a required pass, or one that is not in the pipeline.
         """
         found = [step for step in self.passes if step.name == name]
         if not found or not all(step.optional for step in found):
@@ -67,7 +67,7 @@ class Pipeline:
         return Pipeline(tuple(step for step in self.passes if step.name != name))
 
     def through_optional(self) -> Pipeline:
-        """Returns the passes up to the last one that can be taken out: what follows it has no choice to tell of."""
+        """Returns the passes up to the last optional one: the required ones after it are the same for all."""
         last = max((at for at, step in enumerate(self.passes, 1) if step.optional), default=0)
         return Pipeline(self.passes[:last])
 

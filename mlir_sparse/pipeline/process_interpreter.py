@@ -1,4 +1,4 @@
-"""The interpreter that the compiler's process runs in, and where that finds its modules."""
+"""The interpreter of the compiler's process, and its path to modules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["command", "environment", "interpreter"]
 _OWN = ("mlir_sparse", "mlir_sparse._native", "mlir_sparse._cuda")
 _OTHERS = ("numpy", "ml_dtypes", "llvmlite")
 _PYTHONS = re.compile(r"(python|pypy|graalpy)[\w.-]*$", re.IGNORECASE)
-# Of Python's own variables: where it is, and where it keeps what it has compiled. Others change how it starts.
+# Python's variables for its home and its cache; others would change how it starts.
 _KEPT = ("PYTHONHOME", "PYTHONPLATLIBDIR", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
 
 
@@ -28,7 +28,7 @@ def interpreter() -> str:
     """Returns the Python to run the compiler with: MLIR_SPARSE_PYTHON, or this process's own.
 
     Raises:
-        SettingError: where this process is a program that Python is embedded in, and none lies beside its library.
+        SettingError: in a program that embeds Python, without an interpreter beside Python's library.
     """
     asked = settings.PYTHON.value
     if asked is not None:
@@ -49,11 +49,11 @@ def interpreter() -> str:
 
 
 def command(python: str, memory: int) -> list[str]:
-    """Returns what starts the compiler's process.
+    """Returns the command that starts the compiler's process.
 
     Args:
         python: the interpreter.
-        memory: how many bytes it may allocate.
+        memory: its memory limit in bytes.
     """
     asked = {
         "interpreter": [sys.implementation.cache_tag, sys.maxsize],
@@ -61,7 +61,7 @@ def command(python: str, memory: int) -> list[str]:
         "path": list(_folders()),
         "memory": memory,
     }
-    # By its path, and with -P, no folder of the user's comes first; with -s, none of a home folder's.
+    # Running it by path with -P keeps the user's folders off the path, and -s those in the home folder.
     return [python, "-P", "-s", os.path.abspath(start_process.__file__), json.dumps(asked)]
 
 
@@ -72,9 +72,9 @@ def _names() -> Iterator[str]:
 
 
 def _place(name: str) -> tuple[str | None, list[str] | None] | None:
-    """Returns the file of a module, None of a namespace, and the folders of what is in it; None for what is not there.
+    """Returns the file of a module (None for a namespace) and its folders; None for a missing module.
 
-    Nothing is imported for it.
+    Nothing is imported.
     """
     loaded = sys.modules.get(name)
     try:
@@ -91,7 +91,7 @@ def _place(name: str) -> tuple[str | None, list[str] | None] | None:
 
 
 def _folders() -> Iterator[str]:
-    """Yields the entries of this process's path that do not depend on where the user stands, or started from."""
+    """Yields the entries of this process's path that depend neither on the current folder nor on the first one."""
     users = {_real(os.curdir)}
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     if main is not None:
@@ -109,7 +109,7 @@ def _real(path: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment of the compiler's process: what is relative to the current folder made absolute."""
+    """Returns the environment of the compiler's process, with absolute paths."""
     found = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") or name in _KEPT}
     for setting in (settings.BINDINGS, settings.LIBDEVICE):
         found.pop(setting.name, None)

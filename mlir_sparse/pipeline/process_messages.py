@@ -1,4 +1,4 @@
-"""What the compiler's process and its parent say to each other: pickled values, each behind its length."""
+"""The messages between the compiler's process and its parent: pickled values, each after its length."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _HEADER = struct.Struct("<Q")  # the length in bytes
 
 @dataclass(frozen=True, slots=True)
 class PassRequest:
-    """What to make of a module.
+    """A request to lower a module.
 
     Args:
         module: the module, as bytecode.
         pipeline: the passes to run.
         as_text: whether to answer with text.
-        functions: the functions to answer with machine code of, an object file; if none, with the module.
-        variables: the index variables of each function's loops, to answer with the remarks of strategies alone.
+        functions: the functions to return as an object file; if none, the module is returned.
+        variables: the index variables of each function's loops, to return the remarks of strategies only.
     """
 
     module: bytes
@@ -36,13 +36,13 @@ class PassRequest:
 
 @dataclass(frozen=True, slots=True)
 class PassOutcome:
-    """What became of a module.
+    """The outcome of a request.
 
     Args:
-        module: the lowered module as bytecode, or as text when text was asked for; None after an error.
-        remarks: what strategies say, where that was asked for.
-        diagnostics: MLIR's words, empty on success.
-        refusal: what is said of a module that one of our passes refuses, and how to do without.
+        module: the lowered module as bytecode or text; None after an error.
+        remarks: the remarks of strategies, if requested.
+        diagnostics: MLIR's diagnostics, empty on success.
+        refusal: the message of one of our passes that refuses the module, with a way out.
     """
 
     module: bytes | None
@@ -61,7 +61,7 @@ def read_message(stream: IO[bytes]) -> object | None:
 
 
 def _exactly(stream: IO[bytes], length: int) -> bytes | None:
-    """Returns so many bytes of a stream, which may give them piece by piece; None where it ends before."""
+    """Returns a number of bytes of a stream, read in parts if necessary; None if it ends before."""
     found = bytearray()
     while len(found) < length:
         piece = stream.read(length - len(found))
@@ -76,5 +76,5 @@ def write_message(stream: IO[bytes], message: object) -> None:
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     left = memoryview(_HEADER.pack(len(body)) + body)
     while left:
-        left = left[stream.write(left) :]  # a pipe may take part of it
+        left = left[stream.write(left) :]  # a pipe may accept only a part
     stream.flush()

@@ -1,4 +1,4 @@
-"""Passes of this package among MLIR's: the same syntax, the same place in a pipeline."""
+"""This package's passes beside MLIR's, with the same syntax in a pipeline."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _Pass = Callable[[Seen, Mapping[str, str]], bool]
 
 
 def _anywhere(change: Callable[[ir.Module, Mapping[str, str]], None]) -> _Pass:
-    """Returns a pass that looks through a module by itself, and changes it."""
+    """Returns a pass from a function that walks and changes a module."""
 
     def run(seen: Seen, options: Mapping[str, str]) -> bool:
         change(seen.module, options)
@@ -41,7 +41,7 @@ def _anywhere(change: Callable[[ir.Module, Mapping[str, str]], None]) -> _Pass:
     return run
 
 
-# What each does to a module, given its options; each returns whether it may have changed anything.
+# The function of each pass, given its options; it returns whether it may have changed anything.
 OWN_PASSES: Mapping[str, _Pass] = {
     "assemble-sparse-results": assemble_sparse_results,
     "bound-rows": bound_rows,
@@ -62,18 +62,18 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "write-around-caches": write_around_caches,
     "write-blocks-out": write_blocks_out,
 }
-# What a pass of MLIR's is about: in a module without such operations it would only look at all others.
+# The operations that a pass of MLIR's changes: it is skipped in a module without them.
 _ABOUT: Mapping[str, tuple[str, ...]] = {
     "convert-complex-to-libm": ("complex.",),
     "convert-complex-to-standard": ("complex.",),
-    "convert-math-to-funcs": ("math.", "complex."),  # absolute values, for one, are square roots
+    "convert-math-to-funcs": ("math.", "complex."),  # complex absolute values become square roots, for example
     "convert-math-to-libm": ("math.", "complex."),
     "convert-math-to-llvm": ("math.", "complex."),
     "convert-vector-to-llvm": ("vector.",),
     "convert-vector-to-scf": ("vector.",),
     "expand-realloc": ("memref.realloc",),
 }
-# What passes leave something of to passes that ran before them: libraries take elements of vectors one by one.
+# Passes that produce operations of earlier passes: calls of math libraries take elements of vectors one by one.
 _EXPANDED = ("math.", "complex.")
 _ANCHOR = "builtin.module("
 _FUNCTIONS = "func.func("
@@ -85,11 +85,11 @@ def run_passes(module: ir.Module, pipeline: str, remarks: Remarks | None = None)
     Args:
         module: a Module of the current Context.
         pipeline: passes in MLIR's syntax, those of OWN_PASSES among them.
-        remarks: where strategies say what they applied, and why not.
+        remarks: collects the remarks of strategies.
 
     Raises:
-        ValueError: for a pipeline that does not parse, or a module that a pass of ours does not take.
-        MLIRError: when a pass of MLIR's fails, or one of ours leaves a module that is none.
+        ValueError: for a pipeline that does not parse, or a module that one of our passes refuses.
+        MLIRError: if a pass of MLIR's fails, or one of ours leaves an invalid module.
     """
     if not (pipeline.startswith(_ANCHOR) and pipeline.endswith(")")):
         _run_theirs(pipeline, module)
@@ -97,7 +97,7 @@ def run_passes(module: ir.Module, pipeline: str, remarks: Remarks | None = None)
         seen, named = Seen(module, remarks), False
         for own, passes in groupby(_items(pipeline[len(_ANCHOR) : -1]), _is_own):
             if own:
-                if not named:  # loops are there now, and as MLIR made them
+                if not named:  # now the loops exist, unchanged since MLIR built them
                     seen.remarks.name_loops(module)
                     named = True
                 _run_ours(passes, seen)
@@ -122,12 +122,12 @@ def _run_ours(passes: Iterable[str], seen: Seen) -> None:
 
 def _run_theirs(pipeline: str, module: ir.Module) -> None:
     stretch = bindings().module("passmanager").PassManager.parse(pipeline)
-    stretch.enable_verifier(False)  # after each pass it takes as long as most passes
+    stretch.enable_verifier(False)  # verification takes as long as most passes
     stretch.run(module.operation)
 
 
 def _wanted(passes: Sequence[str], seen: Seen) -> Iterator[str]:
-    """Yields the passes that have something to do in a module."""
+    """Yields the passes with operations to change in a module."""
     about = [_ABOUT.get(item.removeprefix(_FUNCTIONS).partition("{")[0].rstrip(")")) for item in passes]
     names = seen.whole.by_name if any(about) else ()
     for place, (item, prefixes) in enumerate(zip(passes, about, strict=True)):
@@ -137,7 +137,7 @@ def _wanted(passes: Sequence[str], seen: Seen) -> Iterator[str]:
 
 
 def _items(text: str) -> Iterator[str]:
-    """Yields what commas divide, those inside brackets apart."""
+    """Yields the parts between commas outside of brackets."""
     depth, start = 0, 0
     for at, character in enumerate(text):
         depth += (character in "({[") - (character in ")}]")

@@ -1,4 +1,4 @@
-"""Files that show a compiler failure again: the module, the pipeline, the versions."""
+"""Files that reproduce a compiler failure: the module, the pipeline, the versions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _BYTECODE = b"ML\xefR"
 def write_reproducer(module: bytes, pipeline: str, kernel: str, functions: tuple[str, ...] = ()) -> str | None:
     """Writes a module, its pipeline and the functions to make machine code of to a new file.
 
-    It lies in the folder `reproducers` of what is kept for this user, or of the temporary folder where nothing is;
-    there the oldest make room for the newest.
+    The folder is `reproducers` in the user's cache, or in the temporary folder without a cache; the oldest files are
+    removed for the newest.
 
     Returns:
-        the path; `python -m mlir_sparse.pipeline PATH` runs it. None where none could be written.
+        the path, for `python -m mlir_sparse.pipeline PATH`; None if none could be written.
     """
     text, found = _as_text(module), bindings()
     marked = f"{FUNCTIONS_MARK}{' '.join(functions)}\n" if functions else ""
@@ -67,7 +67,7 @@ def _written(folder: str, content: str) -> str:
 
 
 def _trim(folder: str, newest: str) -> None:
-    """Removes the oldest files of ours where there are too many or too large ones, whatever others do there."""
+    """Removes the oldest of our files if there are too many or too large ones; other processes may do the same."""
     kept: list[tuple[int, int, str]] = []
     with os.scandir(folder) as items:
         for item in items:

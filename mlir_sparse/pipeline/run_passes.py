@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from mlir_sparse._mlir import diagnostics_of, execution_engine, ir, mlir_context, object_code, parse_module
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops.remarks import Remarks
-from mlir_sparse.pipeline.equal_functions import put_back_twins, take_out_twins
+from mlir_sparse.pipeline.equal_functions import erase_equal_functions, restore_interfaces
 from mlir_sparse.pipeline.process_messages import PassOutcome
 from mlir_sparse.pipeline.registered_passes import run_passes
 
@@ -39,13 +39,13 @@ def run_here(
         with mlir_context():
             parsed = parse_module(module)
             used.append(parsed)
-            twins = take_out_twins(parsed) if functions else {}
+            equals = erase_equal_functions(parsed) if functions else {}
             remarks = Remarks(variables)
             run_passes(parsed, pipeline, remarks)
             if variables is not None:
                 return PassOutcome(b"", remarks.found)
             if functions:
-                put_back_twins(parsed, twins)
+                restore_interfaces(parsed, equals)
                 engine, _ = execution_engine(parsed, functions)
                 used.append(engine)
                 return PassOutcome(object_code(engine))
