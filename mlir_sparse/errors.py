@@ -1,4 +1,4 @@
-"""The exceptions a user can meet, each one user mistake or one outside failure.
+"""The exceptions that users can get: one for each kind of mistake, and for each kind of outside failure.
 
     SparseError
     ├── SyntaxError_ ................. text that no grammar accepts (ValueError)
@@ -31,7 +31,7 @@
         └── DeviceMemoryError           too little memory there (MemoryError)
 
 Each is also the built-in kind named in brackets, so that callers who know nothing of this package can catch it. A
-message reads *expected <rule>, but got <value>*; where the mistake stands in text, the line and a caret follow.
+message reads *expected <rule>, but got <value>*; for a mistake in text, its line and a caret follow.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # the one module that imports nothing of the package
+if TYPE_CHECKING:  # this module imports nothing of the package
     from mlir_sparse.text.source_text import Source, Span
 
 __all__ = [
@@ -76,19 +76,19 @@ __all__ = [
 ]
 
 
-_LONGEST = 1600  # characters of a message, but of MLIR's
+_LONGEST = 1600  # characters of a message, except MLIR's
 _SHOWN = 300  # and of a kernel
 
 
 # Never frozen: a frozen exception cannot take the traceback that `with` sets on it.
 @dataclass(eq=False)
 class SparseError(Exception):
-    """Reports what was expected, what came, where, and the way out.
+    """Reports the rule, the value, the place, and the way out.
 
     Args:
         message: one line in lower case, *expected <rule>, but got <value>*.
-        source: the text the mistake stands in, when there is one.
-        span: where in that text.
+        source: the text with the mistake, if there is one.
+        span: the place in that text.
     """
 
     message: str
@@ -96,7 +96,7 @@ class SparseError(Exception):
     span: Span | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        # Messages repeat what users gave; kilobytes of it would hide the rule and the way out.
+        # Messages repeat the user's values; kilobytes of them would hide the rule and the way out.
         if len(self.message) > _LONGEST and not isinstance(self, CompileError):
             self.message = f"{self.message[: _LONGEST // 2]} ... {self.message[-_LONGEST // 4 :]}"
 
@@ -160,11 +160,11 @@ class NotationError(SparseError, ValueError):
 
 
 class ScheduleError(SparseError, ValueError):
-    """A schedule that no kernel has, or that names what is not in this one."""
+    """A schedule that no kernel can have, or that does not fit this one."""
 
 
 class SettingError(SparseError, ValueError):
-    """An environment variable of this package that is set to what it cannot be."""
+    """An environment variable of this package with an invalid value."""
 
 
 class UnknownTensorError(SparseError, LookupError):
@@ -180,19 +180,19 @@ class ExtentError(SparseError, ValueError):
 
 
 class DTypeError(SparseError, TypeError):
-    """An element type that the dialect or the kernel does not have."""
+    """An element type that the dialect or the kernel lacks."""
 
 
 class LiteralError(SparseError, OverflowError):
-    """An integer in the text that the element type it is computed in cannot hold."""
+    """An integer in the text out of the range of its element type."""
 
 
 class OperandError(SparseError, TypeError):
-    """An operand or output that is not what the kernel was compiled for."""
+    """An operand or output that does not fit the kernel."""
 
 
 class StorageError(SparseError, ValueError):
-    """Level buffers that do not hold what their encoding says."""
+    """Level buffers that break their encoding."""
 
 
 class PositionsError(StorageError):
@@ -204,7 +204,7 @@ class CoordinatesError(StorageError):
 
 
 class IndexRangeError(CoordinatesError, IndexError):
-    """A subscript of a tensor in Python that is beyond its axis."""
+    """A subscript of a tensor in Python out of range."""
 
 
 class WidthError(SparseError, OverflowError):
@@ -228,17 +228,17 @@ class BindingsError(SparseError, ImportError):
 
 
 class MissingPackageError(SparseError, ImportError):
-    """A package that only some tasks need, and that is not installed."""
+    """An optional package that is not installed."""
 
 
 @dataclass(eq=False)
 class CompileError(SparseError, RuntimeError):
-    """MLIR's refusal of a module, with what is needed to see it again.
+    """MLIR's refusal of a module, with a reproducer.
 
     Args:
         kernel: the assignment being compiled.
         pipeline: the pass pipeline that ran.
-        reproducer: path of a file that holds the module and the pipeline.
+        reproducer: the path of a file with the module and the pipeline.
     """
 
     kernel: str = ""

@@ -1,4 +1,9 @@
-"""Kernel to Program: steps that the sparsifier is known to take, and why each is there."""
+"""Plans a kernel: the steps that compute it, each with its reason.
+
+`planner` makes the steps with `rewrite/` (rules on expressions) and `order/` (loop orders, storage), on values that
+`program_builder` names and types. `choose_cuts` and `mapping/` partition loop nests for threads, `nest_calls` turns the
+plan into a program, and `explain` prints it.
+"""
 
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.explain import explain

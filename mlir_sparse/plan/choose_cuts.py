@@ -1,11 +1,9 @@
-"""Which loop nests may run in pieces at the same time, by what they are cut, and why others may not.
+"""Decides how loop nests are cut into parallel chunks, or why they are not.
 
-A piece computes what the loop nest computes of a part of the operands: of all that have the
-outermost index variable, the part along a range of it. Where that variable counts (dense arrays, levels
-that are dense) those are slices; where it is listed (compressed levels) the operands' entries with
-coordinates in the range, and it must be iterated by lists alone: then no loop goes where a piece has
-no entries. What the pieces compute makes up the whole: each has the rows of the result in its range to itself,
-or, where the result has no such variable, their results are combined by the operator of the reduction.
+A chunk runs the loop nest on a part of the operands: a range of the outermost index variable, for all operands that
+have it. In dense arrays and dense levels the part is a slice. In compressed levels it is the entries with coordinates
+in the range; all operands must then be compressed, so that no loop runs outside of a chunk's entries. Each chunk has
+its own rows of the result; if the result lacks the variable, the reduction's operator combines the chunks' results.
 """
 
 from __future__ import annotations
@@ -28,14 +26,14 @@ __all__ = ["choose_cut"]
 
 Types = Mapping[str, TensorType]
 
-# What results of pieces can be combined by, and the element types; complex numbers have no order.
+# The operators that can combine results of chunks, and their element types; complex numbers have no order.
 _COMBINED = (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN)
 _ELEMENTS = ("f32", "f64", "i8", "i16", "i32", "i64")
 _ONLY_SUMMED = ("c64", "c128")
 
 
 def choose_cut(step: Generic, types: Types) -> Cut | str:
-    """Returns how a loop nest is cut in pieces, or why it is not.
+    """Returns the cut of a loop nest into chunks, or why there is none.
 
     Args:
         step: the loop nest.
@@ -50,7 +48,7 @@ def choose_cut(step: Generic, types: Types) -> Cut | str:
 
 
 def _along_rows(step: Generic, types: Types) -> Cut | None:
-    """Returns how a nest is cut along rows that stand below diagonals, slots and the like; None where it cannot be."""
+    """Returns the cut along rows below diagonals, slots and the like; None if there is none."""
     stored = [access for access in (*accesses_of(step.payload), *step.extents) if types[access.tensor].encoding]
     if types[step.result].encoding is not None or len(set(stored)) != 1:
         return None
@@ -104,7 +102,7 @@ def _cut(
 
 
 def _axes(number: int, access: Access, variable: IndexVar) -> list[tuple[int, int, int, bool]]:
-    """Returns along which of its axes an array is cut."""
+    """Returns the axes of an array that are cut."""
     found = []
     for dim, subscript in enumerate(access.subscripts):
         place = place_of(subscript)
@@ -115,7 +113,7 @@ def _axes(number: int, access: Access, variable: IndexVar) -> list[tuple[int, in
 
 
 def _identity(step: Generic, output: TensorType) -> str:
-    """Returns the bytes of what an accumulation starts from, as hexadecimal digits."""
+    """Returns the bytes of an accumulation's initial value, as hexadecimal digits."""
     if output.encoding is not None or step.meeting is Meeting.REPLACE:
         return ""
     return np.array(identity_of(step.combine, output.dtype), output.dtype.numpy).tobytes().hex()
@@ -131,7 +129,7 @@ def _along_first(step: Generic, types: Types) -> Cut | str:
         refused = _refused_lists(step, variable, stored, types)
         if refused:
             return refused
-        # Entries of operands with rows meet those of a list, or nothing.
+        # Products with rows of dense levels have entries only where the compressed operands have some.
         stored = tuple(part for part in stored if part.compressed)
     outcome = _outcome(step, variable, by_lists, types)
     refused = _refused_result(step, variable, outcome, types)
@@ -142,7 +140,7 @@ def _along_first(step: Generic, types: Types) -> Cut | str:
 
 
 def _reached(step: Generic, stored: tuple[StoredCut, ...], types: Types) -> int | None:
-    """Returns the buffer of coordinates below rows that are counted, where those are rows of the result."""
+    """Returns the coordinates buffer below dense rows, if the coordinates are rows of the result."""
     if len(stored) != 1 or stored[0].compressed or stored[0].block != 1 or not step.target.subscripts:
         return None
     access, row = step.operands[stored[0].argument], step.target.subscripts[0]
@@ -158,7 +156,7 @@ def _reached(step: Generic, stored: tuple[StoredCut, ...], types: Types) -> int 
 
 
 def _factors(step: Generic, variable: IndexVar, types: Types) -> tuple[str, ...]:
-    """Returns the index variables that each entry is met once for."""
+    """Returns the index variables over which each entry is used again."""
     met = {index for a in accesses_of(step.payload) if is_sparse(types[a.tensor]) for index in a.indices}
     return tuple(other.name for other in step.loops if other != variable and other not in met)
 
@@ -177,7 +175,7 @@ def _stored(step: Generic, variable: IndexVar, types: Types) -> tuple[StoredCut,
 
 
 def _part(step: Generic, access: Access, encoding: Encoding, variable: IndexVar) -> StoredCut | str:
-    """Returns how an operand is cut, or why it cannot be."""
+    """Returns the cut of an operand, or why there is none."""
     dims = [dim for dim, subscript in enumerate(access.subscripts) if _has(subscript, variable)]
     levels = encoding.levels
     naming = [level for level, spec in enumerate(levels) if dims[0] in spec.expr.dims()]
@@ -208,7 +206,7 @@ def _walked(
                 buffer = numbers[level, "positions"]
                 if not begins:
                     shifts.append((buffer, len(steps), factor))
-                begins = True  # what lies below is found by positions
+                begins = True  # positions give the levels below
                 steps.append(("segments" if factor == 2 else "positions", buffer))
             case LevelLoop(LoopKind.FULL):
                 steps.append(("level", level))
@@ -228,7 +226,7 @@ def _walked(
 
 
 def _refused_lists(step: Generic, variable: IndexVar, stored: tuple[StoredCut, ...], types: Types) -> str:
-    """Returns why loops by lists cannot be cut at stored coordinates; empty where they can."""
+    """Returns why loops over compressed levels cannot be cut at stored coordinates; empty if they can."""
     for product in products(step.payload, types):
         if not walks(product, variable, step.loops, types):
             return f"{variable} is counted, with lists alongside"
@@ -248,7 +246,7 @@ def _outcome(step: Generic, variable: IndexVar, by_lists: bool, types: Types) ->
     if types[step.result].encoding is not None:
         return "joined"
     if step.sampled is not None:
-        # A piece has the rows of the operand to itself, and their positions are those in the result.
+        # A chunk has its own rows of the operand, and their positions are those in the result.
         return "apart"
     sums = [subscript for subscript in step.target.subscripts if _has(subscript, variable)]
     of_blocks = not by_lists and any(_is_of_blocks(subscript, variable, step, types) for subscript in sums)
@@ -256,7 +254,7 @@ def _outcome(step: Generic, variable: IndexVar, by_lists: bool, types: Types) ->
 
 
 def _refused_result(step: Generic, variable: IndexVar, outcome: CutResult, types: Types) -> str:
-    """Returns why results of pieces do not make up the whole; empty where they do."""
+    """Returns why results of chunks cannot be combined; empty if they can."""
     output = types[step.result]
     if output.encoding is not None:
         first = level_variables(step.target, output.encoding)[:1] == (variable,)
@@ -279,7 +277,7 @@ def _is_of_blocks(subscript: Subscript, variable: IndexVar, step: Generic, types
     encoding = None if frame is None else types[frame.operand].encoding
     if frame is None or encoding is None:
         return False
-    views = encoding.level_space().views  # the outermost loops run over them, in their order
+    views = encoding.level_space().views  # the outermost loops run over these, in order
     sizes = {loop: view.size for loop, view in zip(step.loops, views, strict=False)}
     factors = {other: factor for factor, other in frame.subscript.terms}
     block, reach = factors.pop(variable), 0

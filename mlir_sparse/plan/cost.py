@@ -1,8 +1,7 @@
-"""How much work a loop nest is, estimated from storage alone.
+"""The work of a loop nest, estimated from storage only.
 
-Data is not at hand when a kernel is planned, so each index of unknown extent counts as EXTENT and each compressed level
-below the first as FANOUT entries: the shape of a sparse matrix with a few entries a row. Only comparisons between plans
-are made of these figures.
+A plan has no data, so each index of unknown extent counts as EXTENT, and each compressed level below the first as
+FANOUT entries: the shape of a sparse matrix with a few entries a row. The figures only serve comparisons of plans.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ __all__ = ["CONVERSION", "conversion_cost", "entries", "nest_cost", "steps_in", 
 
 EXTENT = 1000.0
 FANOUT = 10.0
-# Sorting an entry into other storage against visiting it once in a kernel.
+# The cost of sorting an entry into other storage, relative to visiting it once in a kernel.
 CONVERSION = 4.0
 
 Types = Mapping[str, TensorType]
@@ -61,7 +60,7 @@ def nest_cost(order: tuple[IndexVar, ...], payload: Expr, types: Types) -> float
 
 
 def turns_of(variables: Iterable[IndexVar], payload: Expr, types: Types) -> dict[IndexVar, float]:
-    """Returns how many values each variable takes for one value of those outside it, in whatever order they run."""
+    """Returns the number of iterations of each variable for one iteration of those outside it, in any order."""
     extents = _extents(payload, types)
     found = {variable: _count(payload, variable, types) for variable in variables}
     return {v: extents.get(v, EXTENT) if count is None else count for v, count in found.items()}
@@ -87,7 +86,7 @@ def _extents(payload: Expr, types: Types) -> dict[IndexVar, float]:
 
 
 def _count(node: Expr, variable: IndexVar, types: Types) -> float | None:
-    """Returns how many values a variable takes in a node for one value of all outer ones; None if it is not used."""
+    """Returns the iterations of a variable in a node for one iteration of all outer ones; None if not used."""
     match node:
         case Access(tensor, subscripts):
             if variable not in subscripts:
@@ -130,7 +129,7 @@ def _united(nodes: list[Expr], variable: IndexVar, types: Types) -> float | None
     return sum(found) if found else None
 
 
-# Asked once for each loop of each order of the loops.
+# Cached: each order of the loops needs it for each loop.
 @lru_cache(maxsize=512)
 def _steps(kind: TensorType, axis: int) -> float:
     size = kind.shape[axis]

@@ -1,4 +1,4 @@
-"""A program in words: what runs, in which loops, over which storage, and why."""
+"""Explains a program in words: its steps, loops and storage, with reasons."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ _IDENTITIES = {
 
 
 def explain(program: Program, mapped: Sequence[Mapped] = ()) -> str:
-    """Returns the account of a program that people read.
+    """Returns the explanation of a program.
 
-    Each loop nest is told as the papers on TACO do: the iteration graph, a path of index variables for each
-    operand; for each loop its iterator type and the lattice of levels that it runs over, intersected (`&`)
-    at products and united (`|`) at sums; and its cost, where a variable stands for its extent and `nse(A)`
-    for the stored entries of A. Estimates take 1,000 for an unknown extent and 10 entries a row; those that
-    compare orders and plans weigh conversions, strides and workspaces besides the steps.
+    Each loop nest is described in TACO's terms: the iteration graph, with a path of index variables for each operand;
+    for each loop its iterator type and the lattice of levels that it runs over, intersected (`&`) at products and
+    united (`|`) at sums; and its cost, in which a variable is its extent and `nse(A)` the number of stored entries of
+    A. Estimates take 1,000 for an unknown extent and 10 entries a row; comparisons of orders and plans also weigh
+    conversions, strides and workspaces.
 
     Args:
         program: the program.
-        mapped: how loop nests are given to the threads of a GPU, where they are.
+        mapped: the mapping of loop nests to the threads of a GPU, if there is one.
     """
     spec = program.spec
     lines = [f"{spec.explicit}", "", "tensors"]
@@ -66,7 +66,7 @@ def explain(program: Program, mapped: Sequence[Mapped] = ()) -> str:
 
 
 def _operators(program: Program) -> list[str]:
-    """Says what the operators and monoids of the expression do, and where: iteration follows from that alone."""
+    """Returns the operators and monoids of the expression, whose regions decide the iteration."""
     nodes = tuple(walk(program.spec.assignment.value))
     applied = [node.operator for node in nodes if isinstance(node, Apply)]
     folded = [node.monoid for node in nodes if isinstance(node, Fold)]
@@ -134,13 +134,13 @@ def _nest(step: Generic, program: Program, mapped: Mapped | None) -> list[str]:
 
 
 def _on_threads(mapped: Mapped) -> list[str]:
-    """Says how the loops are given to the threads of a GPU."""
+    """Returns the mapping of loops to the threads of a GPU."""
     first, *rest = explain_mapping(mapped).splitlines()
     return [f"  {first.partition(' ')[2]}", *(f"  {line}" for line in rest)]
 
 
 def _gathered(step: Generic, program: Program) -> str:
-    """Says how a sparse result is put together."""
+    """Returns how a sparse result is assembled."""
     if step.sampled is not None:
         return f", an element at each entry of {step.sampled}"
     if program.type_of(step.result).encoding is None:
@@ -151,7 +151,7 @@ def _gathered(step: Generic, program: Program) -> str:
 
 
 def _fused(step: Generic, program: Program) -> str:
-    """Says what is never formed: a product of several operands, summed where another one has entries only."""
+    """Returns the products that are never materialised, as they are only summed at another operand's entries."""
     found = products(step.payload, dict(program.types))
     if len(found) != 1 or not step.reductions:
         return ""
@@ -169,7 +169,7 @@ def _fused(step: Generic, program: Program) -> str:
 
 
 def _sharing(name: str, program: Program) -> list[str]:
-    """Says why there is a temporary, and how often it is read."""
+    """Returns the reason for a temporary, and the number of its reads."""
     note = dict(program.notes).get(name)
     readers = [n for n, step in enumerate(program.steps, 1) if name in values_read(step)]
     lines = [f"  apart: {note}"] if note else []
@@ -190,7 +190,7 @@ def _statement(step: Generic) -> str:
 
 
 def _named(kind: TensorType) -> str:
-    """Returns a type by the name of its storage, widths apart from it."""
+    """Returns a type with the name of its storage, and widths separately."""
     if kind.encoding is None:
         return f"{kind} dense"
     widths = kind.encoding.pos_width, kind.encoding.crd_width

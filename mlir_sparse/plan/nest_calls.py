@@ -1,4 +1,4 @@
-"""Plans to programs as data: loop nests become calls of functions, which run without a plan and without MLIR."""
+"""Plans to programs as data: loop nests become calls of functions, which run without the plan and MLIR."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def steps_of(program: Program, densified: bool) -> ProgramSteps:
 
     Args:
         program: the program.
-        densified: whether it reads dense operands in place of sparse ones.
+        densified: whether it reads sparse operands as dense arrays.
     """
     functions = iter(functions_of(program))
     steps = tuple(
@@ -73,14 +73,14 @@ def _argument(access: Access, kind: TensorType) -> Argument:
 
 
 def _axis(subscript: Subscript, step: Generic) -> str | None:
-    """Returns the index variable that an axis is of, also where a sum of levels stands for it."""
+    """Returns the index variable of an axis, also if a sum of levels replaces it."""
     if isinstance(subscript, IndexVar):
         return subscript.name
     return next((frame.variable.name for frame in step.frames if frame.subscript == subscript), None)
 
 
 def _entry_tree(node: Expr) -> tuple[Any, ...]:
-    """Returns a payload as `EntryBounds` takes it, reduced to where entries must meet; without names of functions.
+    """Returns a payload as a tree for `EntryBounds`: only products, sums and accesses.
 
     >>> A, x = Access("A", (IndexVar("i"), IndexVar("j"))), Access("x", (IndexVar("j"),))
     >>> _entry_tree(Binary(BinaryOp.MUL, Literal(2), Binary(BinaryOp.ADD, A, x)))

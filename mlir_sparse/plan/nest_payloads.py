@@ -1,4 +1,4 @@
-"""What the planner makes of a kernel: steps; loop nests among them hold the expressions that they compute."""
+"""The steps of a plan; loop nests have the expressions that they compute."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class Meeting(Enum):
-    """How the payload of a Generic meets the output's present value."""
+    """The accumulate mode: how a Generic combines its payload with the output's present value."""
 
     REPLACE = "="
     START = "from the identity"
@@ -41,15 +41,15 @@ class Meeting(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where a variable runs that is a sum of levels: beyond the tensor's edges, over zeros.
+    """The bounds of a variable that is a sum of levels: they exceed the tensor's, over zeros.
 
-    Arrays that it indexes are given that room before the loops, and lose it after.
+    Arrays that it indexes are padded before the loops, and trimmed afterwards.
 
     Args:
         variable: the index variable.
-        subscript: what stands for it in the loops, counted from the least value it takes.
-        operand: the tensor whose storage says how far it runs.
-        dim: which of its dimensions the variable is.
+        subscript: its expression in the loops, relative to its least value.
+        operand: the tensor whose storage decides its bounds.
+        dim: the tensor's dimension that it is.
     """
 
     variable: IndexVar
@@ -64,20 +64,20 @@ class Generic:
 
     Args:
         target: the output value at its subscripts, all plain variables.
-        meeting: how the payload meets what the output holds.
+        meeting: the accumulate mode.
         combine: the operator of the accumulation.
         loops: the loop order, outermost first.
-        reductions: those of the loops that the output does not have.
+        reductions: the loops that the output lacks.
         payload: the scalar computation, free of reductions.
-        in_order: whether the sparsifier must keep the loop order (blocked operands are scheduled by it instead).
+        in_order: whether the sparsifier must keep the loop order (it schedules blocked operands itself).
         reason: why the plan has this step.
         frames: the variables that are sums of levels, where an operand is read in level space.
-        extents: operands that are not read, but say how far the variables run that stand in sums only.
-        order_reason: why the loops run in this order, where there was a choice.
-        start: what an accumulation starts from, dense and elementwise; None for the identity.
-        sampled: the operand at whose stored entries the result has its elements, in their order, one for each; None
-            where the target says which element is computed.
-        short: whether rows of the sparse operand are fibres, of a few entries as a rule.
+        extents: operands that are not read, but bound the variables that occur in sums only.
+        order_reason: why the loops have this order, if there was a choice.
+        start: the initial value of an accumulation, dense and elementwise; None for the identity.
+        sampled: the operand for each of whose stored entries the result has an element, in order; None if the target
+            decides the element.
+        short: whether rows of the sparse operand are fibres, which usually have few entries.
     """
 
     target: Access
@@ -97,33 +97,33 @@ class Generic:
 
     @property
     def result(self) -> str:
-        """Returns the name of the value computed."""
+        """Returns the name of the computed value."""
         return self.target.tensor
 
     @property
     def bodies(self) -> tuple[Expr, ...]:
-        """Returns what is computed at each point, and what an accumulation starts from where that is an expression."""
+        """Returns the payload, and the initial value of an accumulation if it is an expression."""
         return (self.payload,) if self.start is None else (self.payload, self.start)
 
     @property
     def operands(self) -> tuple[Access, ...]:
-        """Returns the accesses read, one per argument of the function that this becomes."""
+        """Returns the accesses read, one for each argument of the function."""
         read = (node for body in self.bodies for node in walk(body) if isinstance(node, Access))
         return tuple(dict.fromkeys((*read, *self.extents)))
 
     @property
     def computed(self) -> Access:
-        """Returns the result as loops compute it: at index variables, also where it holds what is at entries."""
+        """Returns the result at its index variables, even if its elements are those of entries."""
         return self.target if self.sampled is None else replace(self.sampled, tensor=self.result)
 
     @property
     def gathers(self) -> bool:
-        """Returns whether a reduction runs outside the result's last variable, whose row must then be gathered."""
+        """Returns whether a reduction runs outside the result's last variable, so that its row must be gathered."""
         variables = self.computed.subscripts
         return bool(self.reductions) and set(self.loops[: len(variables)]) != set(variables)
 
     def at_entries(self, target: Access, sampled: Access, reason: str) -> Generic:
-        """Returns the loops with the values at the entries of an operand as their result.
+        """Returns the loops with the values at an operand's entries as their result.
 
         Args:
             target: a vector, at a variable that no loop has.
@@ -148,22 +148,22 @@ class Generic:
 
 
 def combining_name(combine: ReduceOp | Monoid) -> str:
-    """Returns how notation calls what a loop nest accumulates by."""
+    """Returns the name in notation of a loop nest's accumulation."""
     return combine.name if isinstance(combine, Monoid) else combine.value
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A sparse tensor whose elements are looked up by their coordinates; it takes no room.
+    """A sparse tensor whose elements are looked up by coordinates; it allocates nothing.
 
-    Loops read it as an array. Where it has no entry, a turn is as if it had not been made; or there are zeros.
+    Loops read it as an array. At a missing entry an iteration has no effect, or the element is zero.
 
     Args:
         result: the name of the value.
         operand: the tensor, or its view over levels.
         source: the tensor.
-        coordinates: those of each level of the operand, by coordinates and sizes of the tensor.
-        whole: whether there are zeros where it has no entry.
+        coordinates: the coordinate in each level, over coordinates and sizes of the tensor.
+        whole: whether missing entries are zeros.
         reason: why the plan has this step.
     """
 
@@ -180,13 +180,13 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class LocatedRows:
-    """A sparse tensor read as if its outermost level were dense: where each row begins is searched for.
+    """A sparse tensor read as if its outermost level were dense: the begin of each row is found by search.
 
     Args:
         result: the name of the value.
         operand: the tensor.
-        first: which of its buffers is the first of the value that is not searched.
-        stride: how far its second level's coordinates are apart, and from where on.
+        first: the first of its buffers that is not searched.
+        stride: the stride and the offset of its second level's coordinates.
         reason: why the plan has this step.
     """
 
@@ -204,7 +204,7 @@ Step = Generic | Located | LocatedRows | NativeStep
 
 
 def values_read(step: Step) -> tuple[str, ...]:
-    """Returns the names of the values that a step reads, each as often as it does."""
+    """Returns the names of the values that a step reads, with repeats."""
     match step:
         case Generic():
             return tuple(node.tensor for body in step.bodies for node in walk(body) if isinstance(node, Access))
@@ -221,9 +221,9 @@ class Program:
     Args:
         spec: the kernel.
         types: (name, type) of every value: inputs, temporaries, the result.
-        steps: what to do, in order.
+        steps: the steps, in order.
         result: the name of the value returned.
-        notes: (name, text): why there are temporaries.
+        notes: (name, reason) of temporaries.
         licences: what is computed otherwise than it is written, in numbers that round.
     """
 
@@ -268,7 +268,7 @@ def functions_of(program: Program) -> tuple[NestFunction, ...]:
 
 
 def identity_of(combine: ReduceOp | Monoid, dtype: DType) -> complex:
-    """Returns the number that an accumulation by an operator starts from.
+    """Returns the initial value of an accumulation by an operator.
 
     Raises:
         UnsupportedError: for the greatest or least of complex numbers, which have no order.

@@ -1,7 +1,7 @@
 """Kernel to Program: the sequence of steps that computes an assignment.
 
-A dense result is filled by one accumulation after another; a sparse result is
-inserted in one pass, from operands and temporaries that can all be co-iterated.
+Accumulations write a dense result one after another; one pass inserts a sparse result, from operands and temporaries
+that can all be co-iterated.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from mlir_sparse.spec import KernelSpec, result_dtype, vanishes
 
 __all__ = ["plan"]
 
-# A union of n operands compiles to 2^n loop bodies, which a processor cannot foresee: three matrices of unlike
-# patterns are added in two steps in 0.6 of the time that one nest takes, those of one pattern in 1.2 of it.
+# A union of n operands compiles to 2^n loop bodies with unpredictable branches: two steps add three matrices of
+# different patterns in 0.6 of the time of one nest, and matrices of the same pattern in 1.2 of it.
 _WIDEST_UNION = 2
-# On a GPU a step more is another result to count, to wait for and to keep.
+# On a GPU one more step means another symbolic phase, synchronisation and temporary.
 _WIDEST_ON_GPU = 4
 
 _ACCUMULATION = {
@@ -66,18 +66,18 @@ def plan(
     Args:
         spec: a kernel that passed `check_spec`.
         densified: whether to read all operands from dense arrays.
-        order: the index variables by name in the order of the loops, outermost first; chosen by cost when absent.
-        loops_only: whether results are made by loop nests alone, as on a GPU: without tensors taken apart.
+        order: the names of the index variables in loop order, outermost first; chosen by cost when absent.
+        loops_only: whether to use loop nests only, as for a GPU, without native steps on entries.
 
     Returns:
-        the steps, each with the reason it is there.
+        the steps, each with its reason.
 
     Raises:
-        UnsupportedError: for a case that no plan covers, by name.
+        UnsupportedError: for a case that no plan covers.
         ScheduleError: for an order that is no permutation of the index variables.
     """
     assignment = spec.explicit
-    # Threads of a GPU have sums of their own in f32 registers.
+    # Threads of a GPU have f32 accumulators in registers.
     wide = not loops_only and accumulates(assignment.value)
     planner = _Planner(spec, densified, scheduled(spec, order), loops_only, wide)
     result = planner.values.result(assignment.target.tensor)
@@ -117,7 +117,7 @@ class _Planner:
         self.presence = Presence(self.values, self._everywhere)
 
     def entries(self, result: str, variables: tuple[IndexVar, ...], value: Expr) -> str:
-        """Emits the steps of an expression about stored entries; returns the name of the value."""
+        """Emits the steps of an expression on stored entries; returns the name of the value."""
         output = self.values.output
         if output.encoding is None:
             self.values.declare(result, output)
@@ -155,7 +155,7 @@ class _Planner:
 
     def _accumulate(self, target: Access, term: Term, meeting: Meeting) -> None:
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
-        # What is not stored adds nothing, and makes no truth of a falsehood.
+        # Missing entries add nothing, and never make false true.
         body = self.admission.payload(term.body, sums=term.op in (ReduceOp.SUM, ReduceOp.OR))
         entries = self._reads_sparse(body)
         if self.loops_only:
@@ -178,7 +178,7 @@ class _Planner:
         self.values.emit(replace(nested, order_reason=choice.order_reason, short=short))
 
     def _over_levels(self, target: Access, term: Term, body: Expr, meeting: Meeting) -> bool:
-        """Emits a loop nest over the levels of the one sparse operand, if the dialect needs and takes that."""
+        """Emits a loop nest in the level space of the one sparse operand, if that is necessary and possible."""
         sparse = [a for a in accesses_of(body) if is_sparse(self.values.type_of(a.tensor))]
         encoding = self.values.type_of(sparse[0].tensor).encoding if len(sparse) == 1 else None
         if encoding is None or not needs_level_space(encoding, body):
@@ -228,7 +228,7 @@ class _Planner:
         return _WIDEST_ON_GPU if self.loops_only else _WIDEST_UNION
 
     def _in_one_union(self, terms: tuple[Term, ...]) -> int:
-        """Returns how many terms, from the first on, one nest adds: those that read few enough sets of entries."""
+        """Returns the number of leading terms that one nest adds: as many as read few enough sets of entries."""
         sparse = self.values.sparse_names()
         patterns: set[frozenset[Access]] = set()
         for count, term in enumerate(terms):
@@ -280,7 +280,7 @@ class _Planner:
         choice: LoopChoice,
         storages: tuple[Encoding | None, ...],
     ) -> Access | None:
-        """Returns the operand whose entries the result has, where loops come to them one by one."""
+        """Returns the operand whose entries the result has, if loops visit them one by one."""
         outer = set(choice.order[: len(variables)]) == set(variables)
         if self.loops_only or not outer:
             return None
@@ -290,7 +290,7 @@ class _Planner:
     def _by_way_of_dense(
         self, result: str, variables: tuple[IndexVar, ...], terms: tuple[Term, ...], encoding: Encoding | None
     ) -> str:
-        """Computes a result that zeros in the operands do not make zero; its zeros are dropped afterwards."""
+        """Computes a result that may be nonzero at missing entries as a dense value, and drops zeros afterwards."""
         dense = self.values.fresh(result, "dense")
         self.values.declare(dense, self.values.typed(None, variables))
         self.dense(dense, variables, terms)
@@ -306,7 +306,7 @@ class _Planner:
         return choice
 
     def _fold(self, node: Fold) -> Access:
-        """Computes a fold of stored entries into an array that has the identity where there are none."""
+        """Computes a fold of stored entries into an array that is initialised with the identity."""
         name, kept = self.values.fresh(), free_indices(node)
         with self.values.computing(result_dtype(node, self.values.dtypes())):
             self.values.declare(name, self.values.typed(None, kept))
@@ -330,9 +330,9 @@ class _Planner:
     # -- temporaries ---------------------------------------------------------------------------------------------
 
     def materialize(self, node: Expr, variables: tuple[IndexVar, ...] | None = None) -> Access:
-        """Computes an expression into a temporary, sparse where each of its variables runs over sparse storage.
+        """Computes an expression into a temporary, which is sparse if each of its variables runs over sparse storage.
 
-        What was computed before is taken from there.
+        A common subexpression is computed once.
         """
         variables = free_indices(node) if variables is None else variables
         dtype = self.values.dtype
@@ -351,7 +351,7 @@ class _Planner:
         return name
 
     def _listed(self, node: Expr, variables: tuple[IndexVar, ...]) -> Encoding | None:
-        """Returns the storage of a sum of tensors that list their entries; None for anything else."""
+        """Returns the storage of a sum of tensors with compressed levels; None for other expressions."""
         sparse = self.values.sparse_names()
         if len(addends(node)) < 2 or not unites(node, sparse):
             return None
@@ -377,7 +377,7 @@ class _Planner:
         )
 
     def _skips(self, body: Expr, variables: tuple[IndexVar, ...]) -> bool:
-        """Returns whether loops over sparse operands leave out entries of the result: else all of it is computed."""
+        """Returns whether loops over sparse operands skip elements of the result."""
         sparse = self.values.sparse_names()
         met = {index for access in accesses_of(body) if access.tensor in sparse for index in access.indices}
         return not met.isdisjoint(variables) and vanishes(body, sparse)

@@ -28,8 +28,8 @@ class Values:
 
     Args:
         spec: the kernel, whose inputs are the first values.
-        order: the order of loops that a schedule asks for.
-        wide: whether what is computed in f16 or bf16 is in f32, its result as well.
+        order: the order of loops in a schedule.
+        wide: whether values in f16 or bf16 are computed in f32, with their results.
     """
 
     def __init__(self, spec: KernelSpec, order: tuple[IndexVar, ...] | None = None, wide: bool = False) -> None:
@@ -43,7 +43,8 @@ class Values:
         self._types: dict[str, TensorType] = dict(spec.inputs)
         self._converted: dict[tuple[str, TensorType], str] = {}
         self._made: set[str] = set()
-        # Apart from conversions: over levels in another order than dimensions, a view has the type of a conversion.
+        # Separate from conversions: a view whose levels are in another order than the dimensions has the type of a
+        # conversion.
         self._views: dict[str, str] = {}
         self._located: dict[tuple[str, bool | None], str] = {}
         self._ranges: dict[IndexVar, str] = {}
@@ -53,7 +54,7 @@ class Values:
 
     @contextmanager
     def computing(self, dtype: DType) -> Iterator[None]:
-        """Makes values of another element type for a while: for operands that compute in a type of their own."""
+        """Makes values of another element type inside a block, for operands that start anew."""
         before, self.dtype = self.dtype, self.computed(dtype)
         try:
             yield
@@ -61,7 +62,7 @@ class Values:
             self.dtype = before
 
     def computed(self, dtype: DType) -> DType:
-        """Returns the element type that values of one are computed in."""
+        """Returns the element type in which values of a type are computed."""
         return widened(dtype) if self._wide else dtype
 
     def dtypes(self) -> Mapping[str, DType]:
@@ -69,7 +70,7 @@ class Values:
         return {name: kind.dtype for name, kind in self._types.items()}
 
     def types(self) -> tuple[tuple[str, TensorType], ...]:
-        """Returns (name, type) of every value, in the order of their making."""
+        """Returns (name, type) of every value, in the order of declaration."""
         return tuple(self._types.items())
 
     def mapping(self) -> Mapping[str, TensorType]:
@@ -81,13 +82,13 @@ class Values:
         return self._types[name]
 
     def encoding_of(self, name: str) -> Encoding:
-        """Returns the storage of a value that is no array."""
+        """Returns the encoding of a sparse value."""
         found = self._types[name].encoding
         assert found is not None
         return found
 
     def sparse_names(self) -> frozenset[str]:
-        """Returns the values that leave out zeros."""
+        """Returns the names of values with sparse storage."""
         return frozenset(name for name, kind in self._types.items() if is_sparse(kind))
 
     def context(self) -> Context:
@@ -95,7 +96,7 @@ class Values:
         return Context(self.sparse_names(), self.dtype.kind != "i")
 
     def typed(self, encoding: Encoding | None, variables: tuple[IndexVar, ...]) -> TensorType:
-        """Returns a type in the element type of the computation, its axes as long as the variables run."""
+        """Returns a type with the element type of the computation and the extents of the variables."""
         return TensorType(self.dtype, tuple(self._extents.get(variable) for variable in variables), encoding)
 
     def widened(self, encoding: Encoding) -> Encoding:
@@ -104,22 +105,22 @@ class Values:
         return encoding.with_widths(encoding.pos_width or positions, encoding.crd_width or coordinates)
 
     def fresh(self, owner: str = "t", role: str = "") -> str:
-        """Returns the name of a value that the plan makes, which no user's can be and no other has.
+        """Returns a new generated name of a value.
 
         Args:
-            owner: what it is made of or for; a temporary is for nothing that has a name.
-            role: what it is of that.
+            owner: the named value that it belongs to, if there is one.
+            role: its relation to that value.
         """
         name = generated_name(owner, role, self._made)
         self._made.add(name)
         return name
 
     def variable(self, owner: str, role: str) -> IndexVar:
-        """Returns an index variable that the plan makes; see `fresh`."""
+        """Returns a new generated index variable; see `fresh`."""
         return IndexVar(self.fresh(owner, role))
 
     def result(self, target: str) -> str:
-        """Returns the name of the result: that of the target, unless an operand has it, whose present value is read."""
+        """Returns the name of the result: the target's, or a generated one if the target is also an operand."""
         return self.fresh(target, "result") if target in self._types else target
 
     def declare(self, name: str, kind: TensorType) -> None:
@@ -127,7 +128,7 @@ class Values:
         self._types[name] = kind
 
     def note(self, name: str, text: str) -> None:
-        """Says why a temporary is there; the first word counts."""
+        """Records the reason for a temporary; the first record stays."""
         self._notes.setdefault(name, text)
 
     def applied(self, rule: Rule, node: Expr) -> Expr:
@@ -157,7 +158,7 @@ class Values:
         return tuple(self._notes.items())
 
     def emit(self, step: Step) -> None:
-        """Adds a step; to a loop nest, also the extents of variables that stand in sums only."""
+        """Adds a step; a loop nest also gets extents for variables in sums only."""
         self.steps.append(self._with_extents(step) if isinstance(step, Generic) else step)
 
     def _with_extents(self, step: Generic) -> Generic:
@@ -167,7 +168,7 @@ class Values:
         return replace(step, extents=tuple(Access(self._extent(v), (v,)) for v in missing)) if missing else step
 
     def _extent(self, variable: IndexVar) -> str:
-        """Returns the name of a vector as long as a variable runs; made at most once."""
+        """Returns the name of a vector with the extent of a variable; declared at most once."""
         known = self._ranges.get(variable)
         if known is None:
             known = self._ranges[variable] = self.fresh(variable.name, "extent")
@@ -176,9 +177,9 @@ class Values:
         return known
 
     def inside(self, variable: IndexVar) -> str:
-        """Returns the name of a vector of ones as long as a variable runs, beyond which it is zero; made at most once.
+        """Returns the name of a vector of ones with the extent of a variable; declared at most once.
 
-        Calls give arrays zeros where loops reach beyond their edges.
+        Calls pad it with zeros where loops exceed its bounds.
         """
         known = self._inside.get(variable)
         if known is None:
@@ -219,11 +220,11 @@ class Values:
         self.emit(Conversion(result, operand, kind, drop_zeros, reason, missing, otherwise))
 
     def view_name(self, name: str) -> str:
-        """Returns the name that a tensor's view in level space has or gets."""
+        """Returns the name of a tensor's view in level space."""
         return generated_name(name, "levels")
 
     def view(self, name: str, space: LevelSpace) -> str:
-        """Returns the name of a tensor's view in level space; made at most once."""
+        """Returns the name of a tensor's view in level space, after declaring it at most once."""
         known = self._views.get(name)
         if known is None:
             encoding = self._types[name].encoding
@@ -238,7 +239,7 @@ class Values:
         return replace(self._types[name], shape=shape, encoding=self.widened(space.encoding))
 
     def located(self, step: Located) -> str:
-        """Returns the name of a tensor whose elements are looked up; made at most once."""
+        """Returns the name of a tensor whose elements are looked up; declared at most once."""
         name = self._located.get((step.source, step.whole))
         if name is None:
             name = self._located[step.source, step.whole] = self.fresh(step.source, "located")
@@ -248,7 +249,7 @@ class Values:
         return name
 
     def located_rows(self, step: LocatedRows, encoding: Encoding) -> str:
-        """Returns the name of a tensor whose rows are looked up, in the storage that it then has; made at most once."""
+        """Returns the name of a tensor whose rows are looked up, with its encoding then; declared at most once."""
         name = self._located.get((step.operand, None))
         if name is None:
             name = self._located[step.operand, None] = self.fresh(step.operand, "rows")
@@ -257,7 +258,7 @@ class Values:
         return name
 
     def converted(self, body: Expr, choice: LoopChoice) -> Expr:
-        """Returns a payload that reads its operands in the storage that a loop order takes."""
+        """Returns a payload that reads its operands in the storage for a loop order."""
         told = zip(choice.conversions, choice.reasons, choice.otherwise, strict=True)
         names = {
             access: self.convert(access.tensor, kind, reason, otherwise) for (access, kind), reason, otherwise in told
@@ -270,7 +271,7 @@ class Values:
 
 
 def scheduled(spec: KernelSpec, order: tuple[str, ...] | None) -> tuple[IndexVar, ...] | None:
-    """Returns the index variables in the order that a schedule asks for."""
+    """Returns the index variables in the order of a schedule."""
     if order is None:
         return None
     named = {variable.name: variable for variable in spec.assignment.indices}
@@ -282,7 +283,7 @@ def scheduled(spec: KernelSpec, order: tuple[str, ...] | None) -> tuple[IndexVar
 
 
 def _computed(kind: TensorType, dtype: DType) -> TensorType:
-    """Returns a type in another element type; numbers of the one that its encoding has are left to the result's."""
+    """Returns a type with another element type, without explicit values of the old one."""
     encoding = kind.encoding
     plain = None if encoding is None else replace(encoding, explicit_val=None, implicit_val=None)
     return TensorType(dtype, kind.shape, plain)
@@ -291,7 +292,7 @@ def _computed(kind: TensorType, dtype: DType) -> TensorType:
 def _widths(spec: KernelSpec) -> tuple[int, int]:
     """Returns the widths of temporaries: wide enough for all sparse tensors of the kernel, at least 32 bits.
 
-    0, the machine's index, where the kernel names no widths at all.
+    They are 0, the machine's index, if the kernel names no widths.
     """
     kinds = [spec.output, *(kind for _, kind in spec.inputs)]
     found = [kind.encoding for kind in kinds if kind.encoding is not None]

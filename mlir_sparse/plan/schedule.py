@@ -1,4 +1,4 @@
-"""Schedules: how a kernel runs, apart from what it computes and how its tensors are stored."""
+"""Schedules: choices about the loops of a kernel."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from mlir_sparse.text.name_spelling import normal_name
 __all__ = ["STATIC", "Schedule"]
 
 _LANES = (0, 2, 4, 8, 16, 32, 64)
-# Elements of a row that registers hold: 32 vectors of 16 f32 are all that any processor has.
+# The largest register tile: 32 vectors of 16 f32, the registers of the largest processors.
 _MOST_TILE = 512
 _NONE = "static"
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What of a kernel's loops is chosen; None leaves a choice to the plan, which `Kernel.explain` tells.
+    """Choices about a kernel's loops; None leaves one to the plan, which `Kernel.explain` shows.
 
     Args:
-        order: the names of the statement's index variables, outermost loop first. A loop nest over some of them runs
-            these in the same order; operands whose storage runs otherwise are converted in each call.
+        order: the names of the statement's index variables, outermost loop first. A loop nest over some of them keeps
+            their order; operands with storage in another order are converted in each call.
         lanes: lanes of the sparsifier's vector loops, a power of 2 up to 64; 0 for scalar loops.
-        tile: elements of a dense innermost loop that are held in registers across the sparse loops around it;
-            0 for none.
+        tile: elements of a dense innermost loop that stay in registers across the sparse loops around it; 0 for none.
 
     Raises:
-        ScheduleError: for choices that no kernel has.
+        ScheduleError: for choices that no kernel can have.
 
     >>> print(Schedule(order=("i", "k", "j"), tile=32))
     order=i,k,j tile=32
@@ -79,7 +78,7 @@ class Schedule:
         """Returns a schedule, also of its text; None chooses nothing.
 
         Raises:
-            ScheduleError: for what is none.
+            ScheduleError: for objects that are no schedule.
         """
         if given is None:
             return STATIC

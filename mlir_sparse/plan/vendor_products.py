@@ -1,4 +1,4 @@
-"""Kernels that NVIDIA's libraries have: recognised by what an assignment means and how its tensors are stored.
+"""Recognises kernels of NVIDIA's libraries by the assignment and the storage of its tensors.
 
 | product | assignment, up to names and transposes | storage |
 |---|---|---|
@@ -31,11 +31,11 @@ _WAY_OUT = 'use via="codegen"'
 
 @dataclass(frozen=True, slots=True)
 class SparseUse:
-    """A sparse matrix as a library is given it.
+    """A sparse matrix as an argument of a library.
 
     Args:
         name: the tensor.
-        format: `CSR`, `CSC`, `COO`, `BSR` or `24`, of the matrix or of its transpose.
+        format: `CSR`, `CSC`, `COO`, `BSR` or `24`.
         transposed: whether the matrix is the tensor's transpose.
     """
 
@@ -49,11 +49,11 @@ class SparseUse:
 
 @dataclass(frozen=True, slots=True)
 class DenseUse:
-    """A dense matrix or vector as a library is given it.
+    """A dense matrix or vector as an argument of a library.
 
     Args:
         name: the array.
-        by_column: whether the matrix is the array's transpose, which is its columns in order.
+        by_column: whether the matrix is the array's transpose.
     """
 
     name: str
@@ -69,7 +69,7 @@ class LibraryProduct:
 
     Args:
         kind: `spmv`, `spmm`, `structured`, `sddmm` or `spgemm`.
-        result: the name of what is computed.
+        result: the name of the computed value.
         sparse: the sparse operands: one, or both of `spgemm`.
         dense: the dense operands, in the order of the product.
         by_column: whether the product is the result's transpose.
@@ -91,7 +91,7 @@ def library_product(spec: KernelSpec) -> LibraryProduct:
     """Returns the call of a library that computes a kernel.
 
     Raises:
-        UnsupportedError: where the libraries have no such kernel, with the reason.
+        UnsupportedError: if the libraries lack the kernel, with the reason.
     """
     if spec.assignment.op is not AssignOp.ASSIGN and spec.assignment.op.reads_target:
         raise _refused(spec, f"one that replaces its target, not {spec.assignment.op.value}")
@@ -117,7 +117,7 @@ def library_product(spec: KernelSpec) -> LibraryProduct:
 
 
 def _product_of(value: Expr) -> tuple[tuple[IndexVar, ...], list[Access] | None]:
-    """Returns the variables summed over and the factors of a sum of products; None where it is none."""
+    """Returns the summed variables and the factors of a sum of products; None for other expressions."""
     match value:
         case Reduce(op=ReduceOp.SUM, indices=summed, body=body):
             inner, factors = _product_of(body)
@@ -261,7 +261,7 @@ def _times_sparse(
         return LibraryProduct(
             "spgemm", spec.explicit.target.tensor, (SparseUse(left.tensor, "CSR"), SparseUse(right.tensor, "CSR"))
         )
-    # By columns it is the product of the transposes, the other way round, by rows.
+    # By columns it is the product of the transposes by rows, in reverse order.
     turned = (SparseUse(right.tensor, "CSR", True), SparseUse(left.tensor, "CSR", True))
     return LibraryProduct("spgemm", spec.explicit.target.tensor, turned, by_column=True)
 

@@ -1,8 +1,8 @@
 """The work of a loop nest as a formula of extents and stored entries.
 
-Each loop nest is followed from the outside in. At every depth the number of steps so far is a product of factors: the
-extent of a variable that is counted, the entries of an operand whose levels are walked, or, where the levels above are
-reached from another operand (the rows of B at the entries of A in SpGEMM), a sum over the entries of that operand.
+It follows each loop nest from the outside in. At every depth the number of steps is a product of factors: the extent of
+a dense variable; the entries of an operand whose compressed levels are walked; or, if another operand reaches the
+levels above (the rows of B at the entries of A in SpGEMM), a sum over the entries of that operand.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Types = Mapping[str, TensorType]
 
 @dataclass(frozen=True, slots=True)
 class _Factor:
-    """How many values some index variables take together.
+    """The number of combinations of some index variables.
 
     Args:
         variables: the index variables.
         text: the number.
-        sources: what is gone through: accesses and counted variables.
+        sources: the accesses and dense variables iterated.
         tensor: the operand whose entries are counted, if it is one.
-        level: down to which level.
+        level: the last level counted.
     """
 
     variables: frozenset[IndexVar]
@@ -45,14 +45,14 @@ _Count = tuple[_Factor, ...]
 def asymptotic_cost(order: tuple[IndexVar, ...], payload: Expr, types: Types, scattered: Access | None = None) -> str:
     """Returns the work of a nest, such as `O(i + nse(A))`.
 
-    A variable stands for its extent, `nse(A)` for the stored entries of A, `nse(A.0)` for the
-    coordinates that its level 0 lists, and `nse(B(k,:))` for the entries of B at one k.
+    A variable is its extent, `nse(A)` the number of stored entries of A, `nse(A.0)` that of the coordinates in its
+    level 0, and `nse(B(k,:))` that of the entries of B at one k.
 
     Args:
         order: the loops, outermost first.
-        payload: what is computed in the innermost.
-        types: of all tensors that it reads.
-        scattered: the operand that is walked once by itself, and looked up in the innermost loop.
+        payload: the computation in the innermost loop.
+        types: the types of all tensors that it reads.
+        scattered: the operand that is scattered once, and looked up in the innermost loop.
     """
     terms: dict[_Count, None] = {}
     if scattered is not None:
@@ -78,7 +78,7 @@ def _extent(variable: IndexVar) -> _Factor:
 
 
 def _walked(count: _Count, walk: Walk, variable: IndexVar) -> _Count:
-    """Returns the number of steps down to a level that is walked at every value of the variables above it."""
+    """Returns the number of steps down to a level that is walked for every value of the variables above it."""
     above, operand = frozenset(walk.above), walk.access
     covering = [factor for factor in count if factor.variables & above]
     rest = tuple(factor for factor in count if factor not in covering)
@@ -88,7 +88,7 @@ def _walked(count: _Count, walk: Walk, variable: IndexVar) -> _Count:
         name = operand.tensor if walk.last else f"{operand.tensor}.{walk.level}"
         factor = _Factor(above | {variable}, f"nse({name})", (str(operand),), operand.tensor, walk.level)
     else:
-        # Levels above are reached from elsewhere, and more than once.
+        # Other operands reach the levels above, more than once.
         fiber = f"nse({operand.tensor}({_fiber(operand, walk)}))"
         text = f"sum over {', '.join(sources)} of {fiber}"
         factor = _Factor(covered | {variable}, text, (*sources, str(operand)))
@@ -100,7 +100,7 @@ def _fiber(access: Access, walk: Walk) -> str:
 
 
 def _least(count: _Count, steps: list[_Count]) -> _Count:
-    """Returns what is left after a loop that meets several levels: no more than the least of them."""
+    """Returns the bound after a loop that intersects several levels: the least of theirs."""
     first, *others = steps
     changed = [[factor for factor in step if factor not in count] for step in steps]
     if not others or any(len(new) != 1 for new in changed):
@@ -111,12 +111,12 @@ def _least(count: _Count, steps: list[_Count]) -> _Count:
 
 
 def _in_order(term: _Count) -> _Count:
-    """Returns a sum last: what stands behind it would read as part of it."""
+    """Puts a sum last, as factors after it would read as a part of it."""
     return tuple(sorted(term, key=lambda factor: factor.text.startswith("sum over")))
 
 
 def _is_within(term: _Count, other: _Count) -> bool:
-    """Returns whether a product of factors is no more than another, factor by factor."""
+    """Returns whether a product of factors is at most another, factor by factor."""
     left = list((Counter(other) - Counter(term)).elements())
     for factor in (Counter(term) - Counter(other)).elements():
         above = next((f for f in left if f.tensor and f.tensor == factor.tensor and f.level >= factor.level), None)

@@ -1,1 +1,1 @@
-"""The order of the loops, what they run over, and the storage that this asks for."""
+"""The order of the loops, their co-iteration, and the storage that they need."""

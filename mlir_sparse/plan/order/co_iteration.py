@@ -1,4 +1,4 @@
-"""What the loops of a nest run over: levels of operands, met at products and merged at sums.
+"""The levels that the loops of a nest run over: intersections at products, unions at sums.
 
 The terms are those of Kjolstad et al. 2017: the iteration graph has a path of index variables for each operand, in the
 order of its levels (section 4.1), and each loop runs over a lattice of intersections and unions of levels (section 5).
@@ -34,10 +34,10 @@ from mlir_sparse.text.listed_words import listed
 __all__ = ["Product", "Walk", "how_walked", "iteration_graph", "lattice", "products", "walks"]
 
 Types = Mapping[str, TensorType]
-# Accesses that are iterated together: an entry of the product is one of each.
+# Accesses that are intersected: an entry of the product needs one of each.
 Product = tuple[Access, ...]
 
-# More products than this are not told apart: every one is bounded by what all operands are together.
+# More products than this are treated as one union of all operands.
 _MOST_PRODUCTS = 64
 
 
@@ -47,9 +47,9 @@ class Walk:
 
     Args:
         access: the operand.
-        level: which of its levels.
+        level: the number of the level.
         above: the index variables of the levels above it.
-        last: whether no level is below it.
+        last: whether it is the innermost level.
     """
 
     access: Access
@@ -62,7 +62,7 @@ class Walk:
 
 
 def iteration_graph(accesses: tuple[Access, ...], types: Types) -> str:
-    """Returns the path of index variables that each tensor must be iterated along; "" where all are arrays."""
+    """Returns the path of index variables of each tensor; "" for arrays only."""
     paths = []
     for access in accesses:
         encoding = types[access.tensor].encoding
@@ -75,7 +75,7 @@ def iteration_graph(accesses: tuple[Access, ...], types: Types) -> str:
 
 
 def products(node: Expr, types: Types) -> tuple[Product, ...]:
-    """Returns an expression as the union of what it iterates, each an intersection of accesses."""
+    """Returns the iteration of an expression as a union of intersections of accesses."""
     match node:
         case Access():
             return ((node,),)
@@ -88,7 +88,7 @@ def products(node: Expr, types: Types) -> tuple[Product, ...]:
         case Apply(operator, arguments):
             parts = [products(argument, types) for argument in arguments]
             if operator.absent is not None:
-                parts.append(((),))  # a result where the operand has none
+                parts.append(((),))  # a result where the operand has no entry
             return _meeting(parts, node) if operator.intersects else _merging(parts)
         case Binary(BinaryOp.MUL | BinaryOp.DIV, left, right):
             return _meeting([products(left, types), products(right, types)], node)
@@ -114,7 +114,7 @@ def _merging(parts: list[tuple[Product, ...]]) -> tuple[Product, ...]:
 
 
 def _chosen(node: Expr, types: Types) -> tuple[Product, ...]:
-    """Returns where a comparison, a choice or a function may not be zero: `A(i) >= 0` is 1 where A stores nothing."""
+    """Returns where a comparison, a choice or a function may be nonzero: `A(i) >= 0` is 1 at missing entries."""
     reads = accesses_of(node)
     sparse = [access for access in reads if is_sparse(types[access.tensor])]
     dense = [access for access in reads if access not in sparse]
@@ -128,7 +128,7 @@ def _chosen(node: Expr, types: Types) -> tuple[Product, ...]:
 
 
 def walks(product: Product, variable: IndexVar, order: tuple[IndexVar, ...], types: Types) -> tuple[Walk, ...]:
-    """Returns the levels that list coordinates of a variable, of all that a product iterates together."""
+    """Returns the compressed levels of a variable in a product."""
     found = (_walk(access, variable, order, types[access.tensor].encoding) for access in product)
     return tuple(walk for walk in found if walk is not None)
 
@@ -138,7 +138,7 @@ def _walk(access: Access, variable: IndexVar, order: tuple[IndexVar, ...], encod
         return None
     levels = level_variables(access, encoding)
     if not encoding.is_permutation:
-        # Blocks and groups: what is stored is known where the last of the variables is.
+        # In blocks and groups the stored entries are known at the last of the variables.
         last = max(levels, key=order.index)
         others = tuple(other for other in levels if other != last)
         listing = [n for n, t in enumerate(encoding.level_types) if t.functions.iteration is Iteration.POSITION]
@@ -185,9 +185,9 @@ def _is_innermost(node: Expr, variable: IndexVar, types: Types) -> bool:
 
 
 def _applied(operator: Operator, sets: list[str], *, whole: bool) -> str:
-    """Returns where an operator has results: where both operands have entries, only the first, only the second.
+    """Returns the sets where an operator has results: both operands, only the first, only the second.
 
-    What is left of one operand without the other is known of entries; loops above them (not `whole`) run over all.
+    A difference of sets is known for entries only; loops above them (not `whole`) run over all of an operand.
     """
     if len(sets) < 2:
         return "".join(sets)
@@ -227,7 +227,7 @@ def _levels(access: Access, variable: IndexVar, encoding: Encoding | None) -> st
 def how_walked(
     payload: Expr, variable: IndexVar, order: tuple[IndexVar, ...], types: Types, scattered: Access | None = None
 ) -> str:
-    """Returns how a loop gets its coordinates: from one level, from several at once; "" where it just counts."""
+    """Returns how a loop gets its coordinates: from one level or from several; "" for a full loop."""
     iterated = products(payload, types)
     every = [walks(product, variable, order, types) for product in iterated]
     apart = scattered if variable == order[-1] else None
@@ -251,7 +251,7 @@ def _reads(product: Product, variable: IndexVar) -> bool:
 
 
 def _located(payload: Expr, variable: IndexVar, types: Types) -> tuple[str, ...]:
-    """Returns the levels at which an operand is addressed by a coordinate that another one lists."""
+    """Returns the dense levels of an operand that are looked up at another operand's coordinates."""
     found: dict[str, None] = {}
     for access in accesses_of(payload):
         encoding = types[access.tensor].encoding

@@ -1,8 +1,8 @@
-"""Loop order: the one that storage allows and that costs least.
+"""Chooses the cheapest loop order that the storage allows.
 
-Every sparse operand wants its levels' index variables in the order of its levels (Kjolstad et al. 2017, section 4.1:
-the iteration graph). Where operands disagree the graph has a cycle, which converting an operand breaks; the cheapest
-combination of order and conversions is taken.
+Every sparse operand needs its index variables in the order of its levels (Kjolstad et al. 2017, section 4.1: the
+iteration graph). If operands disagree, the graph has a cycle, which a conversion breaks; the cheapest combination of
+order and conversions wins.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from mlir_sparse.text.listed_words import listed
 
 __all__ = ["LoopChoice", "NestToOrder", "choose_loops"]
 
-# Seven loops have 5040 orders; beyond these the first ones tried, which follow the text, must do.
+# Seven loops have 5040 orders; with more loops only the first orders, which follow the text, are tried.
 _MOST_ORDERS = 5040
-# Against an access with stride 1 in the innermost loop; far below any difference in loop steps that matters.
+# The cost of a strided access in the innermost loop; far below any relevant difference in loop steps.
 _STRIDED = 0.05
-# A result row gathered in a workspace against one appended as it comes.
+# The cost of a result row gathered in a workspace, relative to an appended one.
 _WORKSPACE = 1.5
-# The same where a mask leaves few entries, and its row is looked up.
+# The same if a mask leaves few entries, and its row is looked up.
 _SCATTERED = 1.2
 
 
@@ -49,9 +49,9 @@ class NestToOrder:
         variables: the index variables of the result, a dimension each.
         reductions: the other loops.
         payload: the computation, free of reductions.
-        output: the storage asked for: None for a dense result.
-        sparse: whether the result is sparse; with `output` None the natural storage is taken.
-        anew: whether innermost reductions overwrite what the result holds, as `sparse_tensor.reduce` does.
+        output: the wanted storage; None for a dense result.
+        sparse: whether the result is sparse; with `output` None it gets the natural storage.
+        anew: whether innermost reductions overwrite the result's present value, as `sparse_tensor.reduce` does.
     """
 
     variables: tuple[IndexVar, ...]
@@ -62,24 +62,24 @@ class NestToOrder:
     anew: bool = False
 
     def keeps(self, order: tuple[IndexVar, ...]) -> bool:
-        """Returns whether reductions in an order see what those before them left."""
+        """Returns whether reductions in an order accumulate into the values of earlier ones."""
         below = list(takewhile(self.reductions.__contains__, reversed(order)))
         return not (self.anew and below) or len(below) == len(self.reductions)
 
 
 @dataclass(frozen=True, slots=True)
 class LoopChoice:
-    """A loop order and what it takes.
+    """A loop order with its conversions and cost.
 
     Args:
         order: the loops, outermost first.
         conversions: (access, type) of each operand to convert first.
-        storage: the storage that the loops insert into; None for a dense result.
+        storage: the encoding that the loops insert into; None for a dense result.
         in_order: whether the sparsifier must keep this order.
         cost: estimated loop steps, conversions included.
-        reasons: why, for each conversion.
-        otherwise: what going without it would cost, for each conversion.
-        order_reason: why this order; empty where there is no other.
+        reasons: the reason for each conversion.
+        otherwise: for each conversion, the cost without it.
+        order_reason: the reason for this order; empty if there is no other.
     """
 
     order: tuple[IndexVar, ...]
@@ -95,20 +95,20 @@ class LoopChoice:
 def choose_loops(
     nest: NestToOrder, types: Mapping[str, TensorType], asked: tuple[IndexVar, ...] | None = None
 ) -> LoopChoice | None:
-    """Returns the cheapest loop order, or the one asked for; None where no order can insert into the result.
+    """Returns the cheapest loop order, or the user's; None if no order can insert into the result.
 
     Args:
         nest: the loops.
         types: the types of the operands, by name.
-        asked: an order of these loops, and of others that the nest does not have.
+        asked: the user's order of these loops and others.
 
     Raises:
-        UnsupportedError: where the order asked for cannot insert into the result, or is not the plan's to choose.
+        UnsupportedError: if the user's order cannot insert into the result, or the plan cannot choose the order.
     """
     search = _Search.of(nest, types)
     orders = filter(nest.keeps, islice(permutations(nest.variables + nest.reductions), _MOST_ORDERS))
     found = [choice for order in orders if (choice := _evaluate(search, order)) is not None]
-    # `min` takes the first of equals: the order of the text.
+    # `min` returns the first of equals: the order of the text.
     best = min(found, key=lambda choice: choice.cost, default=None)
     if best is None:
         return None
@@ -126,7 +126,7 @@ def choose_loops(
 
 
 def _as_asked(search: _Search, asked: tuple[IndexVar, ...], best: LoopChoice) -> LoopChoice:
-    """Returns the choice of an order asked for."""
+    """Returns the choice for the user's order."""
     nest = search.nest
     order = tuple(variable for variable in asked if variable in best.order)
     if len(order) < len(best.order):
@@ -160,7 +160,7 @@ def _asked_reason(chosen: LoopChoice, best: LoopChoice) -> str:
 
 
 def _otherwise(access: Access, best: LoopChoice, found: list[LoopChoice]) -> str:
-    """Returns what the cheapest choice is that leaves an operand as it is, and costs."""
+    """Returns the cheapest choice that does not convert an operand, with its cost."""
     without = [choice for choice in found if access not in dict(choice.conversions)]
     if not without:
         return f"no order of the loops takes {access.tensor} as it is"
@@ -185,23 +185,23 @@ def _told(choice: LoopChoice) -> str:
     return f"{order} with {listed(names)} converted" if names else order
 
 
-# Which sparse operands are converted, and in what order of their dimensions.
+# The converted sparse operands, each with the order of its dimensions.
 _Converted = tuple[tuple[int, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What loops do once some operands are converted, whatever their order.
+    """The work of the loops after some conversions, for any order.
 
     Args:
-        payload: the computation, on what the operands became.
+        payload: the computation on converted operands.
         accesses: those of the computation.
-        types: the types, those that were made among them.
-        turns: how often each loop runs for one turn of those around it.
-        conversions: what is converted, and to what.
-        cost: of the conversions.
-        kept: by how much the loops are longer than the storage suggests.
-        in_order: whether the sparsifier keeps the order it is told.
+        types: the types, with those of conversions.
+        turns: the number of iterations of each loop for one iteration of those around it.
+        conversions: the conversions.
+        cost: the cost of the conversions.
+        kept: the factor by which loops are longer than the storage suggests.
+        in_order: whether the sparsifier keeps the given order.
     """
 
     payload: Expr
@@ -231,12 +231,12 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """A sparse operand, and what it asks of any order.
+    """A sparse operand with the orders that it allows.
 
     Args:
-        access: where it stands.
+        access: its access.
         kind: its type.
-        levels: what its levels run over, where loops can take it as it is; None where they never can.
+        levels: the variables of its levels; None if it always has to be converted.
     """
 
     access: Access
@@ -246,13 +246,13 @@ class _Operand:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What is the same for all orders.
+    """The values that all orders share.
 
     Args:
         nest: the loops.
         types: the types of the operands, by name.
         sparse: the sparse operands.
-        seen: what orders found out for others, by what they convert.
+        seen: a cache of work by conversions.
     """
 
     nest: NestToOrder
@@ -276,7 +276,7 @@ def _levels(nest: NestToOrder, access: Access, kind: TensorType, alone: bool) ->
 
 
 def _evaluate(search: _Search, order: tuple[IndexVar, ...]) -> LoopChoice | None:
-    """Returns an order with what it takes."""
+    """Returns an order with its conversions and cost."""
     nest, seen = search.nest, search.seen
     output_cost, storage = 0.0, None
     if nest.sparse:
@@ -290,7 +290,7 @@ def _evaluate(search: _Search, order: tuple[IndexVar, ...]) -> LoopChoice | None
         conversions = {operand.access: ordered_as(operand.kind, dims) for operand, dims in operands}
         work = seen[converted] = _Work.of(nest, search.types, conversions)
     if storage is not None and nest.output not in (None, storage):
-        # The result's entries are at most the steps of the loops over its own variables.
+        # The result has at most as many entries as steps of the loops over its variables.
         own = tuple(variable for variable in order if variable in nest.variables)
         output_cost = steps_in(own, work.turns)
     strided = _strided(nest, work, order)
@@ -302,9 +302,9 @@ def _evaluate(search: _Search, order: tuple[IndexVar, ...]) -> LoopChoice | None
 
 
 def _kept(conversions: Mapping[Access, TensorType], types: Mapping[str, TensorType]) -> float:
-    """Returns by how much loops over converted operands are longer than their storage suggests.
+    """Returns the factor by which loops over converted operands are longer than their storage suggests.
 
-    A conversion keeps every entry: compressing what was dense makes nothing sparse.
+    A conversion keeps every entry: compressing a dense level removes none.
     """
     ratios = (entries(types[access.tensor]) / max(1.0, entries(kind)) for access, kind in conversions.items())
     return math.prod(max(1.0, ratio) for ratio in ratios)
@@ -315,7 +315,7 @@ def _is_permutation(kind: TensorType) -> bool:
 
 
 def _converted(search: _Search, order: tuple[IndexVar, ...]) -> _Converted:
-    """Returns the operands in the way of a loop order, and the order that each must take."""
+    """Returns the operands that rule out a loop order, and the order that each needs."""
     stay = [operand.levels is not None and _follows(operand.levels, order) for operand in search.sparse]
     return tuple((number, _dims(search.sparse[number], order)) for number, stays in enumerate(stay) if not stays)
 
@@ -323,7 +323,7 @@ def _converted(search: _Search, order: tuple[IndexVar, ...]) -> _Converted:
 def _after(
     payload: Expr, types: Mapping[str, TensorType], conversions: Mapping[Access, TensorType]
 ) -> tuple[Expr, Mapping[str, TensorType]]:
-    """Returns the payload and the types as they are once the operands are converted."""
+    """Returns the payload and the types after the conversions."""
     if not conversions:
         return payload, types
     names = {access: f"{access.tensor}#{number}" for number, access in enumerate(conversions)}
@@ -337,7 +337,7 @@ def _dims(operand: _Operand, order: tuple[IndexVar, ...]) -> tuple[int, ...]:
 
 
 def _reason(nest: NestToOrder, access: Access, kind: TensorType, order: tuple[IndexVar, ...]) -> str:
-    """Returns why an operand cannot stay as it is under a loop order."""
+    """Returns why an operand has to be converted for a loop order."""
     assert kind.encoding is not None
     levels = level_variables(access, kind.encoding)
     if kind.encoding.is_native and not kind.encoding.has_slices and not _follows(levels, order):
@@ -348,9 +348,9 @@ def _reason(nest: NestToOrder, access: Access, kind: TensorType, order: tuple[In
 
 
 def _has_room(nest: NestToOrder, kind: TensorType) -> bool:
-    """Returns whether loops over blocks, which reach beyond the last index, stay inside the dense operands.
+    """Returns whether loops over blocks, which exceed the last index, stay inside the dense operands.
 
-    Those have room for it under plain subscripts only.
+    Dense operands are padded for plain subscripts only.
     """
     assert kind.encoding is not None
     plain = all(isinstance(s, IndexVar) for a in accesses_of(nest.payload) for s in a.subscripts)
@@ -369,7 +369,7 @@ def _follows(levels: tuple[IndexVar, ...], order: tuple[IndexVar, ...]) -> bool:
 
 
 def _can_insert(nest: NestToOrder, order: tuple[IndexVar, ...]) -> bool:
-    """Returns whether only the result's last level is inside a reduction: more than that cannot be expanded."""
+    """Returns whether at most the result's last level is inside a reduction: only one level can be expanded."""
     outer = 0
     while outer < len(order) and order[outer] not in nest.reductions:
         outer += 1
@@ -389,7 +389,7 @@ def _result_storage(nest: NestToOrder, order: tuple[IndexVar, ...]) -> Encoding:
 
 
 def _strided(nest: NestToOrder, work: _Work, order: tuple[IndexVar, ...]) -> int:
-    """Returns how many dense arrays are walked by more than one element in the innermost loop."""
+    """Returns the number of dense arrays with a stride other than 1 in the innermost loop."""
     if not order:
         return 0
     dense = [access.subscripts for access in work.accesses if work.types[access.tensor].encoding is None]

@@ -1,4 +1,4 @@
-"""Rows of masks that are looked up in a workspace instead of being merged over and over."""
+"""Rows of masks that are looked up in a workspace, and not merged again and again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Types = Mapping[str, TensorType]
 
 
 def scattered(step: Generic, types: Types) -> Access | None:
-    """Returns the operand of a loop nest of which a row is scattered before the reductions; None where none is."""
+    """Returns the operand of a loop nest whose rows are scattered before the reductions, or None."""
     if types[step.result].encoding is None or not step.gathers:
         return None
     return scattered_in(step.loops, step.reductions, step.payload, types)
@@ -24,11 +24,11 @@ def scattered(step: Generic, types: Types) -> Access | None:
 def scattered_in(
     order: Sequence[IndexVar], reductions: Sequence[IndexVar], payload: Expr, types: Types
 ) -> Access | None:
-    """Returns the operand whose row stays the same in a reduction around the innermost loop, and is met there.
+    """Returns the operand whose row is invariant in a reduction around the innermost loop, and intersected inside it.
 
     Args:
         order: the loops, outermost first; the innermost is of the result.
-        reductions: those that the result does not have.
+        reductions: the loops that the result lacks.
         payload: the computation.
         types: the types of the operands.
     """

@@ -1,7 +1,7 @@
-"""Which storage the sparsifier takes, of an operand and of a result, and what to use instead.
+"""The storage that the sparsifier supports for operands and results, and the storage to use instead.
 
-Each rule is a measured fact about the sparsifier (code-generation mode); the
-tests of the plan run every one of them against the oracle.
+Each rule is a measured fact about the sparsifier (code-generation mode); the tests of the plan run every one of them
+against the oracle.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ _DENSE = LevelType(LevelFormat.DENSE)
 
 
 def is_sparse(kind: TensorType) -> bool:
-    """Returns whether a tensor leaves out zeros: some level is not dense."""
+    """Returns whether a tensor has sparse storage: some level is not dense."""
     return kind.encoding is not None and not kind.encoding.is_dense
 
 
 def is_packed(kind: LevelType) -> bool:
-    """Returns whether each parent's coordinates are stored one after another, those of the next right behind."""
+    """Returns whether the coordinates of all parents are stored without gaps."""
     return kind.functions.is_segmented and not kind.functions.has_gaps
 
 
 def stores_padding(encoding: Encoding) -> bool:
-    """Returns whether a tensor so stored has zeros that nobody gave, so that no zero in it counts as an entry."""
+    """Returns whether the storage has padding, so that no zero in it counts as an entry."""
     return encoding.has_padding
 
 
 def has_limited_room(encoding: Encoding) -> bool:
-    """Returns whether a tensor so stored cannot hold every tensor, as triangles, bands and n of m cannot.
+    """Returns whether the storage cannot hold every tensor, such as triangles, bands and n:m.
 
-    Zeros that loops leave there need no room: they are padding or nothing.
+    Zeros of loops need no place in it: they are padding or dropped.
     """
     return any(t.interval is not None or t.functions.is_grouped for t in encoding.level_types)
 
@@ -68,46 +68,46 @@ def level_variables(access: Access, encoding: Encoding) -> tuple[IndexVar, ...]:
 
 @lru_cache(maxsize=512)
 def takes_shared(encoding: Encoding) -> bool:
-    """Returns whether a tensor so stored may meet other sparse tensors, as operand, in one loop nest.
+    """Returns whether loops can co-iterate the storage with other sparse operands.
 
-    Co-iteration walks coordinates in order and once: unordered levels, duplicates of a
-    coordinate, blocks and n:m levels cannot take part.
+    Co-iteration visits coordinates once, in order: this rules out unordered levels, repeated coordinates, blocks and
+    n:m levels.
     """
     if encoding.has_slices or not encoding.is_permutation or not encoding.is_native:
         return False
     types = encoding.level_types
-    # n:m levels keep places without an entry, batches are tensors of their own.
+    # n:m levels have padding, and batches are separate tensors.
     plain = not any(t.functions.is_grouped for t in types)
     return plain and not encoding.batch_rank and _visits_all(encoding) and all(t.ordered for t in types)
 
 
 def takes_alone(encoding: Encoding) -> bool:
-    """Returns whether a tensor so stored may be the one sparse tensor of a loop nest with a dense result."""
+    """Returns whether loops with a dense result can have the storage as their only sparse operand."""
     if encoding.has_slices or encoding.batch_rank or not (encoding.is_native and _visits_all(encoding)):
         return False
-    # Blocks along some dimensions only crash the sparsifier (`rowblk_sig11.mlir`).
+    # Blocks along only some dimensions crash the sparsifier (`rowblk_sig11.mlir`).
     blocked = [encoding.block_of(dim) > 1 for dim in range(encoding.dim_rank)]
     return encoding.is_permutation or all(blocked) or _keeps_of_groups(encoding)
 
 
 def _keeps_of_groups(encoding: Encoding) -> bool:
-    """Returns whether an n:m level stands right below the level of its groups; elsewhere it crashes the sparsifier."""
+    """Returns whether an n:m level is directly below the level of its groups; elsewhere it crashes the sparsifier."""
     *_, above, last = encoding.levels
     return last.type.functions.is_grouped and above.expr.dims() == last.expr.dims()
 
 
 def needs_level_space(encoding: Encoding, payload: Expr) -> bool:
-    """Returns whether the one sparse operand of a nest with a dense result is to be read over its levels."""
+    """Returns whether the one sparse operand of a nest with a dense result must be read in level space."""
     plain = all(isinstance(s, IndexVar) for a in accesses_of(payload) for s in a.subscripts)
     part = encoding.has_slices or encoding.batch_rank > 0
     return plain and _visits_all(encoding) and not (part or takes_alone(encoding))
 
 
 def _visits_all(encoding: Encoding) -> bool:
-    """Returns whether loops visit every entry, at its own place.
+    """Returns whether loops visit every entry at its place.
 
-    Of equal coordinates in a row the sparsifier takes the first; only singleton levels
-    below are walked for all of them, and what lies below those is addressed wrongly.
+    Of equal coordinates in a row the sparsifier visits the first only; it visits singleton levels below for all of
+    them, but addresses the levels below those wrongly.
     """
     pairs = zip(encoding.level_types, (*encoding.level_types[1:], None), strict=True)
     return all(_walked(level, below) for level, below in pairs)
@@ -120,7 +120,7 @@ def _walked(level: LevelType, below: LevelType | None) -> bool:
 
 
 def why_converted(encoding: Encoding) -> str:
-    """Returns what keeps a tensor so stored out of a loop nest that other sparse tensors take part in.
+    """Returns why loops cannot co-iterate the storage with other sparse operands.
 
     >>> from mlir_sparse.encoding import encoding
     >>> why_converted(encoding("BSR(2, 2)"))
@@ -141,10 +141,10 @@ def why_converted(encoding: Encoding) -> str:
 
 
 def takes_as_result(encoding: Encoding) -> bool:
-    """Returns whether a loop nest can insert into a tensor so stored.
+    """Returns whether loops can insert into the storage.
 
-    Insertion appends in the order of the levels: dense levels, then compressed ones,
-    or coordinates as an array of structures.
+    Insertion appends in the order of the levels: dense levels, then compressed ones, or coordinates as an array of
+    structures.
     """
     if encoding.has_slices or not (encoding.is_permutation and encoding.is_native) or encoding.explicit_val is not None:
         return False
@@ -153,15 +153,15 @@ def takes_as_result(encoding: Encoding) -> bool:
 
 
 def inserts_lists(encoding: Encoding) -> bool:
-    """Returns whether loops insert into a tensor so stored, and none of its levels has room for a whole extent.
+    """Returns whether loops can insert into the storage, and none of its levels is dense.
 
-    What is made on the way to it is stored alike: with a position for each of 2^40 rows it would fit nowhere.
+    Temporaries then get such storage too: a position for each of 2^40 rows would fit in no memory.
     """
     return takes_as_result(encoding) and not any(kind.functions.has_full_loop for kind in encoding.level_types)
 
 
 def why_not_inserted(encoding: Encoding) -> str:
-    """Returns why a loop nest cannot insert into a tensor so stored."""
+    """Returns why loops cannot insert into the storage."""
     what = encoding.preset or encoding.map_text()
     return f"loops insert into dense levels above compressed ones, and into coordinates in order, not into {what}"
 
@@ -172,12 +172,12 @@ def _is_coo(encoding: Encoding) -> bool:
 
 
 def natural(variables: tuple[IndexVar, ...], order: tuple[IndexVar, ...], like: Encoding | None) -> Encoding:
-    """Returns the storage that a loop order inserts into as it goes.
+    """Returns the storage that a loop order can insert into by appending.
 
     Args:
-        variables: the result's index variable per dimension.
+        variables: the index variable of each of the result's dimensions.
         order: the loop order.
-        like: an encoding whose widths to use.
+        like: an encoding with the widths to use.
     """
     dims = tuple(variables.index(variable) for variable in order if variable in variables)
     names = tuple(variable.name for variable in variables)
@@ -190,20 +190,20 @@ def natural_of(names: tuple[str, ...]) -> Encoding:
 
 
 def ordered_as(kind: TensorType, dims: tuple[int, ...]) -> TensorType:
-    """Returns the type with plain storage whose levels hold the dimensions in the order given."""
+    """Returns the type with plain storage whose levels have the given order of dimensions."""
     assert kind.encoding is not None
     return replace(kind, encoding=_plain(kind.encoding.dim_names, dims, kind.encoding))
 
 
-# Asked of each operand for each order of the loops, and an encoding is checked when it is made.
+# Cached: each order of the loops needs it for each operand, and a new encoding is verified.
 @lru_cache(maxsize=512)
 def _plain(names: tuple[str, ...], dims: tuple[int, ...], like: Encoding | None) -> Encoding:
-    """Returns CSR for a matrix, CSF for the rest, with the dimensions in the order given."""
+    """Returns CSR for a matrix and CSF for higher ranks, with the given order of dimensions."""
     specs = tuple(LevelSpec(Dim(dim), _level_type(level, len(dims))) for level, dim in enumerate(dims))
     encoding = Encoding(names, specs)
     return encoding if like is None else encoding.with_widths(like.pos_width, like.crd_width)
 
 
 def _level_type(level: int, rank: int) -> LevelType:
-    # A dense root of a matrix costs a position a row; of a deeper tensor it may cost more than the entries.
+    # A dense root of a matrix costs a position for each row; for a deeper tensor it may cost more than the entries.
     return _DENSE if level == 0 and rank == 2 else _COMPRESSED
