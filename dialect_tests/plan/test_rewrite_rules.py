@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +92,13 @@ def test_laws_are_those_that_semirings_declare() -> None:
         declared = (ring.laws.minus, ring.laws.left, ring.laws.right)
         assert tuple(holds(law, ring) for law in (Law.MINUS, Law.LEFT, Law.RIGHT)) == declared
     assert not holds(Law.ZERO, semiring("min_plus"))
+
+
+def test_laws_are_asked_in_one_place() -> None:
+    asks = re.compile(r"\blaws\.(left|right|minus)|\.annihilator (==|!=)|\.(commutative|associative)\b")
+    package = Path(ms.__file__).parent
+    found = {str(path.relative_to(package)) for path in package.rglob("*.py") if asks.search(path.read_text())}
+    assert found == {"notation/laws.py"}
 
 
 # -- values -----------------------------------------------------------------------------------------------------------

@@ -322,15 +322,11 @@ class Splitter:
     def _product(self, node: Expr, negative: bool) -> Term:
         """Returns a product of which factors are sums as one sum, or with temporaries for them."""
         found = FACTORS_INTO_SUMS.apply(node, self._values.context())
-        if isinstance(found, Reduce):
-            why = self._why_dearer(children(node))
-            if not why:
-                over = ", ".join(map(str, found.indices))
-                self._values.rewritten(FACTORS_INTO_SUMS, f"the sum over {over} is one of `{found.body}`")
-                return Term(found.body, found.op, found.indices, negative)
-        else:
-            assert isinstance(found, WhyNot)
-            why = found.reason
+        why = found.reason if isinstance(found, WhyNot) else self._why_dearer(children(node))
+        if isinstance(found, Reduce) and not why:
+            over = ", ".join(map(str, found.indices))
+            self._values.rewritten(FACTORS_INTO_SUMS, f"the sum over {over} is one of `{found.body}`")
+            return Term(found.body, found.op, found.indices, negative)
         factors = tuple(
             self._temporary(factor, why) if isinstance(factor, Reduce) else factor for factor in children(node)
         )
