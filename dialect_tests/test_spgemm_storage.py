@@ -1,14 +1,13 @@
-"""The product of sparse matrices, from every pair of storages into every storage."""
+"""The product of sparse matrices, from every pair of storages, and from each into every storage."""
 
 from __future__ import annotations
-
-from itertools import product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 from dialect_tests.kernel_cases import check_storage
 
 OPERANDS = ("CSR", "CSC", "DCSR", "COO", "BSR(2, 3)")
@@ -24,16 +23,14 @@ def matrices() -> tuple[sp.csr_array, sp.csr_array]:
     return a.tocsr(), b.tocsr()
 
 
-@pytest.mark.parametrize(("first", "second"), tuple(product(OPERANDS, OPERANDS)))
-def test_products(matrices: tuple[sp.csr_array, sp.csr_array], first: str, second: str) -> None:
+@crossed(first=OPERANDS, second=OPERANDS, out=OUTS)
+def test_products(matrices: tuple[sp.csr_array, sp.csr_array], first: str, second: str, out: str) -> None:
     a, b = matrices
-    expected = (a @ b).toarray()
-    for out in OUTS:
-        stored = {"A": ms.tensor(a, first), "B": ms.tensor(b, second)}
-        result = ms.evaluate("C(i,j) = A(i,k) * B(k,j)", tensors=stored, out=out)
-        if out == "dense":
-            assert isinstance(result, np.ndarray)
-        else:
-            check_storage(result, out)
-            result = result.to_numpy()
-        np.testing.assert_allclose(result, expected, rtol=1e-12, err_msg=f"into {out}")
+    stored = {"A": ms.tensor(a, first), "B": ms.tensor(b, second)}
+    result = ms.evaluate("C(i,j) = A(i,k) * B(k,j)", tensors=stored, out=out)
+    if out == "dense":
+        assert isinstance(result, np.ndarray)
+    else:
+        check_storage(result, out)
+        result = result.to_numpy()
+    np.testing.assert_allclose(result, (a @ b).toarray(), rtol=1e-12)
