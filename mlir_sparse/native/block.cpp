@@ -25,15 +25,15 @@ std::size_t rounded(std::size_t bytes, std::size_t unit) { return (bytes + unit 
 
 #ifdef MLIR_SPARSE_MAPS
 
-// From here on memory is taken from the system itself: malloc may refuse more than there is, touched or not, and gives
-// pages of 4 KiB, each of which costs as much at its first touch as a thousand entries.
+// Larger blocks are mapped: malloc may refuse more than the physical memory even if it stays untouched, and its pages
+// of 4 KiB cost as much at their first touch as a thousand entries.
 constexpr std::size_t kMapped = std::size_t{1} << 20;
-// What is kept at most, and of how many blocks; more than that goes back at once.
+// The bytes and blocks that are kept at most; more are freed at once.
 constexpr std::size_t kMostKept = std::size_t{1} << 28;
 constexpr std::size_t kKeptBlocks = 32;
-// What is to be zero is made so again up to here; more is better had from the system.
+// Up to this size a kept block is cleared for reuse; larger zeroed blocks are faster from the system.
 constexpr std::size_t kCleared = std::size_t{1} << 23;
-// Addresses alone cost nothing either, but systems that count them may run out.
+// Addresses cost nothing, but a system with a limit on them may run out.
 constexpr std::size_t kMostAddresses = std::size_t{1} << 30;
 
 struct Kept {
@@ -47,7 +47,7 @@ struct Kept {
 
 class Store {
  public:
-  // The smallest that is large enough, and not so large that others would miss it.
+  // Takes the smallest block that is large enough, and not far too large.
   bool take(std::size_t wanted, Block::Pages pages, Kept &found) {
     std::lock_guard<std::mutex> lock(mutex_);
     auto best = blocks_.end();
@@ -97,11 +97,11 @@ class Store {
   std::size_t used_ = 0;
 };
 
-// Never freed: blocks may be let go of while the process ends.
+// Never freed: blocks may be released while the process ends.
 Store &store() {
   static Store *the_store = [] {
     auto *made = new Store();
-    // A fork in the middle of another thread's turn would leave the child a lock that nobody opens.
+    // After a fork while another thread has the lock, the child could never take it.
     static Store *forked = made;
     pthread_atfork([] { forked->mutex().lock(); }, [] { forked->mutex().unlock(); },
                    [] { forked->mutex().unlock(); });
@@ -116,7 +116,7 @@ void *map(std::size_t bytes, [[maybe_unused]] Block::Pages pages) {
 #else
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS;
 #endif
-  // Systems put it where large pages begin, or do not; then it is moved there.
+  // Align the mapping to large pages, if the system has not.
   void *found = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (found == MAP_FAILED) throw std::bad_alloc();
   const std::size_t beyond = reinterpret_cast<std::uintptr_t>(found) % kLargePage;
@@ -130,13 +130,13 @@ void *map(std::size_t bytes, [[maybe_unused]] Block::Pages pages) {
     found = start + before;
   }
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  // Advice: no matter if it is not taken.
+  // Only advice: a failure does not matter.
   madvise(found, bytes, pages == Block::kLarge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 #endif
   return found;
 }
 
-// Lets the system take the pages when it needs them; until then they are written again without its help.
+// Lets the system take the pages when it needs them; until then they can be reused without page faults.
 bool offer(void *data, std::size_t begin, std::size_t end) {
 #if defined(__linux__) && defined(MADV_FREE)
   return end <= begin || madvise(static_cast<char *>(data) + begin, end - begin, MADV_FREE) == 0;
@@ -166,7 +166,7 @@ Block::Block(std::size_t wanted, bool zeroed, Pages pages)
     begin_ = 0;  // as much as was wanted may get pages, and what has some keeps them
     end_ = std::max(addresses, found.end);
     mapped_ = true;
-    // What the next of its kind could not take is not kept: fresh pages would be taken in its place.
+    // A block that `take` would not find again is not kept.
     keeps_ = addresses <= kMostAddresses && !(zeroed && wanted > kCleared);
     return;
   }
@@ -205,7 +205,7 @@ std::size_t Block::shrink(std::size_t begin, std::size_t end) {
   if (mapped_) return shrink_mapped(begin, end);
 #endif
   const std::size_t used = end - begin;
-  // As much again as is used stays: memory that shrank is not what malloc gives to the next result of this size.
+  // Keep up to as much again as is used: shrunk memory would not serve the next result of this size.
   if (bytes_ / 4 <= used + 4096) return begin;
   if (begin > 0) std::memmove(data_, data() + begin, used);
   if (void *smaller = std::realloc(data_, std::max<std::size_t>(used, 1))) {
@@ -226,7 +226,7 @@ std::size_t Block::shrink_mapped(std::size_t begin, std::size_t end) {
   const std::size_t first = begin / kLargePage * kLargePage, last = rounded(end, kLargePage);
   begin_ = first;
   if (bytes_ <= kMostAddresses) {
-    // What earlier users touched beyond is for the system to take.
+    // Pages beyond, touched by earlier users, may go back to the system.
     if (end_ > last) offer(data_, last, end_);
     if (first > 0) offer(data_, 0, first);
     end_ = last;

@@ -1,13 +1,13 @@
-// Memory that is reserved for what results may come to. Nothing here knows of Python.
+// Memory reserved for the greatest size of a result. It does not depend on Python.
 #pragma once
 
 #include <cstddef>
 
 namespace mlir_sparse {
 
-// Much memory is reserved as addresses only: the system gives a page when it is first touched, so that room for more
-// than there will be costs nothing. What is let go of stays at hand for the next block, its pages in place, until the
-// system needs them or there is too much of it: the first touch of fresh pages is a third of the time of an addition.
+// Large blocks are reserved as addresses only: the system gives a page at its first touch, so unused capacity costs
+// nothing. A released block is kept with its pages for the next one, until the system needs them or too many are kept:
+// touching fresh pages takes a third of the time of a matrix addition.
 class Block {
  public:
   // Large pages are quick to get; of small ones no more are taken than are touched.
@@ -23,9 +23,9 @@ class Block {
   ~Block();
 
   char *data() const { return static_cast<char *>(data_); }
-  // Is not kept for others when it goes.
+  // The block is not kept when it is released.
   void forget() { keeps_ = false; }
-  // Gives back what lies outside of some bytes, where that is worth it; returns where those begin now.
+  // Frees the memory outside of a range, if that is worthwhile; returns the range's new begin.
   std::size_t shrink(std::size_t begin, std::size_t end);
 
  private:
@@ -39,7 +39,7 @@ class Block {
   Pages pages_ = kLarge;
 };
 
-// How many bytes are kept for blocks to come; and gives them all back, for tests.
+// The number of kept bytes; and a function that frees them, for tests.
 std::size_t kept_bytes();
 void drop_kept();
 

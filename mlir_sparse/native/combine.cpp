@@ -10,7 +10,7 @@
 namespace mlir_sparse {
 namespace {
 
-// Integers wrap around, as in compiled code; NaN stays, as `arith.maximumf` has it.
+// Integers wrap around, as in compiled code; NaN propagates, as in `arith.maximumf`.
 struct Sum {
   template <class T>
   static T of(T a, T b) {

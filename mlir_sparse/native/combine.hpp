@@ -1,4 +1,4 @@
-// Results of several pieces put together, element by element.
+// Combines the results of several chunks, element by element.
 
 #pragma once
 
@@ -7,11 +7,10 @@
 
 namespace mlir_sparse {
 
-// Takes elements begin to end of `other` into `result`.
+// Combines elements begin to end of `other` into `result`.
 using Combine = void (*)(void *result, const void *other, std::size_t begin, std::size_t end);
 
-// Returns what combines elements, by the operator and NumPy's name of the element type as in "sum float64"; null for
-// what nothing here combines.
+// Returns the function for an operator and NumPy's name of the element type, such as "sum float64", or null.
 Combine combine_of(const std::string &name);
 
 // Writes copies of an element.

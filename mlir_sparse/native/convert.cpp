@@ -14,10 +14,10 @@
 namespace mlir_sparse {
 namespace {
 
-// Entries whose coordinates of all levels are read while they are in the nearest cache.
+// The number of entries per pass: their coordinates in all levels stay in the L1 cache.
 constexpr int64_t kStretch = 1024;
 
-// Walks down the levels; at each it holds, for all places reached so far, their coordinates in the levels above.
+// Walks down the levels, with the coordinates in the levels above of all places reached so far.
 template <class I>
 class Expander {
 public:
@@ -150,7 +150,7 @@ private:
     }
   }
 
-  // Coordinates that already are what is asked for are handed on as they are.
+  // Returns coordinates without a copy if they have the wanted form.
   py::array read_coordinates(const py::array &array, size_t offset, size_t stride) const {
     const IntBuffer buffer = to_buffer(array);
     if (!places_ && stride == 1 && buffer.width == 8 * sizeof(I) && buffer.length == count_) return array;
@@ -164,7 +164,7 @@ private:
     return column;
   }
 
-  // The coordinates of each entry stand together, in the order of the entries: parts of them are read at the same time.
+  // The coordinates of each entry are adjacent, in the order of the entries; threads read parts in parallel.
   void read_interleaved(const py::array &array, size_t stride) {
     const IntBuffer buffer = to_buffer(array);
     std::vector<I *> out;

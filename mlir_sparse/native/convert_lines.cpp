@@ -10,7 +10,7 @@
 namespace mlir_sparse {
 namespace {
 
-// Shares a number of things, rows or rows of blocks, among threads, and counts the entries of each share.
+// Divides rows, or rows of blocks, among threads, and counts the entries of each share.
 template <class Count>
 RowShares share_rows(int64_t things, int64_t places, const Count &count) {
   const size_t parts = thread_count(static_cast<size_t>(places));
@@ -25,7 +25,7 @@ RowShares share_rows(int64_t things, int64_t places, const Count &count) {
   return shares;
 }
 
-// Appends what a row holds to the entries of a share.
+// Appends the entries of a row to those of a share.
 template <class T, class V>
 struct Appender {
   T *crd;
@@ -33,11 +33,11 @@ struct Appender {
   int64_t at;
   int64_t end;
 
-  // Runs row(put) for put(coordinate, value, stored) to be called at most `most` times. Where there is room for all of
-  // them everything is written, and only what is stored stays: no branch to mispredict.
+  // Runs row(put), which calls put(coordinate, value, stored) at most `most` times. If the capacity suffices for all,
+  // every call writes, and only stored entries advance the end: there is no branch to mispredict.
   template <class Row>
   void append(int64_t most, const Row &row) {
-    // Copies of its own, which no store through a pointer can be to.
+    // Local copies, which stores through pointers cannot alias.
     T *const c = crd;
     V *const v = values;
     int64_t k = at;
@@ -69,7 +69,7 @@ void fill_shares(const RowShares &shares, const RowOutput &out, const Rows &rows
   });
 }
 
-// Padding has no bits: -0 is a value that somebody gave.
+// Padding is all zero bits: -0 is an entry.
 template <class V>
 bool is_value(V value) {
   return value != 0;
@@ -78,7 +78,7 @@ bool is_value(const Wide &value) {
   return (value.words[0] | value.words[1]) != 0;
 }
 
-// By its zeros: vectors compare for equality alone, and to turn that around takes a tenth of a conversion.
+// Count zeros: vectors compare for equality only, and a negation would take a tenth of the conversion.
 template <class V>
 int64_t count_values(const V *values, int64_t count) {
   int64_t zeros = 0;
@@ -101,7 +101,7 @@ struct Crossing {
         end(std::max(begin, std::min(last, from.columns - from.offsets[line]))) {}
 };
 
-// Rows are read across all lines at once, which is more streams than a processor sees coming: said every few rows.
+// Rows are read across all lines at once, too many streams for the hardware prefetcher: prefetch every few rows.
 constexpr int64_t kRowsAhead = 8;
 
 template <class T>
@@ -182,7 +182,7 @@ public:
   }
 
 private:
-  // No block is stored where 64 bits do not count what is in one.
+  // There are no blocks if the number of their values does not fit in 64 bits.
   int64_t values_in_block() const {
     int64_t size = 0;
     return __builtin_mul_overflow(from_.height, from_.width, &size) ? 0 : size;

@@ -1,5 +1,5 @@
-// Rows and what holds a value for each row at a time: the slots of ELL, the diagonals of DIA; and rows of hash tables
-// and of dense blocks. All of these become rows in two steps: count, so that buffers can be made, then fill.
+// Conversions between rows and lines (the slots of ELL, the diagonals of DIA), hash tables and dense blocks. A
+// conversion to rows has two steps: count, so that buffers can be allocated, then fill.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace mlir_sparse {
 
-// Row ranges that threads work on: where each begins, and where its entries begin among all.
+// Row ranges for threads: the begin of each, and the begin of its entries.
 struct RowShares {
   std::vector<int64_t> rows;
   std::vector<int64_t> entries;
@@ -20,8 +20,8 @@ struct RowShares {
   int64_t count() const { return entries.back(); }
 };
 
-// A place for every row in each of `lines` slots, by slot; or, `by_row`, in each of the slots of its table.
-// Coordinates of 32 or 64 bits are -1 where a place is empty.
+// A place for every row in each of `lines` slots, by slot; or, `by_row`, in each slot of its table. Coordinates have 32
+// or 64 bits; -1 is an empty place.
 struct SlotMatrix {
   int64_t rows;
   int64_t lines;
@@ -68,7 +68,7 @@ RowShares count_entries(const SlotMatrix &from);
 RowShares count_entries(const DiagonalMatrix &from);
 RowShares count_entries(const BlockMatrix &from);
 
-// Entries of a row come in the order of its places: ascending, but for slots, where it is as it is.
+// The entries of a row keep the order of their places, which ascends except in slots.
 void fill_rows(const SlotMatrix &from, const RowShares &shares, const RowOutput &out);
 void fill_rows(const DiagonalMatrix &from, const RowShares &shares, const RowOutput &out);
 void fill_rows(const BlockMatrix &from, const RowShares &shares, const RowOutput &out);
@@ -86,7 +86,7 @@ void rows_to_tables(const RowMatrix &from, int64_t places, void *crd, void *valu
 // Sets present[j - i + rows - 1] for every entry.
 void mark_diagonals(const RowMatrix &from, uint8_t *present);
 
-// Puts the entries into diagonals; begins[j - i + rows - 1] says where in `values`, zeros before, a diagonal begins.
+// Puts the entries into diagonals; begins[j - i + rows - 1] is a diagonal's begin in the zeroed `values`.
 void rows_to_diagonals(const RowMatrix &from, const int64_t *begins, void *values);
 
 } // namespace mlir_sparse

@@ -1,4 +1,4 @@
-// Conversions of matrices that need no coordinates for every entry between: to rows, from rows, and among these.
+// Conversions of matrices to rows, from rows, and between row formats, without intermediate coordinates.
 
 #include "module.hpp"
 
@@ -76,7 +76,7 @@ Arrays block_rows(int64_t height, int64_t width, int64_t memory_limit, const py:
   return out;
 }
 
-// A list's rows, of its own widths; without `copied` only their positions.
+// The rows of a list, in its widths; without `copied`, only their positions.
 Arrays rows_of_list(int64_t rows, const py::array &row_crd, const py::array &crd, const py::array &values,
                     bool copied) {
   const int64_t count = values.size();
@@ -90,8 +90,8 @@ Arrays rows_of_list(int64_t rows, const py::array &row_crd, const py::array &crd
   return out;
 }
 
-// Rows of what holds them otherwise; none where positions of this width cannot count the entries, or, of rows whose
-// entries had to be sorted, where some coordinate is there twice.
+// The rows of another format; none if the entries exceed this width of positions, or if rows that had to be sorted
+// repeat a coordinate.
 template <class Matrix>
 std::optional<Arrays> rows_of(const Matrix &from, int64_t rows, int width, const py::dtype &dtype, bool sorted) {
   RowShares shares;
@@ -175,7 +175,7 @@ int64_t longest(const py::array &pos) {
 
 } // namespace
 
-// Positions and coordinates are contiguous, of 32 or 64 bits, unless it is said; they have been validated.
+// Positions and coordinates are contiguous, have 32 or 64 bits unless stated, and are validated.
 void register_convert_matrix(py::module_ &module) {
   module.def("transpose", &transpose_rows, py::arg("columns"), py::arg("positions"), py::arg("coordinates"),
              py::arg("values"), "Returns positions, coordinates and values of a matrix of rows by its columns.");

@@ -18,7 +18,7 @@ void each_entry(const P *pos, int64_t begin, int64_t end, const F &f) {
       f(r, k);
 }
 
-// Each part of the rows counts its columns, then puts its entries behind those of the parts before it.
+// Each part of the rows counts its columns, then puts its entries after those of earlier parts.
 template <class P, class C, class V, class Column>
 void transpose_as(const RowMatrix &from, const Column &column_of, P *pos_out, C *crd_out, V *values_out) {
   const auto *pos = static_cast<const P *>(from.pos);
@@ -102,14 +102,14 @@ private:
   using Unsigned = std::make_unsigned_t<C>;
   static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 
-  // By what a coordinate is shifted to divide it by a power of two: dividing takes longer than all the rest of a block.
+  // The shift for a division by a power of two: a division would take longer than the rest of a block's work.
   static int shift_of(Unsigned divisor) {
     for (int shift = 0; shift < std::numeric_limits<Unsigned>::digits; ++shift)
       if (divisor == Unsigned{1} << shift) return shift;
     return -1;
   }
 
-  // Dividing in the coordinates' own type is quicker; a block wider than all of them is block 0 still.
+  // Division in the coordinates' own type is faster; if the width exceeds the type, all are in block 0.
   static Unsigned divisor(int64_t width) {
     constexpr auto most = std::numeric_limits<Unsigned>::max();
     return static_cast<uint64_t>(width) < most ? static_cast<Unsigned>(width) : most;
@@ -204,7 +204,7 @@ void transpose(const RowMatrix &from, void *pos, void *crd, void *values) {
       transpose_as(from, column_of, static_cast<decltype(p) *>(pos), static_cast<decltype(c) *>(crd),
                    static_cast<decltype(v) *>(values));
     };
-    // The usual stride is worth code of its own.
+    // Specialise the usual stride.
     if (from.crd_stride == 1) return run([columns](int64_t k) { return columns[k]; });
     run([columns, stride = from.crd_stride](int64_t k) { return columns[k * stride]; });
   });

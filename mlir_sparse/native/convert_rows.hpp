@@ -10,7 +10,7 @@
 
 namespace mlir_sparse {
 
-// A matrix by rows, its positions and coordinates of 32 or 64 bits each; where coordinates must ascend, it is said.
+// A matrix by rows, with positions and coordinates of 32 or 64 bits each; functions state if coordinates must ascend.
 struct RowMatrix {
   int64_t rows;
   int64_t columns;
@@ -55,16 +55,16 @@ struct RowList {
 // Fills positions and, unless they are null, coordinates and values, all of the list's widths.
 void list_to_rows(const RowList &from, void *pos, void *crd, void *values);
 
-// Rows and columns change places; `pos` has columns + 1 numbers, of the widths of the source. Minds crd_stride.
+// Transposes; `pos` has columns + 1 numbers in the widths of the source. Respects crd_stride.
 void transpose(const RowMatrix &from, void *pos, void *crd, void *values);
 
 // Writes each entry's row before its column, or, with `rows_only`, the rows alone; copies the values.
 void list_entries(const RowMatrix &from, bool rows_only, void *coordinates, void *values);
 
-// Where the blocks of each row of blocks begin; coordinates ascend. Returns how many blocks there are.
+// Computes the begins of the blocks in each row of blocks; coordinates ascend. Returns the number of blocks.
 int64_t count_blocks(const RowMatrix &from, int64_t height, int64_t width, void *pos);
 
-// Fills the blocks that count_blocks has found, by rows; `values` are zeros before.
+// Fills the blocks found by count_blocks, by rows; `values` must be zeroed.
 void fill_blocks(const RowMatrix &from, int64_t height, int64_t width, const void *pos, void *crd, void *values);
 
 } // namespace mlir_sparse

@@ -15,7 +15,7 @@ void for_row_parts(const RowMatrix &from, size_t entries, const F &work) {
   in_parallel(begins.size() - 1, [&](size_t part) { work(part, begins[part], begins[part + 1]); });
 }
 
-// Some rows at a time, slot by slot: each slot is written in pieces long enough for whole cache lines.
+// Some rows at a time, slot by slot, so that the writes to each slot fill whole cache lines.
 template <class P, class C, class V>
 void slots_of_rows(const RowMatrix &from, int64_t lines, int64_t begin, int64_t end, C *crd_out, V *values_out) {
   constexpr int64_t kTile = 64;

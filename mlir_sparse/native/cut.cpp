@@ -11,11 +11,11 @@ std::int64_t entries_before(const StoredPart &part, const Storage &storage, std:
   return before(part, storage, position, total, static_cast<int>(part.steps.size()));
 }
 
-// How far a cut may be from where it belongs: so much of a piece.
+// The tolerance of a cut: this fraction of a chunk.
 constexpr std::int64_t kTolerance = 16;
 
-// Returns a number from low to high with about `target` before it, the first with that much at the most, by a weight
-// that ascends. The first guess is that it does so evenly, which is right for most matrices.
+// Returns a number from low to high whose ascending weight is about `target`. The first guess assumes an even
+// distribution, which holds for most matrices.
 template <class Weight>
 std::int64_t find_weight(std::int64_t low, std::int64_t high, std::int64_t target, std::int64_t tolerance,
                          const Weight &weight) {
@@ -40,7 +40,7 @@ std::int64_t find_weight(std::int64_t low, std::int64_t high, std::int64_t targe
   return low;
 }
 
-// A cut by counted coordinates: what lies before one is found in the positions below.
+// A cut at any coordinate: the positions below give the weight before it.
 std::int64_t weight_before(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent,
                            std::int64_t coordinate) {
   std::int64_t weight = coordinate;  // a row costs about as much as an entry, its result included
@@ -52,7 +52,7 @@ std::int64_t weight_before(const Partition &partition, const std::vector<Argumen
   return weight;
 }
 
-// A share of a weight, in parts of kWhole.
+// A fraction of a weight, in parts of kWhole.
 std::int64_t part_of(std::int64_t total, std::int64_t share) {
   return static_cast<std::int64_t>(static_cast<__int128>(total) * share / kWhole);
 }
@@ -69,9 +69,9 @@ Cuts cut_counted(const Partition &partition, const std::vector<Argument> &argume
   };
   const std::int64_t total = weight(units);
   std::int64_t low = 0;
-  for (std::size_t piece = 1; piece < shares.size(); ++piece) {
-    const std::int64_t target = part_of(total, shares[piece - 1]);
-    const std::int64_t tolerance = (part_of(total, shares[piece]) - target) / kTolerance;
+  for (std::size_t chunk = 1; chunk < shares.size(); ++chunk) {
+    const std::int64_t target = part_of(total, shares[chunk - 1]);
+    const std::int64_t tolerance = (part_of(total, shares[chunk]) - target) / kTolerance;
     low = find_weight(low, units, target, tolerance, weight);
     const std::int64_t coordinate = coordinate_of(low);
     if (coordinate > cuts.coordinates.back() && coordinate < extent) cuts.coordinates.push_back(coordinate);
@@ -80,18 +80,18 @@ Cuts cut_counted(const Partition &partition, const std::vector<Argument> &argume
   return cuts;
 }
 
-// A level with stored coordinates: from where to where, and what they are.
-struct Listed {
+// A level with stored coordinates: their range of positions, and the buffer.
+struct CompressedLevel {
   const StoredPart &part;
   const Storage &storage;
   std::int64_t begin, end;
 
-  Listed(const StoredPart &stored, const Storage &held)
+  CompressedLevel(const StoredPart &stored, const Storage &held)
       : part(stored), storage(held), begin(held.at(0, 0)), end(held.at(0, 1)) {}
 
   std::int64_t coordinate(std::int64_t position) const { return storage.at(1, position * part.stride); }
 
-  // The first position with a coordinate that is not less, of ascending ones.
+  // The first position whose coordinate is not less; coordinates ascend.
   std::int64_t find(std::int64_t wanted) const {
     std::int64_t low = begin, high = end;
     while (low < high) {
@@ -109,27 +109,27 @@ struct Listed {
   }
 };
 
-Cuts cut_listed(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent,
+Cuts cut_compressed(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent,
                 const std::vector<std::int64_t> &shares) {
   Cuts cuts;
   cuts.positions.resize(partition.stored.size());
-  std::vector<Listed> levels;
+  std::vector<CompressedLevel> levels;
   std::size_t longest = 0;
   for (const StoredPart &part : partition.stored) {
     levels.emplace_back(part, arguments[static_cast<std::size_t>(part.parameter)].storage);
     if (levels.back().end - levels.back().begin > levels[longest].end - levels[longest].begin)
       longest = levels.size() - 1;
   }
-  const Listed &guide = levels[longest];
+  const CompressedLevel &guide = levels[longest];
   if (guide.begin >= guide.end) return Cuts{};
   const bool sorted = guide.part.sorted;
   cuts.coordinates.push_back(0);
   for (std::size_t n = 0; n < levels.size(); ++n) cuts.positions[n].push_back(levels[n].begin);
   const std::int64_t first = guide.weight(guide.begin), total = guide.weight(guide.end) - first;
   std::int64_t place = guide.begin;
-  for (std::size_t piece = 1; piece < shares.size(); ++piece) {
-    const std::int64_t target = first + part_of(total, shares[piece - 1]);
-    const std::int64_t tolerance = (first + part_of(total, shares[piece]) - target) / kTolerance;
+  for (std::size_t chunk = 1; chunk < shares.size(); ++chunk) {
+    const std::int64_t target = first + part_of(total, shares[chunk - 1]);
+    const std::int64_t tolerance = (first + part_of(total, shares[chunk]) - target) / kTolerance;
     place = find_weight(place, guide.end, target, tolerance, [&](std::int64_t at) { return guide.weight(at); });
     if (place <= guide.begin || place >= guide.end) continue;
     if (!sorted) {  // one operand alone, each of whose coordinates stands once
@@ -151,21 +151,21 @@ Cuts cut_listed(const Partition &partition, const std::vector<Argument> &argumen
 }  // namespace
 
 Cuts cut(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent,
-         std::size_t pieces) {
-  return cut(partition, arguments, extent, even_shares(0, kWhole, pieces));
+         std::size_t chunks) {
+  return cut(partition, arguments, extent, even_shares(0, kWhole, chunks));
 }
 
 Cuts cut(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent,
          const std::vector<std::int64_t> &shares) {
-  const auto choice = partition.listed ? cut_listed : cut_counted;
+  const auto choice = partition.compressed ? cut_compressed : cut_counted;
   return choice(partition, arguments, extent, shares);
 }
 
-std::vector<std::int64_t> even_shares(std::int64_t begin, std::int64_t end, std::size_t pieces) {
+std::vector<std::int64_t> even_shares(std::int64_t begin, std::int64_t end, std::size_t chunks) {
   std::vector<std::int64_t> shares;
-  const auto count = static_cast<std::int64_t>(pieces);
-  for (std::int64_t piece = 1; piece <= count; ++piece)
-    shares.push_back(begin + static_cast<std::int64_t>(static_cast<__int128>(end - begin) * piece / count));
+  const auto count = static_cast<std::int64_t>(chunks);
+  for (std::int64_t chunk = 1; chunk <= count; ++chunk)
+    shares.push_back(begin + static_cast<std::int64_t>(static_cast<__int128>(end - begin) * chunk / count));
   return shares;
 }
 

@@ -1,4 +1,4 @@
-// Sparse results made in pieces that are laid out one behind the other, in place where it is known where that is.
+// Sparse results computed in chunks, which follow one another in the buffers; in place if their begin is known.
 
 #pragma once
 
@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "partition.hpp"
-#include "pieces.hpp"
+#include "chunks.hpp"
 
 namespace mlir_sparse {
 
 // The buffers of a sparse result: dense levels, then levels with coordinates.
 struct ResultLevels {
   int depth;                     // how many dense levels lead
-  bool listed;                   // whether each entry has a coordinate of every level
+  bool compressed;                   // whether each entry has a coordinate of every level
   std::vector<int> positions;    // the buffer of each level, -1 where it has none
   std::vector<int> coordinates;  // likewise; the same for all levels of an array of structures
   std::vector<std::int64_t> items;  // the bytes of an item of every buffer, those of the workspace after the values
@@ -27,15 +27,15 @@ struct ResultLevels {
   std::int64_t interleaved(std::size_t level) const;
 };
 
-// One call with a sparse result.
+// A call with a sparse result.
 struct JoinedCall {
   Function function;
   const Partition &partition;
   const std::vector<Argument> &arguments;
   std::int64_t extent;  // of the variable that is cut
   const ResultLevels &levels;
-  std::vector<void *> buffers;          // positions, coordinates, values, with room for...
-  std::vector<std::int64_t> rooms;      // so many entries of each level
+  std::vector<void *> buffers;          // positions, coordinates, values, with the capacity for...
+  std::vector<std::int64_t> capacities;      // so many entries of each level
   bool both;                            // and for one more before those: entries may grow in two directions
   std::vector<std::int64_t> sizes;      // of each level
   std::vector<std::int64_t> workspace;  // the lengths of its buffers
@@ -44,13 +44,13 @@ struct JoinedCall {
   std::int64_t inner() const;  // how many places the dense levels below the first have for each of its own
 };
 
-// How many entries each level has, which is more than there was room for where the buffers are not to be used; and at
-// which entry the buffers begin. Positions of rows that have numbers begin with their first.
+// The number of entries of each level, which exceeds the capacity if the buffers must not be used, and the first entry
+// in the buffers. Positions of dense rows begin with the first row.
 struct Joined {
   std::vector<std::int64_t> counts, begins;
 };
 
-// Calls in at most so many pieces.
-Joined join_pieces(const JoinedCall &call, std::size_t pieces, const std::function<void()> &goes_on);
+// Calls in at most this number of chunks.
+Joined join_chunks(const JoinedCall &call, std::size_t chunks, const std::function<void()> &goes_on);
 
 }  // namespace mlir_sparse

@@ -1,4 +1,4 @@
-#include "join_rooms.hpp"
+#include "join_buffers.hpp"
 
 #include <algorithm>
 #include <set>
@@ -9,17 +9,17 @@
 namespace mlir_sparse {
 namespace {
 
-// Rooms take such a part of what operands and the entries placed take, or so many bytes for each thread and each entry
-// of the least piece that is worth one: 2 MiB a thread, for it to have room at all.
+// Chunk buffers may use this fraction of the bytes of operands and placed entries, or, if that is more, a number of
+// bytes for each thread and each entry of the least worthwhile chunk: 2 MiB a thread.
 constexpr std::size_t kPart = 6;
 constexpr std::size_t kOfThread = 64;
-// Room of a piece at first, in entries: for more than its share of those that there may be at most, which may be far
-// too many. Where a piece has more, it is computed once more, in more room or where it is to stay.
-constexpr std::int64_t kMostRoom = std::int64_t{1} << 17;
-constexpr std::int64_t kLeastRoom = std::int64_t{1} << 12;
+// The initial capacity of a chunk buffer in entries: more than its share of the upper bound, which may be far too
+// large. A chunk with more entries is computed again, in a larger buffer or in place.
+constexpr std::int64_t kMostCapacity = std::int64_t{1} << 17;
+constexpr std::int64_t kLeastCapacity = std::int64_t{1} << 12;
 constexpr std::int64_t kShares = 2;
 
-// The bytes of all operands, each of which may be there several times.
+// The bytes of all operands, which may be repeated.
 std::size_t bytes_of_operands(const std::vector<Argument> &arguments) {
   std::set<const void *> seen;
   std::int64_t bytes = 0;
@@ -37,46 +37,47 @@ std::size_t bytes_of_operands(const std::vector<Argument> &arguments) {
 
 }  // namespace
 
-Rooms::Rooms(const JoinedCall &call, const Cuts &cuts, std::mutex &mutex)
+ChunkBufferPool::ChunkBufferPool(const JoinedCall &call, const Cuts &cuts, std::mutex &mutex)
     : call_(call),
       levels_(call.levels),
       mutex_(mutex),
-      capacity_(call.rooms),
-      least_(kOfThread * piece_work() * thread_limit()),
+      capacity_(call.capacities),
+      least_(kOfThread * chunk_work() * thread_limit()),
       operands_(bytes_of_operands(call.arguments)) {
-  for (std::size_t piece = 0; piece < cuts.pieces(); ++piece)
-    most_rows_ = std::max(most_rows_, cuts.coordinates[piece + 1] - cuts.coordinates[piece]);
+  for (std::size_t chunk = 0; chunk < cuts.chunks(); ++chunk)
+    most_rows_ = std::max(most_rows_, cuts.coordinates[chunk + 1] - cuts.coordinates[chunk]);
   most_rows_ *= call.inner();
-  const auto pieces = static_cast<std::int64_t>(cuts.pieces() + 1);
-  for (std::int64_t &room : capacity_) room = std::min({room, kMostRoom, kLeastRoom + room / pieces * kShares});
+  const auto chunks = static_cast<std::int64_t>(cuts.chunks() + 1);
+  for (std::int64_t &most : capacity_) most = std::min({most, kMostCapacity, kLeastCapacity + most / chunks * kShares});
 }
 
-std::int64_t Rooms::length_of(std::size_t buffer, const std::vector<std::int64_t> &rooms) const {
-  for (std::size_t level = 0; level < rooms.size(); ++level) {
+std::int64_t ChunkBufferPool::length_of(std::size_t buffer, const std::vector<std::int64_t> &capacities) const {
+  for (std::size_t level = 0; level < capacities.size(); ++level) {
     if (levels_.positions[level] == static_cast<int>(buffer)) {
       if (level == 0) return 2;
-      return static_cast<int>(level) == levels_.depth ? most_rows_ + 1 : rooms[level - 1] + 2;
+      return static_cast<int>(level) == levels_.depth ? most_rows_ + 1 : capacities[level - 1] + 2;
     }
-    if (levels_.coordinates[level] == static_cast<int>(buffer)) return (rooms[level] + 1) * levels_.interleaved(level);
+    if (levels_.coordinates[level] == static_cast<int>(buffer))
+      return (capacities[level] + 1) * levels_.interleaved(level);
   }
-  return rooms.back() + 1;
+  return capacities.back() + 1;
 }
 
-std::size_t Rooms::bytes_of(const std::vector<std::int64_t> &entries) const {
+std::size_t ChunkBufferPool::bytes_of(const std::vector<std::int64_t> &entries) const {
   std::int64_t bytes = 0;
   for (std::size_t b = 0; b <= static_cast<std::size_t>(levels_.values()); ++b)
     bytes += (length_of(b, entries) * levels_.items[b] + 63) / 64 * 64;
   return static_cast<std::size_t>(bytes);
 }
 
-// What all rooms may take; under the mutex.
-std::size_t Rooms::most() const { return std::max(least_, (operands_ + placed_) / kPart); }
+// The bytes that all chunk buffers may use; call it under the mutex.
+std::size_t ChunkBufferPool::most() const { return std::max(least_, (operands_ + placed_) / kPart); }
 
-// Makes room that is counted already.
-std::unique_ptr<Room> Rooms::new_room(const std::vector<std::int64_t> &capacity) {
+// Allocates a buffer whose bytes are counted already.
+std::unique_ptr<ChunkBuffers> ChunkBufferPool::new_buffers(const std::vector<std::int64_t> &capacity) {
   const std::size_t bytes = bytes_of(capacity);
   try {
-    auto fresh = std::make_unique<Room>();
+    auto fresh = std::make_unique<ChunkBuffers>();
     fresh->capacity = capacity;
     fresh->bytes = bytes;
     fresh->block = Block(bytes, false, Block::kSmall);
@@ -93,12 +94,12 @@ std::unique_ptr<Room> Rooms::new_room(const std::vector<std::int64_t> &capacity)
   }
 }
 
-// Finds room that waits for a piece; under the mutex. Where pieces have turned out to need far more, it makes way.
-bool Rooms::take_idle(std::unique_ptr<Room> &found) {
-  if (rooms_.empty()) return false;
-  const std::size_t wanted = bytes_of(capacity_), without = held_ - rooms_.back()->bytes;
-  found = std::move(rooms_.back());
-  rooms_.pop_back();
+// Takes an idle buffer; call it under the mutex. Idle buffers that have turned out to be far too small are freed.
+bool ChunkBufferPool::take_idle(std::unique_ptr<ChunkBuffers> &found) {
+  if (pool_.empty()) return false;
+  const std::size_t wanted = bytes_of(capacity_), without = held_ - pool_.back()->bytes;
+  found = std::move(pool_.back());
+  pool_.pop_back();
   if (found->bytes >= wanted / 2 || without + wanted > most()) return true;
   found->block.forget();
   found.reset();
@@ -106,72 +107,73 @@ bool Rooms::take_idle(std::unique_ptr<Room> &found) {
   return false;
 }
 
-std::unique_ptr<Room> Rooms::take(const std::function<bool()> &has_turn) {
+std::unique_ptr<ChunkBuffers> ChunkBufferPool::take(const std::function<bool()> &has_turn) {
   std::vector<std::int64_t> capacity;
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    freed_.wait(lock, [&] { return !rooms_.empty() || held_ + bytes_of(capacity_) <= most() || has_turn(); });
-    std::unique_ptr<Room> found;
+    freed_.wait(lock, [&] { return !pool_.empty() || held_ + bytes_of(capacity_) <= most() || has_turn(); });
+    std::unique_ptr<ChunkBuffers> found;
     if (take_idle(found)) return found;
     capacity = capacity_;
     held_ += bytes_of(capacity);
   }
-  return new_room(capacity);
+  return new_buffers(capacity);
 }
 
-bool Rooms::is_enough(const Room &room, const std::vector<std::int64_t> &counts) const {
+bool ChunkBufferPool::is_enough(const ChunkBuffers &space, const std::vector<std::int64_t> &counts) const {
   bool enough = true;
   for (std::size_t level = 0; level < counts.size(); ++level) {
     if (levels_.above(level)) continue;
-    if (counts[level] > call_.rooms[level]) return true;
-    if (counts[level] > room.capacity[level]) enough = false;
+    if (counts[level] > call_.capacities[level]) return true;
+    if (counts[level] > space.capacity[level]) enough = false;
   }
   return enough;
 }
 
-std::unique_ptr<Room> Rooms::larger(std::unique_ptr<Room> room, const std::vector<std::int64_t> &counts) {
-  std::vector<std::int64_t> capacity = room->capacity, others = capacity;
+std::unique_ptr<ChunkBuffers> ChunkBufferPool::larger(std::unique_ptr<ChunkBuffers> space,
+                                                      const std::vector<std::int64_t> &counts) {
+  std::vector<std::int64_t> capacity = space->capacity, others = capacity;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (std::size_t level = 0; level < counts.size(); ++level) {
       const std::int64_t wanted = counts[level] + counts[level] / 4;
-      capacity[level] = std::min(call_.rooms[level], std::max(capacity[level], wanted));
-      // Others are alike, or this one is an exception.
+      capacity[level] = std::min(call_.capacities[level], std::max(capacity[level], wanted));
+      // Other chunks are similar, or this one is an exception.
       others[level] = std::min(capacity[level], 2 * capacity_[level]);
       others[level] = std::max(capacity_[level], others[level]);
     }
     if (4 * bytes_of(others) <= most()) capacity_ = others;
-    const std::size_t without = held_ - room->bytes;
+    const std::size_t without = held_ - space->bytes;
     if (without + bytes_of(capacity) > most()) {
-      rooms_.push_back(std::move(room));
+      pool_.push_back(std::move(space));
       freed_.notify_all();
       return nullptr;
     }
     held_ = without + bytes_of(capacity);
   }
-  room->block.forget();
-  room.reset();
-  return new_room(capacity);
+  space->block.forget();
+  space.reset();
+  return new_buffers(capacity);
 }
 
-void Rooms::give_back(std::unique_ptr<Room> room) {
-  if (!room) return;
+void ChunkBufferPool::give_back(std::unique_ptr<ChunkBuffers> space) {
+  if (!space) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  rooms_.push_back(std::move(room));
+  pool_.push_back(std::move(space));
   freed_.notify_all();
 }
 
-void Rooms::wait(const std::function<bool()> &has_turn) {
+void ChunkBufferPool::wait(const std::function<bool()> &has_turn) {
   std::unique_lock<std::mutex> lock(mutex_);
   freed_.wait(lock, has_turn);
 }
 
-void Rooms::turned(const std::vector<std::int64_t> &placed) {
+void ChunkBufferPool::turned(const std::vector<std::int64_t> &placed) {
   placed_ = bytes_of(placed);
   freed_.notify_all();
 }
 
-std::vector<Block> Rooms::take_workspace() {
+std::vector<Block> ChunkBufferPool::take_workspace() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!workspaces_.empty()) {
@@ -187,7 +189,7 @@ std::vector<Block> Rooms::take_workspace() {
   return fresh;
 }
 
-void Rooms::give_back(std::vector<Block> workspace) {
+void ChunkBufferPool::give_back(std::vector<Block> workspace) {
   std::lock_guard<std::mutex> lock(mutex_);
   workspaces_.push_back(std::move(workspace));
 }

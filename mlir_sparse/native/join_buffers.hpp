@@ -1,4 +1,4 @@
-// Where pieces of a sparse result are computed that have no place in it yet, and what all pieces work in.
+// Buffers for chunks of a sparse result that have no place in it yet, and the workspaces of all chunks.
 
 #pragma once
 
@@ -15,56 +15,55 @@
 
 namespace mlir_sparse {
 
-// Buffers of one piece's entries, in one block.
-struct Room {
+// The buffers of one chunk's entries, in one block.
+struct ChunkBuffers {
   std::vector<std::int64_t> capacity;  // entries of each level
   std::size_t bytes;
   Block block;
   std::vector<char *> buffers;
 };
 
-// All rooms together take no more than a part of what operands and the entries that have their place take. Who finds
-// none waits until there is more of those, or until its piece has its turn: two of them at most, one in each direction,
-// take room beyond that, of the size that all begin with or a fourth of the part.
-class Rooms {
+// All buffers together use no more than a fraction of the bytes of operands and placed entries. A thread without a
+// buffer waits until there are more placed entries, or until its chunk's turn comes. At most two chunks, one in each
+// direction, may exceed the bound then, with the initial size or a fourth of the bound.
+class ChunkBufferPool {
  public:
-  // The mutex is that of those who say whose turn it is.
-  Rooms(const JoinedCall &call, const Cuts &cuts, std::mutex &mutex);
+  // `mutex` guards the turns.
+  ChunkBufferPool(const JoinedCall &call, const Cuts &cuts, std::mutex &mutex);
 
-  // How many places a buffer of a piece has: one more than there is room for, where what is beyond it goes.
-  std::int64_t length_of(std::size_t buffer, const std::vector<std::int64_t> &rooms) const;
+  // The length of a chunk's buffer: the capacity plus one place, which all further entries are written to.
+  std::int64_t length_of(std::size_t buffer, const std::vector<std::int64_t> &capacities) const;
 
-  // Returns room, after a while where much of it waits to be copied; at once where others wait for the piece itself,
-  // which is asked under the mutex.
-  std::unique_ptr<Room> take(const std::function<bool()> &has_turn);
-  // Whether there is room for so many entries, or not even in the whole result.
-  bool is_enough(const Room &room, const std::vector<std::int64_t> &counts) const;
-  // Returns room for so many entries in the place of another; null where that would be too much.
-  std::unique_ptr<Room> larger(std::unique_ptr<Room> room, const std::vector<std::int64_t> &counts);
-  void give_back(std::unique_ptr<Room> room);
-  // Returns when a piece has its turn.
+  // Returns a buffer. It waits while many buffers wait to be copied, unless `has_turn`, called under the mutex, holds.
+  std::unique_ptr<ChunkBuffers> take(const std::function<bool()> &has_turn);
+  // Whether the capacity suffices, or even the whole result's would not.
+  bool is_enough(const ChunkBuffers &space, const std::vector<std::int64_t> &counts) const;
+  // Returns a larger buffer in place of another; null if that would exceed the bound.
+  std::unique_ptr<ChunkBuffers> larger(std::unique_ptr<ChunkBuffers> space, const std::vector<std::int64_t> &counts);
+  void give_back(std::unique_ptr<ChunkBuffers> space);
+  // Waits for the turn of a chunk.
   void wait(const std::function<bool()> &has_turn);
-  // Says which entries have their place, and that turns have changed; under the mutex.
+  // Reports the placed entries, and that turns have changed; call it under the mutex.
   void turned(const std::vector<std::int64_t> &placed);
 
-  // Workspaces stay empty between the pieces that use them.
+  // Workspaces are all zero between chunks.
   std::vector<Block> take_workspace();
   void give_back(std::vector<Block> workspace);
 
  private:
-  std::unique_ptr<Room> new_room(const std::vector<std::int64_t> &capacity);
+  std::unique_ptr<ChunkBuffers> new_buffers(const std::vector<std::int64_t> &capacity);
   std::size_t bytes_of(const std::vector<std::int64_t> &entries) const;
   std::size_t most() const;
-  bool take_idle(std::unique_ptr<Room> &found);
+  bool take_idle(std::unique_ptr<ChunkBuffers> &found);
 
   const JoinedCall &call_;
   const ResultLevels &levels_;
   std::mutex &mutex_;
   std::condition_variable freed_;
-  std::int64_t most_rows_ = 0;  // of a piece, where levels above are dense
+  std::int64_t most_rows_ = 0;  // of a chunk, where levels above are dense
   std::vector<std::int64_t> capacity_;
-  std::size_t least_, operands_ = 0, placed_ = 0, held_ = 0;  // bytes: of what rooms may take, and do
-  std::vector<std::unique_ptr<Room>> rooms_;
+  std::size_t least_, operands_ = 0, placed_ = 0, held_ = 0;  // bytes: of what capacities may take, and do
+  std::vector<std::unique_ptr<ChunkBuffers>> pool_;
   std::vector<std::vector<Block>> workspaces_;
 };
 

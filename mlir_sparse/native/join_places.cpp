@@ -8,7 +8,7 @@
 namespace mlir_sparse {
 namespace {
 
-// Positions that a thread raises at a time.
+// The number of positions that a thread shifts at a time.
 constexpr std::int64_t kStretch = std::int64_t{1} << 16;
 
 template <class T>
@@ -18,7 +18,7 @@ void copy_raised(void *to, const void *from, std::int64_t count, std::int64_t by
   for (std::int64_t n = 0; n < count; ++n) target[n * stride] = static_cast<T>(source[n * stride] + static_cast<T>(by));
 }
 
-// Copies every stride-th number, raised by one and the same, which may be negative.
+// Copies every stride-th number plus a constant, which may be negative.
 void copy_raised(void *to, const void *from, std::int64_t item, std::int64_t count, std::int64_t by,
                  std::int64_t stride = 1) {
   switch (item) {
@@ -48,15 +48,15 @@ char *Places::coordinates_at(std::size_t level, std::int64_t place) const {
             (before(level) + place) * levels_.interleaved(level));
 }
 
-// Rows by number have one position each, of entries in whatever direction.
+// Rows of a dense level have one position each, for entries in either direction.
 char *Places::positions_at(std::size_t level, std::int64_t place) const {
   const bool rows = static_cast<int>(level) <= levels_.depth;
   return at(static_cast<std::size_t>(levels_.positions[level]), rows ? place : before(level - 1) + place);
 }
 
-// Whether coordinates of rows count from a piece's first: those of rows by number do.
+// Whether coordinates of rows start at the chunk's first row, as those of dense levels do.
 bool Places::renumbered(std::int64_t begin) const {
-  return levels_.depth == 0 && !call_.partition.listed && begin > 0;
+  return levels_.depth == 0 && !call_.partition.compressed && begin > 0;
 }
 
 bool Places::is_within(const std::vector<std::int64_t> &first) const {
@@ -67,10 +67,10 @@ bool Places::is_within(const std::vector<std::int64_t> &first) const {
 
 std::vector<char *> Places::buffers(std::int64_t begin, const std::vector<std::int64_t> &first, void *root) const {
   std::vector<char *> found(static_cast<std::size_t>(levels_.values()) + 1);
-  for (auto l = static_cast<std::size_t>(levels_.depth); l < call_.rooms.size(); ++l) {
+  for (auto l = static_cast<std::size_t>(levels_.depth); l < call_.capacities.size(); ++l) {
     if (levels_.positions[l] >= 0) {
       const bool rows = static_cast<int>(l) == levels_.depth;
-      const std::int64_t row = call_.partition.listed ? 0 : begin * inner_;
+      const std::int64_t row = call_.partition.compressed ? 0 : begin * inner_;
       const std::int64_t place = rows ? row : l > 0 ? first[l - 1] : 0;
       found[static_cast<std::size_t>(levels_.positions[l])] =
           l == 0 ? static_cast<char *>(root) : positions_at(l, place);
@@ -82,46 +82,46 @@ std::vector<char *> Places::buffers(std::int64_t begin, const std::vector<std::i
 }
 
 void Places::renumber(std::int64_t place, std::int64_t count, std::int64_t begin) const {
-  if (!renumbered(begin) || place + count > call_.rooms[0]) return;
+  if (!renumbered(begin) || place + count > call_.capacities[0]) return;
   char *first = coordinates_at(0, place);
   const auto b = static_cast<std::size_t>(levels_.coordinates[0]);
   copy_raised(first, first, levels_.items[b], count, begin, levels_.interleaved(0));
 }
 
-void Places::copy(const Placed &piece) const {
+void Places::copy(const Placed &chunk) const {
   for (int level = levels_.depth; level < levels_.rank(); ++level) {
     const auto l = static_cast<std::size_t>(level);
     if (level > 0 && levels_.positions[l] >= 0) {
       const bool rows = level == levels_.depth;
-      const std::int64_t first = rows ? piece.begin * inner_ : piece.offsets[l - 1];
-      const std::int64_t count = rows ? (piece.end - piece.begin) * inner_ : piece.counts[l - 1];
-      copy_positions(piece.room, l, first, count, piece.offsets[l]);
+      const std::int64_t first = rows ? chunk.begin * inner_ : chunk.offsets[l - 1];
+      const std::int64_t count = rows ? (chunk.end - chunk.begin) * inner_ : chunk.counts[l - 1];
+      copy_positions(chunk.space, l, first, count, chunk.offsets[l]);
     }
-    if (!levels_.listed || level == 0) copy_coordinates(piece, l);
+    if (!levels_.compressed || level == 0) copy_coordinates(chunk, l);
   }
-  if (levels_.listed && levels_.interleaved(0) == 1)
-    for (std::size_t l = 1; l < levels_.coordinates.size(); ++l) copy_coordinates(piece, l);
+  if (levels_.compressed && levels_.interleaved(0) == 1)
+    for (std::size_t l = 1; l < levels_.coordinates.size(); ++l) copy_coordinates(chunk, l);
   const auto values = static_cast<std::size_t>(levels_.values());
-  std::memmove(values_at(piece.offsets.back()), piece.room.buffers[values],
-               static_cast<std::size_t>(piece.counts.back() * levels_.items[values]));
+  std::memmove(values_at(chunk.offsets.back()), chunk.space.buffers[values],
+               static_cast<std::size_t>(chunk.counts.back() * levels_.items[values]));
 }
 
-void Places::copy_positions(const Room &room, std::size_t level, std::int64_t first, std::int64_t count,
+void Places::copy_positions(const ChunkBuffers &space, std::size_t level, std::int64_t first, std::int64_t count,
                             std::int64_t by) const {
   const auto b = static_cast<std::size_t>(levels_.positions[level]);
   const std::int64_t item = levels_.items[b];
   char *to = positions_at(level, first + 1);
-  const char *from = room.buffers[b] + item;
+  const char *from = space.buffers[b] + item;
   if (from < to && to < from + count * item) from = static_cast<char *>(std::memmove(to, from, count * item));
   copy_raised(to, from, item, count, by);
 }
 
-void Places::copy_coordinates(const Placed &piece, std::size_t level) const {
+void Places::copy_coordinates(const Placed &chunk, std::size_t level) const {
   const auto b = static_cast<std::size_t>(levels_.coordinates[level]);
-  const std::int64_t each = levels_.interleaved(level), item = levels_.items[b], count = piece.counts[level];
-  char *to = coordinates_at(level, piece.offsets[level]);
-  std::memmove(to, piece.room.buffers[b], static_cast<std::size_t>(count * each * item));
-  if (level == 0 && renumbered(piece.begin)) copy_raised(to, to, item, count, piece.begin, each);
+  const std::int64_t each = levels_.interleaved(level), item = levels_.items[b], count = chunk.counts[level];
+  char *to = coordinates_at(level, chunk.offsets[level]);
+  std::memmove(to, chunk.space.buffers[b], static_cast<std::size_t>(count * each * item));
+  if (level == 0 && renumbered(chunk.begin)) copy_raised(to, to, item, count, chunk.begin, each);
 }
 
 void Places::settle(const std::vector<std::int64_t> &counts, const std::vector<std::int64_t> &downwards) const {
@@ -136,9 +136,9 @@ void Places::settle(const std::vector<std::int64_t> &counts, const std::vector<s
     const std::int64_t item = levels_.items[buffer], by = downwards[l];
     const std::int64_t first = rows ? 0 : -downwards[l - 1];
     const std::int64_t count = rows ? call_.sizes[0] * inner_ : counts[l - 1];
-    if (!rows) write_unsigned(positions_at(l, 0), item, 0, 0);  // pieces in place begin to count there
+    if (!rows) write_unsigned(positions_at(l, 0), item, 0, 0);  // chunks in place begin to count there
     const std::size_t stretches = by ? static_cast<std::size_t>((count + kStretch) / kStretch) : 0;
-    run_pieces(stretches, thread_limit(), [&](std::size_t stretch) {
+    run_chunks(stretches, thread_limit(), [&](std::size_t stretch) {
       const std::int64_t begin = static_cast<std::int64_t>(stretch) * kStretch;
       char *some = positions_at(l, first + begin);
       copy_raised(some, some, item, std::min(kStretch, count + 1 - begin), by);

@@ -1,4 +1,4 @@
-// Where entries of a sparse result stand that grow in two directions from the middle of its buffers.
+// The places of entries in a sparse result that grows in two directions from the middle of its buffers.
 
 #pragma once
 
@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "join.hpp"
-#include "join_rooms.hpp"
+#include "join_buffers.hpp"
 
 namespace mlir_sparse {
 
-// A piece that has its place: where from the middle its entries of each level begin, and how many there are.
+// A placed chunk: the begin of its entries in each level, relative to the middle, and their number.
 struct Placed {
-  const Room &room;
+  const ChunkBuffers &space;
   const std::vector<std::int64_t> &counts, &offsets;
   std::int64_t begin, end;  // its coordinates
 };
@@ -22,28 +22,26 @@ class Places {
  public:
   explicit Places(const JoinedCall &call) : call_(call), levels_(call.levels), inner_(call.inner()) {}
 
-  // How many places lie before the middle.
+  // The number of places before the middle.
   std::int64_t before(std::size_t level) const {
-    return call_.both && !levels_.above(level) ? call_.rooms[level] + 1 : 0;
+    return call_.both && !levels_.above(level) ? call_.capacities[level] + 1 : 0;
   }
 
-  // Whether there are such places.
+  // Whether the buffers have these places.
   bool is_within(const std::vector<std::int64_t> &first) const;
-  // The buffers of a piece from a coordinate on that is computed where it is to stay, those of each level from a place
-  // on. Where the first level lists its coordinates, its positions are written to `root`: no more than one piece may
-  // write those of the result.
+  // The buffers of a chunk that is computed in place: it begins at a coordinate, and in each level at a place. If the
+  // first level is compressed, its positions go to `root`, as only one chunk may write those of the result.
   std::vector<char *> buffers(std::int64_t begin, const std::vector<std::int64_t> &first, void *root) const;
-  // Coordinates of rows that count from a piece's first become those of the result.
+  // Renumbers coordinates of rows that start at the chunk's first row to those of the result.
   void renumber(std::int64_t place, std::int64_t count, std::int64_t begin) const;
 
-  // Rows by number or, where lists say which there are, by coordinate: then positions count from the first of them.
-  std::int64_t first_of(std::int64_t begin) const { return call_.partition.listed ? begin * inner_ : 0; }
+  // The first row of a chunk in a dense level; 0 in a compressed one, whose positions are relative.
+  std::int64_t first_of(std::int64_t begin) const { return call_.partition.compressed ? begin * inner_ : 0; }
 
-  // Copies a piece, which may overlap with its place from below.
-  void copy(const Placed &piece) const;
+  // Copies a chunk, whose buffer may overlap its place from below.
+  void copy(const Placed &chunk) const;
 
-  // Positions count from the middle so far: those of all entries become counts from the first, so many of which lie
-  // before the middle.
+  // Makes positions, which are relative to the middle, relative to the first entry, given the number before the middle.
   void settle(const std::vector<std::int64_t> &counts, const std::vector<std::int64_t> &downwards) const;
 
  private:
@@ -52,9 +50,9 @@ class Places {
   char *coordinates_at(std::size_t level, std::int64_t place) const;
   char *positions_at(std::size_t level, std::int64_t place) const;
   bool renumbered(std::int64_t begin) const;
-  void copy_positions(const Room &room, std::size_t level, std::int64_t first, std::int64_t count,
+  void copy_positions(const ChunkBuffers &space, std::size_t level, std::int64_t first, std::int64_t count,
                       std::int64_t by) const;
-  void copy_coordinates(const Placed &piece, std::size_t level) const;
+  void copy_coordinates(const Placed &chunk, std::size_t level) const;
 
   const JoinedCall &call_;
   const ResultLevels &levels_;

@@ -1,9 +1,8 @@
 // Calls of compiled kernels.
 //
-// A Launcher holds the address of a compiled function and what its arguments must be; a call checks them, builds the
-// memref descriptors on the stack and jumps. Whatever it does not recognise it leaves alone and says so by returning
-// None: the caller in Python then converts the arguments or raises the error. So no check is made in one place only,
-// and the path of a correct call is short.
+// A Launcher has the address of a compiled function and the types of its arguments. A call checks the arguments, builds
+// the memref descriptors on the stack and jumps. For arguments that do not fit it returns None, and the caller in
+// Python converts them or raises the error. So the path of a correct call is short.
 //
 // The calling convention is MLIR's C interface in packed form: one void* per argument that points to the argument's
 // value, a memref's value being a pointer to its descriptor, and the result's storage first.
@@ -25,7 +24,7 @@
 #include "join.hpp"
 #include "module.hpp"
 #include "operand.hpp"
-#include "pieces.hpp"
+#include "chunks.hpp"
 #include "threads.hpp"
 
 namespace py = pybind11;
@@ -33,7 +32,7 @@ namespace py = pybind11;
 namespace mlir_sparse {
 namespace {
 
-// How one dimension of a tensor follows from index variables: sum of coefficient * variable, plus a constant.
+// The subscript of a dimension: a sum of coefficient * variable, plus a constant.
 struct Subscript {
   std::vector<std::pair<std::int64_t, int>> terms;
   std::int64_t constant = 0;
@@ -55,13 +54,13 @@ struct Result {
 
 constexpr std::int64_t kUnknown = -1;
 
-// Bytes of a result above which memory is looked at before it is asked for.
+// Results of more bytes are allocated in Python, which checks the memory available first.
 constexpr std::int64_t kLarge = std::int64_t{1} << 26;
 
-// Elements of rows below others to a piece, at least.
+// The least number of elements, below other rows, in a chunk.
 constexpr std::size_t kStretch = 64;
 
-// Lets Ctrl-C stop a call between its pieces; asks for the GIL only now and then.
+// Lets Ctrl-C stop a call between chunks; it takes the GIL only now and then.
 class Interrupts {
  public:
   void check() {
@@ -92,13 +91,13 @@ class Launcher {
       throw py::value_error("expected the last parameter of a kernel with a dense result to be the dense output");
   }
 
-  // Returns the output, or None where an argument is not as it must be.
+  // Returns the output, or None for arguments that do not fit.
   py::object operator()(const py::tuple &arguments, py::object out) {
     Bound bound(*this);
     return take_dense(arguments, out, bound) ? call_dense(bound, std::move(out)) : py::none();
   }
 
-  // As a call, on the user's own arguments; None also where loops run beyond a tensor's edge, which others must not see.
+  // A call on the user's arguments; None also if loops exceed a tensor's bounds, so that arrays must be padded.
   py::object direct(const py::tuple &arguments, py::object out) {
     Bound bound(*this);
     const bool ready = take_dense(arguments, out, bound) && !padded(bound);
@@ -111,8 +110,8 @@ class Launcher {
     return take_dense(arguments, out, bound) && !padded(bound);
   }
 
-  // As a call, of a nest along diagonals: `lows` says of arrays that are read at the sum of a diagonal and a row, which
-  // of their first axis is what the loops call 0. Only rows near the edges are given copies with zeros around.
+  // A call of a nest along diagonals. `lows` has, for each array that is indexed by diagonal plus row, the element at
+  // the loops' index 0. Only rows near the edges use padded copies.
   py::object framed(const py::tuple &arguments, py::object out, const std::vector<std::pair<int, std::int64_t>> &lows) {
     Bound bound(*this);
     if (!is_along_diagonals() || !take_all(arguments, parameters_.size() - 1, bound)) return py::none();
@@ -127,10 +126,10 @@ class Launcher {
     const std::vector<Argument> views = arguments_of(bound);
     const std::optional<Diagonals> found = diagonals_of(bound, views, lows);
     if (!found) return py::none();
-    std::size_t pieces = work_of(bound) < 2 * static_cast<std::int64_t>(piece_work())
+    std::size_t chunks = work_of(bound) < 2 * static_cast<std::int64_t>(chunk_work())
                              ? 1
-                             : pieces_of(*partition_, work_of(bound), bound.arrays.back().size());
-    if (piece_work() > 1) pieces = std::min(pieces, static_cast<std::size_t>(found->end - found->begin) / kStretch);
+                             : chunks_of(*partition_, work_of(bound), bound.arrays.back().size());
+    if (chunk_work() > 1) chunks = std::min(chunks, static_cast<std::size_t>(found->end - found->begin) / kStretch);
     Interrupts interrupts;
     py::gil_scoped_release release;
     const auto goes_on = [&] { interrupts.check(); };
@@ -139,12 +138,12 @@ class Launcher {
     std::vector<Argument> inside = views;
     for (const auto &[parameter, low] : lows) shift(inside[static_cast<std::size_t>(parameter)].array, low);
     if (found->begin < found->end)
-      call_rows(function_, *partition_, inside, found->begin, found->end, pieces, goes_on);
+      call_rows(function_, *partition_, inside, found->begin, found->end, chunks, goes_on);
     call_edge(views, lows, *found, found->end, rows, goes_on);
     return out;
   }
 
-  // Fills the buffers of a sparse result; returns whether the arguments were as they must be.
+  // Fills the buffers of a sparse result; returns whether the arguments fit.
   bool fill(const py::tuple &arguments, const std::vector<py::array> &buffers) {
     Bound bound(*this);
     if (!result_.sparse || !take_all(arguments, parameters_.size(), bound) || !within(bound)) return false;
@@ -170,19 +169,17 @@ class Launcher {
     return true;
   }
 
-  // In how many pieces a sparse result is worth making, with something to compute at about so many points; 1 for `fill`
-  // to do it.
-  std::size_t pieces(const py::tuple &arguments, std::int64_t points) const {
+  // The number of chunks that a sparse result is worth, given an estimate of the points to compute; 1 means `fill`.
+  std::size_t chunks(const py::tuple &arguments, std::int64_t points) const {
     Bound bound(*this);
     if (!partition_ || !result_.sparse || !take_all(arguments, parameters_.size(), bound) || !within(bound)) return 1;
-    return pieces_of(*partition_, work_of(bound), points);
+    return chunks_of(*partition_, work_of(bound), points);
   }
 
-  // Fills the buffers of a sparse result in so many pieces, with room for so many entries of each level, and for as
-  // many before those if `both`; returns how many there are, and how many places come before them, or None where the
-  // arguments are not as they must be.
-  py::object join(const py::tuple &arguments, std::size_t pieces, const std::vector<py::array> &buffers,
-                  std::vector<std::int64_t> rooms, bool both, std::vector<std::int64_t> sizes,
+  // Fills the buffers of a sparse result in chunks, with a capacity for each level, and the same in front if `both`.
+  // Returns the numbers of entries, and of unused places in front of them, or None for arguments that do not fit.
+  py::object join(const py::tuple &arguments, std::size_t chunks, const std::vector<py::array> &buffers,
+                  std::vector<std::int64_t> capacities, bool both, std::vector<std::int64_t> sizes,
                   std::vector<std::int64_t> workspace, std::int64_t limit) const {
     if (!partition_ || !result_.sparse) return py::none();
     Bound bound(*this);
@@ -200,7 +197,7 @@ class Launcher {
                           bound.extents[partition_->variable],
                           result_.levels,
                           std::move(data),
-                          std::move(rooms),
+                          std::move(capacities),
                           both,
                           std::move(sizes),
                           std::move(workspace),
@@ -209,7 +206,7 @@ class Launcher {
     Joined joined;
     {
       py::gil_scoped_release release;
-      joined = join_pieces(call, pieces, [&] { interrupts.check(); });
+      joined = join_chunks(call, chunks, [&] { interrupts.check(); });
     }
     return py::make_tuple(joined.counts, joined.begins);
   }
@@ -225,21 +222,22 @@ class Launcher {
     std::vector<Operand *> operands;
     // Null until taken: a default py::array is a new NumPy array.
     std::vector<py::array> arrays;
-    // Attributes of tensors are read through `keep`, which holds what they return until the call is over.
+    // Keeps the attributes of tensors alive until the end of the call.
     std::vector<py::object> keep;
   };
 
-  // The least and the greatest diagonal there is, and the rows that are inside of all arrays on each of them.
+  // The least and the greatest diagonal, and the rows on which all diagonals are inside the arrays.
   struct Diagonals {
     std::int64_t least, greatest, begin, end;
   };
 
   bool is_along_diagonals() const {
-    if (!partition_ || result_.sparse || partition_->listed || partition_->outcome != Partition::kApart) return false;
+    if (!partition_ || result_.sparse || partition_->compressed || partition_->outcome != Partition::kApart)
+      return false;
     return partition_->stored.size() == 1 && partition_->stored.front().level == 1;
   }
 
-  // The first level of the operand lists diagonals: one buffer of positions, one of coordinates.
+  // The first level of the operand stores diagonals: one buffer of positions, one of coordinates.
   std::optional<Diagonals> diagonals_of(const Bound &bound, const std::vector<Argument> &arguments,
                                         const std::vector<std::pair<int, std::int64_t>> &lows) const {
     const StoredPart &part = partition_->stored.front();
@@ -268,14 +266,14 @@ class Launcher {
     return found;
   }
 
-  // Moves what an array's first element is: by an address that may be none of its own.
+  // Moves the first element of an array, to an address that may be outside of it.
   static void shift(Array &array, std::int64_t by) {
     const std::int64_t bytes = by * array.strides.front() * array.item;
     array.data = reinterpret_cast<char *>(reinterpret_cast<std::uintptr_t>(array.data) +
                                           static_cast<std::uintptr_t>(bytes));
   }
 
-  // Calls the function for rows that reach beyond arrays on some diagonal, with zeros there.
+  // Calls the function for rows that exceed the arrays on some diagonal, with padded copies.
   void call_edge(const std::vector<Argument> &arguments, const std::vector<std::pair<int, std::int64_t>> &lows,
                  const Diagonals &found, std::int64_t begin, std::int64_t end,
                  const std::function<void()> &goes_on) const {
@@ -308,11 +306,11 @@ class Launcher {
     return true;
   }
 
-  // Takes the operands and the dense result, which is allocated if there is none; returns whether all may be called.
+  // Binds the operands and the dense result, which is allocated if there is none; returns whether all fit.
   bool take_dense(const py::tuple &arguments, py::object &out, Bound &bound) const {
     if (result_.sparse || !take_all(arguments, parameters_.size() - 1, bound)) return false;
     if (out.is_none() && !allocate(bound.extents, out)) return false;
-    // A number would be written to in vain.
+    // Writing to a number would be lost.
     if (Py_TYPE(out.ptr()) != py::detail::npy_api::get().PyArray_Type_) return false;
     Operand *unused = nullptr;
     py::array &array = bound.arrays.back();
@@ -340,7 +338,7 @@ class Launcher {
       keep.push_back(std::move(held));
       return operand->type_id() == parameter.type_id;
     }
-    // Arrays of a class of its own may mean more than their memory holds, as masks do: Python looks at them.
+    // Subclasses of arrays may mean more than their memory, as masked arrays do: leave them to Python.
     if (Py_TYPE(argument.ptr()) == py::detail::npy_api::get().PyArray_Type_) {
       array = py::reinterpret_borrow<py::array>(argument);
     } else if (parameter.subscripts.empty()) {  // a number of NumPy's or Python's own
@@ -377,7 +375,7 @@ class Launcher {
     return true;
   }
 
-  // Checks that subscripts which are no plain variable stay inside their dimension.
+  // Checks that subscripts that are sums stay inside their dimension.
   bool within(const Bound &bound) const {
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
       for (std::size_t d = 0; d < parameters_[p].subscripts.size(); ++d) {
@@ -408,7 +406,7 @@ class Launcher {
       const std::int64_t extent = subscript.is_variable() ? extents[subscript.terms[0].second] : kUnknown;
       if (extent == kUnknown) return false;
       shape.push_back(static_cast<py::ssize_t>(extent));
-      // Whether it fits is asked in Python, with a word for what does not.
+      // Python checks whether it fits in memory, and has the message.
       if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(extent, 1), &bytes) || bytes > kLarge) return false;
     }
     out = py::array(dtype, shape);
@@ -457,7 +455,7 @@ class Launcher {
     }
   }
 
-  // How many entries a call meets, about.
+  // An estimate of the entries that a call visits.
   std::int64_t work_of(const Bound &bound) const {
     __int128 work = partition_->stored.empty() ? bound.extents[partition_->variable] : 0;
     for (const StoredPart &part : partition_->stored) work += bound.operands[part.parameter]->entries();
@@ -483,21 +481,21 @@ class Launcher {
     return found;
   }
 
-  // Calls in pieces where that is worth it; returns whether it did.
+  // Calls in chunks if that is worthwhile; returns whether it did.
   bool cut_dense(const Bound &bound) const {
     if (!partition_) return false;
     const std::int64_t work = work_of(bound);
-    if (work < 2 * static_cast<std::int64_t>(piece_work())) return false;
-    std::size_t pieces = pieces_of(*partition_, work, bound.arrays.back().size());
-    // Rows below others are a stretch of each: it must be worth going there.
+    if (work < 2 * static_cast<std::int64_t>(chunk_work())) return false;
+    std::size_t chunks = chunks_of(*partition_, work, bound.arrays.back().size());
+    // A chunk of a level below others is a part of each row above, which must be long enough.
     for (const StoredPart &part : partition_->stored)
-      if (part.level > 0 && piece_work() > 1)
-        pieces = std::min(pieces, static_cast<std::size_t>(bound.extents[partition_->variable]) / kStretch);
-    if (pieces < 2) return false;
+      if (part.level > 0 && chunk_work() > 1)
+        chunks = std::min(chunks, static_cast<std::size_t>(bound.extents[partition_->variable]) / kStretch);
+    if (chunks < 2) return false;
     const std::vector<Argument> arguments = arguments_of(bound);
     Interrupts interrupts;
     py::gil_scoped_release release;
-    call_in_pieces(function_, *partition_, arguments, bound.extents[partition_->variable], pieces,
+    call_in_chunks(function_, *partition_, arguments, bound.extents[partition_->variable], chunks,
                    [&] { interrupts.check(); });
     return true;
   }
@@ -506,7 +504,7 @@ class Launcher {
     if (cut_dense(bound)) return out;
     std::vector<std::int64_t> words;
     std::vector<void *> pointers, packed;
-    // The function returns the descriptor of `out` once more; nobody needs it.
+    // The function returns the descriptor of `out` again, which is not used.
     std::vector<std::int64_t> ignored(4 + 2 * parameters_.back().subscripts.size());
     void *result = ignored.data();
     packed.push_back(&result);
@@ -563,9 +561,9 @@ void register_launch(py::module_ &module) {
       .def_static("dense", [] { return Result{false, {}, {0, false, {}, {}, {}}}; })
       .def_static(
           "sparse",
-          [](std::vector<py::dtype> buffers, int depth, bool listed, std::vector<int> positions,
+          [](std::vector<py::dtype> buffers, int depth, bool compressed, std::vector<int> positions,
              std::vector<int> coordinates) {
-            ResultLevels levels{depth, listed, std::move(positions), std::move(coordinates), {}};
+            ResultLevels levels{depth, compressed, std::move(positions), std::move(coordinates), {}};
             for (const py::dtype &buffer : buffers) levels.items.push_back(buffer.itemsize());
             return Result{true, std::move(buffers), std::move(levels)};
           },
@@ -579,7 +577,7 @@ void register_launch(py::module_ &module) {
       .def("direct", &Launcher::direct, py::arg("arguments"), py::arg("out") = py::none())
       .def("accepts", &Launcher::accepts, py::arg("arguments"), py::arg("out"))
       .def("framed", &Launcher::framed, py::arg("arguments"), py::arg("out"), py::arg("lows"))
-      .def("pieces", &Launcher::pieces, py::arg("arguments"), py::arg("points"))
+      .def("pieces", &Launcher::chunks, py::arg("arguments"), py::arg("points"))
       .def("join", &Launcher::join, py::arg("arguments"), py::arg("pieces"), py::arg("buffers"), py::arg("rooms"),
            py::arg("both"), py::arg("sizes"), py::arg("workspace"), py::arg("limit"))
       .def("fill", &Launcher::fill, py::arg("arguments"), py::arg("buffers"));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char *kName = "mlir_sparse.block";
 
-// What is reserved and not yet freed, for tests that look for leaks.
+// The number of reserved blocks, for tests of leaks.
 std::atomic<long long> owned_buffers{0};
 
 // A block that an array in Python owns.

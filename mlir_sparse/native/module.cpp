@@ -1,4 +1,4 @@
-// mlir_sparse._native: what is too slow or too unsafe in Python.
+// mlir_sparse._native: work that would be too slow or unsafe in Python.
 #include <chrono>
 
 #include "module.hpp"

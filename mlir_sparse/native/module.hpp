@@ -1,5 +1,5 @@
-// The parts of mlir_sparse._native. Each source file of this folder adds its
-// own functions and classes to the module through one of these.
+// The parts of mlir_sparse._native. Each source file of this folder adds its own functions and classes to the module
+// through one of these.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -11,7 +11,7 @@ void register_validate(pybind11::module_ &module);  // level buffers against the
 void register_convert(pybind11::module_ &module);   // level storage to coordinates
 void register_convert_matrix(pybind11::module_ &module);  // matrices to other storage
 void register_launch(pybind11::module_ &module);    // calls of compiled kernels, and the threads that run them
-void register_partition(pybind11::module_ &module);  // how calls are cut in pieces
+void register_partition(pybind11::module_ &module);  // how calls are cut in chunks
 void register_threads(pybind11::module_ &module);    // how many threads there are
 void register_memory(pybind11::module_ &module);    // ownership of memory that compiled code allocated
 void register_object(pybind11::module_ &module);    // machine code from object files

@@ -1,9 +1,8 @@
 // Machine code from relocatable object files, loaded into this process without a linker.
 //
-// What MLIR's engine dumps is an ELF object in the large code model: absolute 64-bit relocations against its own
-// sections and against functions of the C and mathematics libraries. Everything in the file is checked before it is
-// used: a file that is not such an object is a ValueError, and nothing of it has been mapped or run. Memory is never
-// writeable and executable at once.
+// MLIR's engine writes an ELF object in the large code model: absolute 64-bit relocations against its own sections and
+// against functions of the C and mathematics libraries. The file is checked before anything is mapped or run; another
+// file is a ValueError. Memory is never writeable and executable at once.
 
 #include <cstdint>
 #include <cstring>
@@ -45,7 +44,7 @@ constexpr std::size_t kMostSections = 1 << 14;
 constexpr std::size_t kMostBytes = std::size_t{1} << 28;
 constexpr std::size_t kNowhere = SIZE_MAX;
 
-// The bytes of a file; whatever is read from it lies inside.
+// The bytes of a file, with checked reads.
 class File {
  public:
   explicit File(std::string_view bytes) : bytes_(bytes) {}
@@ -143,7 +142,7 @@ class Code {
     return code ? kCode : data ? kData : kConstants;
   }
 
-  // Gives each section its place: code, constants and data on pages of their own.
+  // Lays out the sections: code, constants and data on separate pages.
   void place() {
     const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     offsets_.assign(sections_.size(), kNowhere);
@@ -189,7 +188,7 @@ class Code {
     return sections_[index];
   }
 
-  // Returns the address of each symbol, and notes those of the functions asked for.
+  // Returns the address of each symbol, and records those of the named functions.
   std::vector<std::uint64_t> resolve(const File &file, const std::vector<std::string> &names) {
     for (std::size_t s = 0; s < sections_.size(); ++s) {
       if (sections_[s].sh_type != SHT_SYMTAB) continue;

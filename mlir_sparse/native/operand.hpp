@@ -25,7 +25,7 @@ inline Range range_of(const pybind11::array &array) {
   return {data, data + array.nbytes()};
 }
 
-// The level storage of one tensor in the form that compiled code takes: built once a tensor, shared by all calls.
+// The level storage of one tensor as an argument: built once a tensor, shared by all calls.
 class Operand {
  public:
   Operand(std::int64_t type_id, std::vector<std::int64_t> shape, std::vector<std::int64_t> level_sizes,
@@ -53,12 +53,12 @@ class Operand {
   Operand &operator=(const Operand &) = delete;
 
   std::int64_t type_id() const { return type_id_; }
-  // Whether the shape is that of whole blocks, and the tensor's own is smaller.
+  // Whether the shape is rounded up to whole blocks.
   bool padded() const { return padded_; }
   const std::vector<std::int64_t> &shape() const { return shape_; }
   const std::vector<Range> &ranges() const { return ranges_; }
 
-  // How many values are stored.
+  // The number of stored values.
   std::int64_t entries() const { return descriptors_.back().size; }
   Storage storage() const { return {&descriptors_, &specifier_, &items_, &spreads_}; }
 

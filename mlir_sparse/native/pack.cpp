@@ -50,7 +50,7 @@ std::vector<int64_t> check_columns(const Columns<I> &columns, const std::vector<
   return maxima;
 }
 
-// Looks at the levels whose order matters, and at the ranges of the others.
+// Scans the levels whose order matters, and the ranges of the others.
 template <class I>
 Scan scan_levels(const PackPlan &plan, const Columns<I> &columns) {
   py::gil_scoped_release release;
@@ -71,7 +71,7 @@ Scratch<I> gather(const I *column, const Scratch<uint64_t> &order) {
   return sorted;
 }
 
-// Whether each level lists its coordinates below each of the one above.
+// Whether all levels are compressed.
 bool is_tree(const PackPlan &plan) {
   const auto compressed = [](const Level &level) { return level.kind == LevelKind::Compressed && level.unique; };
   return plan.levels.size() > 1 && plan.levels.size() < 256 &&
@@ -150,7 +150,7 @@ Scratch<I> number_rows(const PackPlan &plan, const Columns<I> &columns) {
   return rows;
 }
 
-// Buffers of a row level, filled at one width, that of the wider; hands them on at the widths that are wanted.
+// Buffers of a row level, filled at the wider of both widths, then narrowed to the wanted ones.
 class RowArrays {
 public:
   RowArrays(const PackPlan &plan, int64_t rows, int64_t count, const py::array &values)
@@ -238,7 +238,7 @@ std::vector<int64_t> check_ranges(const std::vector<py::array> &coordinates, con
                 : check_columns(to_columns<int64_t>(coordinates, count), extents);
 }
 
-// Makes LevelFault a Python exception whose args are its figures; tensor/faults.py words them.
+// Makes LevelFault a Python exception whose args are its figures; tensor/fault_words.py has the messages.
 void register_fault(py::module_ &module) {
   static PyObject *fault = PyErr_NewException("mlir_sparse._native.LevelFault", PyExc_ValueError, nullptr);
   module.attr("LevelFault") = py::handle(fault);

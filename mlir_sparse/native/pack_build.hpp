@@ -1,9 +1,8 @@
 // Level by level, from sorted entries to storage of any encoding.
 //
-// Every entry carries the place it has in the levels built so far; a level
-// turns the place and a coordinate into the place in the next level. After the
-// last level the place is that of the value (Chou et al. 2018, section 5,
-// where the same is done by code generation).
+// Every entry has a place in the levels built so far; a level turns the place and a coordinate into the place in the
+// next level. After the last level it is the place of the value (Chou et al. 2018, section 5, do the same by code
+// generation).
 
 #pragma once
 
@@ -19,7 +18,7 @@
 
 namespace mlir_sparse {
 
-// What to build; limits are in bytes, widths in bits.
+// The storage to build; limits are in bytes, widths in bits.
 struct PackPlan {
   std::vector<Level> levels;
   int pos_width;
@@ -48,14 +47,14 @@ struct PackPlan {
   }
 };
 
-// Buffers by level, as Python gets them; an array of structs is whole at its first level.
+// Buffers by level for Python; an array of structs is whole at its first level.
 struct PackedLevels {
   std::vector<OptionalArray> positions;
   std::vector<OptionalArray> coordinates;
   py::array values;
 };
 
-// Refuses what would not fit before it is allocated; saturates, since products of extents overflow.
+// A product that saturates instead of overflowing, for checks of sizes before allocation.
 inline int64_t checked_product(int64_t a, int64_t b) {
   int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
@@ -73,7 +72,7 @@ inline void require_width(const char *kind, size_t level, int width, int64_t lar
 template <class I>
 class Builder {
 public:
-  // The columns are sorted; `order`, if they had to be, says where each entry came from.
+  // The columns are sorted; `order`, unless they were already, has the original place of each entry.
   Builder(const PackPlan &plan, const Columns<I> &columns, const uint64_t *order)
       : plan_(plan), columns_(columns), order_(order), place_(columns.count), difference_(columns.count) {
     py::gil_scoped_release release;
@@ -95,7 +94,7 @@ private:
   int64_t coordinate(size_t level, size_t e) const { return columns_.data[level][e]; }
   int64_t place(size_t e) const { return at_root_ ? 0 : place_[e]; }
 
-  // difference_[e] is the first level at which entry e departs from the one before it.
+  // difference_[e] is the first level at which entry e differs from the one before it.
   void find_differences() {
     const size_t rank = plan_.ordered_rank();
     for (size_t e = 1; e < columns_.count; ++e) {

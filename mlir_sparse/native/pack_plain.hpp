@@ -1,6 +1,5 @@
-// What packing, validation and conversion share: levels as plain data, buffers
-// of four widths, and the one exception that carries figures to Python. No
-// Python here: what needs none compiles in a fraction of the time.
+// What packing, validation and conversion share: levels as plain data, buffers of four widths, and the one exception
+// that carries figures to Python. No Python here: what needs none compiles in a fraction of the time.
 
 #pragma once
 

@@ -14,7 +14,7 @@
 namespace mlir_sparse {
 namespace {
 
-// Each part of the entries counts its rows, then puts its entries behind those of the parts before it: this is stable.
+// Each part of the entries counts its rows, then puts its entries after those of earlier parts: this is stable.
 template <class I, class T, class V>
 void scatter(const RowEntries<I> &from, const RowBuffers &out) {
   const size_t parts = counting_threads(from.count, out.rows);
@@ -121,7 +121,7 @@ template <class T, class V>
 bool sort_rows_as(const RowBuffers &out) {
   const auto *pos = static_cast<const T *>(out.pos);
   const auto count = static_cast<int64_t>(pos[out.rows]), size = static_cast<int64_t>(sizeof(T));
-  // Entries sorted by column, say: all rows are in order then, and that is seen faster than row by row.
+  // All rows may be in order already, as for entries sorted by column; one scan over all of them is faster.
   if (rows_in_order(out.rows, {static_cast<const char *>(out.pos), out.rows + 1, size, out.width},
                     {static_cast<const char *>(out.crd), count, size, out.width}, std::numeric_limits<T>::max()))
     return false;

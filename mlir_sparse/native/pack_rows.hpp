@@ -1,6 +1,5 @@
-// The fast way to dense levels with one compressed level below (CSR, CSC, sparse
-// vectors, stacks of them): entries go to their row by counting, rows are then
-// sorted one by one, while they are in the cache.
+// Fast packing of dense levels with one compressed level below (CSR, CSC, sparse vectors, stacks of them): entries go
+// to their rows by counting, then each row is sorted while it is in the cache.
 
 #pragma once
 
@@ -34,10 +33,10 @@ struct RowBuffers {
 template <class I>
 bool pack_rows(const RowEntries<I> &entries, const Scan &scan, const RowBuffers &out);
 
-// Sorts each row, equal coordinates in the order they came; returns whether some coordinate is stored twice in its row.
+// Sorts each row stably; returns whether some coordinate is stored twice in its row.
 bool sort_rows(const RowBuffers &rows, int64_t itemsize);
 
-// Sums neighbours with one coordinate, in place; returns how many entries stay.
+// Sums neighbours with equal coordinates, in place; returns the number of remaining entries.
 int64_t sum_row_duplicates(const RowBuffers &rows, const std::string &dtype);
 
 } // namespace mlir_sparse

@@ -1,7 +1,6 @@
 // Orders of entries: is a sequence sorted, and the permutation that sorts it.
 //
-// Sorting is stable throughout, so that duplicates are summed in the order in
-// which they were given.
+// Sorting is stable throughout, so that duplicates are summed in the order in which they were given.
 
 #pragma once
 
@@ -24,7 +23,7 @@ struct Columns {
   }
 };
 
-// What one look at the entries tells: nothing out of range, in order, all different (when in order).
+// The result of a scan of the entries: whether all are in range, in order, and (if in order) different.
 struct Scan {
   bool in_range = true;
   bool sorted = true;
@@ -43,7 +42,7 @@ uint64_t linear_key(const Columns<I> &columns, const std::vector<int64_t> &sizes
   return key;
 }
 
-// Looks at all entries, block by block; without `ranges` it stops at the first block that is out of order.
+// Scans all entries, block by block; without `ranges` it stops at the first block that is out of order.
 template <class I>
 Scan scan(const Columns<I> &columns, const std::vector<int64_t> &sizes, bool ranges);
 

@@ -1,4 +1,4 @@
-// Entries in the order of their rows, as rows: nothing moves, only where each row begins is to be found.
+// Entries that are sorted by row, as rows: nothing moves; only the begin of each row has to be found.
 
 #pragma once
 
@@ -18,7 +18,7 @@ struct SortedEntries {
   size_t count;
 };
 
-// Where to cut sorted entries into parts that no row belongs to two of.
+// The bounds of parts of sorted entries, such that no row is in two parts.
 template <class I>
 std::vector<size_t> cut_between_rows(const SortedEntries<I> &from, size_t parts) {
   auto begins = even_parts(from.count, parts);
@@ -29,8 +29,8 @@ std::vector<size_t> cut_between_rows(const SortedEntries<I> &from, size_t parts)
   return begins;
 }
 
-// Finds where the rows from `row` to `stop` end, whose entries are from `begin` to `end`. The last store of a row wins:
-// no count to load, add to and store again.
+// Finds the ends of the rows from `row` to `stop`, whose entries are from `begin` to `end`. Each entry stores its end,
+// and the last store of a row wins: faster than loading, incrementing and storing a count.
 template <class I, class T>
 void find_ends(const SortedEntries<I> &from, size_t begin, size_t end, int64_t row, int64_t stop, T *ends) {
   std::fill(ends + row, ends + stop, static_cast<T>(begin));

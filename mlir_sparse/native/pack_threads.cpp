@@ -9,6 +9,6 @@ size_t thread_count(size_t entries) {
   return entries < kWorthwhile ? 1 : std::min(thread_limit(), kMost);
 }
 
-void in_parallel(size_t parts, const std::function<void(size_t)> &work) { run_pieces(parts, parts, work); }
+void in_parallel(size_t parts, const std::function<void(size_t)> &work) { run_chunks(parts, parts, work); }
 
 } // namespace mlir_sparse

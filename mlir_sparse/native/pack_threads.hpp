@@ -1,4 +1,4 @@
-// Loops over entries on several threads. Nothing here knows of Python: the GIL is released around it.
+// Loops over entries on several threads. It does not depend on Python: callers release the GIL.
 
 #pragma once
 
@@ -14,14 +14,14 @@
 
 namespace mlir_sparse {
 
-// The number of threads for so many entries: as many as work may be spread over (`threads.hpp`), but one
-// where starting another would take longer than the work.
+// The number of threads for a number of entries: the limit (`threads.hpp`), or one if starting another would take
+// longer than the work.
 size_t thread_count(size_t entries);
 
-// Runs work(0) to work(parts - 1) at the same time; throws what the first of them that throws has thrown.
+// Runs work(0) to work(parts - 1) in parallel; rethrows the exception of the first that throws.
 void in_parallel(size_t parts, const std::function<void(size_t)> &work);
 
-// Where each part of `count` things begins, and where the last one ends.
+// The begins of nearly equal parts of `count` items, and the end of the last.
 inline std::vector<size_t> even_parts(size_t count, size_t parts) {
   std::vector<size_t> begins;
   for (size_t part = 0; part <= parts; ++part)
@@ -40,19 +40,19 @@ std::vector<int64_t> row_parts(const P *pos, int64_t rows, size_t parts) {
   return begins;
 }
 
-// For each of n keys the next free place of each part of the entries, which first counts there how many it has.
+// For each of n keys and each part of the entries the next free place; parts first count their entries there.
 template <class P>
 class KeyPlaces {
 public:
-  // `pos` has n + 1 numbers; it says in the end where the entries of each key begin.
+  // `pos` has n + 1 numbers; at the end it has the begins of each key's entries.
   KeyPlaces(size_t parts, int64_t n, P *pos) : parts_(parts), n_(n), pos_(pos), own_(parts > 1 ? parts * n : 0) {}
 
-  // One part alone needs no memory of its own: where the entries of a key end is where those of the next begin.
+  // A single part needs no further memory: the end of a key's entries is the begin of the next key's.
   P *of(size_t part) { return parts_ == 1 ? pos_ + 1 : own_.data() + static_cast<int64_t>(part) * n_; }
 
   void clear(size_t part) { std::fill(of(part), of(part) + n_, P{0}); }
 
-  // Turns the counts of all parts into places; with several parts this fills in `pos`.
+  // Turns the counts of all parts into places; with several parts this fills `pos`.
   void settle() {
     if (parts_ == 1) {
       pos_[0] = 0;
@@ -103,7 +103,7 @@ inline void prefetch_to_read([[maybe_unused]] const void *address) {
 #endif
 }
 
-// Whether the keys of neighbours are all over their range, by a few samples: places are then worth announcing.
+// Whether the keys of neighbouring entries are spread over their range, by a few samples: prefetching then pays.
 template <class Key>
 bool are_scattered(int64_t begin, int64_t end, const Key &key) {
   constexpr int64_t kSamples = 16, kLength = 128, kLine = 16; // so many keys have their places about together
@@ -121,8 +121,8 @@ bool are_scattered(int64_t begin, int64_t end, const Key &key) {
   return 3 * apart > seen;
 }
 
-// Hands out the places of entries that go all over memory, and announces them long before they come: `next` holds the
-// next free place for each key, and the place of an entry is taken, once and for all, kAhead entries early.
+// Assigns places to entries that scatter over memory, and prefetches them: `next` has the next free place for each key,
+// and the place of an entry is taken kAhead entries early.
 template <class P, class Key, class Announce>
 class PlacesAhead {
 public:

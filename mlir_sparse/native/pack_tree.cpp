@@ -37,7 +37,7 @@ Tree<I>::Tree(const Columns<I> &columns)
   }
 }
 
-// What is stored before a node ends is written over until it does: no branch to foresee.
+// Every entry overwrites its node until the node ends: there is no branch to mispredict.
 template <class I>
 template <class P, class C>
 void Tree<I>::fill_level(size_t level, size_t part, P *below, C *crd) const {

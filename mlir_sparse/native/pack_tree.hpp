@@ -1,4 +1,4 @@
-// Entries in the order of a tree, as compressed levels: each is a path that shares its first nodes with the one before.
+// Sorted entries as compressed levels: each entry is a path that shares its first nodes with the one before.
 
 #pragma once
 
@@ -16,10 +16,10 @@ class Tree {
 public:
   explicit Tree(const Columns<I> &columns);
 
-  // How many nodes a level has; the last has the entries.
+  // The number of nodes of a level; the last level has the entries.
   int64_t nodes(size_t level) const { return static_cast<int64_t>(first_.back()[level]); }
 
-  // Fills positions and coordinates of each level, of so many bits.
+  // Fills positions and coordinates of each level, in these widths.
   void fill(int pos_width, int crd_width, const std::vector<void *> &pos, const std::vector<void *> &crd) const;
   void copy_values(const void *from, void *to, int64_t itemsize) const;
 

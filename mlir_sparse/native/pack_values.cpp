@@ -16,7 +16,7 @@ void move_values(const V *from, V *to, const uint64_t *order, size_t count) {
     to[e] = from[order[e]];
 }
 
-// What a sum of floating-point numbers starts from: 0 would make a sum of -0 alone 0.
+// The neutral element of floating-point sums is -0: starting from 0, a sum of -0 alone would be 0.
 template <class V>
 V neutral() {
   return V{};
@@ -57,7 +57,7 @@ bool has_minus_zero(const V &given) {
   return std::memcmp(bytes, &minus, size) == 0 || std::memcmp(bytes + (parts - 1) * size, &minus, size) == 0;
 }
 
-// Without gaps the places come in order: the first to come sets, the others add.
+// Without gaps the places come in order: the first entry of a place sets, the others add.
 template <class V>
 void add_values(const V *from, V *to, const ValuePlaces &places, bool has_gaps) {
   if (has_gaps && std::any_of(from, from + places.count, has_minus_zero<V>))

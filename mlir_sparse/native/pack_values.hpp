@@ -117,14 +117,14 @@ auto with_itemsize(int64_t size, F &&f) {
   }
 }
 
-// Where entries go: their places (none: all at the first), and where each came from if they had to be sorted.
+// The places of entries (none: all at the first), and their original order if they had to be sorted.
 struct ValuePlaces {
   const int64_t *place;
   const uint64_t *order;
   size_t count;
 };
 
-// Adds each value to what is at its place; without gaps nothing need be there before.
+// Adds each value to the value at its place; without gaps the places need not be initialised.
 void place_values(const std::string &dtype, const void *from, void *to, const ValuePlaces &places, bool has_gaps);
 
 // Moves values that all have places of their own, one after the other.

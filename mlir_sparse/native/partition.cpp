@@ -125,7 +125,7 @@ void **Packed::arguments() {
   return packed_.data();
 }
 
-Piece::Piece(const Partition &partition, const std::vector<Argument> &arguments, const Cuts &cuts, std::size_t number)
+Chunk::Chunk(const Partition &partition, const std::vector<Argument> &arguments, const Cuts &cuts, std::size_t number)
     : partition_(partition),
       arguments_(arguments),
       cuts_(cuts),
@@ -135,13 +135,13 @@ Piece::Piece(const Partition &partition, const std::vector<Argument> &arguments,
       roots_(2 * partition.stored.size()) {}
 
 bool Partition::is_cut_along_sum(std::size_t parameter) const {
-  return !listed && std::any_of(axes.begin(), axes.end(), [&](const Axis &axis) {
+  return !compressed && std::any_of(axes.begin(), axes.end(), [&](const Axis &axis) {
     return static_cast<std::size_t>(axis.parameter) == parameter && !axis.plain;
   });
 }
 
-Array Piece::cut(Array array, std::size_t parameter) const {
-  if (partition_.listed) return array;
+Array Chunk::cut(Array array, std::size_t parameter) const {
+  if (partition_.compressed) return array;
   for (const Axis &axis : partition_.axes) {
     if (static_cast<std::size_t>(axis.parameter) != parameter) continue;
     const auto dim = static_cast<std::size_t>(axis.dim);
@@ -151,7 +151,7 @@ Array Piece::cut(Array array, std::size_t parameter) const {
   return array;
 }
 
-void Piece::add_storage(Packed &packed, std::size_t parameter, std::size_t number) {
+void Chunk::add_storage(Packed &packed, std::size_t parameter, std::size_t number) {
   const Storage &storage = arguments_[parameter].storage;
   packed.add(storage);
   for (std::size_t n = 0; n < partition_.stored.size(); ++n) {
@@ -161,7 +161,7 @@ void Piece::add_storage(Packed &packed, std::size_t parameter, std::size_t numbe
     const auto replace = [&](std::size_t buffer, void *data) {
       buffers[buffer].allocated = buffers[buffer].aligned = data;
     };
-    if (part.listed) {
+    if (part.compressed) {
       void *root = &roots_[2 * n];
       write_unsigned(root, (*storage.items)[0], 0, cuts_.positions[n][number_]);
       write_unsigned(root, (*storage.items)[0], 1, cuts_.positions[n][number_ + 1]);

@@ -1,9 +1,8 @@
-// Which parts of a call's operands and result its pieces take, and where the cuts are. Nothing here knows of Python.
+// The chunks of a call: their parts of operands and result, and the cuts between them. It does not depend on Python.
 //
-// A piece is a call of the same function on parts of the arguments. Along an index variable, a dense array is cut by
-// its address and its extent; storage with a dense level on top by where the rows begin in the buffers below; storage
-// with a compressed one by the two positions that say where the level begins and ends. So no code is compiled for
-// pieces, and what a piece computes is what the function computes of such operands.
+// A chunk is a call of the same function on parts of the arguments. Along an index variable, a dense array is cut by
+// its address and its extent; storage with a dense level on top, by the begins of its rows in the buffers below;
+// storage with a compressed level on top, by the two positions that bound the level. So no code is compiled for chunks.
 
 #pragma once
 
@@ -30,7 +29,7 @@ struct Storage {
   const std::vector<Descriptor1> *buffers;
   const std::vector<std::int64_t> *specifier;
   const std::vector<std::int64_t> *items;
-  Spreads *spreads = nullptr;  // what is remembered of its pieces
+  Spreads *spreads = nullptr;  // what is remembered of its chunks
 
   std::int64_t at(int buffer, std::int64_t place) const;
 };
@@ -54,38 +53,39 @@ struct Argument {
   Array array;
 };
 
-// How the number of positions of a level follows from that of the level above.
+// The step from a number of positions in one level to that in the level below.
 struct Step {
   enum Kind { kLevel, kTimes, kPositions, kSegments };  // size of a level, a constant, positions, begins and ends
   Kind kind;
   std::int64_t value;  // the level, the constant, the buffer
 };
 
-// A buffer that begins further on in a piece: by the number of positions after so many steps, times a constant.
+// A buffer whose begin is shifted in a chunk: by the number of positions after these steps, times a constant.
 struct Shift {
   int buffer;
   int steps;
   std::int64_t times;
 };
 
-// An operand in level storage that is cut, at its first level or at a dense one below. The size of such a one tells how
-// far apart the rows above are, and stays; how far loops over it run in a piece, the result says.
+// An operand in level storage that is cut at its first level, or at a dense level below. The size of a level below is
+// also the stride of the rows above, and stays; the result then bounds the loops of a chunk.
 struct StoredPart {
   int parameter;
-  bool listed;         // compressed, its positions the first buffer, its coordinates the second
+  bool compressed;         // compressed, its positions the first buffer, its coordinates the second
   std::int64_t block;  // elements of the variable to a coordinate of the level
   std::vector<Step> steps;
   std::vector<Shift> shifts;
-  std::int64_t stride;  // from one coordinate of a listed level to the next
+  std::int64_t stride;  // from one coordinate of a compressed level to the next
   bool sorted;          // whether those ascend
   int level = 0;        // which level is cut
 };
 
-// Follows positions downwards: how many lie before one of `total` positions of the level that is cut, `steps` below it.
+// Follows positions downwards: the number of positions, `steps` below, before one of `total` positions of the cut
+// level.
 std::int64_t before(const StoredPart &part, const Storage &storage, std::int64_t position, std::int64_t total,
                     int steps);
 
-// Returns how many coordinates of the level lie before one of the variable.
+// Returns the number of the level's coordinates before a value of the variable.
 inline std::int64_t rows_of(const StoredPart &part, std::int64_t coordinate) {
   return (coordinate + part.block - 1) / part.block;
 }
@@ -95,48 +95,48 @@ struct Axis {
   int parameter;
   int dim;
   std::int64_t coefficient;  // of the variable in the subscript
-  bool plain;                // whether the variable is all of the subscript: the extent is then the piece's
+  bool plain;                // whether the variable is all of the subscript: the extent is then the chunk's
 };
 
 struct Partition {
   enum Outcome { kApart, kAdded, kJoined };
   int variable;
   std::int64_t unit;          // cuts are at multiples of it
-  bool listed;                // by stored coordinates; else by counted ones
-  Outcome outcome;            // each piece has a part of the result to itself, or all of it, or makes a part
+  bool compressed;                // by stored coordinates; else by counted ones
+  Outcome outcome;            // each chunk has a part of the result to itself, or all of it, or makes a part
   std::vector<int> factors;   // the variables that each entry met is met for
   std::vector<StoredPart> stored;
   std::vector<Axis> axes;
   bool fills = false;         // whether the function fills its result first
   std::string identity;       // what with: the bytes of an element
-  std::string combine;        // how results of all pieces become one
+  std::string combine;        // how results of all chunks become one
   int reached = -1;           // the buffer of coordinates that are rows of the result written to; positions precede it
 
-  // Whether pieces are cut along a sum in which the variable is one term: where their parts begin is known, but the
-  // other terms say where they end.
+  // Whether an axis is cut along a sum with the variable as one term: the begin of a chunk's part is known, but the
+  // other terms decide its end.
   bool is_cut_along_sum(std::size_t parameter) const;
 };
 
-// Where pieces begin and end: along the variable, and in each listed operand.
+// The bounds of chunks: along the variable, and in each compressed operand.
 struct Cuts {
   std::vector<std::int64_t> coordinates;
-  std::vector<std::vector<std::int64_t>> positions;  // for each of `stored`, empty where it is not listed
+  std::vector<std::vector<std::int64_t>> positions;  // for each of `stored`, empty where it is not compressed
 
-  std::size_t pieces() const { return coordinates.empty() ? 0 : coordinates.size() - 1; }
+  std::size_t chunks() const { return coordinates.empty() ? 0 : coordinates.size() - 1; }
 };
 
-// Returns cuts into at most so many pieces with about as many stored entries each.
-Cuts cut(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent, std::size_t pieces);
+// Returns cuts into at most `chunks` chunks with nearly equal numbers of stored entries.
+Cuts cut(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent, std::size_t chunks);
 
-// Returns cuts into pieces that end at such shares of the stored entries, ascending, the last kWhole.
+// Returns cuts into chunks that end at these fractions of the stored entries, ascending to kWhole.
 constexpr std::int64_t kWhole = std::int64_t{1} << 40;
 Cuts cut(const Partition &partition, const std::vector<Argument> &arguments, std::int64_t extent,
          const std::vector<std::int64_t> &shares);
 
-// Returns where so many pieces of one size end between two shares.
-std::vector<std::int64_t> even_shares(std::int64_t begin, std::int64_t end, std::size_t pieces);
+// Returns the ends of equal chunks between two fractions.
+std::vector<std::int64_t> even_shares(std::int64_t begin, std::int64_t end, std::size_t chunks);
 
-// The arguments of one piece, in the form that compiled code takes them.
+// The arguments of one chunk, packed for compiled code.
 class Packed {
  public:
   Packed() = default;
@@ -149,7 +149,7 @@ class Packed {
   void add(const Array &array);
   void add_buffer(void *data, std::int64_t size);
 
-  // The level sizes and descriptors of the storage added n-th, to be changed before the call.
+  // The level sizes and descriptors of the n-th storage added, which may be changed before the call.
   std::vector<std::int64_t> &specifier(std::size_t n) { return specifiers_[n]; }
   std::vector<Descriptor1> &buffers(std::size_t n) { return descriptors_[n]; }
 
@@ -167,10 +167,10 @@ class Packed {
   bool returns_ = false;
 };
 
-// The parts that a piece takes of arguments: `arguments` packed, with room for what the cut itself stores.
-class Piece {
+// The parts of the arguments in one chunk, with memory for the positions of the cut.
+class Chunk {
  public:
-  Piece(const Partition &partition, const std::vector<Argument> &arguments, const Cuts &cuts, std::size_t number);
+  Chunk(const Partition &partition, const std::vector<Argument> &arguments, const Cuts &cuts, std::size_t number);
 
   std::int64_t begin() const { return begin_; }
   std::int64_t end() const { return end_; }
@@ -186,7 +186,7 @@ class Piece {
   const Cuts &cuts_;
   std::size_t number_;
   std::int64_t begin_, end_;
-  std::vector<std::int64_t> roots_;  // begin and end of each listed level, in items of its positions' width
+  std::vector<std::int64_t> roots_;  // begin and end of each compressed level, in items of its positions' width
 };
 
 }  // namespace mlir_sparse

@@ -1,4 +1,4 @@
-// Partitions and limits of threads as Python gives them.
+// Partitions and limits of threads, from Python.
 
 #include <cstdint>
 #include <optional>
@@ -29,11 +29,11 @@ Step step_of(const std::pair<std::string, std::int64_t> &given) {
   throw py::value_error("expected level, times, positions or segments, but got " + kind);
 }
 
-StoredPart stored_of(int parameter, bool listed, std::int64_t block,
+StoredPart stored_of(int parameter, bool compressed, std::int64_t block,
                      const std::vector<std::pair<std::string, std::int64_t>> &steps,
                      const std::vector<std::tuple<int, int, std::int64_t>> &shifts, std::int64_t stride, bool sorted,
                      int level) {
-  StoredPart part{parameter, listed, block, {}, {}, stride, sorted, level};
+  StoredPart part{parameter, compressed, block, {}, {}, stride, sorted, level};
   for (const auto &step : steps) part.steps.push_back(step_of(step));
   for (const auto &[buffer, after, times] : shifts) part.shifts.push_back({buffer, after, times});
   return part;
@@ -70,13 +70,13 @@ void register_partition(py::module_ &module) {
       .def(py::init(&stored_of), py::arg("parameter"), py::arg("listed"), py::arg("block"), py::arg("steps"),
            py::arg("shifts"), py::arg("stride"), py::arg("sorted"), py::arg("level") = 0);
   py::class_<Partition>(module, "Partition", "Which parts of a call's arguments its pieces take.")
-      .def(py::init([](int variable, std::int64_t unit, bool listed, const std::string &outcome,
+      .def(py::init([](int variable, std::int64_t unit, bool compressed, const std::string &outcome,
                        std::vector<int> factors, std::vector<StoredPart> stored,
                        const std::vector<std::tuple<int, int, std::int64_t, bool>> &axes, bool fills,
                        const py::bytes &identity, std::string combine, int reached) {
              if (outcome == "added" && combine_of(combine) == nullptr)
                throw py::value_error("expected an operator and an element type, but got " + combine);
-             Partition partition{variable,           unit, listed, outcome_of(outcome), std::move(factors),
+             Partition partition{variable,           unit, compressed, outcome_of(outcome), std::move(factors),
                                  std::move(stored), {},   fills,  identity,            std::move(combine), reached};
              for (const auto &[parameter, dim, coefficient, plain] : axes)
                partition.axes.push_back({parameter, dim, coefficient, plain});
@@ -102,8 +102,8 @@ void register_threads(py::module_ &module) {
   module.def("thread_limit", &thread_limit, "Returns how many threads a call of this thread may take.");
   module.def("set_thread_limit", &set_thread_limit, py::arg("threads"),
              "Sets how many threads calls may take; 0 leaves it to the environment.");
-  module.def("piece_work", &piece_work, "Returns how many entries a piece meets at least.");
-  module.def("set_piece_work", &set_piece_work, py::arg("entries"),
+  module.def("piece_work", &chunk_work, "Returns how many entries a piece meets at least.");
+  module.def("set_piece_work", &set_chunk_work, py::arg("entries"),
              "Sets how many entries a piece meets at least; 0 leaves it to the environment.");
   module.def("pool_size", &pool_size, "Returns how many threads wait for pieces.");
   module.def(

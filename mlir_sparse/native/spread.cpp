@@ -9,10 +9,10 @@
 namespace mlir_sparse {
 namespace {
 
-// How many cuts of an operand are remembered: those of a few numbers of threads.
+// The number of cuts that are cached for an operand: enough for a few numbers of threads.
 constexpr std::size_t kKept = 8;
 
-// A matrix with rows that are counted, and the coordinates in each listed.
+// A matrix with dense rows and compressed columns.
 struct Lists {
   const void *data;
   std::int64_t item;
@@ -32,7 +32,7 @@ struct Lists {
     return {static_cast<std::int64_t>(least), static_cast<std::int64_t>(most)};
   }
 
-  // The least and the greatest coordinate between two positions, of which there are some.
+  // The least and the greatest coordinate between two different positions.
   std::pair<std::int64_t, std::int64_t> between(std::int64_t begin, std::int64_t end) const {
     switch (item) {
       case 1:
@@ -54,7 +54,7 @@ Spread spread_of(const Lists &lists, std::int64_t first, std::int64_t last) {
   return {least, most + 1, first, 0};
 }
 
-// Finds from where on the rows of a piece reach none that is written to before it.
+// Finds the coordinate from which on a chunk writes no row of an earlier chunk.
 void part(const Lists &lists, Spread &spread, std::int64_t first, std::int64_t last, std::int64_t reached) {
   if (spread.begin >= reached || spread.begin >= spread.end) return;
   std::int64_t row = last;
@@ -69,7 +69,7 @@ void part(const Lists &lists, Spread &spread, std::int64_t first, std::int64_t l
 }  // namespace
 
 Spreads::Found Spreads::find(const Key &key) {
-  // In the child of a fork another thread's turn may never end: there they are found anew each time.
+  // In the child of a fork the lock may stay closed: the result is then computed each time.
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return nullptr;
   for (const auto &[known, found] : kept_)
@@ -85,7 +85,7 @@ void Spreads::keep(Key key, Found found) {
 }
 
 Spreads::Found spreads_of(const Partition &partition, const std::vector<Argument> &arguments, const Cuts &cuts) {
-  if (partition.reached < 0 || partition.listed || partition.stored.size() != 1) return nullptr;
+  if (partition.reached < 0 || partition.compressed || partition.stored.size() != 1) return nullptr;
   const Storage &storage = arguments[static_cast<std::size_t>(partition.stored.front().parameter)].storage;
   const auto buffer = static_cast<std::size_t>(partition.reached);
   Spreads::Key key = cuts.coordinates;
@@ -93,14 +93,14 @@ Spreads::Found spreads_of(const Partition &partition, const std::vector<Argument
   if (storage.spreads != nullptr)
     if (Spreads::Found known = storage.spreads->find(key)) return known;
   const Lists lists{(*storage.buffers)[buffer].aligned, (*storage.items)[buffer], storage, partition.reached - 1};
-  std::vector<Spread> found(cuts.pieces());
-  run_pieces(found.size(), thread_limit(), [&](std::size_t piece) {
-    found[piece] = spread_of(lists, cuts.coordinates[piece], cuts.coordinates[piece + 1]);
+  std::vector<Spread> found(cuts.chunks());
+  run_chunks(found.size(), thread_limit(), [&](std::size_t chunk) {
+    found[chunk] = spread_of(lists, cuts.coordinates[chunk], cuts.coordinates[chunk + 1]);
   });
   std::int64_t reached = 0;
-  for (std::size_t piece = 0; piece < found.size(); ++piece) {
-    part(lists, found[piece], cuts.coordinates[piece], cuts.coordinates[piece + 1], reached);
-    reached = std::max(reached, found[piece].end);
+  for (std::size_t chunk = 0; chunk < found.size(); ++chunk) {
+    part(lists, found[chunk], cuts.coordinates[chunk], cuts.coordinates[chunk + 1], reached);
+    reached = std::max(reached, found[chunk].end);
   }
   auto kept = std::make_shared<const std::vector<Spread>>(std::move(found));
   if (storage.spreads != nullptr) storage.spreads->keep(std::move(key), kept);

@@ -1,4 +1,4 @@
-// Which rows of a result the pieces of a call write to, where stored coordinates say. Nothing here knows of Python.
+// The rows of a result that the chunks of a call write, if stored coordinates decide. It does not depend on Python.
 
 #pragma once
 
@@ -15,13 +15,13 @@ struct Argument;
 struct Cuts;
 struct Partition;
 
-// Rows of the result that a piece writes to: from begin on, before end. From the coordinate `apart` of the piece's own
-// on it writes to none that an earlier piece writes to; `shared` entries lie before.
+// The range of rows that a chunk writes. From its coordinate `apart` on it writes no row of an earlier chunk; `shared`
+// entries are before that coordinate.
 struct Spread {
   std::int64_t begin, end, apart, shared;
 };
 
-// What was found of the pieces of an operand, whose structure never changes: coordinates are read once for all calls.
+// A cache of an operand's spreads: its structure never changes, so coordinates are read once for all calls.
 class Spreads {
  public:
   using Key = std::vector<std::int64_t>;
@@ -35,7 +35,7 @@ class Spreads {
   std::deque<std::pair<Key, Found>> kept_;
 };
 
-// Returns what each piece writes to; null where coordinates do not say.
+// Returns the rows that each chunk writes; null if coordinates do not decide.
 Spreads::Found spreads_of(const Partition &partition, const std::vector<Argument> &arguments, const Cuts &cuts);
 
 }  // namespace mlir_sparse

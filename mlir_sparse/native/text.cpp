@@ -24,7 +24,7 @@ RowFormat::Value value_kind(const std::string &name) {
   throw py::value_error("expected real, integer, complex or pattern");
 }
 
-// Rows that grow, block by block, in arrays that are reserved for as many as are expected.
+// Rows read block by block, into arrays that are reserved for the expected number.
 class TextRows {
  public:
   TextRows(const std::vector<int64_t> &extents, const std::string &value, char comment, int64_t base, bool narrow,
@@ -34,7 +34,7 @@ class TextRows {
     grow(std::max<int64_t>(std::min(expected, memory_limit / std::max<int64_t>(row_bytes(), 1)), 1));
   }
 
-  // Reads the whole lines of a block; returns how many bytes they have, and how many lines there were so far.
+  // Reads the whole lines of a block; returns their bytes, and the number of lines so far.
   std::pair<size_t, int64_t> feed(const py::buffer &block) {
     const py::buffer_info info = block.request();
     const auto *begin = static_cast<const char *>(info.ptr);
@@ -55,7 +55,7 @@ class TextRows {
     return {end - begin, lines_};
   }
 
-  // Hands over the coordinates, one array a dimension, and the values; nothing is to be fed after it.
+  // Returns the coordinates, one array a dimension, and the values; `feed` must not be called again.
   std::pair<std::vector<py::array>, py::array> take() {
     for (py::array &column : columns_) column = trim(column, rows_, 0);
     values_ = trim(values_, format_.value_bytes() > 0 ? rows_ : 0, 0);
@@ -71,7 +71,7 @@ class TextRows {
 
   void grow(int64_t wanted) {
     const int64_t row = row_bytes();
-    // What there is stays until it has been copied.
+    // Old and new arrays exist together while rows are copied.
     if (row > 0 && capacity_ > 0 && wanted > memory_limit_ / row - rows_) {
       RowFault fault;
       fault.kind = "memory";
@@ -148,7 +148,7 @@ py::bytes rows_as_text(const std::vector<py::array> &coordinates, const std::vec
   return py::bytes(text);
 }
 
-// Makes RowFault a Python exception whose args are its parts; tensor/text_rows.py words them.
+// Makes RowFault a Python exception whose args are its parts; tensor/files/text_rows.py has the messages.
 void register_row_fault(py::module_ &module) {
   static PyObject *fault = PyErr_NewException("mlir_sparse._native.RowFault", PyExc_ValueError, nullptr);
   module.attr("RowFault") = py::handle(fault);

@@ -24,7 +24,7 @@ constexpr int64_t kFar = 1000000000000;              // beyond any exponent that
 
 inline unsigned digit_of(char c) { return static_cast<unsigned char>(c) - unsigned{'0'}; }
 
-// A decimal number taken apart: its digits as an integer while they fit, and where its first digit but 0 stands.
+// A decimal number: its digits as an integer while they fit, and the place of its first nonzero digit.
 struct Decimal {
   uint64_t digits = 0;
   int64_t significant = 0;  // how many digits there are from the first that is not 0
@@ -72,7 +72,7 @@ inline const char *read_exponent(const char *p, Decimal &decimal) {
   return p;
 }
 
-// A number without sign that needs more than one multiplication; what stands there is known to be one.
+// Converts a valid number without sign that needs more than one multiplication.
 double rounded(const char *begin, const char *end, const Decimal &decimal) {
   std::string copy;
   if (decimal.fortran) {
@@ -84,7 +84,7 @@ double rounded(const char *begin, const char *end, const Decimal &decimal) {
 #if defined(__cpp_lib_to_chars)
   double value = 0;
   if (std::from_chars(begin, end, value).ec != std::errc::result_out_of_range) return value;
-  // Too large, or too small, by the place of its first digit that is not 0.
+  // Out of range: the place of the first nonzero digit decides between infinity and 0.
   return decimal.significant + decimal.power > 0 ? std::numeric_limits<double>::infinity() : 0.0;
 #else
   static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
@@ -93,7 +93,7 @@ double rounded(const char *begin, const char *end, const Decimal &decimal) {
 #endif
 }
 
-// Returns where a word ends, written in any case, or null where it does not stand here.
+// Returns the end of a word, in any case, or null if it is not here.
 const char *after(const char *p, const char *word) {
   for (; *word; ++word, ++p)
     if ((*p | 0x20) != *word) return nullptr;
@@ -128,7 +128,7 @@ Number read_real(const char *&at, double &value) {
   end = read_exponent(end, decimal);
   if (end == nullptr) return Number::kNone;
   double found;
-  // Two doubles that are exact, and one operation that rounds (Clinger 1990).
+  // Two exact doubles and one operation that rounds (Clinger 1990).
   const bool whole = decimal.significant <= 19 && decimal.digits <= kWhole;
   if (whole && decimal.power >= -kExact && decimal.power <= kExact) {
     found = static_cast<double>(decimal.digits);

@@ -1,6 +1,6 @@
-// Numbers in text, strictly: what stands there is a number to its last character, or nothing is. No locale, no Python.
+// Strict reading of numbers in text, without locale and Python.
 //
-// Callers see to it that a newline ends the text, so that no loop over digits asks for the end.
+// Callers guarantee a newline at the end of the text, so that loops over digits need no test for the end.
 
 #pragma once
 
@@ -31,7 +31,7 @@ inline Number read_integer(const char *&at, int64_t &value) {
 
 // Reads a decimal number, rounded once to the nearest double: [+-]? digits with at most one point and at least one
 // digit, then at most one exponent, [eEdD][+-]?[0-9]+ (d as Fortran writes it); or inf, infinity or nan in any case.
-// What is beyond the range of doubles becomes infinite, or 0, as in Python.
+// Numbers out of range become infinite, or 0, as in Python.
 Number read_real(const char *&at, double &value);
 
 }  // namespace mlir_sparse

@@ -24,11 +24,11 @@ std::string kept(const char *begin, const char *end) {
   return {begin, begin + std::min<size_t>(kTextKept, end - begin)};
 }
 
-// Reads a piece of the text, whole lines, into the rows from `row` on.
+// Reads whole lines into the rows from `row` on.
 template <class I>
-class PieceReader {
+class PartReader {
  public:
-  PieceReader(const RowFormat &format, const TextColumns &arrays, int64_t row)
+  PartReader(const RowFormat &format, const TextColumns &arrays, int64_t row)
       : comment_(format.comment), value_(format.value), base_(format.base), rank_(format.extents.size()),
         extents_(format.extents.data()), words_(format.words()), row_(row), values_(arrays.values) {
     for (char *column : arrays.coordinates) columns_.push_back(reinterpret_cast<I *>(column));
@@ -76,7 +76,7 @@ class PieceReader {
     const Number number = read_integer(end, coordinate);
     if (number == Number::kNone) refuse_word("integer", dim, p);
     const char *next = behind(dim, p, end);
-    // No overflow: what is below the base is seen first.
+    // No overflow: coordinates below the base are refused first.
     if (number == Number::kTooLarge || coordinate < base_ || coordinate - base_ >= extents_[dim])
       refuse("range", dim, p);
     columns_[dim][row_] = static_cast<I>(coordinate - base_);
@@ -98,7 +98,7 @@ class PieceReader {
     return behind(place, p, end, "number");
   }
 
-  // Returns where the next word begins; a word is over where its number is.
+  // Returns the begin of the next word; a word must end with its number.
   const char *behind(size_t place, const char *begin, const char *end, const char *kind = "integer") {
     if (*end == '\n') return end;
     if (!is_blank(*end)) {
@@ -108,7 +108,7 @@ class PieceReader {
     return skip_blanks(end + 1);
   }
 
-  // A word that is no number: there may be none at all.
+  // Refuses a word that is no number, or a missing word.
   [[noreturn]] void refuse_word(const char *kind, size_t place, const char *p) {
     refuse(*p == '\n' || *p == comment_ ? "words" : kind, place, p);
   }
@@ -140,7 +140,7 @@ class PieceReader {
   int64_t number_ = 0;
 };
 
-// Where pieces of about the same length begin, each at the start of a line.
+// The begins of parts of about equal length, each at the start of a line.
 std::vector<const char *> cut_at_lines(const char *begin, const char *end, size_t parts) {
   std::vector<const char *> cuts{begin};
   const size_t size = end - begin;
@@ -161,7 +161,7 @@ void move_rows(const RowFormat &format, const TextColumns &arrays, int64_t from,
   if (bytes > 0) std::memmove(arrays.values + to * bytes, arrays.values + from * bytes, count * bytes);
 }
 
-// The fault of more rows than there may be: at the line of the first that is too many.
+// Refuses too many rows, at the line of the first one too many.
 [[noreturn]] void refuse_more(const RowFormat &format, const char *p, int64_t allowed, int64_t line) {
   for (;; ++line) {
     const char *stop = p;
@@ -193,8 +193,8 @@ int64_t read_rows(const RowFormat &format, const char *begin, const char *end, c
   std::partial_sum(counts.begin(), counts.end(), counts.begin());
   in_parallel(parts, [&](size_t part) {
     const int64_t row = rows + counts[part], line = lines + counts[part] + 1;
-    stops[part] = format.narrow ? PieceReader<int32_t>(format, arrays, row).read(cuts[part], cuts[part + 1], line)
-                                : PieceReader<int64_t>(format, arrays, row).read(cuts[part], cuts[part + 1], line);
+    stops[part] = format.narrow ? PartReader<int32_t>(format, arrays, row).read(cuts[part], cuts[part + 1], line)
+                                : PartReader<int64_t>(format, arrays, row).read(cuts[part], cuts[part + 1], line);
   });
   int64_t next = rows;
   for (size_t part = 0; part < parts; ++part) {

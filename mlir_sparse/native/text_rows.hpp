@@ -1,4 +1,4 @@
-// Lines of coordinates and values, read strictly and by several threads. Nothing here knows of Python.
+// Strict reading of lines of coordinates and values on several threads. It does not depend on Python.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace mlir_sparse {
 
-// What stands on each line.
+// The form of each line.
 struct RowFormat {
   enum class Value { kNone, kReal, kInteger, kComplex };
 
@@ -25,13 +25,13 @@ struct RowFormat {
   std::size_t words() const { return extents.size() + (value == Value::kNone ? 0 : value == Value::kComplex ? 2 : 1); }
 };
 
-// Where rows go: coordinates from 0, one array a dimension, and values.
+// The arrays of rows: coordinates from 0, one array a dimension, and values.
 struct TextColumns {
   std::vector<char *> coordinates;
   char *values;
 };
 
-// What is wrong with a line; becomes `_native.RowFault(kind, line, place, got, text)`.
+// The fault of a line; becomes `_native.RowFault(kind, line, place, got, text)`.
 struct RowFault : std::exception {
   std::string kind;   // words, integer, number, large, range, value, count
   int64_t line;       // from 1, in what has been read

@@ -1,4 +1,4 @@
-// The text of rows: shortest digits that read back to the same number.
+// The text of rows, with the shortest digits that identify a number.
 
 #include <charconv>
 #include <cmath>
@@ -29,7 +29,7 @@ char *put_real(char *p, const RowColumn &column, int64_t row) {
   const T value = at<T>(column, row);
   if (std::isnan(value)) return static_cast<char *>(std::memcpy(p, "nan", 3)) + 3;  // without its sign
   char *end = std::to_chars(p, p + kLongest, value).ptr;
-  // What has digits only reads as an integer to some: a point says what it is.
+  // Digits alone would read as an integer in some programs: add a point.
   for (const char *c = p; c != end; ++c)
     if (*c != '-' && (*c < '0' || *c > '9')) return end;
   *end++ = '.';

@@ -31,14 +31,14 @@ namespace mlir_sparse {
 namespace {
 
 constexpr std::size_t kMostThreads = 1024;
-// Entries; a kernel takes about a nanosecond for each, a thread that sleeps some ten thousand to wake.
-constexpr std::size_t kPieceWork = std::size_t{1} << 15;
-// How long a thread watches for work, or for others to finish, before it sleeps: of calls that follow each other,
-// few wake anybody, and whoever else wants the processor waits no longer than for a system call or two.
+// In entries: a kernel takes about a nanosecond for each, and waking a thread takes some ten thousand.
+constexpr std::size_t kChunkWork = std::size_t{1} << 15;
+// The time that a thread spins for work, or for others to finish, before it sleeps. Calls in quick succession then
+// rarely have to wake threads, and other processes lose no more time than for a system call or two.
 constexpr std::chrono::microseconds kWatch{100};
 
-// The number that one of our variables is set to; 0 where it is set to nothing. What breaks the rule that
-// process/settings.py states is refused by it: digits alone, above 0 and below 2^63.
+// The value of one of our variables; 0 if it is empty. The rule is that of process/settings.py, which has the message:
+// digits only, above 0 and below 2^63.
 std::size_t setting(const char *name) {
   const char *text = std::getenv(name);
   if (text == nullptr || *text == '\0') return 0;
@@ -52,7 +52,7 @@ std::size_t setting(const char *name) {
   return number;
 }
 
-// What OpenMP's variable begins with, which may be a list and is not ours to refuse.
+// The first number of OpenMP's variable, which may be a list; it is never refused here.
 std::size_t openmp_threads() {
   const char *text = std::getenv("OMP_NUM_THREADS");
   const long number = text ? std::strtol(text, nullptr, 10) : 0;
@@ -67,7 +67,7 @@ std::size_t allowed_processors() {
   return std::max<std::size_t>(std::thread::hardware_concurrency(), 1);
 }
 
-// Processors' worth of time that the control group gives; 0 where it sets no bound.
+// The number of processors in the control group's quota; 0 without a quota.
 std::size_t group_processors() {
   double quota = -1, period = 0;
   std::string first;
@@ -96,7 +96,7 @@ void pause() {
 #endif
 }
 
-// Returns once something holds, or after a while; at once where a single processor has to bring it about.
+// Spins until a condition holds, or for a while; not at all on a single processor.
 template <typename Condition>
 void watch(const Condition &holds) {
   static const bool alone = processors() < 2;
@@ -115,33 +115,33 @@ std::atomic<std::size_t> least_work{0};
 thread_local Limits own_limits;
 thread_local bool inside_pool = false;
 
-// One call of run_pieces; on its caller's stack, and gone when that returns.
+// One call of run_chunks, on its caller's stack.
 struct Job {
-  std::size_t pieces, threads;
+  std::size_t chunks, threads;
   const std::function<void(std::size_t)> &work;
   std::atomic<std::size_t> next{0};
   std::vector<std::exception_ptr> thrown;
   std::atomic<std::size_t> helpers{0};  // threads of the pool at work on it; changed under the pool's mutex
 
   Job(std::size_t count, std::size_t most, const std::function<void(std::size_t)> &what)
-      : pieces(count), threads(most), work(what), thrown(count) {}
+      : chunks(count), threads(most), work(what), thrown(count) {}
 
-  bool take(std::size_t &piece) {
-    piece = next.load(std::memory_order_relaxed);
-    while (piece < pieces)
-      if (next.compare_exchange_weak(piece, piece + 1, std::memory_order_relaxed)) return true;
+  bool take(std::size_t &chunk) {
+    chunk = next.load(std::memory_order_relaxed);
+    while (chunk < chunks)
+      if (next.compare_exchange_weak(chunk, chunk + 1, std::memory_order_relaxed)) return true;
     return false;
   }
 
-  void run(std::size_t piece) {
+  void run(std::size_t chunk) {
     try {
-      work(piece);
+      work(chunk);
     } catch (...) {
-      thrown[piece] = std::current_exception();
+      thrown[chunk] = std::current_exception();
     }
   }
 
-  void leave_the_rest() { next.store(pieces, std::memory_order_relaxed); }
+  void leave_the_rest() { next.store(chunks, std::memory_order_relaxed); }
 };
 
 class Pool {
@@ -156,10 +156,10 @@ class Pool {
     }
     wake(job.threads - 1);
     std::exception_ptr stopped;
-    const bool outer = std::exchange(inside_pool, true);  // what pieces call stays on their thread
-    for (std::size_t piece; job.take(piece);) {
-      job.run(piece);
-      if (!goes_on || piece + 1 >= job.pieces) continue;
+    const bool outer = std::exchange(inside_pool, true);  // what chunks call stays on their thread
+    for (std::size_t chunk; job.take(chunk);) {
+      job.run(chunk);
+      if (!goes_on || chunk + 1 >= job.chunks) continue;
       try {
         goes_on();
       } catch (...) {
@@ -199,10 +199,10 @@ class Pool {
     wake_.notify_all();
   }
 
-  // A job with pieces left that another thread may join: those at work for all callers together count.
+  // A job with chunks left that may have another thread, given the number of threads at work for all callers.
   Job *open_job() {
     for (Job *job : jobs_)
-      if (job->next.load(std::memory_order_relaxed) < job->pieces && active_ < job->threads) return job;
+      if (job->next.load(std::memory_order_relaxed) < job->chunks && active_ < job->threads) return job;
     return nullptr;
   }
 
@@ -215,7 +215,7 @@ class Pool {
       ++active_;
       ++job->helpers;
       lock.unlock();
-      for (std::size_t piece; job->take(piece);) job->run(piece);
+      for (std::size_t chunk; job->take(chunk);) job->run(chunk);
       lock.lock();
       --active_;
       if (--job->helpers == 0) finished_.notify_all();
@@ -234,14 +234,14 @@ class Pool {
   std::atomic<std::size_t> posted_{0};  // jobs so far, for threads that watch
 };
 
-// Never freed: its threads wait on it until the process ends.
+// Never freed: its threads use it until the process ends.
 std::atomic<Pool *> the_pool{nullptr};
 
 Pool &pool() {
   Pool *found = the_pool.load();
   if (found != nullptr) return *found;
 #if defined(__unix__) || defined(__APPLE__)
-  // A fork leaves the threads behind, and locks as they were: the child has a pool of its own.
+  // A fork copies no threads, and leaves locks closed: the child gets a new pool.
   static const int registered = pthread_atfork(nullptr, nullptr, [] {
     the_pool.store(nullptr);
     inside_pool = false;
@@ -268,28 +268,28 @@ std::size_t thread_limit() {
 
 void set_thread_limit(std::size_t threads) { asked_threads.store(std::min(threads, kMostThreads)); }
 
-std::size_t piece_work() {
+std::size_t chunk_work() {
   const std::size_t set = least_work.load(std::memory_order_relaxed);
   if (set > 0) return set;
   const std::size_t number = setting("MLIR_SPARSE_PIECE_WORK");
-  // More is beyond all memory, and what it is multiplied by stays a number.
-  const std::size_t found = number > 0 ? std::min(number, std::size_t{1} << 40) : kPieceWork;
+  // A bound that no memory exceeds, and that avoids overflow in products.
+  const std::size_t found = number > 0 ? std::min(number, std::size_t{1} << 40) : kChunkWork;
   least_work.store(found, std::memory_order_relaxed);
   return found;
 }
 
-void set_piece_work(std::size_t entries) { least_work.store(entries); }
+void set_chunk_work(std::size_t entries) { least_work.store(entries); }
 
-void run_pieces(std::size_t pieces, std::size_t threads, const std::function<void(std::size_t)> &work,
+void run_chunks(std::size_t chunks, std::size_t threads, const std::function<void(std::size_t)> &work,
                 const std::function<void()> &goes_on) {
-  if (pieces == 0) return;
-  Job job(pieces, std::min(threads, pieces), work);
+  if (chunks == 0) return;
+  Job job(chunks, std::min(threads, chunks), work);
   if (job.threads > 1 && !inside_pool) {
     pool().run(job, goes_on);
   } else {
-    for (std::size_t piece; job.take(piece);) {
-      job.run(piece);
-      if (goes_on && piece + 1 < pieces) goes_on();
+    for (std::size_t chunk; job.take(chunk);) {
+      job.run(chunk);
+      if (goes_on && chunk + 1 < chunks) goes_on();
     }
   }
   for (const std::exception_ptr &exception : job.thrown)

@@ -1,7 +1,7 @@
 // _native.validate: level buffers against their encoding, in one pass over each.
 //
-// A kernel checks nothing: a coordinate out of range reads or writes outside
-// the caller's memory. Whatever is not made here is checked here.
+// Kernels check nothing: a coordinate out of range reads or writes outside the caller's memory. So all buffers that
+// this package did not build are checked here.
 
 #include "module.hpp"
 
@@ -76,7 +76,7 @@ private:
     return end;
   }
 
-  // One compressed level with nothing wrong in it needs no closer look.
+  // A fast check for one valid compressed level.
   bool is_plain(size_t start, size_t end, bool loose) const {
     const Level &level = levels_[start];
     if (end - start > 1 || loose || !level.ordered || !level.unique) return false;
@@ -98,7 +98,7 @@ private:
     });
   }
 
-  // Pairs of start and end, that may leave gaps but neither overlap nor turn back.
+  // Pairs of begin and end, which may leave gaps, but must ascend without overlap.
   void check_loose_positions(size_t level) {
     positions_[level].visit([&](auto pos) {
       int64_t before = 0;
@@ -127,7 +127,7 @@ private:
     });
   }
 
-  // What a loose level's gaps hold is nobody's business.
+  // The contents of a loose level's gaps are not checked.
   bool in_gap(size_t level, int64_t k) const {
     size_t start = level;
     while (levels_[start].kind == LevelKind::Singleton)
@@ -174,7 +174,7 @@ private:
     return level;
   }
 
-  // Places that agree in a unique level and all above it in the region are one place too many.
+  // Two places must not agree in a unique level and all levels above it in the region.
   void check_distinct(size_t start, size_t end, int64_t a, int64_t b) const {
     const size_t differ = difference(start, end, a, b);
     for (size_t level = start; level < differ; ++level)
@@ -190,7 +190,7 @@ private:
     }
   }
 
-  // Without order duplicates need not be neighbours: they are after sorting.
+  // Without order duplicates need not be adjacent: sort a copy first.
   void check_unsorted_segment(size_t start, size_t end, int64_t begin, int64_t stop) {
     if (!levels_[end - 1].unique && end - start == 1) return;
     sorted_.resize(static_cast<size_t>(stop - begin));

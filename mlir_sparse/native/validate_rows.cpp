@@ -30,7 +30,7 @@ int64_t count_steps(const C *crd, int64_t begin, int64_t end, C last) {
   return signs < 0 ? -1 : all;
 }
 
-// Rows ascend when as many steps between neighbours do not as there are such steps between a row and the next.
+// Rows ascend if the number of non-ascending steps equals the number of such steps from a row to the next.
 template <class P, class C>
 bool part_in_order(const P *pos, const C *crd, int64_t begin, int64_t end, C last) {
   constexpr int64_t kEntries = 1 << 12; // looked at twice, the second time in the cache

@@ -1,4 +1,4 @@
-// The common case of validation at full speed: one compressed level, nothing wrong with it.
+// Fast validation of the common case: one valid compressed level.
 
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace mlir_sparse {
 
-// Whether all coordinates are from 0 to size - 1 and ascend strictly in every row; positions never turn back, and end
-// with the number of coordinates. Buffers of other widths than 32 and 64 bits or with gaps are not looked at: false.
+// Whether all coordinates are from 0 to size - 1 and ascend strictly in every row, and positions never decrease and end
+// with the number of coordinates. Returns false for widths other than 32 and 64 bits and for buffers with gaps.
 bool rows_in_order(int64_t rows, const IntBuffer &pos, const IntBuffer &crd, int64_t size);
 
 } // namespace mlir_sparse

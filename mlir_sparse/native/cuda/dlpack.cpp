@@ -1,4 +1,4 @@
-// Arrays to and from other libraries by DLPack, whose structures (dlpack.h, version 1) are written out here.
+// Arrays to and from other libraries by DLPack, with the structures of dlpack.h, version 1.
 
 #include <cstdint>
 #include <string>
@@ -49,7 +49,7 @@ struct DLManagedTensorVersioned {
 
 constexpr std::uint64_t kReadOnly = 1;
 
-// A tensor on its way out, with what keeps its memory.
+// An exported tensor, with the owner of its memory.
 template <typename Managed>
 struct Exported {
   Managed managed{};
@@ -96,7 +96,7 @@ Managed *prepared(std::uintptr_t pointer, const std::vector<std::int64_t> &shape
 template <typename Managed>
 py::object capsule(Managed *managed) {
   PyObject *made = PyCapsule_New(managed, kName<Managed>, [](PyObject *held) {
-    // Whoever takes the tensor renames the capsule.
+    // A consumer renames the capsule.
     if (!PyCapsule_IsValid(held, kName<Managed>)) return;
     auto *kept = static_cast<Managed *>(PyCapsule_GetPointer(held, kName<Managed>));
     kept->deleter(kept);

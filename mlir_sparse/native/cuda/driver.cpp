@@ -54,7 +54,7 @@ Driver::Device &Driver::opened(int device) {
     PoolProperties properties;
     properties.location_id = device;
     check(cuMemPoolCreate(&found.pool, &properties), "cuMemPoolCreate");
-    // By default a pool gives all of its memory back whenever somebody waits for the device.
+    // By default a pool frees all of its memory at every synchronisation.
     std::uint64_t kept = std::numeric_limits<std::uint64_t>::max();
     check(cuMemPoolSetAttribute(found.pool, kReleaseThreshold, &kept), "cuMemPoolSetAttribute");
   }

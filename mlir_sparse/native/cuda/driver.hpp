@@ -12,7 +12,7 @@
 
 namespace mlir_sparse::cuda {
 
-// The names and types of cuda.h, written out here so that no toolkit is needed to build.
+// The names and types of cuda.h, declared here so that the build needs no toolkit.
 using CUresult = int;
 using CUdevice = int;
 using CUdeviceptr = std::uint64_t;
@@ -37,7 +37,7 @@ constexpr int kComputeMajor = 75;
 constexpr int kComputeMinor = 76;
 constexpr int kMemoryPools = 115;
 
-// CUmemPoolProps: memory of one device, in no way shared with other processes.
+// CUmemPoolProps: memory of one device, not shared with other processes.
 struct PoolProperties {
   int allocation_type = 1;  // pinned to where it is
   int handle_types = 0;
@@ -51,7 +51,7 @@ struct PoolProperties {
 static_assert(sizeof(PoolProperties) == 88, "as the driver reads it");
 constexpr int kReleaseThreshold = 4;
 
-// (member, symbol, arguments): a later version of an entry point has a name of its own.
+// (member, symbol, arguments): later versions of an entry point have their own symbols.
 #define MLIR_SPARSE_CUDA_DRIVER(ENTRY)                                                                          \
   ENTRY(cuInit, cuInit, (unsigned))                                                                             \
   ENTRY(cuDriverGetVersion, cuDriverGetVersion, (int *))                                                        \
@@ -109,12 +109,12 @@ class Driver {
   const std::string &path() const { return library_.path(); }
   int count() const { return count_; }
   int version() const { return version_; }
-  // The primary context of a device, which other libraries of this process use too.
+  // The primary context of a device, which other libraries in this process share.
   CUcontext context(int device);
   CUmemoryPool pool(int device);  // null where the device has none
   int attribute(int device, int what) const;
 
-  // Throws unless the call succeeded; `name` is the entry point's, `about` what it was asked for.
+  // Throws unless the call succeeded; `name` is the entry point, `about` a detail for the message.
   void check(CUresult code, const char *name, const std::string &about = "") const {
     if (code != kSuccess) fail(code, name, about);
   }
@@ -137,13 +137,13 @@ class Driver {
   std::vector<Device> devices_;
 };
 
-// The driver in use. Throws where none was found when it was loaded.
+// The loaded driver. Throws if there is none.
 Driver &driver();
 void load_driver(const std::vector<std::string> &candidates);
 bool has_driver();
 void forget_driver();
 
-// Makes the context of a device current for as long as it lives; leaves the thread as it was.
+// Makes the context of a device current during its lifetime, then restores the thread's context.
 class Current {
  public:
   explicit Current(int device);

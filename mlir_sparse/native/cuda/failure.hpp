@@ -1,4 +1,4 @@
-// What a call into the driver or a library of it can come to, as a C++ exception; Python sees `mlir_sparse.errors`.
+// Failures of calls into the driver and its libraries as C++ exceptions; Python raises those of `mlir_sparse.errors`.
 #pragma once
 
 #include <stdexcept>
@@ -14,9 +14,9 @@ class Failure : public std::runtime_error {
   const Kind kind;
 };
 
-// A failure where nobody can be told at once, as when memory is freed: kept for the next call that can.
+// Records a failure that cannot be raised at once, as when memory is freed, for the next call that can raise it.
 void note(const std::string &message) noexcept;
-// Throws what was noted, and forgets it.
+// Throws the recorded failure, and forgets it.
 void raise_noted();
 
 }  // namespace mlir_sparse::cuda

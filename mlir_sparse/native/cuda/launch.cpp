@@ -40,7 +40,7 @@ CUmodule Module::loaded(int device) {
   Driver &cuda = driver();
   std::vector<char> errors(kLogBytes, '\0'), infos(kLogBytes, '\0');
   int options[] = {kErrorLog, kErrorLogBytes, kInfoLog, kInfoLogBytes};
-  // Sizes are passed as the pointers themselves, and come back as how much was written.
+  // Sizes are passed as pointer values, and return the bytes written.
   void *values[] = {errors.data(), reinterpret_cast<void *>(kLogBytes - 1), infos.data(),
                     reinterpret_cast<void *>(kLogBytes - 1)};
   CUmodule module = nullptr;

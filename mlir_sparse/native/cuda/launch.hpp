@@ -16,13 +16,13 @@ namespace mlir_sparse::cuda {
 
 class Module {
  public:
-  // `label` is what messages call it.
+  // `label` is its name in messages.
   Module(std::string image, std::string label) : image_(std::move(image)), label_(std::move(label)) {}
   ~Module();
   Module(const Module &) = delete;
   Module &operator=(const Module &) = delete;
 
-  // The kernel on a device, compiled by the driver when it is first asked for there.
+  // The kernel on a device, compiled by the driver at its first use.
   CUfunction function(int device, const std::string &name);
   const std::string &label() const { return label_; }
 
@@ -43,7 +43,7 @@ class Function {
   using Slot = std::array<std::uint64_t, 2>;
   using Extent = std::array<std::int64_t, 3>;
 
-  // Loads it where it was not yet, so that a later launch only launches.
+  // Loads the kernel on a device, so that a later launch only launches.
   void load(int device);
   void launch(int device, const Extent &grid, const Extent &block, unsigned shared, CUstream stream,
               std::vector<Slot> &arguments);

@@ -18,7 +18,7 @@ void note(const std::string &message) noexcept {
     std::lock_guard<std::mutex> hold(noted_mutex);
     if (noted.empty()) noted = message;
   } catch (...) {
-    // No memory left to say it in: the call that ran out of it says so itself.
+    // No memory is left for the message: the call that ran out of it reports so itself.
   }
 }
 
@@ -40,7 +40,7 @@ Library::Library(const char *name, const std::vector<std::string> &candidates) :
       return;
     }
     const char *reason = dlerror();
-    // A file that is there and cannot be loaded says more than one that is not.
+    // Report files that cannot be loaded, but not missing ones.
     if (reason != nullptr && std::string(reason).find("No such file") == std::string::npos) reasons += std::string("; ") + reason;
   }
   throw Failure(Kind::device, std::string("no ") + name + " found" + reasons);

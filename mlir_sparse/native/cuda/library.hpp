@@ -1,4 +1,4 @@
-// Shared libraries found when they are first needed; nothing here is linked against CUDA.
+// Shared libraries, loaded at their first use; nothing is linked against CUDA.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace mlir_sparse::cuda {
 
 class Library {
  public:
-  // Opens the first of the candidates that there is; `name` is what messages call it.
+  // Opens the first candidate that exists; `name` is its name in messages.
   Library(const char *name, const std::vector<std::string> &candidates);
 
   void *symbol(const char *name) const;

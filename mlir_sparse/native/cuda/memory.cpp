@@ -33,7 +33,7 @@ Memory::Memory(int device, std::size_t bytes, CUstream stream) : device_(device)
   const char *name = pool != nullptr ? "cuMemAllocFromPoolAsync" : "cuMemAlloc";
   CUresult code = take(cuda, pool, &pointer_, bytes, stream);
   if (code == kOutOfMemory && pool != nullptr) {
-    // What was freed on streams is the pool's until somebody waits and trims it.
+    // Memory freed on streams stays in the pool until a synchronisation and a trim.
     cuda.check(cuda.cuCtxSynchronize(), "cuCtxSynchronize");
     cuda.check(cuda.cuMemPoolTrimTo(pool, 0), "cuMemPoolTrimTo");
     code = take(cuda, pool, &pointer_, bytes, stream);
@@ -62,7 +62,7 @@ Memory::~Memory() {
       name = pooled_ ? "cuMemFreeAsync" : "cuMemFree";
       code = pooled_ ? cuda.cuMemFreeAsync(pointer_, stream_) : cuda.cuMemFree(pointer_);
     }
-    // A process that ends takes its memory with it, and the driver goes before Python does.
+    // At the end of the process the driver is gone before Python, and its memory with it.
     if (code != kSuccess && code != kDeinitialized) note(cuda.describe(code, name));
   } catch (const Failure &failure) {
     note(failure.what());

@@ -10,7 +10,7 @@ namespace mlir_sparse::cuda {
 
 class Memory {
  public:
-  // Reserves bytes for work on a stream. Throws Kind::memory with the figures where they are not to be had.
+  // Allocates bytes for work on a stream. Throws Kind::memory with the figures on failure.
   Memory(int device, std::size_t bytes, CUstream stream);
   ~Memory();
   Memory(const Memory &) = delete;
@@ -20,7 +20,7 @@ class Memory {
   std::size_t bytes() const { return bytes_; }
   int device() const { return device_; }
   CUstream stream() const { return stream_; }
-  // Others work on it, or other streams than the one it was reserved for: freeing it waits for all of them.
+  // Notes that other libraries or other streams use it: freeing it waits for all of them.
   void share() { shared_ = true; }
   bool shared() const { return shared_; }
 
@@ -33,7 +33,7 @@ class Memory {
   bool shared_ = false;
 };
 
-// How much is reserved and not yet freed, for tests that look for leaks.
+// The number of allocations that are not freed, for tests of leaks.
 long long live_allocations();
 std::string in_units(std::size_t bytes);
 

@@ -1,8 +1,8 @@
 // The `mgpu*` functions that MLIR's GPU lowerings call, `gpu-to-llvm` and `sparse-gpu-codegen` with libgen alike.
 //
-// They are called from compiled code, which no exception may cross: the first failure is kept for the thread, all
-// later calls of it do nothing, and whoever called the code asks for the failure afterwards (`raise_recorded`).
-// Numbers and orders of the parameters are those of the dialect's lowering (mlir/lib/Conversion/GPUCommon).
+// Compiled code calls them, which no exception may cross. So the first failure of a thread is recorded, its later calls
+// do nothing, and the caller of the code raises the failure afterwards (`raise_recorded`). Numbers and orders of the
+// parameters are those of the dialect's lowering (mlir/lib/Conversion/GPUCommon).
 
 #include "mgpu.hpp"
 
@@ -27,7 +27,7 @@ struct Recorded {
 thread_local Recorded recorded;
 thread_local int default_device = 0;
 
-// Runs a call unless one before it failed; returns what it returns, else zero.
+// Runs a call unless an earlier one failed; returns its result, or zero.
 template <typename Result = int, typename Call>
 Result guarded(Call &&call) noexcept {
   if (recorded.failed) return Result{};
@@ -45,7 +45,7 @@ Result guarded(Call &&call) noexcept {
 CUdeviceptr pointer_of(const void *address) { return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(address)); }
 void *address_of(CUdeviceptr pointer) { return reinterpret_cast<void *>(static_cast<std::uintptr_t>(pointer)); }
 
-// One and zero, in whichever type the product is computed in.
+// One and zero in the type of the product.
 const void *factor(std::int32_t type, bool one) {
   static const double f64[] = {0, 1}, c64[][2] = {{0, 0}, {1, 0}};
   static const float f32[] = {0, 1}, c32[][2] = {{0, 0}, {1, 0}};
@@ -146,7 +146,7 @@ MGPU_EXPORT void mgpuEventRecord(CUevent event, CUstream stream) {
   });
 }
 
-// Memory. It is not stream-ordered: compiled code frees it without saying where it was last used.
+// Memory. It is not stream-ordered: compiled code frees it without naming the stream of the last use.
 
 MGPU_EXPORT void *mgpuMemAlloc(std::uint64_t bytes, CUstream, bool) {
   return guarded<void *>([&](Driver &cuda) -> void * {
@@ -355,7 +355,7 @@ MGPU_EXPORT void mgpuSetCsrPointers(void *matrix, void *positions, void *coordin
   });
 }
 
-// cuSPARSE: products, which the sparsifier means as added to what the output holds.
+// cuSPARSE: products, which accumulate into the output.
 
 MGPU_EXPORT std::intptr_t mgpuSpMVBufferSize(std::int32_t mode, void *a, void *x, void *y, std::int32_t type,
                                              CUstream stream) {
@@ -365,7 +365,7 @@ MGPU_EXPORT std::intptr_t mgpuSpMVBufferSize(std::int32_t mode, void *a, void *x
                                           static_cast<cusparseDnVec>(x), factor(type, true),
                                           static_cast<cusparseDnVec>(y), type, 0, &bytes),
               "cusparseSpMV_bufferSize");
-    // Compiled code reserves it without asking whether there is anything to reserve.
+    // Compiled code allocates even zero bytes.
     return static_cast<std::intptr_t>(bytes == 0 ? 1 : bytes);
   });
 }
@@ -442,7 +442,7 @@ MGPU_EXPORT void mgpuSpGEMMDestroyDescr(void *work, CUstream stream) {
   });
 }
 
-// The product's output holds nothing before it, so that nothing is added.
+// The output of this product has no values before, so nothing is added.
 
 MGPU_EXPORT std::intptr_t mgpuSpGEMMWorkEstimation(void *work, std::int32_t mode_a, std::int32_t mode_b, void *a,
                                                    void *b, void *c, std::int32_t type, std::intptr_t size,

@@ -2,7 +2,7 @@
 
 namespace mlir_sparse::cuda {
 
-// Throws what the `mgpu*` calls of this thread came to since it was last asked.
+// Throws the first failure of this thread's `mgpu*` calls since the last call of this function.
 void raise_recorded();
 
 }  // namespace mlir_sparse::cuda

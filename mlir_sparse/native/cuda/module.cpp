@@ -1,4 +1,4 @@
-// mlir_sparse._cuda: the CUDA driver and its sparse libraries, found when they are first needed.
+// mlir_sparse._cuda: the CUDA driver and its sparse libraries, loaded at their first use.
 
 #include "module.hpp"
 
@@ -136,7 +136,7 @@ void copy_across(int target_device, CUdeviceptr target, int source_device, CUdev
                       "of " + in_units(bytes));
   CUcontext from = cuda.context(source_device), to = cuda.context(target_device);
   {
-    // What writes the source runs on streams of the other device.
+    // Writes to the source run on streams of the other device.
     Current other(source_device);
     cuda.check(cuda.cuCtxSynchronize(), "cuCtxSynchronize");
   }
@@ -173,7 +173,7 @@ std::string device_name(int device) {
   return name;
 }
 
-// Integers take 8 bytes, of which a narrower parameter is the first; all else is passed as its bytes.
+// Integers are passed in 8 bytes, of which a narrower parameter reads the first; other values as their bytes.
 Function::Slot slot_of(PyObject *item) {
   Function::Slot slot{};
   if (PyLong_Check(item)) {
@@ -265,7 +265,7 @@ void register_launch(py::module_ &module) {
       .def(py::init<std::string, std::string>(), py::arg("image"), py::arg("label"));
   py::class_<Function>(module, "Function", "A kernel of a module.")
       .def(py::init<std::shared_ptr<Module>, std::string>(), py::arg("module"), py::arg("name"))
-      // The driver compiles here, which takes its time.
+      // The driver compiles here, which may take long.
       .def("load", &Function::load, py::arg("device"), py::call_guard<py::gil_scoped_release>())
       .def("launch", &launch, py::arg("device"), py::arg("grid"), py::arg("block"), py::arg("shared"),
            py::arg("stream"), py::arg("parameters"));

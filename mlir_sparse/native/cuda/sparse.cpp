@@ -51,7 +51,7 @@ std::size_t bytes_of(int type) {
   }
 }
 
-// A descriptor that is destroyed when it goes.
+// A descriptor with an owner.
 template <typename Handle>
 class Descriptor {
  public:
@@ -260,7 +260,8 @@ Product spgemm(int device, CUstream stream, const Matrix &a, const Matrix &b) {
   Descriptor<cusparseSpGEMM> work(lib.cusparseSpGEMM_destroyDescr, "cusparseSpGEMM_destroyDescr");
   lib.check(lib.cusparseSpGEMM_createDescr(work.out()), "cusparseSpGEMM_createDescr");
 
-  // Each stage is asked twice: for the bytes it needs, then with them; all stay until the product is copied.
+  // Each stage is called twice: for its number of bytes, then with the buffer; all buffers live until the product is
+  // copied.
   const auto estimate = [&](std::size_t *bytes, void *buffer) {
     lib.check(lib.cusparseSpGEMM_workEstimation(handle, 0, 0, one, left.get(), right.get(), zero, result.get(), type, 0,
                                                 work.get(), bytes, buffer),
@@ -282,7 +283,7 @@ Product spgemm(int device, CUstream stream, const Matrix &a, const Matrix &b) {
   std::int64_t rows = 0, columns = 0;
   lib.check(lib.cusparseSpMatGetSize(result.get(), &rows, &columns, &product.entries), "cusparseSpMatGetSize");
   const std::size_t entries = static_cast<std::size_t>(product.entries);
-  // No entries need room too: the library takes no null.
+  // Allocate for at least one entry: the library refuses null.
   const std::size_t room = std::max<std::size_t>(entries, 1);
   product.coordinates = std::make_unique<Memory>(device, room * coordinate, stream);
   product.values = std::make_unique<Memory>(device, room * bytes_of(a.value_type), stream);

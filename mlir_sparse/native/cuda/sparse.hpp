@@ -74,7 +74,7 @@ class Sparse {
   MLIR_SPARSE_CUSPARSE(ENTRY)
 #undef ENTRY
   const char *(*cusparseGetErrorName)(cusparseStatus) = nullptr;
-  // Newer than the rest: null in libraries that do not have it.
+  // Newer than the rest: null in older libraries.
   cusparseStatus (*cusparseCreateBsr)(cusparseSpMat *, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                                       std::int64_t, void *, void *, void *, int, int, int, int, int) = nullptr;
 
@@ -93,11 +93,11 @@ class Sparse {
 
   Library library_;
   std::mutex mutex_;
-  // Idle handles. One keeps to its stream: what it has in memory of the device is still read when a call returns.
+  // Idle handles. A handle stays with its stream: work on the stream may still read its device memory after a call.
   std::map<std::pair<int, CUstream>, std::vector<cusparseHandle>> idle_;
 };
 
-// A handle that nobody else uses for as long as this lives; the context of the device is current.
+// Exclusive use of a handle during its lifetime, with the context of the device current.
 class Lease {
  public:
   Lease(Sparse &library, int device, CUstream stream);
@@ -135,7 +135,7 @@ struct Dense {
   int order = kRowOrder;
 };
 
-// y = A x, C = A B, and the values of C where it has entries: each overwrites what it is given.
+// y = A x, C = A B, and C = A B at the entries of C: each overwrites its output.
 void spmv(int device, CUstream stream, const Matrix &a, const Dense &x, const Dense &y);
 void spmm(int device, CUstream stream, const Matrix &a, const Dense &b, const Dense &c);
 void sddmm(int device, CUstream stream, const Dense &a, const Dense &b, const Matrix &c);

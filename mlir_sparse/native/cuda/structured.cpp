@@ -74,7 +74,7 @@ bool has_structured() { return loaded != nullptr; }
 
 void forget_structured() { loaded.reset(); }
 
-// Descriptors and plan of a product with as many columns; each is destroyed if it was made.
+// Descriptors and plan of a product with a number of columns; each is destroyed if it exists.
 struct Compressed::Plan {
   Opaque right, result, product, selection, plan;
   int made = 0;
@@ -172,7 +172,7 @@ void Compressed::multiply(CUstream stream, const Dense &b, const Dense &c) {
   Structured &lib = structured();
   Plan &planned = plan(b.columns);
   if (stream != memory_->stream()) memory_->share();
-  // A plan that is used again is worth the time; most of those of matrices that others may write to never are.
+  // The search pays for plans that are used again, as those of matrices that others may write to mostly are not.
   const std::int64_t products = rows_ * columns_ * b.columns;
   if (planned.uses < 2 && ++planned.uses == 2 && products >= kSearched) search(planned, stream, b, c);
   const Memory work(device_, planned.workspace, stream);

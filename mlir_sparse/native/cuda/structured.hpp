@@ -1,4 +1,4 @@
-// cuSPARSELt: products of matrices with 2 of every 4 entries, on the units that are made for them.
+// cuSPARSELt: products of 2:4 matrices on the units for them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace mlir_sparse::cuda {
 
-// What the library keeps in memory of its caller: as large as it ever was in any version.
+// The library's data in memory of its caller: as large as in any version.
 struct alignas(16) Opaque {
   std::uint8_t bytes[11024] = {};
 };
@@ -45,7 +45,7 @@ class Structured {
 #define ENTRY(name, arguments) cusparseStatus(*name) arguments = nullptr;
   MLIR_SPARSE_CUSPARSELT(ENTRY)
 #undef ENTRY
-  // Newer than the rest, and needed only where it is there.
+  // Newer than the rest, and optional.
   cusparseStatus (*cusparseLtMatmulAlgSelectionDestroy)(const Opaque *) = nullptr;
 
   explicit Structured(const std::vector<std::string> &candidates);
@@ -67,10 +67,10 @@ void load_structured(const std::vector<std::string> &candidates);
 bool has_structured();
 void forget_structured();
 
-// A matrix in the library's own storage, and the products planned for it.
+// A matrix in the library's storage, with the plans of its products.
 class Compressed {
  public:
-  // Compresses a dense matrix in row order that has 2 entries or fewer in every 4 of a row.
+  // Compresses a dense row-major matrix with at most 2 nonzeros in every 4 elements of a row.
   Compressed(int device, CUstream stream, const Dense &matrix);
   ~Compressed();
   Compressed(const Compressed &) = delete;
