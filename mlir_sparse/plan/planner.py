@@ -38,7 +38,7 @@ from mlir_sparse.plan.order.storage_choice import (
 )
 from mlir_sparse.plan.program_builder import Values, scheduled
 from mlir_sparse.plan.rewrite.negate_factors import NEGATE_FACTORS
-from mlir_sparse.plan.rewrite.sum_of_terms import Term, addends, assigned, combine, unites
+from mlir_sparse.plan.rewrite.sum_of_terms import Term, addends, assigned, combine, stored_indices, unites
 from mlir_sparse.plan.rewrite.sums_as_folds import SUMS_AS_FOLDS
 from mlir_sparse.program import FibreView, Position
 from mlir_sparse.spec import KernelSpec, result_dtype, vanishes
@@ -361,9 +361,8 @@ class _Planner:
         return self.values.widened(found[0].with_widths(0, 0)) if listed else None
 
     def _covered(self, node: Expr, variables: tuple[IndexVar, ...]) -> bool:
-        sparse = [a for a in accesses_of(node) if is_sparse(self.values.type_of(a.tensor))]
-        met = {variable for access in sparse for variable in access.indices}
-        return set(variables) <= met and vanishes(node, self.values.sparse_names())
+        sparse = self.values.sparse_names()
+        return set(variables) <= stored_indices(node, sparse) and vanishes(node, sparse)
 
     def _inserts(self, terms: tuple[Term, ...], variables: tuple[IndexVar, ...]) -> bool:
         sparse = self.values.sparse_names()
@@ -379,8 +378,7 @@ class _Planner:
     def _skips(self, body: Expr, variables: tuple[IndexVar, ...]) -> bool:
         """Returns whether loops over sparse operands skip elements of the result."""
         sparse = self.values.sparse_names()
-        met = {index for access in accesses_of(body) if access.tensor in sparse for index in access.indices}
-        return not met.isdisjoint(variables) and vanishes(body, sparse)
+        return not stored_indices(body, sparse).isdisjoint(variables) and vanishes(body, sparse)
 
     def _reads_sparse(self, node: Expr) -> bool:
         return any(self.values.type_of(access.tensor).encoding is not None for access in accesses_of(node))

@@ -35,6 +35,7 @@ from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.masks_into_folds import MASKS_INTO_FOLDS
 from mlir_sparse.plan.rewrite.merge_sums import MERGE_SUMS
 from mlir_sparse.plan.rewrite.missing_as_masks import MISSING_AS_MASKS
+from mlir_sparse.plan.rewrite.sum_of_terms import stored_indices
 from mlir_sparse.spec import depends_on, missing
 
 __all__ = ["Bodies", "without"]
@@ -173,7 +174,9 @@ class Bodies:
         """Returns an operand in place, or as a temporary where the sparsifier cannot nest it."""
         if not isinstance(node, Apply):
             return node
-        if not parent.intersects and not self.met(node).issuperset(free_indices(node)):
+        if not parent.intersects and not stored_indices(node, self._values.sparse_names()).issuperset(
+            free_indices(node)
+        ):
             return self._value(node)  # dense along a variable, which is not united with what is sparse along it
         if len(node.arguments) == 1 or node.operator.intersects:
             return node
@@ -197,11 +200,6 @@ class Bodies:
             )
             for below in walk(node)
         )
-
-    def met(self, node: Expr) -> set[IndexVar]:
-        """Returns the variables that run over sparse operands."""
-        sparse = self._values.sparse_names()
-        return {index for access in accesses_of(node) if access.tensor in sparse for index in access.indices}
 
     def _check_union(self, node: Apply) -> None:
         """Refuses to unite operands over different variables: what is missing of one would be so along all of them."""

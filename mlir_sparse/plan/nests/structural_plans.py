@@ -37,6 +37,7 @@ from mlir_sparse.plan.nests.structural_payloads import Bodies, without
 from mlir_sparse.plan.order.loop_order import LoopChoice, NestToOrder, choose_loops
 from mlir_sparse.plan.order.storage_choice import has_limited_room, stores_padding
 from mlir_sparse.plan.program_builder import Values
+from mlir_sparse.plan.rewrite.sum_of_terms import stored_indices
 from mlir_sparse.spec import extreme_or, result_dtype
 
 __all__ = ["Presence"]
@@ -255,7 +256,7 @@ class Presence:
 
     def _inserts(self, body: Expr, variables: tuple[IndexVar, ...]) -> bool:
         """Returns whether loops over sparse operands can insert a body: they leave out entries, and know all sizes."""
-        met = self._bodies.met(body)
+        met = stored_indices(body, self._values.sparse_names())
         sized = {subscript for access in accesses_of(body) for subscript in access.subscripts}
         return self._bodies.is_partial(body) and not met.isdisjoint(variables) and sized.issuperset(variables)
 
