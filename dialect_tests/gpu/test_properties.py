@@ -8,8 +8,9 @@ from hypothesis import given
 
 import mlir_sparse as ms
 from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE
+from dialect_tests.crossing import examples
 from dialect_tests.generated import KernelCase, operands
-from dialect_tests.test_kernel_properties import StoredCase, _settings
+from dialect_tests.test_kernel_properties import SLOW, StoredCase
 
 pytest.importorskip("llvmlite", reason=LLVMLITE)
 from dialect_tests.gpu import properties
@@ -36,13 +37,13 @@ def check(case: StoredCase) -> None:
         pass
 
 
-@_settings(60)
+@examples(30, suppress_health_check=SLOW)
 @given(properties.STRATEGIES["kernels"]())
 def test_kernels_in_any_storage(case: StoredCase) -> None:
     check(case)
 
 
-@_settings(60)
+@examples(30, suppress_health_check=SLOW)
 @given(properties.STRATEGIES["expressions"]())
 def test_any_expression_in_any_storage(case: StoredCase) -> None:
     check(case)

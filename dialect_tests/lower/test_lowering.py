@@ -19,7 +19,7 @@ def lowered(text: str, out: str | None = None, **types: str) -> lower.LoweredPro
 
 
 @crossed(
-    {"dtype": lambda dtype: dtype.rstrip("0123456789")},
+    {"text": lambda text: len(ms.parse(text).inputs), "dtype": lambda dtype: dtype.rstrip("0123456789")},
     text=[text for text in FAMILY if not needs_order(ms.parse(text))],
     dtype=["i8", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"],
 )
