@@ -67,7 +67,7 @@ class GatheredRow:
             for op in _before(self.inner, self.outer):
                 copy_of(op, known)
             first, end = (known.get(bound, bound) for bound in list(self.inner.operands)[:2])
-            return [ir_words.add(so_far, ir_words.operation("arith.subi", end.type, end, first))]
+            return [ir_words.add(so_far, ir_words.subtract(end, first))]
 
         size = ir_words.loop(upper, [ir_words.constant(0)], body, lower)[0]
         ir_words.keep_rolled(result_maker(size), scalar=True)
@@ -187,9 +187,7 @@ def _placed(
 
     def before(place: ir.Value) -> ir.Value:
         """Returns the coordinate before a place; of any other before the first."""
-        at = ir_words.operation(
-            "arith.subi", place.type, ir_words.operation("arith.maxui", place.type, place, one), one
-        )
+        at = ir_words.subtract(ir_words.operation("arith.maxui", place.type, place, one), one)
         return ir_words.widened(ir_words.load(coordinates, at))
 
     def lies_behind(place: ir.Value) -> ir.Value:
@@ -198,7 +196,7 @@ def _placed(
         )
 
     def step(place: ir.Value) -> list[ir.Value]:
-        return [ir_words.operation("arith.subi", place.type, place, one)]
+        return [ir_words.subtract(place, one)]
 
     place = ir_words.value_after([end], lies_behind, step)[0]
     found = ir_words.bits_of(

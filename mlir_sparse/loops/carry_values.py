@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.loops.emit_copies import replace
 
 __all__ = ["LINE", "PATH", "carry"]
 
@@ -90,9 +91,7 @@ def _rebuilt(op: ir.Operation, value: ir.Value, operands: list[ir.Value]) -> ir.
 def _replace(op: ir.Operation, made: ir.Operation) -> ir.Value:
     """Puts an operation in place of another; returns its last result."""
     *results, carried = made.results
-    for old, new in zip(op.results, results, strict=True):
-        old.replace_all_uses_with(new)
-    op.erase()
+    replace(op, results)
     return carried
 
 

@@ -1,10 +1,14 @@
-"""Operations of loops written once more, of other values."""
+"""Operations and bodies of loops written once more, of other values, and put in place of others."""
 
 from __future__ import annotations
 
-from mlir_sparse._mlir import ir
+from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["copy_of"]
+from mlir_sparse._mlir import ir
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.regions import operations_in
+
+__all__ = ["copy_body", "copy_of", "replace", "rewritten"]
 
 
 def copy_of(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> ir.Operation:
@@ -25,3 +29,46 @@ def copy_of(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> ir.Operation:
     copied.walk(replace)
     known.update(zip(op.results, copied.results, strict=True))
     return copied
+
+
+def copy_body(
+    op: ir.Operation, known: dict[ir.Value, ir.Value], besides: Collection[ir.Operation] = ()
+) -> list[ir.Value]:
+    """Copies the body of a loop to the insertion point, with known values in place of those they are of.
+
+    Args:
+        op: the loop, or another operation with one block.
+        known: the values; the results of copies are added for those of what they are copies of.
+        besides: operations that are not copied: their results are known, or nothing takes them.
+
+    Returns:
+        what the body yields.
+    """
+    *body, last = operations_in(op)
+    for inner in body:
+        if inner not in besides:
+            copy_of(inner, known)
+    return [known.get(value, value) for value in last.operands]
+
+
+def rewritten(op: ir.Operation, operands: Sequence[ir.Value], lanes: int = 0) -> ir.Value:
+    """Writes an operation of other operands.
+
+    Args:
+        op: the operation, which has one result.
+        operands: its operands instead.
+        lanes: of the vectors that the operands are; 0 for none.
+
+    Returns:
+        the result.
+    """
+    kind = op.results[0].type
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    return ir_words.operation(op.name, ir.VectorType.get([lanes], kind) if lanes else kind, *operands, **attributes)
+
+
+def replace(op: ir.Operation, values: Iterable[ir.Value]) -> None:
+    """Erases an operation, for whose results there are other values."""
+    for result, value in zip(op.results, values, strict=True):
+        result.replace_all_uses_with(value)
+    op.erase()

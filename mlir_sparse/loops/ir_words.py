@@ -14,6 +14,7 @@ __all__ = [
     "alloca_cell",
     "bits_of",
     "branch",
+    "bytes_of",
     "compare",
     "conjunction",
     "constant",
@@ -29,8 +30,10 @@ __all__ = [
     "minimum",
     "multiply",
     "operation",
+    "select",
     "size_of",
     "store",
+    "subtract",
     "value_after",
     "widened",
     "width_of",
@@ -39,8 +42,8 @@ __all__ = [
 
 _ANNOTATION = "loop_annotation"
 
-# What `arith.cmpi` calls its comparisons of integers without a sign.
-PREDICATES = {"eq": 0, "ne": 1, "ult": 6, "ule": 7, "ugt": 8}
+# What `arith.cmpi` calls its comparisons of integers: those with a sign begin with s.
+PREDICATES = {"eq": 0, "ne": 1, "sge": 5, "ult": 6, "ule": 7, "ugt": 8}
 
 
 def operation(name: str, result: ir.Type, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Value:
@@ -78,6 +81,16 @@ def multiply(left: ir.Value, right: ir.Value) -> ir.Value:
     return operation("arith.muli", left.type, left, right)
 
 
+def subtract(left: ir.Value, right: ir.Value) -> ir.Value:
+    """Returns the difference of two integers of one type."""
+    return operation("arith.subi", left.type, left, right)
+
+
+def select(condition: ir.Value, left: ir.Value, right: ir.Value) -> ir.Value:
+    """Returns one of two values of one type; of vectors lane by lane, where the condition is a vector too."""
+    return operation("arith.select", left.type, condition, left, right)
+
+
 def minimum(left: ir.Value, right: ir.Value) -> ir.Value:
     """Returns the lesser of two counts."""
     return operation("arith.minui", left.type, left, right)
@@ -89,9 +102,11 @@ def bits_of(name: str, left: ir.Value, right: ir.Value) -> ir.Value:
 
 
 def compare(predicate: str, left: ir.Value, right: ir.Value) -> ir.Value:
-    """Returns the truth of a comparison of two integers of one type."""
+    """Returns the truth of a comparison of two integers, or vectors of them, of one type."""
     code = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES[predicate])
-    return operation("arith.cmpi", ir.IntegerType.get_signless(1), left, right, predicate=code)
+    truth = ir.IntegerType.get_signless(1)
+    kind = ir.VectorType.get(left.type.shape, truth) if isinstance(left.type, ir.VectorType) else truth
+    return operation("arith.cmpi", kind, left, right, predicate=code)
 
 
 def conjunction(conditions: Sequence[ir.Value]) -> ir.Value:
@@ -118,6 +133,13 @@ def width_of(kind: ir.Type) -> int:
     if isinstance(kind, ir.IntegerType | ir.FloatType):
         return kind.width
     raise TypeError(f"expected a type of integers or floats, but got {kind}")
+
+
+def bytes_of(kind: ir.Type) -> int:
+    """Returns how many bytes an element of an array takes."""
+    if isinstance(kind, ir.ComplexType):
+        return 2 * bytes_of(kind.element_type)
+    return width_of(kind) // 8
 
 
 def load(buffer: ir.Value, at: ir.Value) -> ir.Value:

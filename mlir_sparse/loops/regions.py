@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.loops.origins import parent_of
 
-__all__ = ["LOOPS", "body_of", "has_loop", "is_loop", "is_nest", "operations_in", "operations_within"]
+__all__ = ["LOOPS", "body_of", "following", "has_loop", "is_loop", "is_nest", "operations_in", "operations_within"]
 
 LOOPS = frozenset(("scf.for", "scf.while", "scf.parallel"))
 
@@ -58,3 +59,9 @@ def operations_within(op: ir.Operation) -> list[ir.Operation]:
 
     op.walk(visit)
     return found[:-1]
+
+
+def following(op: ir.Operation) -> ir.Operation:
+    """Returns the operation behind one."""
+    operations = operations_in(parent_of(op))
+    return operations[operations.index(op) + 1]

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.emit_copies import rewritten
+from mlir_sparse.loops.emit_prefetch import prefetch_row
+from mlir_sparse.loops.emit_vectors import broadcast, splat_number
 from mlir_sparse.loops.inner_loops import Line
 from mlir_sparse.loops.origins import maker, result_maker
-from mlir_sparse.loops.prefetch import prefetch_ahead
 from mlir_sparse.loops.regions import body_of
 
-__all__ = ["Lanes", "Tile", "load_vector", "mask_of", "splat_number", "store_vector", "strided", "sum_of_lanes"]
+__all__ = ["Lanes", "Tile", "load_vector", "store_vector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,50 +59,6 @@ def store_vector(tile: Tile, value: ir.Value, buffer: ir.Value, at: Sequence[ir.
         ir.Operation.create("vector.maskedstore", operands=[buffer, *at, tile.mask, value])
 
 
-def splat_number(kind: ir.Type, number: int) -> ir.Value:
-    """Returns a constant vector whose elements are one number."""
-    element = ir.VectorType(kind).element_type
-    value = ir.FloatAttr.get(element, number) if ir_words.is_float(element) else ir.IntegerAttr.get(element, number)
-    return ir_words.operation("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, value))
-
-
-def sum_of_lanes(vector: ir.Value, *start: ir.Value) -> ir.Value:
-    """Returns the sum of the elements of a vector, in the order that is fastest, and of what it starts from."""
-    attributes = {"kind": ir.Attribute.parse("#vector.kind<add>")}
-    if ir_words.is_float(vector.type):
-        attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<reassoc>")
-    return ir_words.operation("vector.reduction", ir.VectorType(vector.type).element_type, vector, *start, **attributes)
-
-
-def mask_of(count: ir.Value, lanes: int) -> ir.Value:
-    """Returns the mask of the first lanes of a vector, as many as there are places."""
-    kind = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
-    return ir_words.operation("vector.create_mask", kind, count)
-
-
-def strided(
-    lower: ir.Value,
-    upper: ir.Value,
-    step: int,
-    start: Sequence[ir.Value],
-    body: Callable[..., Sequence[ir.Value] | None],
-) -> list[ir.Value]:
-    """Writes an `scf.for`; the body takes the index and the carried values, and returns those.
-
-    Returns:
-        the carried values after the loop.
-    """
-    kinds = [value.type for value in start]
-    operands = [lower, upper, ir_words.constant(step), *start]
-    op = ir.Operation.create("scf.for", results=kinds, operands=operands, regions=1)
-    block = op.regions[0].blocks.append(
-        ir_words.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1)
-    )
-    with ir.InsertionPoint(block):
-        ir.Operation.create("scf.yield", operands=list(body(*block.arguments) or ()))
-    return list(op.results)
-
-
 class Lanes:
     """The body of a line for the places of a tile at once, written before its loop.
 
@@ -129,7 +87,7 @@ class Lanes:
                 with ir.InsertionPoint(place(op)):
                     self.vectors[op.results[0]] = load_vector(tile, buffer, at)
                     if tile.ahead:
-                        prefetch_ahead(buffer, at, tile.size, tile.ahead)
+                        prefetch_row(buffer, at, tile.size, tile.ahead)
             elif op.results[0] not in line.varying:
                 op.move_before(line.loop)
 
@@ -140,7 +98,7 @@ class Lanes:
                 if value in self.line.varying:
                     self.vectors[value] = self._computed(result_maker(value))
                 else:
-                    self.vectors[value] = ir_words.operation("vector.broadcast", self.tile.of(value.type), value)
+                    self.vectors[value] = broadcast(value, self.tile.size)
         return self.vectors[value]
 
     def _computed(self, op: ir.Operation) -> ir.Value:
@@ -148,8 +106,7 @@ class Lanes:
             fused = self._fused(op)
             if fused is not None:
                 return fused
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        return ir_words.operation(op.name, self.tile.of(op.results[0].type), *map(self.of, op.operands), **attributes)
+        return rewritten(op, [self.of(operand) for operand in op.operands], self.tile.size)
 
     def _fused(self, op: ir.Operation) -> ir.Value | None:
         """Returns a sum with a product that nothing else takes, or the difference of one, rounded once."""

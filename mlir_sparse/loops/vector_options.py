@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mlir_sparse.loops.emit_prefetch import NEXT_ROWS
+
 __all__ = ["Target"]
 
 # Measured on f64 with AVX-512 (AMD, family 26), k = 128, in ms: finite elements, whose rows are in cache, and uniform
@@ -18,12 +20,9 @@ _FEW_VECTORS = 8  # where there are 16 registers
 # same. One row alone is so short a turn that masks cost up to 0.6 of it, with k = 8.
 _LEAST_VECTORS = 4
 _MASKED_VECTORS = 2
-# Entries ahead: 4 took 75 ms on uniform columns, 8 took 67. Asking for less than 8 lines of a cache costs more than the
-# processor's own guesses do: with k = 32 finite elements took 6.2 ms, and 9.5.
-_AHEAD = 8
+# Asking for less than 8 lines of a cache costs more than the processor's own guesses do: with k = 32 finite elements
+# took 6.2 ms, and 9.5.
 _WORTH_ASKING = 512  # bytes
-# Sums over rows of 64 elements are done with an entry sooner: of 8, 12 and 16 entries 16 was best on all matrices.
-_ENTRIES_AHEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +82,6 @@ class Target:
         lanes = self.lanes_of(bits)
         return min(least, lanes * _MASKED_VECTORS) if least > lanes else lanes
 
-    @property
-    def entries_ahead(self) -> int:
-        """Returns how many entries ahead of a sum the rows of another are asked for."""
-        return _ENTRIES_AHEAD
-
     def ahead(self, size: int, bits: int) -> int:
         """Returns how many entries ahead of a tile rows are asked for; 0 where that does not pay."""
-        return _AHEAD if size * bits // 8 >= _WORTH_ASKING else 0
+        return NEXT_ROWS if size * bits // 8 >= _WORTH_ASKING else 0

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.effects import root_of, writes_nothing
-from mlir_sparse.loops.emit_copies import copy_of
+from mlir_sparse.loops.emit_copies import copy_body, copy_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_comparison, is_constant, maker, parent_of, stored_load
 from mlir_sparse.loops.regions import is_nest, operations_in
@@ -240,11 +240,7 @@ def _join(segments: _Segments) -> None:
                     copy_of(op, known)
                     continue
                 known.update({c: known[load.results[0]] for c, (load, _) in zip(carried, segments.sums, strict=True)})
-                *inner, last = operations_in(entries)
-                for each in inner:
-                    copy_of(each, known)
-                ends = [known.get(value, value) for value in last.operands]
-                known.update(zip(entries.results, ends, strict=True))
+                known.update(zip(entries.results, copy_body(entries, known), strict=True))
 
         ir_words.loop(segments.run.end, (), turn, segments.begin, like=entries)
     first = maker(loop.operands[1])

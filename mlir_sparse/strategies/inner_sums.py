@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.emit_copies import replace
+from mlir_sparse.loops.emit_prefetch import NEXT_SUMMED_ROWS
+from mlir_sparse.loops.emit_strips import masked_rest, whole_end
+from mlir_sparse.loops.emit_vectors import slice_of, splat_number, sum_of_lanes
 from mlir_sparse.loops.inner_loops import Line, line_of
 from mlir_sparse.loops.origins import is_constant, maker, parent_of, result_maker
 from mlir_sparse.loops.regions import body_of
 from mlir_sparse.loops.remarks import Missed
-from mlir_sparse.loops.vector_bodies import Lanes, Tile, mask_of, splat_number, strided, sum_of_lanes
+from mlir_sparse.loops.vector_bodies import Lanes, Tile
 from mlir_sparse.loops.vector_options import Target
 
-__all__ = ["InnerSum", "slice_of", "sum_of"]
+__all__ = ["InnerSum", "sum_of"]
 
 # Vectors that summands are added to by turns: a sum is free for the next one after as many cycles.
 _ACCUMULATORS = 4
@@ -91,7 +95,7 @@ class InnerSum:
         first = list(loop.operands)[3 + self.place]
         wide = self.lanes * _ACCUMULATORS
         with ir.InsertionPoint(loop):
-            ends = [self.end(at, upper, size) for size in (wide, self.lanes)]
+            ends = [whole_end(at, upper, size) for size in (wide, self.lanes)]
             held = self._loop(at, ends[0], wide, self.zeros(wide, first.type))
             held = self._loop(ends[0], ends[1], self.lanes, self._folded(held))
             if self.target.masks:
@@ -103,37 +107,24 @@ class InnerSum:
                 for place, value in enumerate(values):
                     loop.operands[3 + place] = value
                 return
-            for result, value in zip(loop.results, values, strict=True):
-                result.replace_all_uses_with(value)
-            loop.erase()
-
-    def end(self, lower: ir.Value, upper: ir.Value, size: int) -> ir.Value:
-        """Returns where the last whole vector ends."""
-        left = ir_words.operation("arith.subi", upper.type, upper, lower)
-        rest = ir_words.operation("arith.remui", upper.type, left, ir_words.constant(size))
-        return ir_words.operation("arith.subi", upper.type, upper, rest)
+            replace(loop, values)
 
     def _loop(self, lower: ir.Value, upper: ir.Value, size: int, held: ir.Value) -> ir.Value:
         def body(start: ir.Value, so_far: ir.Value) -> list[ir.Value]:
             # A sum has its registers for little else: rows are asked for at each of its turns.
-            ahead = self.target.entries_ahead if self.target.ahead(2 * size, self.line.bits) else 0
+            ahead = NEXT_SUMMED_ROWS if self.target.ahead(2 * size, self.line.bits) else 0
             return [self.turn(Tile(start, size, None, self.target.fuses, ahead), so_far)]
 
-        total = strided(lower, upper, size, [held], body)[0]
+        total = ir_words.loop(upper, [held], body, lower, size)[0]
         if size == self.lanes:
             ir_words.keep_rolled(result_maker(total))  # fewer turns than there are accumulators
         return total
 
     def _masked(self, at: ir.Value, upper: ir.Value, held: ir.Value) -> ir.Value:
-        left = ir_words.operation("arith.subi", upper.type, upper, at)
+        def some(mask: ir.Value) -> list[ir.Value]:
+            return [self.turn(Tile(at, self.lanes, mask, self.target.fuses), held)]
 
-        def some() -> list[ir.Value]:
-            mask = mask_of(left, self.lanes)
-            made = self.turn(Tile(at, self.lanes, mask, self.target.fuses), held)
-            # Zeros in place of what there is not, times what is not finite, are no zeros.
-            return [ir_words.operation("arith.select", held.type, mask, made, held)]
-
-        return ir_words.branch(ir_words.compare("ult", at, upper), some, lambda: [held], [held.type])[0]
+        return masked_rest(at, upper, self.lanes, [held], some)[0]
 
     def turn(self, tile: Tile, held: ir.Value) -> ir.Value:
         """Writes one turn of the loop for the places of a tile; returns the sums after it."""
@@ -151,9 +142,8 @@ class InnerSum:
 
     def _folded(self, held: ir.Value) -> ir.Value:
         """Returns the sums of a few vectors as one vector."""
-        kind = ir.VectorType.get([self.lanes], ir.VectorType(held.type).element_type)
         count = ir.VectorType(held.type).shape[0] // self.lanes
-        parts = [slice_of(held, kind, part * self.lanes, self.lanes) for part in range(count)]
+        parts = [slice_of(held, part * self.lanes, self.lanes) for part in range(count)]
         while len(parts) > 1:
             parts = [ir_words.add(*parts[at : at + 2]) for at in range(0, len(parts), 2)]
         return parts[0]
@@ -163,15 +153,6 @@ class InnerSum:
         inits, (_, ends) = list(self.line.loop.operands)[3:], _carried(self.line)
         ran = ir_words.compare("ult", *self.line.bounds)
         return [
-            total if at == self.place else ir_words.operation("arith.select", init.type, ran, end, init)
+            total if at == self.place else ir_words.select(ran, end, init)
             for at, (init, end) in enumerate(zip(inits, ends, strict=True))
         ]
-
-
-def slice_of(vector: ir.Value, kind: ir.Type, offset: int, size: int) -> ir.Value:
-    """Returns consecutive elements of a vector."""
-    word = ir.IntegerType.get_signless(64)
-    offsets, sizes, strides = (ir.ArrayAttr.get([ir.IntegerAttr.get(word, n)]) for n in (offset, size, 1))
-    return ir_words.operation(
-        "vector.extract_strided_slice", kind, vector, offsets=offsets, sizes=sizes, strides=strides
-    )

@@ -14,17 +14,8 @@ from dataclasses import dataclass
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.effects import only_reads
-from mlir_sparse.loops.origins import (
-    conjuncts,
-    is_comparison,
-    is_inside,
-    maker,
-    merges,
-    parent_of,
-    result_maker,
-    stored_load,
-)
-from mlir_sparse.loops.regions import is_loop
+from mlir_sparse.loops.origins import conjuncts, is_comparison, is_inside, maker, merges, parent_of, stored_load
+from mlir_sparse.loops.regions import following, is_loop
 from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["LOOK_UP_ROWS", "scatter_rows"]
@@ -188,14 +179,8 @@ def _scatter(around: ir.Operation, row: _Segment, places: ir.Value) -> None:
             ir_words.store(one(0), places, ir_words.widened(ir_words.load(coordinates, at)))
 
         ir_words.loop(end, [], put, begin)
-        first, step = one(0), one(1)
-        cleared = ir.Operation.create("scf.for", results=[], operands=[begin, end, step], regions=1)
-        block = cleared.regions[0].blocks.append(ir_words.index_type(), arg_locs=[ir.Location.unknown()])
-        with ir.InsertionPoint(block):
-            take(block.arguments[0])
-            ir.Operation.create("scf.yield")
-    result_maker(first).erase()
-    cleared.move_after(around)
+    with ir.InsertionPoint(following(around)):
+        ir_words.loop(end, [], take, begin)
 
 
 def _look_up(loop: ir.Operation, choice: ir.Operation, row: _Segment, walked: _Segment, places: ir.Value) -> None:

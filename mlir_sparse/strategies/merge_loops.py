@@ -137,12 +137,12 @@ def _chosen(op: ir.Operation, outermost: ir.Operation, every: Collection[ir.Valu
         # Of all operands one has the least coordinate: the last asked is it.
         total = _is_least(condition, every)
         return _Choice(then.value, then.where, None if total else _all_of(condition, then.holds))
-    value = ir_words.operation("arith.select", then.value.type, condition, then.value, otherwise.value)
+    value = ir_words.select(condition, then.value, otherwise.value)
     holds = None
     if then.holds is not None or otherwise.holds is not None:
         truth = ir_words.integer(1, condition.type)
         sides = [truth if side.holds is None else side.holds for side in (then, otherwise)]
-        holds = ir_words.operation("arith.select", condition.type, condition, *sides)
+        holds = ir_words.select(condition, *sides)
     return _Choice(value, then.where, holds)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import maker, parent_of
 from mlir_sparse.loops.regions import operations_within
@@ -95,9 +96,7 @@ def _divide(nest: ir.Operation, room: ir.Value, appending: list[ir.Operation]) -
         large = ir_words.compare("ugt", room, ir_words.constant(_FEW))
         kinds = [result.type for result in nest.results]
         results = ir_words.branch(large, lambda: _copy(nest, large=True), lambda: _copy(nest, large=False), kinds)
-    for old, new in zip(nest.results, results, strict=True):
-        old.replace_all_uses_with(new)
-    nest.erase()
+    replace(nest, results)
 
 
 def _copy(nest: ir.Operation, *, large: bool) -> list[ir.Value]:

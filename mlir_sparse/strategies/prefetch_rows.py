@@ -12,18 +12,13 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.emit_prefetch import NEXT_ROWS, coordinate_load, later_coordinate, prefetch
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import parent_of, stored_load
-from mlir_sparse.loops.prefetch import coordinate_load, later_coordinate, prefetch
 from mlir_sparse.loops.regions import body_of, operations_within
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["is_row_of_entry", "prefetch_rows"]
-
-# Entries ahead whose rows are asked for; their positions twice as many. Measured on products of matrices with rows of
-# 1 to 8 entries, in ms, with none, 4, 8 and 16 entries: 75, 58, 60, 60 (uniform columns, 6.4 M products), and 352, 212,
-# 208, 209 (power law, 9.6 M products).
-_AHEAD = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +88,9 @@ def _streams_of(row: _Row) -> list[ir.Value]:
 
 def _ask(row: _Row, streams: list[ir.Value]) -> None:
     starts = row.positions.operands[0]
-    prefetch(starts, [later_coordinate(row.coordinate, 2 * _AHEAD)])
+    prefetch(starts, [later_coordinate(row.coordinate, 2 * NEXT_ROWS)])
     # What lies beyond the last entry, or between rows that have room left, need not be coordinates.
-    last = ir_words.operation("arith.subi", ir_words.index_type(), ir_words.size_of(starts), ir_words.constant(1))
-    begin = ir_words.widened(ir_words.load(starts, ir_words.minimum(later_coordinate(row.coordinate, _AHEAD), last)))
+    last = ir_words.subtract(ir_words.size_of(starts), ir_words.constant(1))
+    begin = ir_words.widened(ir_words.load(starts, ir_words.minimum(later_coordinate(row.coordinate, NEXT_ROWS), last)))
     for buffer in streams:
         prefetch(buffer, [begin])

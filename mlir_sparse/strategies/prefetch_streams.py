@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.effects import access_of, root_of
-from mlir_sparse.loops.emit_copies import copy_of
+from mlir_sparse.loops.emit_copies import copy_body, replace
+from mlir_sparse.loops.emit_prefetch import FAR, is_loaded, prefetch
+from mlir_sparse.loops.emit_strips import loop_over_chunks
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import (
     is_constant,
@@ -26,15 +28,12 @@ from mlir_sparse.loops.origins import (
     result_maker,
     stored_load,
 )
-from mlir_sparse.loops.prefetch import is_loaded, prefetch
 from mlir_sparse.loops.regions import body_of, is_loop, operations_in, operations_within
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.strategies.prefetch_rows import is_row_of_entry
 
 __all__ = ["prefetch_streams"]
 
-# Entries asked for ahead of those at work: at a nanosecond or less for each, a few accesses of memory.
-_AHEAD = 768
 # Entries at work between two requests: a line of f64, half a line of 32-bit coordinates.
 _CHUNK = 8
 # LLVM writes the body once for each entry of a chunk; where so much is done for an entry, it does not wait for it.
@@ -132,7 +131,7 @@ def _streams_of(loop: ir.Operation, body: list[ir.Operation]) -> tuple[_Stream, 
 
 def _ask(streams: tuple[_Stream, ...], place: ir.Value, first: ir.Value) -> None:
     """Writes the requests of a chunk."""
-    later = ir_words.add(first, ir_words.constant(_AHEAD))
+    later = ir_words.add(first, ir_words.constant(FAR))
     for stream in streams:
         prefetch(stream.buffer, [_shifted(stream.place, place, later)], written=stream.written)
 
@@ -155,7 +154,7 @@ def _cut(loop: ir.Operation, streams: tuple[_Stream, ...]) -> None:
 
     def chunk(first: ir.Value, *reached: ir.Value) -> list[ir.Value]:
         _ask(streams, place, first)
-        left = ir_words.operation("arith.subi", upper.type, upper, first)
+        left = ir_words.subtract(upper, first)
         return ir_words.loop(ir_words.minimum(left, ir_words.constant(_CHUNK)), reached, lambda *at: entry(first, *at))
 
     def entry(first: ir.Value, number: ir.Value, *reached: ir.Value) -> list[ir.Value]:
@@ -170,29 +169,18 @@ def _cut(loop: ir.Operation, streams: tuple[_Stream, ...]) -> None:
 
     with ir.InsertionPoint(loop):
         results = ir_words.loop(upper, start, chunk, lower, _CHUNK)
-    for result, value in zip(loop.results, results, strict=True):
-        result.replace_all_uses_with(value)
-    loop.erase()
+    replace(loop, results)
 
 
 def _cut_off(loop: ir.Operation, streams: tuple[_Stream, ...]) -> None:
     """Writes a loop over whole chunks before one over entries: there is one end only, and nothing to ask before it."""
-    lower, upper, _ = loop.operands
     place = body_of(loop).arguments[0]
-    *body, _ = operations_in(loop)
 
     def chunk(first: ir.Value) -> None:
         _ask(streams, place, first)
         ir_words.loop(ir_words.constant(_CHUNK), (), lambda number: entry(ir_words.add(first, number)))
 
     def entry(here: ir.Value) -> None:
-        known: dict[ir.Value, ir.Value] = {place: here}
-        for op in body:
-            copy_of(op, known)
+        copy_body(loop, {place: here})
 
-    with ir.InsertionPoint(loop):
-        count = ir_words.operation("arith.subi", upper.type, upper, lower)
-        rest = ir_words.operation("arith.remui", upper.type, count, ir_words.constant(_CHUNK))
-        end = ir_words.operation("arith.subi", upper.type, upper, rest)
-        ir_words.loop(end, (), chunk, lower, _CHUNK)
-    loop.operands[0] = end
+    loop_over_chunks(loop, _CHUNK, chunk)

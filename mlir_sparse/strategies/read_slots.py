@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.effects import access_of, is_pure, root_of
-from mlir_sparse.loops.emit_copies import copy_of
+from mlir_sparse.loops.emit_copies import copy_body, replace
 from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_constant, maker, operation_around, parent_of, stored_load
@@ -22,8 +22,6 @@ from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["read_slots"]
-
-_AT_LEAST = 5  # what `arith.cmpi` calls the comparison of integers with signs
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,31 +109,19 @@ def _read(slot: _Slot) -> None:
     with ir.InsertionPoint(loop):
         at = ir_words.add(slot.parent, first)
         coordinate = ir_words.load(slot.coordinates[0].operands[0], at)
-        zero, truth = ir_words.integer(0, coordinate.type), ir.IntegerType.get_signless(1)
-        predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _AT_LEAST)
-        is_one = ir_words.operation("arith.cmpi", truth, coordinate, zero, predicate=predicate)
+        is_one = ir_words.compare("sge", coordinate, ir_words.integer(0, coordinate.type))
         known: dict[ir.Value, ir.Value] = {place: at, **dict(zip(carried, starts, strict=True))}
         known.update((load.results[0], coordinate) for load in slot.coordinates)
-        ends = ir_words.branch(is_one, lambda: _taken(slot, known), (lambda: starts) if starts else None, kinds)
-        for result, value in zip(loop.results, ends, strict=True):
-            result.replace_all_uses_with(value)
+        ends = ir_words.branch(
+            is_one, lambda: copy_body(loop, known, slot.coordinates), (lambda: starts) if starts else None, kinds
+        )
     bounds = [maker(value) for value in list(loop.operands)[:2]]
-    loop.erase()
+    replace(loop, ends)
     for op in bounds:
         while op is not None and op.name != "arith.muli" and not list(op.results[0].uses):
             above = maker(op.operands[0] if op.name != "memref.load" else op.operands[1])
             op.erase()
             op = above
-
-
-def _taken(slot: _Slot, known: dict[ir.Value, ir.Value]) -> list[ir.Value]:
-    """Writes the body of a loop for one position; returns what it hands on."""
-    *body, last = operations_in(slot.loop)
-    for op in body:
-        if op in slot.coordinates:
-            continue
-        copy_of(op, known)
-    return [known.get(value, value) for value in last.operands]
 
 
 def _first_position(slot: _Slot) -> ir.Value:

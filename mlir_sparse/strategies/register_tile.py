@@ -8,13 +8,15 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.carry_values import LINE, PATH, carry
 from mlir_sparse.loops.effects import root_of
+from mlir_sparse.loops.emit_strips import whole_end
+from mlir_sparse.loops.emit_vectors import broadcast, mask_of
 from mlir_sparse.loops.inner_loops import Line, line_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_constant, is_inside, maker, parent_of
 from mlir_sparse.loops.outer_loops import OuterLoops, nests_of
 from mlir_sparse.loops.regions import is_loop, operations_in
 from mlir_sparse.loops.remarks import Remarks
-from mlir_sparse.loops.vector_bodies import Lanes, Tile, load_vector, mask_of, store_vector, strided
+from mlir_sparse.loops.vector_bodies import Lanes, Tile, load_vector, store_vector
 from mlir_sparse.loops.vector_options import Target
 from mlir_sparse.strategies.inner_sums import sum_of
 from mlir_sparse.strategies.rows_from_initial import ConstantFill, constant_before, constant_before_rows
@@ -129,10 +131,7 @@ class _Tiler:
             size: theirs.
             before: the size of those before; 0 for none.
         """
-        left = ir_words.operation("arith.subi", at.type, upper, at)
-        end = ir_words.operation(
-            "arith.subi", at.type, upper, ir_words.operation("arith.remui", at.type, left, ir_words.constant(size))
-        )
+        end = whole_end(at, upper, size)
         ahead = self.target.ahead(size, self.nest.lines[0].bits)
 
         def tile(start: ir.Value) -> None:
@@ -141,7 +140,7 @@ class _Tiler:
         if size < before <= 2 * size:
             ir_words.branch(ir_words.compare("ult", at, end), lambda: tile(at))
         else:
-            strided(at, end, size, (), tile)
+            ir_words.loop(end, (), tile, at, size)
         return end
 
     def _rest(self, at: ir.Value, upper: ir.Value, least: int) -> None:
@@ -153,12 +152,12 @@ class _Tiler:
             return
         size = self.target.masked(self.nest.lines[0].bits, least)
         if size < least:
-            strided(at, upper, size, (), lambda start: self._masked(start, upper, size))
+            ir_words.loop(upper, (), lambda start: self._masked(start, upper, size), at, size)
         else:
             ir_words.branch(ir_words.compare("ult", at, upper), lambda: self._masked(at, upper, size))
 
     def _masked(self, at: ir.Value, upper: ir.Value, size: int) -> None:
-        mask = mask_of(ir_words.operation("arith.subi", at.type, upper, at), size)
+        mask = mask_of(ir_words.subtract(upper, at), size)
         self._tile(Tile(at, size, mask, self.target.fuses, rolled=True))
 
     def _scalar(self, at: ir.Value, upper: ir.Value) -> None:
@@ -194,7 +193,7 @@ class _Tiler:
     def _started(self, tile: Tile) -> ir.Value:
         assert self.start is not None
         value = self.start.value()
-        return ir_words.operation("vector.broadcast", tile.of(value.type), value)
+        return broadcast(value, tile.size)
 
     def _line(self, op: ir.Operation, tile: Tile, held: ir.Value | None, scope: ir.Operation) -> ir.Value:
         """Writes a line before its loop; returns the row that it makes of one held, or stores it where none is."""

@@ -7,10 +7,11 @@ from functools import reduce
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.emit_copies import rewritten
+from mlir_sparse.loops.emit_prefetch import FAR, NEAR, prefetch
+from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers, slice_of, splat_number
 from mlir_sparse.loops.origins import maker
-from mlir_sparse.loops.prefetch import prefetch
 from mlir_sparse.loops.regions import body_of
-from mlir_sparse.loops.vector_bodies import splat_number
 
 __all__ = ["LANES", "LaneRow", "sum_of_vectors"]
 
@@ -19,8 +20,6 @@ __all__ = ["LANES", "LaneRow", "sum_of_vectors"]
 LANES = 8
 # Bits of a vector: the halves of a wider one are put together and taken apart by instructions of their own.
 _BITS = 256
-# Entries asked for ahead: of those that outer caches hold, fewer are on the way at a time.
-_AHEAD, _NEAR = 768, 256
 _HELD = 1 << 21
 
 
@@ -65,11 +64,9 @@ def sum_of_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
 def _ahead(size: ir.Value, short: bool) -> ir.Value:
     """Returns how many entries ahead are asked for."""
     if short:
-        return ir_words.constant(_NEAR)
+        return ir_words.constant(NEAR)
     far = ir_words.compare("ugt", size, ir_words.constant(_HELD))
-    return ir_words.operation(
-        "arith.select", ir_words.index_type(), far, ir_words.constant(_AHEAD), ir_words.constant(_NEAR)
-    )
+    return ir_words.select(far, ir_words.constant(FAR), ir_words.constant(NEAR))
 
 
 class _Vectors:
@@ -113,33 +110,14 @@ class _Vectors:
         for start in range(0, LANES, self.width):
             begin = ir_words.add(first, ir_words.constant(start)) if start else first
             made = _Lanes(self.row, begin, self.width).of(self.row.summand)
-            mask = own if self.width == LANES else _part(own, start, self.width)
-            parts.append(ir_words.operation("arith.select", made.type, mask, made, splat_number(made.type, 0)))
+            mask = own if self.width == LANES else slice_of(own, start, self.width)
+            parts.append(ir_words.select(mask, made, splat_number(made.type, 0)))
         return reduce(ir_words.add, (held, *parts))
 
     def _own(self, first: ir.Value) -> ir.Value:
         """Returns which lanes of a vector are entries of the row."""
-        word = ir_words.word_type()
-        kind = ir.VectorType.get([LANES], word)
-        text = f"dense<{list(range(LANES))}> : vector<{LANES}xi64>"
-        lanes = ir_words.operation("arith.constant", kind, value=ir.Attribute.parse(text))
-        left = ir_words.cut(ir_words.operation("arith.subi", first.type, self.upper, first), word)
-        return _compared("ult", lanes, ir_words.operation("vector.broadcast", kind, left))
-
-
-def _compared(predicate: str, left: ir.Value, right: ir.Value) -> ir.Value:
-    """Returns which lanes of two vectors compare so."""
-    number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ir_words.PREDICATES[predicate])
-    kind = ir.VectorType.get([LANES], ir.IntegerType.get_signless(1))
-    return ir_words.operation("arith.cmpi", kind, left, right, predicate=number)
-
-
-def _part(mask: ir.Value, start: int, size: int) -> ir.Value:
-    """Returns some lanes of a mask."""
-    word = ir_words.word_type()
-    offset, count, stride = (ir.ArrayAttr.get([ir.IntegerAttr.get(word, number)]) for number in (start, size, 1))
-    kind = ir.VectorType.get([size], ir.VectorType(mask.type).element_type)
-    return ir_words.operation("vector.extract_strided_slice", kind, mask, offsets=offset, sizes=count, strides=stride)
+        left = ir_words.cut(ir_words.subtract(self.upper, first), ir_words.word_type())
+        return ir_words.compare("ult", lane_numbers(LANES), broadcast(left, LANES))
 
 
 class _Lanes:
@@ -169,10 +147,9 @@ class _Lanes:
     def _vector(self, value: ir.Value) -> ir.Value:
         kind, op = ir.VectorType.get([self.count], value.type), maker(value)
         if op is None or value not in self.row.values:
-            return ir_words.operation("vector.broadcast", kind, value)
+            return broadcast(value, self.count)
         if op.name != "memref.load":
-            attributes = {name: op.attributes[name] for name in op.attributes}
-            return ir_words.operation(op.name, kind, *map(self.of, op.operands), **attributes)
+            return rewritten(op, [self.of(operand) for operand in op.operands], self.count)
         buffer, *at = op.operands
         if buffer in self.row.streams:
             return ir_words.operation("vector.load", kind, buffer, self.first)
@@ -186,10 +163,7 @@ class _Lanes:
         if op is None or op.parent != self.row.loop:
             return [value] * self.count
         given = [self._each(operand) for operand in op.operands]
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        made = [
-            ir_words.operation(op.name, value.type, *operands, **attributes) for operands in zip(*given, strict=True)
-        ]
+        made = [rewritten(op, operands) for operands in zip(*given, strict=True)]
         self.lanes[value] = made
         return made
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.effects import is_pure, root_of, writes_nothing
-from mlir_sparse.loops.emit_copies import copy_of
+from mlir_sparse.loops.emit_copies import copy_body
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_constant, parent_of
-from mlir_sparse.loops.regions import body_of, operations_in
+from mlir_sparse.loops.regions import body_of, following, operations_in
 from mlir_sparse.loops.remarks import Missed
 
 __all__ = ["ConstantFill", "constant_before", "constant_before_rows", "start_rows"]
@@ -103,7 +103,7 @@ class ConstantFill:
 
     def store_rows_after(self, loop: ir.Operation) -> None:
         """Writes loops that give it to the rows of a matrix that a loop does not reach, behind that."""
-        with ir.InsertionPoint(_following(loop)):
+        with ir.InsertionPoint(following(loop)):
             upper = loop.operands[1]
             ir_words.loop(self._size(0), (), lambda row: self.store(ir_words.constant(0), row=[row]), upper)
 
@@ -154,12 +154,6 @@ def constant_before_rows(root: ir.Operation, buffer: ir.Value, row: ir.Value) ->
     inside = _uses_in(buffer, root)
     others = [op for use in buffer.uses if (op := use.owner.operation) not in inside]
     return constant if all(op == constant.fill.op or op.name in _LOOKS for op in others) else None
-
-
-def _following(op: ir.Operation) -> ir.Operation:
-    """Returns the operation behind one."""
-    operations = operations_in(parent_of(op))
-    return operations[operations.index(op) + 1]
 
 
 def _fill_of(op: ir.Operation) -> _Fill | None:
@@ -240,7 +234,7 @@ def _start(fill: _Fill, row: _Row) -> None:
             row.load.results[0].replace_all_uses_with(_value_at(fill, at))
         row.load.erase()
     upper = row.loop.operands[1]
-    with ir.InsertionPoint(_following(row.loop)):
+    with ir.InsertionPoint(following(row.loop)):
         size = ir_words.operation("memref.dim", ir_words.index_type(), fill.result, ir_words.constant(0))
         # The loop is as long as a level of an operand. The runtime sees to it that the result is so too; here it shows.
         ir_words.loop(size, (), lambda place: ir_words.store(_value_at(fill, place), fill.result, place), upper)
@@ -256,11 +250,8 @@ def _value_at(fill: _Fill, place: ir.Value | None) -> ir.Value:
         argument: _element(value, at if along else [])
         for argument, value, along in zip(list(block.arguments), inputs, fill.along, strict=False)
     }
-    *body, last = operations_in(fill.op)
-    for op in body:
-        copy_of(op, known)
-    (value,) = last.operands
-    return known.get(value, value)
+    (value,) = copy_body(fill.op, known)
+    return value
 
 
 def _element(value: ir.Value, at: list[ir.Value]) -> ir.Value:

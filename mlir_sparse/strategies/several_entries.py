@@ -13,22 +13,21 @@ from dataclasses import dataclass
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.effects import only_reads, root_of
+from mlir_sparse.loops.emit_copies import copy_of
+from mlir_sparse.loops.emit_prefetch import NEXT_RESULTS, NEXT_SUMMED_ROWS, prefetch
+from mlir_sparse.loops.emit_strips import loop_over_chunks, masked_rest, whole_end
+from mlir_sparse.loops.emit_vectors import slice_of
 from mlir_sparse.loops.inner_loops import Line, line_of
 from mlir_sparse.loops.origins import is_constant, maker, parent_of
-from mlir_sparse.loops.prefetch import prefetch
 from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed
-from mlir_sparse.loops.vector_bodies import Tile, mask_of, strided
+from mlir_sparse.loops.vector_bodies import Tile
 from mlir_sparse.loops.vector_options import Target
-from mlir_sparse.strategies.inner_sums import InnerSum, slice_of
+from mlir_sparse.strategies.inner_sums import InnerSum
 
 __all__ = ["EntrySums", "add_up_several", "entries_around"]
 
 _ENTRIES = 4
-# Rows of the result ahead whose line is asked for. Measured on f64 with AVX-512, k = 64, in ms: a circuit took 18.5
-# entry by entry, 14.9 by four, 11.9 with this and rows of Y asked for 16 entries ahead; finite elements 27.5,
-# 18.8 and 19.4.
-_ROWS_AHEAD = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +102,9 @@ class _Several:
     def run(self) -> None:
         """Puts it before the loop over entries, which begins behind the last whole group."""
         loop = self.entries.loop
-        lower, upper = list(loop.operands)[:2]
         with ir.InsertionPoint(loop):
             self._ask_for_rows()
-            count = ir_words.operation("arith.subi", upper.type, upper, lower)
-            rest = ir_words.operation("arith.remui", upper.type, count, ir_words.constant(_ENTRIES))
-            end = ir_words.operation("arith.subi", upper.type, upper, rest)
-            strided(lower, end, _ENTRIES, (), self._group)
-        loop.operands[0] = end
+        loop_over_chunks(loop, _ENTRIES, self._group)
 
     def _ask_for_rows(self) -> None:
         """Asks for the lines of a later row of the result, where they follow from its number."""
@@ -122,19 +116,19 @@ class _Several:
         if not streams:
             return
         lower, upper = line.bounds
-        later = ir_words.add(row, ir_words.constant(_ROWS_AHEAD))
+        later = ir_words.add(row, ir_words.constant(NEXT_RESULTS))
         buffers = list(dict.fromkeys(load.operands[0] for load in streams))
 
         def body(at: ir.Value) -> None:
             for buffer in buffers:
                 prefetch(buffer, [later, at])
 
-        strided(lower, upper, self.lanes, (), body)
+        ir_words.loop(upper, (), body, lower, self.lanes)
 
     def _group(self, start: ir.Value) -> None:
         """Writes what is done for a group of entries."""
         known = [self._known(start, number) for number in range(_ENTRIES)]
-        copies = [_copy(self.entries.line.loop, each) for each in known]
+        copies = [copy_of(self.entries.line.loop, each) for each in known]
         sums = [InnerSum(_line(copy), self.target, 0) for copy in copies]
         totals = self._totals(sums)
         for number, each in enumerate(known):
@@ -146,56 +140,39 @@ class _Several:
             each[self.entries.line.loop.results[0]] = total
         for op in self.entries.after:
             for each in known:
-                each.update(zip(op.results, _copy(op, each).results, strict=True))
+                copy_of(op, each)
 
     def _known(self, start: ir.Value, number: int) -> dict[ir.Value, ir.Value]:
         """Writes what is done before the sum of an entry; returns what its values are."""
         place = ir_words.add(start, ir_words.constant(number)) if number else start
         known: dict[ir.Value, ir.Value] = {body_of(self.entries.loop).arguments[0]: place}
         for op in self.entries.before:
-            known.update(zip(op.results, _copy(op, known).results, strict=True))
+            copy_of(op, known)
         return known
 
     def _totals(self, sums: Sequence[InnerSum]) -> ir.Value:
         """Writes the loop over the line; returns a vector of the sums."""
         at, upper = self.entries.line.bounds
         held = [sums[0].zeros(self.lanes, self.entries.line.loop.results[0].type)] * _ENTRIES
-        end = sums[0].end(at, upper, self.lanes)
-        ahead = self.target.entries_ahead
+        end = whole_end(at, upper, self.lanes)
 
         def body(place: ir.Value, *reached: ir.Value) -> list[ir.Value]:
-            tile = Tile(place, self.lanes, None, self.target.fuses, ahead)
+            tile = Tile(place, self.lanes, None, self.target.fuses, NEXT_SUMMED_ROWS)
             return [each.turn(tile, so_far) for each, so_far in zip(sums, reached, strict=True)]
 
-        held = strided(at, end, self.lanes, held, body)
-        left = ir_words.operation("arith.subi", upper.type, upper, end)
+        held = ir_words.loop(end, held, body, at, self.lanes)
 
-        def some() -> list[ir.Value]:
-            mask = mask_of(left, self.lanes)
+        def some(mask: ir.Value) -> list[ir.Value]:
             tile = Tile(end, self.lanes, mask, self.target.fuses)
-            made = [each.turn(tile, so_far) for each, so_far in zip(sums, held, strict=True)]
-            # Zeros in place of what there is not, times what is not finite, are no zeros.
-            pairs = zip(made, held, strict=True)
-            return [ir_words.operation("arith.select", now.type, mask, now, so_far) for now, so_far in pairs]
+            return [each.turn(tile, so_far) for each, so_far in zip(sums, held, strict=True)]
 
-        kinds = [value.type for value in held]
-        return _folded(ir_words.branch(ir_words.compare("ult", end, upper), some, lambda: held, kinds))
+        return _folded(masked_rest(end, upper, self.lanes, held, some))
 
 
 def _line(loop: ir.Operation) -> Line:
     line = line_of(loop)
     assert isinstance(line, Line)
     return line
-
-
-def _copy(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> ir.Operation:
-    """Writes an operation once more, of other values."""
-    copy = op.clone(ir.InsertionPoint.current)
-    for inner in [copy, *operations_in(copy)]:
-        for number, operand in enumerate(inner.operands):
-            if operand in known:
-                inner.operands[number] = known[operand]
-    return copy
 
 
 def _folded(vectors: Sequence[ir.Value]) -> ir.Value:
@@ -216,8 +193,7 @@ def _interleaved(left: ir.Value, right: ir.Value) -> ir.Value:
 def _halved(vector: ir.Value) -> ir.Value:
     """Returns the sum of the parts of a vector that have as many elements as there are sums."""
     while (lanes := ir.VectorType(vector.type).shape[0]) > _ENTRIES:
-        kind = ir.VectorType.get([lanes // 2], ir.VectorType(vector.type).element_type)
-        parts = [slice_of(vector, kind, offset, lanes // 2) for offset in (0, lanes // 2)]
+        parts = [slice_of(vector, offset, lanes // 2) for offset in (0, lanes // 2)]
         vector = ir_words.add(*parts)
     return vector
 

@@ -15,6 +15,7 @@ from itertools import count, repeat
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.regions import LOOPS, has_loop, is_nest
 from mlir_sparse.loops.remarks import Missed, Remarks
@@ -84,7 +85,7 @@ class _Match:
         self, condition: ir.Value, differences: Sequence[tuple[ir.Value, ir.Value]]
     ) -> dict[tuple[ir.Value, ir.Value], ir.Value]:
         """Writes selections, and lets the left region use those; returns them."""
-        chosen = {pair: ir_words.operation("arith.select", pair[0].type, condition, *pair) for pair in differences}
+        chosen = {pair: ir_words.select(condition, *pair) for pair in differences}
         for op, number, left, right in self.uses:
             op.operands[number] = chosen[left, right]
         return chosen
@@ -179,7 +180,7 @@ def _one_branch(op: ir.Operation, same: _Same) -> ir.Operation:
     then.append_to(made.regions[0])
     for block in list(inner.regions[1].blocks):
         block.append_to(made.regions[1])
-    _replace(op, made)
+    replace(op, made.results)
     return made
 
 
@@ -226,7 +227,7 @@ def _two_turns(first: ir.Operation, same: _Same) -> ir.Operation:
     for name in first.attributes:
         inner.attributes[name] = first.attributes[name]
     body.append_to(inner.regions[0])
-    _replace(second, made)
+    replace(second, made.results)
     first.erase()
     return made
 
@@ -244,9 +245,3 @@ def _turns(start: Sequence[ir.Value]) -> ir.Operation:
 def _same_attributes(left: ir.Operation, right: ir.Operation) -> bool:
     ours, theirs = left.attributes, right.attributes
     return len(ours) == len(theirs) and all(name in theirs and ours[name] == theirs[name] for name in ours)
-
-
-def _replace(op: ir.Operation, made: ir.Operation) -> None:
-    for old, new in zip(op.results, made.results, strict=True):
-        old.replace_all_uses_with(new)
-    op.erase()

@@ -13,13 +13,14 @@ from functools import reduce
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.effects import computes_lanes, counts, element_bits, is_contiguous, is_truth
+from mlir_sparse.loops.emit_copies import replace
+from mlir_sparse.loops.emit_prefetch import is_loaded
+from mlir_sparse.loops.emit_vectors import sum_of_lanes
 from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_constant, maker, parent_of, result_maker, stored_load
-from mlir_sparse.loops.prefetch import is_loaded
 from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed, type_name
-from mlir_sparse.loops.vector_bodies import sum_of_lanes
 from mlir_sparse.program.nest_facts import NestFacts
 from mlir_sparse.strategies.row_lanes import LANES, LaneRow, sum_of_vectors
 
@@ -173,8 +174,7 @@ def _write(row: LaneRow, short: bool) -> None:
     vectors = operations_in(result_maker(value))[0]
     with ir.InsertionPoint(vectors):
         vectors.operands[0] = _by_vectors(row, size, short)
-    loop.results[0].replace_all_uses_with(value)
-    loop.erase()
+    replace(loop, [value])
 
 
 def _begin_where_the_last_ended(loop: ir.Operation) -> None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.effects import only_reads, root_of
-from mlir_sparse.loops.emit_copies import copy_of
+from mlir_sparse.loops.emit_copies import copy_body, copy_of
+from mlir_sparse.loops.emit_prefetch import FAR, is_loaded, prefetch_elements
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import is_constant, is_inside, maker, operation_around
-from mlir_sparse.loops.prefetch import is_loaded, prefetch
 from mlir_sparse.loops.regions import body_of, operations_in, operations_within
 from mlir_sparse.loops.remarks import Missed
 
@@ -24,8 +25,6 @@ __all__ = ["write_blocks_out"]
 
 _MOST_ROWS = 4
 _MOST_ENTRIES = 16
-_AHEAD = 6144  # bytes of entries asked for before they are needed
-_LINE = 64  # bytes that caches hold together
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,29 +172,23 @@ def _write(blocks: _Blocks) -> None:
 def _ask_ahead(blocks: _Blocks, here: ir.Value) -> None:
     """Asks for the entries of a block further on."""
     place, row = body_of(blocks.loop).arguments[0], body_of(blocks.rows).arguments[0]
-    column, (rows, entries) = body_of(blocks.sum).arguments[0], blocks.size
+    column, size = body_of(blocks.sum).arguments[0], prod(blocks.size)
     for load in [op for op in operations_in(blocks.sum) if op.name == "memref.load"]:
         buffer, *at = load.operands
         made = _made_for(blocks, at)
         if len(at) != 1 or not any(place in op.operands for op in made) or any(op.name == "memref.load" for op in made):
             continue
-        element = ir_words.element_of(buffer)
-        size = rows * entries * _bytes_of(element)
         known: dict[ir.Value, ir.Value] = {
-            place: ir_words.add(here, ir_words.constant(_AHEAD // size)),
+            # A block of wide numbers is asked for fewer blocks ahead: the bytes are as many.
+            place: ir_words.add(
+                here, ir_words.constant(FAR * 8 // (size * ir_words.bytes_of(ir_words.element_of(buffer))))
+            ),
             row: ir_words.constant(0),
             column: ir_words.constant(0),
         }
         for op in made:
             copy_of(op, known)
-        for line in range(0, size, _LINE):
-            prefetch(buffer, [ir_words.add(known[at[0]], ir_words.constant(line // _bytes_of(element)))])
-
-
-def _bytes_of(element: ir.Type) -> int:
-    if isinstance(element, ir.ComplexType):
-        return 2 * _bytes_of(ir.ComplexType(element).element_type)
-    return ir_words.width_of(element) // 8
+        prefetch_elements(buffer, [known[at[0]]], size)
 
 
 def _made_for(blocks: _Blocks, values: list[ir.Value]) -> list[ir.Operation]:
@@ -216,10 +209,7 @@ def _row(blocks: _Blocks, known: dict[ir.Value, ir.Value], number: int, value: i
         if op not in (blocks.load, blocks.sum, blocks.store):
             copy_of(op, known)
     column, held = body_of(blocks.sum).arguments
-    *body, last = operations_in(blocks.sum)
     for entry in range(blocks.size[1]):
         known |= {column: ir_words.constant(entry), held: value}
-        for op in body:
-            copy_of(op, known)
-        value = known.get(last.operands[0], last.operands[0])
+        (value,) = copy_body(blocks.sum, known)
     return value

@@ -1,0 +1,62 @@
+"""Loops in chunks: where the last whole one ends, a loop over those, and what is left behind them, masked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mlir_sparse._mlir import ir
+from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.emit_vectors import mask_of
+
+__all__ = ["loop_over_chunks", "masked_rest", "whole_end"]
+
+
+def whole_end(lower: ir.Value, upper: ir.Value, size: int) -> ir.Value:
+    """Writes where the last whole chunk between two places ends."""
+    rest = ir_words.operation("arith.remui", upper.type, ir_words.subtract(upper, lower), ir_words.constant(size))
+    return ir_words.subtract(upper, rest)
+
+
+def loop_over_chunks(loop: ir.Operation, size: int, chunk: Callable[[ir.Value], None]) -> None:
+    """Writes a loop over whole chunks before one over entries, which is left with those behind them.
+
+    Args:
+        loop: an `scf.for` with step 1 and no results.
+        size: the entries of a chunk.
+        chunk: writes what is done for a chunk, given its first entry.
+    """
+    lower, upper, *_ = loop.operands
+    with ir.InsertionPoint(loop):
+        end = whole_end(lower, upper, size)
+        ir_words.loop(end, (), chunk, lower, size)
+    loop.operands[0] = end
+
+
+def masked_rest(
+    at: ir.Value,
+    upper: ir.Value,
+    lanes: int,
+    held: Sequence[ir.Value],
+    turn: Callable[[ir.Value], Sequence[ir.Value]],
+) -> list[ir.Value]:
+    """Writes what is done for fewer elements than a vector has, if there are any.
+
+    Args:
+        at: the first of them.
+        upper: where they end.
+        lanes: of the vectors.
+        held: the vectors before it.
+        turn: makes new ones of them, given the mask of the elements that there are.
+
+    Returns:
+        the vectors after it.
+    """
+    left = ir_words.subtract(upper, at)
+
+    def some() -> list[ir.Value]:
+        mask = mask_of(left, lanes)
+        # Zeros in place of what there is not, times what is not finite, are no zeros.
+        return [ir_words.select(mask, now, so_far) for now, so_far in zip(turn(mask), held, strict=True)]
+
+    kinds = [value.type for value in held]
+    return ir_words.branch(ir_words.compare("ult", at, upper), some, lambda: held, kinds)
