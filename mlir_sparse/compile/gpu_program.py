@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from mlir_sparse import plan
 from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import AffineSubscript
 from mlir_sparse.program import FibreView, LevelSpaceView, SharedLevels
 from mlir_sparse.program.launch_program import LaunchProgram, MakeArray, MakeAssembled, MakeBegins, MakeShared
-from mlir_sparse.program.launch_values import Array, Choice, Launch, LevelBuffer, Parameter
-from mlir_sparse.program.size_values import AxisSize, Count, Extent, Parts, Product
+from mlir_sparse.program.launch_values import Array, Choice, Launch
+from mlir_sparse.program.size_values import AxisSize, Extent, Parts, Product
 
 __all__ = ["launch_program"]
 
+T = TypeVar("T")
 Found = Mapping[str, tuple[Launch, ...]]
 Allocated = MakeArray | MakeBegins | MakeShared
 
@@ -86,20 +88,11 @@ def _two_phases(
 def _scan_of(launch: Launch, names: Mapping[str, str]) -> Launch:
     """Returns a launch that scans the arrays of another level."""
 
-    def size(count: Count) -> Count:
-        return AxisSize(names[count.tensor], count.axis) if isinstance(count, AxisSize) else count
+    def renamed(what: T) -> T:
+        return replace(what, tensor=names[what.tensor]) if isinstance(what, Array | AxisSize) else what
 
-    def parameter(what: Parameter) -> Parameter:
-        match what:
-            case Array(name):
-                return Array(names[name])
-            case LevelBuffer():
-                return what
-            case _:
-                return size(what)
-
-    x, y, z = (replace(work, counts=tuple(map(size, work.counts))) for work in launch.grid)
-    return replace(launch, grid=(x, y, z), parameters=tuple(map(parameter, launch.parameters)))
+    x, y, z = (replace(work, counts=tuple(map(renamed, work.counts))) for work in launch.grid)
+    return replace(launch, grid=(x, y, z), parameters=tuple(map(renamed, launch.parameters)))
 
 
 def _scanned(mapped: plan.Mapped, own: plan.Own, program: plan.Program) -> dict[str, Allocated]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlir_sparse._mlir import ir, mlir_context, parse_module
-from mlir_sparse.gpu.host_launches import launches_of
+from mlir_sparse.gpu.host_launches import LAUNCHES
 from mlir_sparse.gpu.ptx.emit_ptx import kernels_ir, ptx_of
+from mlir_sparse.loops.facts_in_ir import read_value
 from mlir_sparse.program.launch_values import Launch
 
 __all__ = ["llvm_ir_of", "read_launches", "read_ptx"]
@@ -29,7 +30,7 @@ def read_launches(module: bytes) -> Mapping[str, tuple[Launch, ...]]:
     with mlir_context():
         found: dict[str, tuple[Launch, ...]] = {}
         for op in parse_module(module).body.operations:
-            launches = launches_of(op.operation)
-            if launches is not None:
-                found[ir.StringAttr(op.operation.attributes["sym_name"]).value] = launches
+            if LAUNCHES in op.operation.attributes:
+                name: str = ir.StringAttr(op.operation.attributes["sym_name"]).value
+                found[name] = read_value(op.operation, LAUNCHES, tuple)
         return found

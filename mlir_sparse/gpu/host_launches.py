@@ -3,62 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction
 from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.facts_in_ir import read_value, write_value
+from mlir_sparse.loops.facts_in_ir import write_value
 from mlir_sparse.program.launch_values import Array, Launch, LevelBuffer, Parameter, Work
 from mlir_sparse.program.size_values import Count, Fixed, Stored
 
-__all__ = ["KERNELS", "KernelLaunch", "launches_of", "write_case"]
+__all__ = ["KERNELS", "LAUNCHES", "write_case"]
 
 KERNELS = "kernels"  # the gpu.module
-_LAUNCHES = "launches"  # the attribute that tells a driver what a function of the host does
+LAUNCHES = "launches"  # the attribute that tells a driver what a function of the host does
 
 
-@dataclass(frozen=True, slots=True)
-class KernelLaunch:
-    """A launch of a kernel that was written.
-
-    Args:
-        launch: the launch, as a driver makes it.
-        kinds: the types of what the kernel takes.
-    """
-
-    launch: Launch
-    kinds: tuple[ir.Type, ...]
-
-
-def launches_of(function: ir.Operation) -> tuple[Launch, ...] | None:
-    """Returns what a function of the host launches, in order; None for any other."""
-    return read_value(function, _LAUNCHES, tuple) if _LAUNCHES in function.attributes else None
-
-
-def write_case(source: SparsifiedFunction, name: str, launches: Sequence[KernelLaunch]) -> None:
+def write_case(source: SparsifiedFunction, name: str, launches: Sequence[Launch], kernels: ir.Block) -> None:
     """Writes a function that makes some launches, at the insertion point.
 
     Args:
         source: the function that they do the work of.
         name: the new function's symbol.
         launches: the launches, in order.
+        kernels: the block of the `gpu.module`.
     """
     func = bindings().module("dialects.func")
-    taken = {what: kind for one in launches for what, kind in zip(one.launch.parameters, one.kinds, strict=True)}
+    written = [op.operation.attributes for op in kernels.operations if op.operation.name == "gpu.func"]
+    types = {ir.StringAttr(of["sym_name"]).value: ir.TypeAttr(of["function_type"]).value for of in written}
+    kinds_of = {kernel: ir.FunctionType(kind).inputs for kernel, kind in types.items()}
+    taken = {what: kind for one in launches for what, kind in zip(one.parameters, kinds_of[one.kernel], strict=True)}
     # What no argument of the function tells: where dimensions start, and buffers and sizes of operands looked up.
     more = {what: kind for what, kind in taken.items() if not _is_told(source, what)}
     kinds = [*(argument.type for argument in source.arguments), *more.values()]
     op = func.FuncOp(name, ir.FunctionType.get(kinds, []))
     op.attributes["of"] = ir.FlatSymbolRefAttr.get(source.name)
-    write_value(op.operation, _LAUNCHES, tuple(one.launch for one in launches))
+    write_value(op.operation, LAUNCHES, tuple(launches))
     block = op.add_entry_block()
     with ir.InsertionPoint(block):
         arguments = tuple(block.arguments)
         first = len(source.arguments)
         host = _Host(source, arguments[:first], dict(zip(more, arguments[first:], strict=True)))
         for launch in launches:
-            host.launch(launch)
+            host.launch(launch, kinds_of[launch.kernel])
         func.ReturnOp([])
 
 
@@ -74,11 +59,10 @@ class _Host:
     ) -> None:
         self._source, self._arguments, self._made = source, arguments, more
 
-    def launch(self, one: KernelLaunch) -> None:
-        launch = one.launch
+    def launch(self, launch: Launch, kinds: Sequence[ir.Type]) -> None:
         grid = [self._blocks(work) for work in launch.grid]
         threads = [self._number(Fixed(count)) for count in launch.block]
-        operands = [self._operand(what, kind) for what, kind in zip(launch.parameters, one.kinds, strict=True)]
+        operands = [self._operand(what, kind) for what, kind in zip(launch.parameters, kinds, strict=True)]
         segments = ir.DenseI32ArrayAttr.get([0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, len(operands), 0])
         ir.Operation.create(
             "gpu.launch_func",

@@ -165,7 +165,7 @@ class KernelText:
         """Returns an extent of an array, at the insertion point."""
         kind = ir.MemRefType(self.source.arguments[number].type)
         if kind.is_dynamic_dim(axis):
-            size = self.size(self.source.size(number, axis))
+            size = self.size(self.source.known[number].sizes[axis])
             # LLVM then sees that it is a multiple, and reads and writes adjacent elements by one instruction.
             aligned = number in self._adjacent and axis == kind.rank - 1
             return ir_words.bits_of("andi", size, ir_words.constant(-self._number)) if aligned else size
@@ -195,7 +195,7 @@ class KernelText:
             field, level = ir.DenseI64ArrayAttr(op.attributes["position"])
             if field != 0:
                 raise UnmappedError(f"expected the size of a level, but got {op}")
-            return self.size(self.source.size(self.source.arguments.index(op.operands[0]), level))
+            return self.size(self.source.known[self.source.arguments.index(op.operands[0])].sizes[level])
         if op.name == "arith.index_cast" and made_by(op.operands[0], "llvm.extractvalue") is not None:
             return self.outer(op.operands[0])
         if op.name == "memref.load":
@@ -224,8 +224,8 @@ class KernelText:
         if (alias.offset, alias.stride) != (0, 1):
             scaled = ir_words.multiply(at[0], ir_words.constant(alias.stride))
             at = [ir_words.add(scaled, ir_words.constant(alias.offset)) if alias.offset else scaled]
-        rows = self.source.row_search(alias.argument - 1)
-        if rows is not None and rows.stride != (1, 0):
+        rows = self.source.known[alias.argument - 1].search if alias.argument else None
+        if isinstance(rows, RowSearch) and rows.stride != (1, 0):
             stride, offset = rows.stride
             at = [ir_words.add(ir_words.multiply(at[0], ir_words.constant(stride)), ir_words.constant(offset))]
         return self.buffer(alias.argument), at

@@ -6,12 +6,12 @@ from collections.abc import Mapping as Options
 from dataclasses import dataclass, replace
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.gpu.host_launches import KERNELS, KernelLaunch, write_case
+from mlir_sparse.gpu.host_launches import KERNELS, write_case
 from mlir_sparse.gpu.kernel_writer import KernelText
-from mlir_sparse.gpu.kernels.flattened_entries import FlattenedEntries
 from mlir_sparse.gpu.kernels.prefix_scan import write_scan
 from mlir_sparse.gpu.kernels.register_accumulators import HELD
 from mlir_sparse.gpu.kernels.widen_half import widen
+from mlir_sparse.gpu.loop_roles import nest_writer, role_of
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of, inside, read_source
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter
@@ -19,7 +19,7 @@ from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.origins import parent_of
 from mlir_sparse.program.launch_values import Launch, Work
 from mlir_sparse.program.nest_facts import CoordinateSearch, ThreadedNest
-from mlir_sparse.program.size_values import Count, Fixed
+from mlir_sparse.program.size_values import Fixed
 from mlir_sparse.program.thread_mapping import ThreadMapping
 
 __all__ = ["map_loops"]
@@ -53,7 +53,7 @@ def map_loops(module: ir.Module, options: Options[str, str]) -> None:
         if nest.scans:
             source, launches = write_scan(function, nest, kernels)
             with ir.InsertionPoint(function):
-                write_case(source, f"{source.name}_all", launches)
+                write_case(source, f"{source.name}_all", launches, kernels)
         else:
             _map(function, nest, kernels)
         function.erase()
@@ -65,27 +65,28 @@ class _Kernel:
 
     Args:
         text: the kernel.
-        work: the turns that its grid is as large as, along x, y and z; None where there is one.
+        work: the turns that its grid is as large as, along x, y and z, and how many a thread makes together.
     """
 
     text: KernelText
-    work: tuple[Count | None, Count | None, Count | None]
+    work: tuple[Work, Work, Work]
 
-    def launch(self, mapping: ThreadMapping) -> KernelLaunch:
+    def launch(self, mapping: ThreadMapping) -> Launch:
         """Returns its launch in blocks of the shape that a mapping says."""
         across, down = mapping.threads
-        entries = mapping.chunk if mapping.role(0) == "entries" else 1
-        each = down * entries, across * mapping.tile, 1
-        x, y, z = (Work() if count is None else Work((count,), n) for count, n in zip(self.work, each, strict=True))
-        launch = Launch(self.text.name, (x, y, z), (across, down, 1), self.text.parameters)
-        return KernelLaunch(launch, tuple(argument.type for argument in self.text.block.arguments))
+        threads = down, across * mapping.tile, 1
+        x, y, z = (
+            replace(work, per_block=work.per_block * number) if work.counts else work
+            for work, number in zip(self.work, threads, strict=True)
+        )
+        return Launch(self.text.name, (x, y, z), (across, down, 1), self.text.parameters)
 
 
 def _map(function: ir.Operation, nest: ThreadedNest, kernels: ir.Block) -> None:
     widen(function)
     source = read_source(function, nest)
-    depth = _depth(source)
-    filling: KernelLaunch | None = None
+    depth = len(_spine(source))
+    filling: Launch | None = None
     written: dict[ThreadMapping, _Kernel] = {}
     for given in nest.mappings:
         folded = depth < len(given.roles)
@@ -101,15 +102,17 @@ def _map(function: ir.Operation, nest: ThreadedNest, kernels: ir.Block) -> None:
             written[key] = _kernel(source, kernels, mapping, nest.combine, fresh)
         launches.append(written[key].launch(mapping))
         with ir.InsertionPoint(function):
-            write_case(source, f"{source.name}_{mapping.name}", launches)
+            write_case(source, f"{source.name}_{mapping.name}", launches, kernels)
 
 
-def _depth(source: SparsifiedFunction) -> int:
-    """Returns how many loops there are, one in another."""
-    ops, depth = list(source.main), 0
+def _spine(source: SparsifiedFunction) -> list[ir.Operation]:
+    """Returns the loops of a nest, one in another; of those side by side the first."""
+    found: list[ir.Operation] = []
+    ops = list(source.main)
     while loops := [op for op in ops if source.is_spine(op)]:
-        ops, depth = [op.operation for op in loops[0].regions[-1].blocks[0].operations], depth + 1
-    return depth
+        found.append(loops[0])
+        ops = [op.operation for op in loops[0].regions[-1].blocks[0].operations]
+    return found
 
 
 def _plain(mapping: ThreadMapping, depth: int) -> ThreadMapping:
@@ -122,11 +125,11 @@ def _plain(mapping: ThreadMapping, depth: int) -> ThreadMapping:
 def _is_fresh(source: SparsifiedFunction, mapping: ThreadMapping) -> bool:
     """Returns whether each element is stored once: at the index of every loop around, all of which run from 0."""
     searches = (one.search for one in source.known if isinstance(one.search, CoordinateSearch))
-    if mapping.atomic or "entries" in mapping.roles or not all(search.whole for search in searches):
+    if mapping.atomic or nest_writer(mapping.role(0)) is not None or not all(search.whole for search in searches):
         return False
     stores = [inner for op in source.main for inner in inside(op) if inner.name == "memref.store"]
     stores = [store for store in stores if source.alias_of(store.operands[1]) is not None]
-    held = [_loop_at(source, depth) for depth, role in enumerate(mapping.roles) if role == HELD]
+    held = [loop for loop, role in zip(_spine(source), mapping.roles, strict=False) if role == HELD]
     return all(_covers(source, store, held) for store in stores)
 
 
@@ -151,7 +154,7 @@ def _is_inside(value: ir.Value, source: SparsifiedFunction) -> bool:
     return any(value in list(op.results) for outer in source.main for op in inside(outer))
 
 
-def _fill(source: SparsifiedFunction, fill: ir.Operation, kernels: ir.Block) -> KernelLaunch:
+def _fill(source: SparsifiedFunction, fill: ir.Operation, kernels: ir.Block) -> Launch:
     """Writes the kernel that sets the result to what an accumulation starts from."""
     depth = sum(1 for op in inside(fill) if op.name == "scf.for")
     roles = ("rows", "columns")[:depth] if depth < 3 else ("rows", *["layers"], *["run"] * (depth - 3), "columns")
@@ -176,20 +179,19 @@ def _kernel(
         kernel.bound(across * down, _BLOCKS if read <= _FEW_BYTES else _FEWER_BLOCKS)
     with kernel.body:
         emitter = Emitter(kernel, mapping, combine, fresh=fresh)
-        if mapping.role(0) == "entries":
-            rows: Count | None = FlattenedEntries(emitter).write()
-        else:
+        write = nest_writer(mapping.role(0))
+        if write is None:
             emitter.block(source.main, 0)
-            rows = _work(source, mapping, "rows")
+        rows = _work(source, mapping, "x") if write is None else write(emitter)
     kernel.finish()
-    return _Kernel(kernel, (rows, _work(source, mapping, "columns"), _work(source, mapping, "layers")))
+    return _Kernel(kernel, (rows, _work(source, mapping, "y"), _work(source, mapping, "z")))
 
 
 def _adjacent(source: SparsifiedFunction, mapping: ThreadMapping) -> frozenset[int]:
     """Returns the arguments of which a thread takes adjacent elements: those whose last index is the column."""
     if mapping.adjacent == 1:
         return frozenset()
-    (column,) = _loop_at(source, mapping.roles.index("columns")).regions[0].blocks[0].arguments
+    (column,) = _spine(source)[mapping.roles.index("columns")].regions[0].blocks[0].arguments
     ops = [op for outer in source.main for op in inside(outer) if op.name in ("memref.load", "memref.store")]
     found = set()
     for op in ops:
@@ -200,19 +202,10 @@ def _adjacent(source: SparsifiedFunction, mapping: ThreadMapping) -> frozenset[i
     return frozenset(found)
 
 
-def _work(source: SparsifiedFunction, mapping: ThreadMapping, role: str) -> Count | None:
-    """Returns how many turns the loop of a role has; None where there is one."""
-    if role not in mapping.roles:
-        return None
-    count = source.size_of(_loop_at(source, mapping.roles.index(role)).operands[1])
-    return None if count == Fixed(1) else count
-
-
-def _loop_at(source: SparsifiedFunction, depth: int) -> ir.Operation:
-    ops = list(source.main)
-    for _ in range(depth + 1):
-        loops = [op for op in ops if source.is_spine(op)]
-        if not loops:
-            raise UnmappedError(f"expected {depth + 1} loops, one in another, but got fewer")
-        ops = [op.operation for op in loops[0].regions[-1].blocks[0].operations]
-    return loops[0]
+def _work(source: SparsifiedFunction, mapping: ThreadMapping, axis: str) -> Work:
+    """Returns how many turns the loop has whose blocks are along an axis of the grid."""
+    for loop, name in zip(_spine(source), mapping.roles, strict=False):
+        if nest_writer(name) is None and role_of(name).grid == axis:
+            count = source.size_of(loop.operands[1])
+            return Work() if count == Fixed(1) else Work((count,))
+    return Work()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops.origins import made_by, maker
-from mlir_sparse.program.nest_facts import BufferArgument, RowSearch, ThreadedNest
+from mlir_sparse.program.nest_facts import BufferArgument, ThreadedNest
 from mlir_sparse.program.size_values import Count, Fixed, Stored
 
 __all__ = ["Alias", "SparsifiedFunction", "constant_of", "depends", "inside", "is_loop", "read_source"]
@@ -104,21 +104,14 @@ class SparsifiedFunction:
         if op.name == "llvm.extractvalue":
             field, level = ir.DenseI64ArrayAttr(op.attributes["position"])
             if field == 0:
-                return self.size(self.arguments.index(op.operands[0]), level)
+                return self.known[self.arguments.index(op.operands[0])].sizes[level]
         alias = self.alias_of(op.operands[0]) if op.name in ("memref.dim", "memref.load") else None
         at = constant_of(op.operands[1]) if alias is not None and len(op.operands) == 2 else None
         if alias is not None and at is not None and op.name == "memref.dim":
-            return self.size(alias.argument, at)
+            return self.known[alias.argument].sizes[at]
         if alias is not None and at == 1:
             return self.stored(alias.argument)
         raise UnmappedError(f"expected a bound that arguments tell, but got {op}")
-
-    def size(self, number: int, place: int) -> Count:
-        """Returns a size that an argument has, along an axis, or holds."""
-        sizes = self.known[number].sizes
-        if place >= len(sizes):
-            raise UnmappedError(f"expected a size that the plan knows, but got number {place} of argument {number}")
-        return sizes[place]
 
     def stored(self, positions: int) -> Stored:
         """Returns the number of coordinates of a level, by the argument of its positions."""
@@ -132,11 +125,6 @@ class SparsifiedFunction:
         uses = [use.owner.operation for use in self.arguments[positions + 1].uses]
         widths = {_static(op, "static_strides") for op in uses if op.name == "memref.subview"}
         return max(widths, default=1)
-
-    def row_search(self, number: int) -> RowSearch | None:
-        """Returns how rows are found of the operand that begins with an argument; None where they need not be."""
-        search = self.known[number].search if number >= 0 else None
-        return search if isinstance(search, RowSearch) else None
 
 
 def read_source(function: ir.Operation, nest: ThreadedNest) -> SparsifiedFunction:

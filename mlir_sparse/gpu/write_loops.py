@@ -7,26 +7,18 @@ from collections.abc import Sequence
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernel_writer import KernelText, copied
 from mlir_sparse.gpu.kernels import combine_partials
-from mlir_sparse.gpu.kernels.columns_per_thread import write_columns
-from mlir_sparse.gpu.kernels.lane_sums import write_lanes, write_rows
-from mlir_sparse.gpu.kernels.register_accumulators import HELD, write_held
-from mlir_sparse.gpu.kernels.shared_memory_tiles import STAGED, write_staged
 from mlir_sparse.gpu.kernels.store_guards import Guards
-from mlir_sparse.gpu.kernels.strided_loops import strided
 from mlir_sparse.gpu.kernels.widen_half import as_element
+from mlir_sparse.gpu.loop_roles import nest_writer, role_of
 from mlir_sparse.gpu.sparsified_function import constant_of, depends, inside
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.origins import made_by, parent_of, result_maker
 from mlir_sparse.program.thread_mapping import ThreadMapping
 
-__all__ = ["ROLES", "Emitter"]
+__all__ = ["Emitter"]
 
-# What becomes of a loop: turns go to rows of threads, to threads along x, to blocks along z, to the lanes that
-# share a sum, to lanes that share nothing; or one thread makes them all, of `held` with those inside around it.
-# `entries` are loops taken as one; of `staged` ones the threads of a block make the terms together.
 _CONTRACTED = ("arith.addf", "arith.mulf", "arith.subf")
-ROLES = ("entries", "rows", "columns", "layers", "lanes", "spread", "run", HELD, STAGED)
 
 
 class Emitter(Guards):
@@ -43,7 +35,7 @@ class Emitter(Guards):
         super().__init__()
         self.kernel, self.mapping, self.combine = kernel, mapping, combine
         # Whether threads exchange values, so that those of a warp, or a block, must stay together.
-        self.shares = (mapping.lanes > 1 and "lanes" in mapping.roles) or STAGED in mapping.roles
+        self.shares = any(role_of(name).shares for name in mapping.roles if nest_writer(name) is None)
         self._fresh = fresh
         self._values: dict[ir.Value, ir.Value] = {}
         # Of the column that is written, where a thread takes several together.
@@ -120,7 +112,8 @@ class Emitter(Guards):
             loaded = self.present(op) if self.is_output(op.operands[0]) else self._load(op)
             self.bind(op.results[0], loaded)
         elif len(op.regions):
-            self._rebuilt(op, depth)
+            for old, new in zip(op.results, self.rebuilt(op, depth), strict=True):
+                self.bind(old, new)
         else:
             self._copied(op)
 
@@ -137,8 +130,8 @@ class Emitter(Guards):
                 # A product and a sum are one instruction, which rounds once.
                 result_maker(new).attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<contract>")
 
-    def _rebuilt(self, op: ir.Operation, depth: int) -> None:
-        """Writes an operation with regions again."""
+    def rebuilt(self, op: ir.Operation, depth: int) -> list[ir.Value]:
+        """Writes an operation with regions again; returns its results."""
         kinds = [result.type for result in op.results]
         operands = [self.value(operand) for operand in op.operands]
         copy = ir.Operation.create(op.name, results=kinds, operands=operands, regions=len(op.regions))
@@ -151,8 +144,7 @@ class Emitter(Guards):
                 inner = [one.operation for one in block.operations]
                 with ir.InsertionPoint(made):
                     ir.Operation.create(inner[-1].name, operands=self.block(inner, depth))
-        for result, copied_result in zip(op.results, copy.results, strict=True):
-            self.bind(result, copied_result)
+        return list(copy.results)
 
     # -- stores --------------------------------------------------------------------------------------------------
 
@@ -196,30 +188,13 @@ class Emitter(Guards):
     # -- loops ---------------------------------------------------------------------------------------------------
 
     def _loop(self, op: ir.Operation, depth: int) -> None:
-        role = self.mapping.role(depth)
-        if role == "run" or (role == "lanes" and self.mapping.lanes == 1):
-            self._rebuilt(op, depth + 1)
-            return
-        if role == HELD:
-            write_held(self, op, depth)
-            return
-        if op.name != "scf.for" or constant_of(op.operands[2]) != 1:
-            raise UnmappedError(f"expected a loop that counts, to be mapped to {role}, but got {op.name}")
-        self.check_apart(op, role)
-        match role:
-            case "rows":
-                results = write_rows(self, op, depth)
-            case "lanes":
-                results = write_lanes(self, op, depth)
-            case "staged":
-                if self.rows_of_block is None:
-                    raise UnmappedError(f"expected a loop over rows around one that is {STAGED}")
-                results = [write_staged(self, op, *self.rows_of_block)]
-            case "columns" | "layers" | "spread":
-                results = self._apart(op, depth, role)
-            case _:
-                raise UnmappedError(f"expected a role of {', '.join(ROLES)}, but got {role}")
-        for old, new in zip(op.results, results, strict=True):
+        name = self.mapping.role(depth)
+        role = role_of(name)
+        if role.divides and (op.name != "scf.for" or constant_of(op.operands[2]) != 1):
+            raise UnmappedError(f"expected a loop that counts, to be mapped to {name}, but got {op.name}")
+        if role.divides and not role.shares:
+            self.check_apart(op, name)
+        for old, new in zip(op.results, role.write(self, op, depth), strict=True):
             self.bind(old, new)
 
     def turn(self, op: ir.Operation, index: ir.Value, carried: Sequence[ir.Value], depth: int) -> list[ir.Value]:
@@ -231,44 +206,11 @@ class Emitter(Guards):
 
     def check_apart(self, op: ir.Operation, role: str) -> None:
         """Refuses to divide turns that store to one element, where nothing makes that safe."""
-        if self.mapping.atomic or role in ("lanes", STAGED) or self.kernel.source.apart:
+        if self.mapping.atomic or self.kernel.source.apart:
             return
         for store in (inner for inner in inside(op) if inner.name == "memref.store"):
             if not any(depends(index, _index(op)) for index in list(store.operands)[2:]):
                 raise UnmappedError(f"expected turns that store to elements of their own, for {role}")
-
-    def _apart(self, op: ir.Operation, depth: int, role: str) -> list[ir.Value]:
-        """Writes a loop each of whose turns is one thread's, or one block's."""
-        if len(op.results):
-            raise UnmappedError(f"expected turns that hand nothing on, for {role}")
-        if self.mapping.tile > 1 and role == "columns":
-            write_columns(self, op, depth, (self.value(op.operands[0]), self.value(op.operands[1])))
-            return []
-        strided(*self.steps(op, role), (), lambda at: self.turn(op, at, (), depth))
-        return []
-
-    def steps(self, op: ir.Operation, role: str) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """Returns where a thread's turns of a loop begin, where the loop ends, and how far it is to the next."""
-        kernel = self.kernel
-        lower, upper = self.value(op.operands[0]), self.value(op.operands[1])
-        match role:
-            case "rows":
-                height = kernel.identity("block_dim", "y")
-                begin = ir_words.multiply(kernel.identity("block_id", "x"), height)
-                first, step = ir_words.add(begin, kernel.identity("thread_id", "y")), kernel.identity("grid_dim", "x")
-                step = ir_words.multiply(step, height)
-            case "layers":
-                first, step = kernel.identity("block_id", "z"), kernel.identity("grid_dim", "z")
-            case "spread":
-                first, step = kernel.identity("thread_id", "x"), ir_words.constant(self.mapping.lanes)
-            case "columns":
-                width = kernel.identity("block_dim", "x")
-                begin = ir_words.multiply(kernel.identity("block_id", "y"), width)
-                first, step = ir_words.add(begin, kernel.identity("thread_id", "x")), kernel.identity("grid_dim", "y")
-                step = ir_words.multiply(step, width)
-            case _:
-                return lower, upper, ir_words.constant(1)
-        return ir_words.add(lower, first), upper, step
 
 
 def _is_cell(op: ir.Operation) -> bool:

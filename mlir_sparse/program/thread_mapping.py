@@ -46,11 +46,6 @@ class ThreadMapping:
         """Returns what must hold for it to be taken."""
         return *self.tests, *self.needs
 
-    @property
-    def is_last(self) -> bool:
-        """Returns whether it is taken if none before it is."""
-        return not self.conditions
-
     def role(self, depth: int) -> str:
         """Returns the role of a loop: those that none is named for are one thread's."""
         return self.roles[depth] if depth < len(self.roles) else "run"

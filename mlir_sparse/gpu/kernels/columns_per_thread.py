@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.gpu.kernels.strided_loops import strided, unrolled
+from mlir_sparse.gpu.kernels.strided_loops import divided, strided, unrolled
+from mlir_sparse.gpu.loop_roles import LoopRole
 from mlir_sparse.gpu.sparsified_function import inside
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
@@ -18,15 +19,15 @@ from mlir_sparse.loops import ir_words
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
 
-__all__ = ["write_columns"]
+__all__ = ["ROLES", "write_columns"]
 
 # Turns of the innermost sum that are written one after another where columns are adjacent: what they read is on its
 # way at the same time.
 _TURNS = 4
 
 
-def write_columns(emitter: Emitter, op: ir.Operation, depth: int, bounds: tuple[ir.Value, ir.Value]) -> None:
-    """Writes a loop of which a thread takes several turns together, as far apart as the block is wide.
+def write_columns(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
+    """Writes a loop of which a thread takes turns, several together, as far apart as the block is wide.
 
     Where the mapping says so, it takes as many adjacent ones at each of these places.
 
@@ -34,14 +35,15 @@ def write_columns(emitter: Emitter, op: ir.Operation, depth: int, bounds: tuple[
         emitter: what writes the kernel.
         op: the loop, in the function.
         depth: how many loops it is in.
-        bounds: where it begins and ends, in the kernel.
 
     Raises:
-        UnmappedError: for loops below that make more than one sum.
+        UnmappedError: for loops below that make more than one sum, and turns that hand something on.
     """
+    if emitter.mapping.tile == 1 or len(op.results):
+        return divided(emitter, op, depth)
     kernel, adjacent = emitter.kernel, emitter.mapping.adjacent
     count = emitter.mapping.tile // adjacent
-    lower, upper = bounds
+    bounds = lower, upper = emitter.value(op.operands[0]), emitter.value(op.operands[1])
     if adjacent > 1:  # counted by as many: LLVM then sees that each begins at a multiple
         lower, upper = (
             ir_words.operation("arith.divui", bound.type, bound, ir_words.constant(adjacent)) for bound in bounds
@@ -67,6 +69,7 @@ def write_columns(emitter: Emitter, op: ir.Operation, depth: int, bounds: tuple[
         return []
 
     strided(ir_words.add(lower, first), upper, ir_words.multiply(kernel.identity("grid_dim", "y"), block), (), body)
+    return []
 
 
 def _beside(place: ir.Value, adjacent: int) -> list[ir.Value]:
@@ -141,3 +144,6 @@ class _Columns:
         """Returns whether turns hold no loop and store nothing, so that some may be written and not count."""
         every = [one for op in ops for one in inside(op)]
         return not any(op.name == "memref.store" or (op.name.startswith("scf.") and len(op.regions)) for op in every)
+
+
+ROLES = {"columns": LoopRole(write_columns, grid="y")}  # threads along x, and blocks along y

@@ -14,14 +14,15 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.shared_memory_tiles import STAGED, wait, write_terms
 from mlir_sparse.gpu.kernels.strided_loops import strided
+from mlir_sparse.gpu.loop_roles import NestWriter
 from mlir_sparse.gpu.sparsified_function import constant_of
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.origins import made_by, maker
-from mlir_sparse.program.size_values import Stored
+from mlir_sparse.program.launch_values import Work
 
-__all__ = ["FlattenedEntries"]
+__all__ = ["NESTS", "FlattenedEntries"]
 
 
 # Bits of a lane's number.
@@ -103,8 +104,8 @@ class FlattenedEntries:
 
     # -- writing -------------------------------------------------------------------------------------------------
 
-    def write(self) -> Stored:
-        """Writes the loops, at the insertion point; returns how many entries there are."""
+    def write(self) -> Work:
+        """Writes the loops, at the insertion point; returns how many entries there are, and how many a row takes."""
         kernel, mapping = self._kernel, self._emitter.mapping
         stored = self._source.stored(self._last)
         count, chunk = kernel.size(stored), ir_words.constant(mapping.chunk)
@@ -137,7 +138,7 @@ class FlattenedEntries:
             strided(begin, chunks, step, (), summed if len(self._loops[-1].results) else together)
         else:
             strided(ir_words.add(begin, row), chunks, step, (), apart)
-        return stored
+        return Work((stored,), mapping.chunk)
 
     def _chunk(self, first: ir.Value, end: ir.Value) -> None:
         """Writes what a row of threads does with its entries."""
@@ -234,7 +235,7 @@ class FlattenedEntries:
     def _bisected(self, search: _Search, key: ir.Value) -> ir.Value:
         """Returns the last place whose positions begin at a key or before it."""
         positions = self._kernel.buffer(search.positions)
-        size = self._kernel.size(self._source.size(search.positions, 0))
+        size = self._kernel.size(self._source.known[search.positions].sizes[0])
         one = ir_words.constant(1)
         high = ir_words.operation("arith.subi", size.type, size, one)
 
@@ -361,3 +362,6 @@ def _any(conditions: Sequence[ir.Value]) -> ir.Value:
     for condition in conditions[1:]:
         truth = ir.Operation.create("arith.ori", results=[truth.type], operands=[truth, condition]).result
     return truth
+
+
+NESTS: dict[str, NestWriter] = {"entries": lambda emitter: FlattenedEntries(emitter).write()}

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernel_writer import WARP
 from mlir_sparse.gpu.kernels import combine_partials
-from mlir_sparse.gpu.kernels.strided_loops import strided
+from mlir_sparse.gpu.kernels.strided_loops import steps, strided
+from mlir_sparse.gpu.loop_roles import LoopRole
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
 
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
 
-__all__ = ["write_lanes", "write_rows"]
+__all__ = ["ROLES", "write_lanes", "write_rows"]
 
 
 def write_lanes(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
@@ -60,7 +61,7 @@ def write_rows(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]
         emitter.within(inside_, lambda: made.extend(emitter.turn(op, ir_words.minimum(at, last), held, depth)))
         return [ir_words.operation("arith.select", m.type, inside_, m, h) for m, h in zip(made, held, strict=True)]
 
-    first, upper, step = emitter.steps(op, "rows")
+    first, upper, step = steps(emitter, op, "rows")
     if emitter.shares:
         first = ir_words.operation("arith.subi", first.type, first, kernel.identity("thread_id", "y"))
     sums = strided(first, upper, step, carried, together if emitter.shares else apart)
@@ -85,3 +86,6 @@ def _halves(first: int, last: int) -> tuple[int, ...]:
         found.append(first)
         first //= 2
     return tuple(found)
+
+
+ROLES = {"lanes": LoopRole(write_lanes, shares=True), "rows": LoopRole(write_rows, grid="x")}

@@ -8,7 +8,6 @@ another block.
 from __future__ import annotations
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.gpu.host_launches import KernelLaunch
 from mlir_sparse.gpu.kernel_writer import WARP, KernelText
 from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.strided_loops import strided
@@ -26,7 +25,7 @@ _BITS = (16, 8, 4, 2, 1)  # of a lane's number
 
 def write_scan(
     function: ir.Operation, nest: ThreadedNest, kernels: ir.Block
-) -> tuple[SparsifiedFunction, tuple[KernelLaunch, KernelLaunch]]:
+) -> tuple[SparsifiedFunction, tuple[Launch, Launch]]:
     """Writes both kernels.
 
     Args:
@@ -50,9 +49,8 @@ def write_scan(
         with kernel.body:
             writer(kernel)
         kernel.finish()
-        grid = Work((source.size(_SUMS, 0),), _WARPS), Work(), Work()
-        launch = Launch(kernel.name, grid, (WARP, _WARPS, 1), kernel.parameters)
-        launches.append(KernelLaunch(launch, tuple(argument.type for argument in kernel.block.arguments)))
+        grid = Work((source.known[_SUMS].sizes[0],), _WARPS), Work(), Work()
+        launches.append(Launch(kernel.name, grid, (WARP, _WARPS, 1), kernel.parameters))
     return source, (launches[0], launches[1])
 
 

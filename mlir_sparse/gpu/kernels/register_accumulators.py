@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernel_writer import copied
-from mlir_sparse.gpu.kernels.strided_loops import strided
+from mlir_sparse.gpu.kernels.strided_loops import steps, strided
+from mlir_sparse.gpu.loop_roles import LoopRole
 from mlir_sparse.gpu.sparsified_function import inside
 from mlir_sparse.gpu.unmapped import UnmappedError
 
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
 
-__all__ = ["HELD", "write_held"]
+__all__ = ["HELD", "ROLES", "write_held"]
 
 HELD = "held"
 
@@ -38,7 +39,7 @@ class _Loop:
         return [op.operation for op in self.op.regions[0].blocks[0].operations]
 
 
-def write_held(emitter: Emitter, op: ir.Operation, depth: int) -> None:
+def write_held(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
     """Writes a loop that adds to elements of loops inside it, those loops around it.
 
     Args:
@@ -50,6 +51,7 @@ def write_held(emitter: Emitter, op: ir.Operation, depth: int) -> None:
         UnmappedError: for loops that do not add to one element of those inside.
     """
     _Held(emitter, op, depth).write()
+    return []
 
 
 class _Held:
@@ -86,7 +88,7 @@ class _Held:
             return
         loop, *rest = around
         self._emitter.check_apart(loop.op, loop.role)
-        first, upper, step = self._emitter.steps(loop.op, loop.role)
+        first, upper, step = steps(self._emitter, loop.op, loop.role)
 
         def body(at: ir.Value) -> list[ir.Value]:
             self._emitter.bind(loop.index, at)
@@ -144,3 +146,6 @@ class _Held:
             elif op.name != "scf.yield":
                 emitter.one(op, loop.depth + 1)
         return held
+
+
+ROLES = {HELD: LoopRole(write_held, divides=False)}

@@ -14,6 +14,7 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernel_writer import copied
 from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.strided_loops import strided
+from mlir_sparse.gpu.loop_roles import LoopRole
 from mlir_sparse.gpu.sparsified_function import depends
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
@@ -22,30 +23,32 @@ from mlir_sparse.loops.origins import result_maker
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
 
-__all__ = ["STAGED", "wait", "write_staged", "write_terms"]
+__all__ = ["ROLES", "STAGED", "wait", "write_staged", "write_terms"]
 
 STAGED = "staged"
 _THREADS = 256  # of a block, exactly
 _MOST = (1 << 31) - 1
 
 
-def write_staged(emitter: Emitter, op: ir.Operation, row: ir.Operation, base: ir.Value) -> ir.Value:
+def write_staged(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
     """Writes a loop over the entries of a row; returns the sum, on top of what it starts from.
 
     Args:
         emitter: what writes the kernel.
         op: the loop, in the function.
-        row: the loop over rows around it, in the function.
-        base: the first row of the block, in the kernel.
+        depth: how many loops it is in.
 
     Raises:
         UnmappedError: for terms that depend on the row by more than where they are.
     """
+    if emitter.rows_of_block is None:
+        raise UnmappedError(f"expected a loop over rows around one that is {STAGED}")
+    row, base = emitter.rows_of_block
     terms = _Terms(emitter, op, [row])
     own = emitter.value(op.operands[0]), emitter.value(op.operands[1])
     begin, end = _of_block(emitter, op, row, base)
     whole = _over_block(emitter, terms, own, (begin, end))
-    return combine_partials.combined(emitter.combine, emitter.value(op.operands[3]), whole)
+    return [combine_partials.combined(emitter.combine, emitter.value(op.operands[3]), whole)]
 
 
 def write_terms(
@@ -185,3 +188,6 @@ def _narrow() -> ir.Type:
 def wait() -> None:
     """Lets the threads of a block wait for each other."""
     ir.Operation.create("gpu.barrier")
+
+
+ROLES = {STAGED: LoopRole(write_staged, shares=True)}

@@ -3,12 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.gpu.loop_roles import LoopRole
+from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.origins import result_maker
 
-__all__ = ["strided", "unrolled"]
+if TYPE_CHECKING:
+    from mlir_sparse.gpu.write_loops import Emitter
+
+__all__ = ["ROLES", "divided", "steps", "strided", "unrolled"]
+
+# Along which axis of the grid blocks take turns, and along which of a block threads do.
+_AXES = {"rows": ("x", "y"), "columns": ("y", "x")}
+
+
+def divided(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
+    """Writes a loop each of whose turns is one thread's, or one block's, and hands nothing on."""
+    role = emitter.mapping.role(depth)
+    if len(op.results):
+        raise UnmappedError(f"expected turns that hand nothing on, for {role}")
+    strided(*steps(emitter, op, role), (), lambda at: emitter.turn(op, at, (), depth))
+    return []
+
+
+def steps(emitter: Emitter, op: ir.Operation, role: str) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """Returns where a thread's turns of a loop begin, where the loop ends, and how far it is to the next."""
+    kernel = emitter.kernel
+    lower, upper = emitter.value(op.operands[0]), emitter.value(op.operands[1])
+    match role:
+        case "rows" | "columns":
+            blocks, threads = _AXES[role]
+            size = kernel.identity("block_dim", threads)
+            begin = ir_words.multiply(kernel.identity("block_id", blocks), size)
+            first = ir_words.add(begin, kernel.identity("thread_id", threads))
+            step = ir_words.multiply(kernel.identity("grid_dim", blocks), size)
+        case "layers":
+            first, step = kernel.identity("block_id", "z"), kernel.identity("grid_dim", "z")
+        case "spread":
+            first, step = kernel.identity("thread_id", "x"), ir_words.constant(emitter.mapping.lanes)
+        case "run":
+            return lower, upper, ir_words.constant(1)
+        case _:
+            raise UnmappedError(f"expected turns that are a thread's each, but got {role}")
+    return ir_words.add(lower, first), upper, step
+
+
+# Blocks along z, lanes of a row that share nothing, and one thread for all turns.
+ROLES = {
+    "layers": LoopRole(divided, grid="z"),
+    "spread": LoopRole(divided),
+    "run": LoopRole(lambda emitter, op, depth: emitter.rebuilt(op, depth + 1), divides=False),
+}
 
 
 def strided(

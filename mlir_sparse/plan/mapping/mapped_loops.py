@@ -45,8 +45,8 @@ def explain_mapping(mapped: Mapped) -> str:
     lines += [f"  {mapped.own}"] if mapped.own else []
     for number, case in enumerate(mapped.cases):
         x, y = case.threads
-        tests = f", if {' and '.join(map(str, case.conditions))}" if not case.is_last else ""
-        if any(before.is_last for before in mapped.cases[:number]):
+        tests = f", if {' and '.join(map(str, case.conditions))}" if case.conditions else ""
+        if not all(before.conditions for before in mapped.cases[:number]):
             tests = ", for comparison only"
         lines.append(f"  {case.name}: blocks of {x} x {y} threads{tests}")
         lines += [f"    {text}" for text in _parts(mapped.names or tuple(map(str, step.loops)), case)]
@@ -64,14 +64,15 @@ def _parts(loops: Sequence[str], case: ThreadMapping) -> list[str]:
         "rows": "to rows of threads, in steps of the grid",
         "columns": "to threads along x and blocks along y" + _together(case),
         "layers": "to blocks along z",
-        "lanes": f"shared by {case.lanes} lanes, which exchange their sums" if case.lanes > 1 else "one thread's",
+        "lanes": f"shared by {case.lanes} lanes, which exchange their sums",
         "staged": f"by the threads of a block together, {case.chunk} terms each at a time, which each then sums up",
         "spread": f"to {case.lanes} lanes" if case.lanes > 1 else "one thread's",
         "run": "one thread's",
         "held": "one thread's, with what it adds up in a register: inside the loops below",
     }
     rest = [*case.roles, *["run"] * (len(loops) - len(case.roles))]
-    found += [f"{loop}: {words[role]}" for loop, role in zip(loops, rest, strict=False) if role != "entries"]
+    # A role that is not described here tells by its name.
+    found += [f"{loop}: {words.get(role, role)}" for loop, role in zip(loops, rest, strict=False) if role != "entries"]
     if case.atomic:
         found.append("results are added atomically, in an order that varies")
     return found

@@ -195,7 +195,9 @@ class MappedNest:
         cases = []
         for name, lanes in zip(names, _LANES, strict=True):
             tests = (Within(amount, _MOST_A_LANE * lanes, pieces),) if lanes < _LANES[-1] else ()
-            cases.append(ThreadMapping(name, roles, (lanes, THREADS // lanes), lanes, tests=tests))
+            # A thread by itself exchanges nothing.
+            own = roles if lanes > 1 else tuple("run" if role == "lanes" else role for role in roles)
+            cases.append(ThreadMapping(name, own, (lanes, THREADS // lanes), lanes, tests=tests))
         return cases
 
     def need_atomics(self, why: str) -> None:
