@@ -8,7 +8,7 @@
 // CHECK-DAG: #[[CSR:.+]] = #sparse_tensor.encoding<
 // CHECK-LABEL: func.func @kernel(
 // CHECK-SAME: %[[B:[a-z0-9_]+]]: tensor<?x?xf64, #[[CSR]]>,
-// CHECK-SAME: -> tensor<?x?xf64, #[[CSR]]> attributes {llvm.emit_c_interface, sampled}
+// CHECK-SAME: -> tensor<?x?xf64, #[[CSR]]> attributes {facts = ["NestFacts", unit, ["()"], true], llvm.emit_c_interface}
 // CHECK: %[[EMPTY:[a-z0-9_]+]] = tensor.empty({{.*}}) : tensor<?x?xf64, #[[CSR]]>
 // CHECK: linalg.generic
 // CHECK-SAME: indexing_maps = [#[[SAMPLE]], #[[ROWS]], #[[COLUMNS]], #[[SAMPLE]]]
