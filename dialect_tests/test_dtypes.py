@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from mlir_sparse import _native
 from mlir_sparse._mlir import bindings
 from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.errors import DTypeError
@@ -41,6 +43,36 @@ def test_names_elsewhere(dtype: DType) -> None:
     assert dtype.numpy.isnative
     with bindings().ir.Context():
         assert str(bindings().ir.Type.parse(dtype.mlir)) == dtype.mlir
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if not dtype.is_exact], ids=str)
+def test_rounding_is_that_of_ml_dtypes(dtype: DType) -> None:
+    limits: Any = ml_dtypes.finfo(dtype.part.numpy)  # type: ignore[no-untyped-call]
+    assert dtype.epsilon == float(limits.eps)
+    assert 2.0**dtype.part.quantum == float(limits.smallest_subnormal)
+    assert dtype.part.precision == limits.nmant + 1
+    assert dtype.limits == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype.is_integer], ids=str)
+def test_limits_are_numpys(dtype: DType) -> None:
+    assert dtype.limits == (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_parts_and_sums(dtype: DType) -> None:
+    assert dtype.part.numpy == (np.zeros((), dtype.numpy).real.dtype if dtype.is_complex else dtype.numpy)
+    if dtype.is_real:
+        assert dtype.complex.numpy == np.result_type(dtype.accumulated_in.numpy, np.complex64)
+    assert dtype.accumulated_in.bits == max(32, dtype.bits) if dtype.is_real else dtype.accumulated_in == dtype
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_native_code_combines_what_is_summed_in_its_own_type(dtype: DType) -> None:
+    """Cuts into chunks ask the same of the table as native code does of C++."""
+    combined = {op for op in ("sum", "max", "min") if _native.combines(f"{op} {dtype.numpy_name}")}
+    ordered = set() if dtype.is_complex else {"max", "min"}
+    assert combined == (set() if dtype.is_truth or dtype.is_narrow else {"sum"} | ordered)
 
 
 def test_eleven_types_of_four_kinds() -> None:

@@ -17,6 +17,7 @@ import pytest
 from importlinter.cli import lint_imports
 
 import mlir_sparse
+from mlir_sparse import DTYPES
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "mlir_sparse"
@@ -168,3 +169,15 @@ def test_rooms_that_work_on_mlir_leave_no_types_open() -> None:
 def test_modules_stay_small() -> None:
     lines = {path.relative_to(PACKAGE): len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")}
     assert {path: count for path, count in lines.items() if count > 400} == {}
+
+
+def test_element_types_are_named_in_their_table_alone() -> None:
+    """Everything else asks the table: `dtype.is_complex`, `dtype.accumulated_in`, or a type by what it is for."""
+    named = {text for dtype in DTYPES for text in (dtype.name, dtype.numpy_name, dtype.mlir)}
+    found = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}: {node.value}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if path.name != "dtypes.py" and isinstance(node, ast.Constant) and node.value in named
+    ]
+    assert found == []

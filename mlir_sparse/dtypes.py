@@ -1,13 +1,16 @@
-"""Element types: the ten that the dialect's code generation takes, bool, and their names elsewhere.
+"""Element types as one table: a row is a type, a column is what the rest of the package asks of types.
 
-bool is stored as bytes of 0 and 1, and is `i8` in MLIR: the dialect refuses `i1`.
+A new element type is a row of `_ROWS`, and one of `native/element_types.hpp` for what native code does with it; nothing
+else in the package names a type.
 """
 
 from __future__ import annotations
 
+import importlib
+import math
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,56 +20,88 @@ from mlir_sparse.errors import DTypeError
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["DTYPES", "DType", "numpy_dtype"]
-
-_MLIR_NAMES = {"c64": "complex<f32>", "c128": "complex<f64>", "bool": "i8"}
-_NUMPY_NAMES = {
-    "i8": "int8",
-    "i16": "int16",
-    "i32": "int32",
-    "i64": "int64",
-    "f16": "float16",
-    "f32": "float32",
-    "f64": "float64",
-    "c64": "complex64",
-    "c128": "complex128",
-    "bool": "bool",
-}
-# NumPy reads "i8" as eight bytes and "f8" as float64; here the number counts bits, as in MLIR.
-_SPELLINGS = {
-    **{name: name for name in [*_NUMPY_NAMES, "bf16"]},
-    **{numpy_name: name for name, numpy_name in _NUMPY_NAMES.items()},
-    **{mlir_name: name for name, mlir_name in _MLIR_NAMES.items() if name != "bool"},
-    "bfloat16": "bf16",
-    "half": "f16",
-    "single": "f32",
-    "double": "f64",
-    "float": "f64",
-    "complex": "c128",
-    "int": "i64",
-    "i1": "bool",
-}
+__all__ = [
+    "BYTE",
+    "COMPLEX",
+    "DTYPES",
+    "INTEGER",
+    "REAL",
+    "TRUTH",
+    "VECTOR_TYPES",
+    "WIDE_TYPES",
+    "DType",
+    "is_numeric",
+    "numpy_dtype",
+]
 
 
-# No records, and not NumPy's deprecated `a` for byte strings.
-_ONE_NUMPY_TYPE = re.compile(r"[<>=|]?(?!a[0-9]*$)[A-Za-z?][A-Za-z0-9_]*")
+@dataclass(frozen=True, eq=False, repr=False)
+class _Row:
+    """What is true of an element type, column by column; other types stand there by name."""
+
+    name: str  # the number in `i8` counts bits, as in MLIR, where NumPy counts bytes
+    kind: str  # "b", "i", "f" or "c": truth values, signed integers, real or complex numbers in floating point
+    bits: int  # of an element
+    numpy_name: str  # what NumPy calls it; for a type that NumPy does not have, its name in `package`
+    spellings: tuple[str, ...] = ()  # what else people call it
+    c_names: tuple[str, ...] = ()  # what C calls it, as tensor comprehensions do, which print the first
+    precision: int = 0  # the significant bits of a real number, the first included
+    quantum: int = 0  # the exponent of the least real number above zero
+    mlir: str = ""  # the type that elements have in MLIR, where that is not the name
+    package: str = "numpy"  # where NumPy has the type from
+    parts: str = ""  # the type of the parts of a complex number
+    sums_in: str = ""  # the type that sums, products and their temporaries are made in, where it is a wider one
+    like: str = ""  # the type that stands for it where NumPy knows no common type of two
+    in_vectors: bool = False  # whether the sparsifier makes vectors of it
+    cuda_type: int = -1  # NVIDIA's number of it (`cudaDataType`); -1 where its libraries do not compute with it
 
 
-@dataclass(frozen=True, slots=True)
-class DType:
-    """An element type by its short name, such as `f64` or `c64`.
+_ROWS = (
+    _Row("i8", "i", 8, "int8", (), ("int8",)),
+    _Row("i16", "i", 16, "int16", (), ("int16",)),
+    _Row("i32", "i", 32, "int32", (), ("int32", "int")),
+    _Row("i64", "i", 64, "int64", ("int",), ("int64",)),
+    _Row("f16", "f", 16, "float16", ("half",), ("half",), 11, -24, sums_in="f32", cuda_type=2),
+    _Row("bf16", "f", 16, "bfloat16", (), (), 8, -133, package="ml_dtypes", sums_in="f32", like="f16", cuda_type=14),
+    _Row("f32", "f", 32, "float32", ("single",), ("float",), 24, -149, in_vectors=True, cuda_type=0),
+    _Row("f64", "f", 64, "float64", ("double", "float"), ("double",), 53, -1074, in_vectors=True, cuda_type=1),
+    _Row("c64", "c", 64, "complex64", mlir="complex<f32>", parts="f32", cuda_type=4),
+    _Row("c128", "c", 128, "complex128", ("complex",), mlir="complex<f64>", parts="f64", cuda_type=5),
+    # The dialect refuses `i1`: truth values are bytes of 0 and 1, as in NumPy.
+    _Row("bool", "b", 8, "bool", ("i1",), ("bool",), mlir="i8"),
+)
+_TABLE = {row.name: row for row in _ROWS}
+_SPELLINGS = {text: row.name for row in _ROWS for text in (row.mlir or row.name, row.numpy_name, *row.spellings)}
+_SPELLINGS |= {name: name for name in _TABLE}  # `i8` is a type, and what truth values are in MLIR
+
+
+class DType(_Row):
+    """An element type by its short name, such as `f64` or `c64`; the columns of the table are its attributes.
 
     >>> DType.of("float32").mlir, DType.of("complex<f64>").name
     ('f32', 'c128')
     """
 
-    name: str
+    NAMES: ClassVar[tuple[str, ...]] = tuple(_TABLE)
 
-    NAMES: ClassVar[tuple[str, ...]] = ("i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128", "bool")
+    __match_args__ = ("name",)
 
-    def __post_init__(self) -> None:
-        if self.name not in self.NAMES:
-            raise DTypeError(f"expected an element type of {', '.join(self.NAMES)}, but got {self.name!r}")
+    def __init__(self, name: str) -> None:
+        if name not in _TABLE:
+            raise _refused(repr(name))
+        vars(self).update(vars(_TABLE[name]), mlir=_TABLE[name].mlir or name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DType) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"DType(name={self.name!r})"
+
+    def __str__(self) -> str:
+        return self.name
 
     @classmethod
     def of(cls, dtype: DTypeLike | DType) -> DType:
@@ -88,49 +123,120 @@ class DType:
             name = _SPELLINGS.get(dtype.replace(" ", ""))
             if name is not None:
                 return cls(name)
-        return cls(_name_of_numpy(_to_numpy(dtype)))
-
-    @property
-    def mlir(self) -> str:
-        """Returns MLIR's name of the type, such as `complex<f32>`; `i8` for bool."""
-        return _MLIR_NAMES.get(self.name, self.name)
+        return _of_numpy(_to_numpy(dtype))
 
     @property
     def numpy(self) -> np.dtype[Any]:
         """Returns the NumPy dtype, in native byte order (bf16 comes from `ml_dtypes`)."""
-        if self.name == "bf16":
-            return _bfloat16()
-        return np.dtype(_NUMPY_NAMES[self.name])
+        return _numpy_type(self.name)
 
     @property
-    def kind(self) -> str:
-        """Returns "b", "i", "f" or "c": truth values, integers, floating point or complex."""
-        return "f" if self.name == "bf16" else self.name[0]
+    def is_truth(self) -> bool:
+        """Returns whether elements are truth values."""
+        return self.kind == "b"
 
     @property
-    def bits(self) -> int:
-        """Returns the number of bits of one element."""
-        return 8 if self.name == "bool" else int(self.name.lstrip("ibfc"))
+    def is_integer(self) -> bool:
+        """Returns whether elements are integers, truth values aside: sums are exact, and wrap around."""
+        return self.kind == "i"
+
+    @property
+    def is_exact(self) -> bool:
+        """Returns whether elements are integers or truth values: nothing is rounded."""
+        return self.kind in "bi"
+
+    @property
+    def is_real(self) -> bool:
+        """Returns whether elements are real numbers in floating point."""
+        return self.kind == "f"
+
+    @property
+    def is_complex(self) -> bool:
+        """Returns whether elements are complex numbers, which have no order."""
+        return self.kind == "c"
 
     @property
     def itemsize(self) -> int:
         """Returns the number of bytes of one element."""
         return self.bits // 8
 
-    def __str__(self) -> str:
-        return self.name
+    @property
+    def part(self) -> DType:
+        """Returns the type of the parts of complex numbers; any other type as it is."""
+        return DType(self.parts or self.name)
+
+    @property
+    def complex(self) -> DType:
+        """Returns the complex type that elements become beside an imaginary number."""
+        return next((kind for kind in DTYPES if kind.parts == self.accumulated_in.name), COMPLEX)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Returns whether sums are made in a wider type."""
+        return self.sums_in != ""
+
+    @property
+    def accumulated_in(self) -> DType:
+        """Returns the type that sums and products are made in; the type itself where it is wide enough."""
+        return DType(self.sums_in or self.name)
+
+    @property
+    def promoted_as(self) -> DType:
+        """Returns the type that stands for this one where NumPy knows no common type."""
+        return DType(self.like or self.name)
+
+    @property
+    def epsilon(self) -> float:
+        """Returns the distance from 1 to the next number; 0 where nothing is rounded."""
+        return 0.0 if self.is_exact else 2.0 ** (1 - self.part.precision)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Returns the least and the greatest element; infinities in floating point.
+
+        >>> DType("i8").limits, DType("f16").limits, DType("bool").limits
+        ((-128, 127), (-inf, inf), (0, 1))
+        """
+        if not self.is_exact:
+            return -math.inf, math.inf
+        return (0, 1) if self.is_truth else (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
 
 
-DTYPES: tuple[DType, ...] = tuple(DType(name) for name in DType.NAMES)
+DTYPES: tuple[DType, ...] = tuple(map(DType, DType.NAMES))
+
+VECTOR_TYPES = tuple(dtype for dtype in DTYPES if dtype.in_vectors)
+"""The types that the sparsifier makes vectors of."""
+
+WIDE_TYPES = tuple(dtype for dtype in DTYPES if not dtype.is_exact and not dtype.is_narrow)
+"""The types of real and complex numbers that sums are made in as they are."""
+
+TRUTH, INTEGER, REAL, COMPLEX = map(DType.of, ("bool", "int", "float", "complex"))
+"""The types of Python's numbers. Conditions are TRUTH, counts and places INTEGER; REAL is what a type is by default."""
+
+BYTE = DType("i8")
+"""What logic of bytes gives, and what functions that NumPy has of integers alone take truth values as."""
 
 
-def _bfloat16() -> np.dtype[Any]:
+@cache
+def _numpy_type(name: str) -> np.dtype[Any]:
+    row = _TABLE[name]
+    if row.package == "numpy":
+        return np.dtype(row.numpy_name)
     try:
-        import ml_dtypes  # heavy to import, and few need it
+        found: np.dtype[Any] = np.dtype(getattr(importlib.import_module(row.package), row.numpy_name))
     except ImportError as error:
-        raise DTypeError("expected the package ml_dtypes for bf16 data, but got none: pip install ml_dtypes") from error
-    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-    return dtype
+        rule = f"expected the package {row.package} for {name} data"
+        raise DTypeError(f"{rule}, but got none: pip install {row.package}") from error
+    return found
+
+
+def is_numeric(dtype: np.dtype[Any]) -> bool:
+    """Returns whether elements of a NumPy dtype are numbers or truth values, of element types or others.
+
+    >>> is_numeric(np.dtype("uint8")), is_numeric(DType("bf16").numpy), is_numeric(np.dtype("O"))
+    (True, True, False)
+    """
+    return dtype.kind in "biufc" or dtype.name in _SPELLINGS
 
 
 def numpy_dtype(dtype: DTypeLike | DType) -> np.dtype[Any]:
@@ -153,38 +259,37 @@ def numpy_dtype(dtype: DTypeLike | DType) -> np.dtype[Any]:
 
 def _to_numpy(dtype: Any) -> np.dtype[Any]:
     if dtype is None:  # NumPy would take it for float64
-        raise DTypeError(f"expected an element type of {', '.join(DType.NAMES)}, but got None")
+        raise _refused("None")
     if isinstance(dtype, str) and not _ONE_NUMPY_TYPE.fullmatch(dtype):
-        raise DTypeError(f"expected an element type of {', '.join(DType.NAMES)}, but got {dtype!r}")
+        raise _refused(repr(dtype))
     try:
         result: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError) as error:
-        names = ", ".join(DType.NAMES)
-        raise DTypeError(f"expected an element type of {names}, but got {dtype!r}") from error
+        raise _refused(repr(dtype)) from error
     return result
 
 
+# No records, and not NumPy's deprecated `a` for byte strings.
+_ONE_NUMPY_TYPE = re.compile(r"[<>=|]?(?!a[0-9]*$)[A-Za-z?][A-Za-z0-9_]*")
+
+
 @lru_cache(maxsize=64)
-def _name_of_numpy(dtype: np.dtype[Any]) -> str:
+def _of_numpy(dtype: np.dtype[Any]) -> DType:
     name = _SPELLINGS.get(dtype.name)
     if name is None or dtype.subdtype is not None or dtype.fields is not None:
-        rule = f"expected an element type of {', '.join(DType.NAMES)}"
-        raise DTypeError(f"{rule}, but got {dtype.name}: {_way_out(dtype)}")
-    return name
+        raise _refused(f"{dtype.name}: {_way_out(dtype)}")
+    return DType(name)
+
+
+def _refused(got: str) -> DTypeError:
+    return DTypeError(f"expected an element type of {', '.join(DType.NAMES)}, but got {got}")
 
 
 def _way_out(dtype: np.dtype[Any]) -> str:
-    match dtype.kind:
-        case "u":
-            wider = min(64, dtype.itemsize * 16)
-            return f"convert with astype('int{wider}') (MLIR's integers have no sign of their own)"
-        case "f":
-            return "convert with astype('float64')"
-        case "c":
-            return "convert with astype('complex128')"
-        case "O":
-            return "convert the Python objects with astype to a numeric type first"
-        case "M" | "m":
-            return "convert with astype('int64')"
-        case _:
-            return "convert with astype to a numeric type first"
+    if dtype.kind == "u":
+        wider = min(64, dtype.itemsize * 16)
+        return f"convert with astype('int{wider}') (MLIR's integers have no sign of their own)"
+    if dtype.kind == "O":
+        return "convert the Python objects with astype to a numeric type first"
+    found = {"f": REAL, "c": COMPLEX, "M": INTEGER, "m": INTEGER}.get(dtype.kind)
+    return f"convert with astype({found.numpy_name!r})" if found else "convert with astype to a numeric type first"

@@ -200,22 +200,6 @@ class FloatType(Type):
     @property
     def width(self) -> int: ...
 
-class F16Type(FloatType):
-    @staticmethod
-    def get() -> F16Type: ...
-
-class BF16Type(FloatType):
-    @staticmethod
-    def get() -> BF16Type: ...
-
-class F32Type(FloatType):
-    @staticmethod
-    def get() -> F32Type: ...
-
-class F64Type(FloatType):
-    @staticmethod
-    def get() -> F64Type: ...
-
 class ComplexType(Type):
     @staticmethod
     def get(element_type: Type) -> ComplexType: ...

@@ -13,7 +13,7 @@ from mlir_sparse.arrays.compact_products import compacted, wide_labels
 from mlir_sparse.arrays.contraction import cast
 from mlir_sparse.arrays.merged_entries import Operand
 from mlir_sparse.arrays.operator_kernels import access, assignment, computed
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import REAL, DType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.notation import Binary, BinaryOp, Call, Expr
 from mlir_sparse.spec import promote
@@ -90,8 +90,8 @@ def planned(ufunc: np.ufunc, operands: Sequence[Any], shape: tuple[int, ...], dt
     # Comparisons and logic compute in the operands' common type, as kernels do.
     result = left if result == np.bool_ else result
     common = promote(*(DType.of(operand.dtype) for operand in operands))
-    if common.kind in "bi" and ufunc is np.true_divide:
-        common = DType("f64")
+    if common.is_exact and ufunc is np.true_divide:
+        common = REAL
     if DType.of(result) != common and ufunc not in _LOGICAL:
         operands = [cast(operand, to) for operand, to in zip(operands, (left, right), strict=True)]
     names = tuple(f"i{axis}" for axis in range(len(shape)))

@@ -17,7 +17,7 @@ from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, is_wide
 from mlir_sparse.arrays.flat_places import Array, fits_in_64_bits
 from mlir_sparse.arrays.grouped_entries import Groups, axes_of, grouped
 from mlir_sparse.arrays.reshape import expanded
-from mlir_sparse.dtypes import numpy_dtype
+from mlir_sparse.dtypes import DType, numpy_dtype
 from mlir_sparse.errors import ExtentError, OperandError, TooLargeError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor
 
@@ -77,7 +77,7 @@ def _dtype_of(ufunc: np.ufunc, tensor: SparseTensor, dtype: Any) -> np.dtype[Any
 
 def _summed(tensor: SparseTensor, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     # Like NumPy, sum half precision in single.
-    wide = np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+    wide = DType.of(dtype).accumulated_in.numpy
     names = tuple(f"i{axis}" for axis in range(tensor.ndim))
     kept = tuple(name for axis, name in enumerate(names) if axis not in axes)
     found = contracted([cast(tensor, wide)], [names], kept)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mlir_sparse import _native, lower, pipeline, plan, runtime
+from mlir_sparse.dtypes import VECTOR_TYPES
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import accesses_of
@@ -24,6 +25,7 @@ from mlir_sparse.program import (
 )
 from mlir_sparse.spec import KernelSpec
 from mlir_sparse.text.given_arguments import text_of
+from mlir_sparse.text.listed_words import listed
 
 __all__ = ["STAGES", "Build", "Stage"]
 
@@ -51,7 +53,7 @@ class Build:
     def of(cls, spec: KernelSpec, schedule: Schedule = STATIC, *, loops_only: bool = False) -> Build:
         """Returns the build of a kernel, with dense operands if arithmetic would cancel sparse ones."""
         build = cls(spec, schedule=schedule, loops_only=loops_only)
-        folds = spec.output.dtype.kind != "f"  # 0 * x and x - x are not 0 in floating point
+        folds = not spec.output.dtype.is_real  # 0 * x and x - x are not 0 in floating point
         reads_sparse = any(kind.encoding is not None for _, kind in spec.inputs)
         return (
             cls(spec, True, schedule, loops_only)
@@ -132,8 +134,8 @@ class Build:
     def _why_scalar(self) -> str:
         """Returns why loops must be scalar: because the sparsifier's vectors would be wrong; "" if they need not."""
         kinds = [kind for _, kind in self.program.types if kind.encoding is not None]
-        if not all(k.dtype.name in ("f32", "f64") for _, k in self.program.types):
-            return "its vectors are of f32 and f64 only"
+        if not all(k.dtype.in_vectors for _, k in self.program.types):
+            return f"its vectors are of {listed(VECTOR_TYPES)} only"
         wide = all(
             w >= 32 for k in kinds if k.encoding for w in (k.encoding.pos_width or 64, k.encoding.crd_width or 64)
         )

@@ -25,7 +25,7 @@ from mlir_sparse.compile.cpu_build import STAGES, Build, Stage
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.tuning.tuning_store import Found, tuned
 from mlir_sparse.disk import refusing
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import REAL
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import FileFormatError, OperandError
@@ -274,7 +274,7 @@ def _output(assignment: Assignment, types: Mapping[str, TensorType], out: Any, d
         if isinstance(out, str) and out.strip().lower() == "dense":
             return replace(inferred, encoding=None)
         return replace(inferred, encoding=as_encoding(out, rank=inferred.rank))
-    return TensorType(DType("f64"), (None,) * len(assignment.target.subscripts))
+    return TensorType(REAL, (None,) * len(assignment.target.subscripts))
 
 
 @lru_cache(maxsize=256)

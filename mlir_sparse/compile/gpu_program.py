@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from mlir_sparse import plan
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import INTEGER
 from mlir_sparse.notation import AffineSubscript
 from mlir_sparse.program import FibreView, LevelSpaceView, SharedLevels
 from mlir_sparse.program.launch_program import LaunchProgram, MakeArray, MakeAssembled, MakeBegins, MakeShared
@@ -20,8 +20,7 @@ T = TypeVar("T")
 Found = Mapping[str, tuple[Launch, ...]]
 Allocated = MakeArray | MakeBegins | MakeShared
 
-# The width of counts, the least number of counts that a warp scans, and the greatest number of parts of a scan.
-_COUNTS = DType("i64")
+# The least number of counts that a warp scans, and the greatest number of parts of a scan.
 _LEAST_COUNTS = 512
 _MOST_PARTS = 2048
 
@@ -103,8 +102,8 @@ def _scanned(mapped: plan.Mapped, own: plan.Own, program: plan.Program) -> dict[
     allocated: dict[str, Allocated] = {}
     for level in own.levels:
         counts, sums, begins = plan.scanned_arrays(mapped.step.result, level)
-        allocated[counts] = MakeArray(counts, _COUNTS, (Product(owners),))
-        allocated[sums] = MakeArray(sums, _COUNTS, (Parts(Product(owners), _LEAST_COUNTS, _MOST_PARTS),))
+        allocated[counts] = MakeArray(counts, INTEGER, (Product(owners),))
+        allocated[sums] = MakeArray(sums, INTEGER, (Parts(Product(owners), _LEAST_COUNTS, _MOST_PARTS),))
         allocated[begins] = MakeBegins(begins, encoding.pos_width or 64, Product(owners, 1))
     return allocated
 

@@ -12,15 +12,15 @@ from mlir_sparse import _cuda
 from mlir_sparse.device.device_array import DeviceArray
 from mlir_sparse.device.driver import Device
 from mlir_sparse.device.streams import DEFAULT, current_stream, order
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.errors import DTypeError, OperandError
 
 __all__ = ["as_device", "is_device_source"]
 
 # `DLDeviceType`: memory of a GPU, and managed memory.
 _CUDA_DEVICES = (2, 13)
-_CODES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
-_BFLOAT = 4
+# Of `DLDataTypeCode`: what NumPy calls numbers of so many bits.
+_CODES = {0: "int{}", 1: "uint{}", 2: "float{}", 4: "bfloat{}", 5: "complex{}", 6: TRUTH.numpy_name}
 _LEGACY = 1
 
 
@@ -90,8 +90,7 @@ def _from_dlpack(name: str, source: Any) -> DeviceArray:
     pointer, shape, strides, code, bits, lanes, _, number, read_only, owner = _cuda.from_dlpack(capsule)
     if lanes != 1:
         raise DTypeError(f"expected numbers for {name}, but got vectors of {lanes}")
-    spelling = "bfloat16" if code == _BFLOAT else f"{_CODES.get(code, 'V')}{bits // 8}"
-    dtype = _numpy_dtype(name, spelling if code == _BFLOAT else np.dtype(spelling).name)
+    dtype = _numpy_dtype(name, _CODES.get(code, "void{}").format(bits))
     if strides is not None and not _contiguous(shape, strides):
         raise _strided(name, shape, strides)
     return DeviceArray(pointer, shape, dtype, Device(number), owner, current_stream(), read_only)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from mlir_sparse.encoding.typed_literal import TypedValue
+from mlir_sparse.dtypes import REAL
+from mlir_sparse.encoding.typed_literal import FLOAT_TYPES, TypedValue
 from mlir_sparse.errors import EncodingError
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind
 
 __all__ = ["parse_typed_value"]
-
-_FLOAT_TYPES = ("f16", "bf16", "f32", "f64")
 
 
 def parse_typed_value(cursor: Cursor, key: str) -> TypedValue:
@@ -39,7 +38,7 @@ def _parse_number(cursor: Cursor, key: str) -> TypedValue:
     if not cursor.accept(":"):
         return TypedValue.of(float(sign + token.text) if _is_real(token) else _integer(sign, token))
     dtype = cursor.expect_kind(TokenKind.NAME, "a type after `:`").text
-    if dtype in _FLOAT_TYPES:
+    if dtype in FLOAT_TYPES:
         return TypedValue.of_bits(_float_bits(sign, token, dtype), dtype)
     return TypedValue.of(float(sign + token.text) if _is_real(token) else _integer(sign, token), dtype)
 
@@ -49,8 +48,8 @@ def _parse_complex(cursor: Cursor) -> TypedValue:
     for text in ("<", ":"):
         cursor.expect(text)
     dtype = cursor.expect_kind(TokenKind.NAME, "a floating point type").text
-    if dtype not in _FLOAT_TYPES:
-        cursor.fail(f"expected a floating point type of {', '.join(_FLOAT_TYPES)}, but got {dtype}", cursor.previous)
+    if dtype not in FLOAT_TYPES:
+        cursor.fail(f"expected a floating point type of {', '.join(FLOAT_TYPES)}, but got {dtype}", cursor.previous)
     bits = []
     for closing in (",", ">"):
         sign = "-" if cursor.accept("-") else ""
@@ -65,7 +64,7 @@ def _parse_complex(cursor: Cursor) -> TypedValue:
 def _expect_type(cursor: Cursor, value: TypedValue, start: Token) -> None:
     first = cursor.token
     written = ""
-    while cursor.at("complex", "<", ">", *_FLOAT_TYPES) and written != value.type:
+    while cursor.at("complex", "<", ">", *FLOAT_TYPES) and written != value.type:
         written += cursor.take().text
     if written != value.type:
         got = written or first.describe()
@@ -98,7 +97,7 @@ def _part_bits(sign: str, token: Token, dtype: str) -> int:
     """Reads a part of a complex number; for parts of any type bits are those of an f64, as in MLIR."""
     if _is_real(token):
         return _float_bits(sign, token, dtype)
-    whole = TypedValue.of_bits(_float_bits(sign, token, "f64"), "f64")
+    whole = TypedValue.of_bits(_float_bits(sign, token, REAL.mlir), REAL.mlir)
     assert isinstance(whole.value, float)
     return TypedValue.bits_of(whole.value, dtype)
 

@@ -7,9 +7,10 @@ import re
 import struct
 from dataclasses import dataclass
 
+from mlir_sparse.dtypes import COMPLEX, DTYPES, INTEGER, REAL
 from mlir_sparse.errors import EncodingError
 
-__all__ = ["TypedValue"]
+__all__ = ["FLOAT_TYPES", "TypedValue"]
 
 _INTEGER = re.compile(r"(?P<sign>[su]?)i(?P<bits>[1-9]\d{0,2})|index")
 
@@ -17,21 +18,11 @@ _INTEGER = re.compile(r"(?P<sign>[su]?)i(?P<bits>[1-9]\d{0,2})|index")
 _USUAL_DIGITS = 6  # significant digits, and decimals, in MLIR's usual form
 
 
-@dataclass(frozen=True, slots=True)
-class _Float:
-    """A binary floating-point format: significant bits, exponent of the last bit of the smallest number, storage."""
+FLOAT_TYPES = {dtype.mlir: dtype for dtype in DTYPES if dtype.is_real}
+"""The types of real numbers by MLIR's name."""
 
-    precision: int
-    quantum: int
-    bits: int
-
-
-_FLOATS = {
-    "f16": _Float(11, -24, 16),
-    "bf16": _Float(8, -133, 16),
-    "f32": _Float(24, -149, 32),
-    "f64": _Float(53, -1074, 64),
-}
+# The formats that Python packs, by the exponent of the least normal number: a shorter one has its leading bits.
+_PACKED = {-14: ("<e", "<H", 16), -126: ("<f", "<I", 32), -1022: ("<d", "<Q", 64)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +48,13 @@ class TypedValue:
             EncodingError: for a number out of the type's range.
         """
         if dtype is None:
-            dtype = "i1" if isinstance(value, bool) else "i64" if isinstance(value, int) else "f64"
-            dtype = "complex<f64>" if isinstance(value, complex) else dtype
+            number_type = INTEGER if isinstance(value, int) else COMPLEX if isinstance(value, complex) else REAL
+            dtype = "i1" if isinstance(value, bool) else number_type.mlir
         if dtype.startswith("complex<"):
             part = dtype[len("complex<") : -1]
             number = complex(value)
             return cls.of_complex(_round_bits(number.real, part), _round_bits(number.imag, part), part)
-        if dtype in _FLOATS:
+        if dtype in FLOAT_TYPES:
             if isinstance(value, complex):
                 raise EncodingError(f"expected a real number for type {dtype}, but got {value}")
             return cls.of_bits(_round_bits(float(value), dtype), dtype)
@@ -76,7 +67,7 @@ class TypedValue:
         >>> print(TypedValue.of_bits(0x7F800000, "f32"))
         0x7F800000 : f32
         """
-        if not 0 <= bits < 1 << _FLOATS[dtype].bits:
+        if not 0 <= bits < 1 << FLOAT_TYPES[dtype].bits:
             raise EncodingError(f"hexadecimal float constant out of range for type {dtype}: {bits:#x}")
         return cls(_float_literal(bits, dtype), dtype)
 
@@ -100,11 +91,11 @@ class TypedValue:
         """Returns the number: an int, a float (infinities and NaN included) or a complex."""
         if self.type == "i1":
             return int(self.literal == "true")
-        if self.type in _FLOATS:
+        if self.type in FLOAT_TYPES:
             return _float_value(self.literal, self.type)
         if self.type.startswith("complex<"):
             real, imag = self.literal.split(" ", 1)[1].rstrip(">").split(", ")
-            return complex(_float_value(real, "f64"), _float_value(imag, "f64"))
+            return complex(_float_value(real, REAL.mlir), _float_value(imag, REAL.mlir))
         return int(self.literal)
 
     @property
@@ -124,7 +115,7 @@ class TypedValue:
 def _integer_literal(value: int | float | complex, dtype: str) -> str:
     match = _INTEGER.fullmatch(dtype)
     if match is None:
-        known = ", ".join(["i1", "i8 to i64", *_FLOATS, "complex<f32>", "complex<f64>"])
+        known = ", ".join(["i1", "i8 to i64", *FLOAT_TYPES, *(dtype.mlir for dtype in DTYPES if dtype.is_complex)])
         raise EncodingError(f"expected a type of {known}, but got {dtype}")
     if not isinstance(value, int):
         raise EncodingError(f"floating point value not valid for specified type: {value} : {dtype}")
@@ -142,9 +133,9 @@ def _integer_literal(value: int | float | complex, dtype: str) -> str:
 
 def _round_bits(value: float, dtype: str) -> int:
     """Returns the bits of the nearest number of the type, ties to even."""
-    if dtype not in _FLOATS:
-        raise EncodingError(f"expected a floating point type of {', '.join(_FLOATS)}, but got {dtype}")
-    form = _FLOATS[dtype]
+    if dtype not in FLOAT_TYPES:
+        raise EncodingError(f"expected a floating point type of {', '.join(FLOAT_TYPES)}, but got {dtype}")
+    form = FLOAT_TYPES[dtype]
     if math.isfinite(value) and value != 0:
         _, exponent = math.frexp(value)
         quantum = max(exponent - form.precision, form.quantum)
@@ -160,20 +151,25 @@ def _scale(significand: int, exponent: int) -> float:
 
 
 def _pack(value: float, dtype: str) -> int:
-    code, unsigned = {"f16": ("<e", "<H"), "bf16": ("<f", "<I"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}[dtype]
+    code, unsigned, cut = _packed(dtype)
     try:
         (bits,) = struct.unpack(unsigned, struct.pack(code, value))
     except OverflowError:
         return _pack(math.copysign(math.inf, value), dtype)
-    return int(bits) >> 16 if dtype == "bf16" else int(bits)
+    return int(bits) >> cut
 
 
 def _unpack(bits: int, dtype: str) -> float:
-    if dtype == "bf16":
-        bits, dtype = bits << 16, "f32"
-    code, unsigned = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}[dtype]
-    (value,) = struct.unpack(code, struct.pack(unsigned, bits))
+    code, unsigned, cut = _packed(dtype)
+    (value,) = struct.unpack(code, struct.pack(unsigned, bits << cut))
     return float(value)
+
+
+def _packed(dtype: str) -> tuple[str, str, int]:
+    """Returns Python's codes of a packed number and of its bits, and how many of these the type does not have."""
+    form = FLOAT_TYPES[dtype]
+    code, unsigned, bits = _PACKED[form.quantum + form.precision - 1]
+    return code, unsigned, bits - form.bits
 
 
 def _float_value(literal: str, dtype: str) -> float:
@@ -187,17 +183,17 @@ def _float_literal(bits: int, dtype: str) -> str:
         usual = _usual_form(value)
         if _round_bits(float(usual), dtype) == bits:
             return usual
-        full = _all_digits(value, 2 + _FLOATS[dtype].precision * 59 // 196)
+        full = _all_digits(value, 2 + FLOAT_TYPES[dtype].precision * 59 // 196)
         if "." in full:
             return full
-    return f"0x{bits:0{_FLOATS[dtype].bits // 4}X}"
+    return f"0x{bits:0{FLOAT_TYPES[dtype].bits // 4}X}"
 
 
 def _part_literal(bits: int, part: str) -> str:
     """Prints a part of a complex number; for parts of any type MLIR reads bits as those of an f64."""
     literal = _float_literal(bits, part)
-    if literal.startswith("0x") and part != "f64":
-        return f"0x{_pack(_unpack(bits, part), 'f64'):016X}"
+    if literal.startswith("0x") and part != REAL.mlir:
+        return f"0x{_pack(_unpack(bits, part), REAL.mlir):016X}"
     return literal
 
 

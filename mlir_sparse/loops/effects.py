@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Flag, auto
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.loops.origins import maker, operation_around
 from mlir_sparse.loops.regions import is_nest, operations_in
 
@@ -178,17 +179,12 @@ def may_alias(buffer: ir.Value, other: ir.Value) -> bool:
     return root is None or second is None or bool(root == second)
 
 
+_BITS = {dtype.mlir: dtype.bits for dtype in DTYPES if not dtype.is_complex}
+
+
 def element_bits(kind: ir.Type) -> int:
     """Returns the width of an element that vectors hold; 0 for a type that they do not, such as complex numbers."""
-    match kind:
-        case ir.IndexType():
-            return 0
-        case ir.IntegerType():
-            return kind.width if kind.width > 1 else 0
-        case ir.F16Type() | ir.BF16Type() | ir.F32Type() | ir.F64Type():
-            return kind.width
-        case _:
-            return 0
+    return _BITS.get(str(kind), 0)
 
 
 def is_truth(kind: ir.Type) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.dtypes import DTYPES, DType
 
 __all__ = ["Missed", "Remark", "Remarks", "keep_name", "type_name"]
 
@@ -124,9 +125,12 @@ def keep_name(old: ir.Operation, new: ir.Operation) -> None:
         new.attributes[_NAME] = old.attributes[_NAME]
 
 
+_NAMES = {dtype.mlir: dtype.name for dtype in DTYPES if dtype.mlir not in DType.NAMES}
+
+
 def type_name(kind: ir.Type) -> str:
     """Returns an element type as the notation calls it."""
-    return {"complex<f32>": "c64", "complex<f64>": "c128"}.get(str(kind), str(kind))
+    return _NAMES.get(str(kind), str(kind))
 
 
 def _loops_in(op: ir.Operation) -> list[ir.Operation]:

@@ -42,14 +42,14 @@ def operation(name: str, result: ir.Type, *operands: ir.Value, **attributes: ir.
 def constant(value: int | float | complex, dtype: DType) -> ir.Value:
     """Returns a constant of an element type."""
     kind = element_type(dtype)
-    if dtype.kind == "c":
+    if dtype.is_complex:
         number = complex(value)
         part = ir.ComplexType(kind).element_type
         parts = ir.ArrayAttr.get([ir.FloatAttr.get(part, number.real), ir.FloatAttr.get(part, number.imag)])
         return operation("complex.constant", kind, value=parts)
-    if dtype.kind == "f":
+    if dtype.is_real:
         return operation("arith.constant", kind, value=ir.FloatAttr.get(kind, float(value.real)))
-    number = int(value != 0) if dtype.kind == "b" else _wrapped(int(value.real), dtype.bits)
+    number = int(value != 0) if dtype.is_truth else _wrapped(int(value.real), dtype.bits)
     return operation("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
 
 
@@ -64,18 +64,18 @@ def cast(value: ir.Value, source: DType, target: DType) -> ir.Value:
     if source == target:
         return value
     kind = element_type(target)
-    if target.kind == "c":
+    if target.is_complex:
         return _to_complex(value, source, target)
-    if target.kind == "b":
+    if target.is_truth:
         return _to_truth(value, source, target)
-    if source.kind == "b" and target.bits == source.bits:
+    if source.is_truth and target.bits == source.bits:
         return value
-    if source.kind in "bi" and target.kind == "i":
+    if source.is_exact and target.is_integer:
         return operation("arith.extsi" if source.bits < target.bits else "arith.trunci", kind, value)
-    if source.kind in "bi":
+    if source.is_exact:
         return operation("arith.sitofp", kind, value)
     if source.bits == target.bits:  # f16 and bf16 meet in f32
-        return operation("arith.truncf", kind, operation("arith.extf", element_type(DType("f32")), value))
+        return operation("arith.truncf", kind, operation("arith.extf", element_type(source.accumulated_in), value))
     return operation("arith.extf" if source.bits < target.bits else "arith.truncf", kind, value)
 
 
@@ -83,32 +83,27 @@ def _to_truth(value: ir.Value, source: DType, target: DType) -> ir.Value:
     """Returns 1 where a value is not zero, NaN included, else 0."""
     kind, zero = element_type(target), constant(0, source)
     bit = ir.IntegerType.get_signless(1)
-    if source.kind == "c":
+    if source.is_complex:
         return operation("arith.extui", kind, operation("complex.neq", bit, value, zero))
-    name, differs = ("arith.cmpf", 13) if source.kind == "f" else ("arith.cmpi", 1)  # unordered or not equal
+    name, differs = ("arith.cmpf", 13) if source.is_real else ("arith.cmpi", 1)  # unordered or not equal
     predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), differs)
     return operation("arith.extui", kind, operation(name, bit, value, zero, predicate=predicate))
 
 
 def _to_complex(value: ir.Value, source: DType, target: DType) -> ir.Value:
-    part = DType("f32" if target.name == "c64" else "f64")
-    kind = element_type(target)
-    if source.kind == "c":
-        real, imaginary = (operation(name, element_type(_part(source)), value) for name in ("complex.re", "complex.im"))
-        return operation("complex.create", kind, cast(real, _part(source), part), cast(imaginary, _part(source), part))
+    kind, part = element_type(target), target.part
+    if source.is_complex:
+        real, imaginary = (operation(name, element_type(source.part), value) for name in ("complex.re", "complex.im"))
+        return operation("complex.create", kind, cast(real, source.part, part), cast(imaginary, source.part, part))
     return operation("complex.create", kind, cast(value, source, part), constant(0, part))
-
-
-def _part(dtype: DType) -> DType:
-    return DType("f32" if dtype.name == "c64" else "f64")
 
 
 def negate(value: ir.Value, dtype: DType) -> ir.Value:
     """Returns the negative of a value."""
-    if dtype.kind == "i":
+    if dtype.is_integer:
         # Not `0 - value`: once the zero is moved out of the loops, the sparsifier runs over all of its places.
         return operation("arith.muli", element_type(dtype), value, constant(-1, dtype))
-    return operation("complex.neg" if dtype.kind == "c" else "arith.negf", element_type(dtype), value)
+    return operation("complex.neg" if dtype.is_complex else "arith.negf", element_type(dtype), value)
 
 
 def binary(op: BinaryOp, left: ir.Value, right: ir.Value, dtype: DType) -> ir.Value:

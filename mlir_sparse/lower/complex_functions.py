@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from mlir_sparse.lower.arithmetic_ops import operation
-from mlir_sparse.lower.formula_ops import Scalar, Truth, choose, parts_of, real_of
+from mlir_sparse.lower.formula_ops import Scalar, Truth, choose, parts_of
 from mlir_sparse.lower.mlir_types import element_type
 
 __all__ = ["COMPOSED"]
@@ -93,7 +93,7 @@ def _round(z: Scalar) -> Scalar:
 
 
 def _modulus(z: Scalar) -> Scalar:
-    part = real_of(z.dtype)
+    part = z.dtype.part
     return Scalar(operation("complex.abs", element_type(part), z.value), part)
 
 

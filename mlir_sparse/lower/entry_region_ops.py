@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.lower import arithmetic_ops, truth_ops
 from mlir_sparse.lower.mlir_types import element_type
 from mlir_sparse.lower.scalar_region import Arguments, emit_payload
 from mlir_sparse.notation import SELECT, Access, Apply, BinaryOp, Expr, Extreme, Monoid, Operator, ReduceOp
-from mlir_sparse.spec import TRUTH, depends_on, extreme_or, logic_of, result_dtype
+from mlir_sparse.spec import depends_on, extreme_or, logic_of, result_dtype
 
 __all__ = ["emit_entries"]
 
@@ -180,11 +180,11 @@ def _computed(
     names = [Access(name) for name in known.parameters]
     arguments = Arguments(dict(zip(names, operands, strict=True)), ())
     own = result_dtype(region, arguments.dtypes)
-    if own.kind == dtype.kind == "f" and own.bits == 16 and dtype.bits == 32:
+    if own.is_narrow and dtype == own.accumulated_in:
         own = dtype  # what is summed in f32 is not rounded before
     result = emit_payload(logic_of(region, arguments.dtypes), arguments, None, ReduceOp.SUM, own)
     result = arithmetic_ops.cast(result, own, dtype)
-    if region is not known.overlap or not isinstance(known.annihilator, Extreme) or dtype.kind != "i":
+    if region is not known.overlap or not isinstance(known.annihilator, Extreme) or not dtype.is_integer:
         return result
     for value, kind in operands:
         if kind == TRUTH:

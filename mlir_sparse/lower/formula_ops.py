@@ -10,7 +10,7 @@ from mlir_sparse.lower import arithmetic_ops, truth_ops
 from mlir_sparse.lower.mlir_types import element_type
 from mlir_sparse.notation import BinaryOp
 
-__all__ = ["Scalar", "Truth", "choose", "parts_of", "real_of"]
+__all__ = ["Scalar", "Truth", "choose", "parts_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +98,9 @@ def choose(condition: Truth, then: Scalar, otherwise: Scalar) -> Scalar:
     return Scalar(truth_ops.select(condition.value, then.value, otherwise.value, then.dtype), then.dtype)
 
 
-def real_of(dtype: DType) -> DType:
-    """Returns the type of the parts of complex numbers; any other type as it is.
-
-    >>> real_of(DType("c64")), real_of(DType("i8"))
-    (DType(name='f32'), DType(name='i8'))
-    """
-    return {"c64": DType("f32"), "c128": DType("f64")}.get(dtype.name, dtype)
-
-
 def parts_of(z: Scalar) -> tuple[Scalar, Scalar]:
     """Returns the real and the imaginary part of a complex value."""
-    part = real_of(z.dtype)
+    part = z.dtype.part
     kind = element_type(part)
     return (
         Scalar(arithmetic_ops.operation("complex.re", kind, z.value), part),

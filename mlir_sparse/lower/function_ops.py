@@ -92,7 +92,7 @@ def call(function: str, arguments: list[ir.Value], dtype: DType) -> ir.Value:
     Returns:
         a value of the same type; of the type of its parts, or of one bit, where the function's table says so.
     """
-    kind = "i" if dtype.kind == "b" else dtype.kind  # what is left of truth values, 0 and 1, is as of integers
+    kind = "i" if dtype.is_truth else dtype.kind  # what is left of truth values, 0 and 1, is as of integers
     if function in _UNCHANGED[kind]:
         return arguments[0]
     scalars = [Scalar(argument, dtype) for argument in arguments]

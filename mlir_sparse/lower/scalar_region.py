@@ -114,7 +114,7 @@ def _called(node: Expr, arguments: Arguments, dtype: DType) -> ir.Value:
 
 def _access(node: Access, arguments: Arguments, dtype: DType) -> ir.Value:
     value, source = arguments.values[node]
-    if node.tensor in arguments.sparse and dtype.kind == "c" and source != dtype:
+    if node.tensor in arguments.sparse and dtype.is_complex and source != dtype:
         # The sparsifier cannot cast to complex on the way.
         def compute(values: Sequence[ir.Value | None]) -> ir.Value:
             (entry,) = values

@@ -22,9 +22,9 @@ def _bit() -> ir.Type:
 
 def compare(op: BinaryOp, left: ir.Value, right: ir.Value, dtype: DType) -> ir.Value:
     """Returns whether a comparison holds of two values of an element type; complex numbers have no order."""
-    if dtype.kind == "c":
+    if dtype.is_complex:
         return operation(_COMPLEX[op.value], _bit(), left, right)
-    name, predicates = ("arith.cmpf", _FLOAT) if dtype.kind == "f" else ("arith.cmpi", _INTEGER)
+    name, predicates = ("arith.cmpf", _FLOAT) if dtype.is_real else ("arith.cmpi", _INTEGER)
     predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicates[op.value])
     return operation(name, _bit(), left, right, predicate=predicate)
 
@@ -52,8 +52,8 @@ def select(condition: ir.Value, then: ir.Value, otherwise: ir.Value, dtype: DTyp
 
 def number(value: ir.Value, dtype: DType) -> ir.Value:
     """Returns a truth value as 0 or 1 of an element type."""
-    if dtype.kind in "bi":
+    if dtype.is_exact:
         return operation("arith.extui", element_type(dtype), value)
-    if dtype.kind == "f":
+    if dtype.is_real:
         return operation("arith.uitofp", element_type(dtype), value)
     return select(value, constant(1, dtype), constant(0, dtype), dtype)

@@ -1,26 +1,21 @@
 #include "combine.hpp"
 
 #include <algorithm>
-#include <complex>
-#include <cstdint>
-#include <cstring>
 #include <map>
-#include <type_traits>
+
+#include "element_types.hpp"
 
 namespace mlir_sparse {
 namespace {
 
-// Integers wrap around, as in compiled code; NaN propagates, as in `arith.maximumf`.
 struct Sum {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::is_integral_v<T>)
-      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
-    else
-      return a + b;
+    return add(a, b);
   }
 };
 
+// NaN propagates, as in `arith.maximumf`.
 struct Max {
   template <class T>
   static T of(T a, T b) {
@@ -42,23 +37,21 @@ void combine(void *result, const void *other, std::size_t begin, std::size_t end
   for (std::size_t e = begin; e < end; ++e) to[e] = Operator::of(to[e], from[e]);
 }
 
-template <class Operator>
-void add_ordered(std::map<std::string, Combine> &table, const std::string &name) {
-  table[name + " float32"] = combine<Operator, float>;
-  table[name + " float64"] = combine<Operator, double>;
-  table[name + " int8"] = combine<Operator, std::int8_t>;
-  table[name + " int16"] = combine<Operator, std::int16_t>;
-  table[name + " int32"] = combine<Operator, std::int32_t>;
-  table[name + " int64"] = combine<Operator, std::int64_t>;
+// Sums, and extremes of what is ordered. What C++ has no numbers of is combined in a wider type, or not by sums.
+template <class T>
+void add_type(std::map<std::string, Combine> &table, const std::string &name) {
+  if constexpr (std::is_arithmetic_v<T> || is_complex<T>) table["sum " + name] = combine<Sum, T>;
+  if constexpr (std::is_arithmetic_v<T>) {
+    table["max " + name] = combine<Max, T>;
+    table["min " + name] = combine<Min, T>;
+  }
 }
 
 std::map<std::string, Combine> all() {
   std::map<std::string, Combine> table;
-  add_ordered<Sum>(table, "sum");
-  add_ordered<Max>(table, "max");
-  add_ordered<Min>(table, "min");
-  table["sum complex64"] = combine<Sum, std::complex<float>>;
-  table["sum complex128"] = combine<Sum, std::complex<double>>;
+#define MLIR_SPARSE_ADD(dtype, numpy, Value) add_type<Value>(table, #numpy);
+  MLIR_SPARSE_ELEMENT_TYPES(MLIR_SPARSE_ADD)
+#undef MLIR_SPARSE_ADD
   return table;
 }
 

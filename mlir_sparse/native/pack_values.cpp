@@ -1,7 +1,6 @@
 #include "pack_values.hpp"
 
 #include <algorithm>
-#include <type_traits>
 
 namespace mlir_sparse {
 namespace {
@@ -19,38 +18,17 @@ void move_values(const V *from, V *to, const uint64_t *order, size_t count) {
 // The neutral element of floating-point sums is -0: starting from 0, a sum of -0 alone would be 0.
 template <class V>
 V neutral() {
-  return V{};
-}
-template <>
-Half neutral() {
-  return {0x8000u};
-}
-template <>
-Bfloat neutral() {
-  return {0x8000u};
-}
-template <>
-float neutral() {
-  return -0.0f;
-}
-template <>
-double neutral() {
-  return -0.0;
-}
-template <>
-std::complex<float> neutral() {
-  return {-0.0f, -0.0f};
-}
-template <>
-std::complex<double> neutral() {
-  return {-0.0, -0.0};
+  if constexpr (std::is_integral_v<V> || std::is_same_v<V, Truth>)
+    return V{};
+  else
+    return -V{};
 }
 
 // Whether a part of a number is -0: its bits are those of the neutral number.
 template <class V>
 bool has_minus_zero(const V &given) {
   const V minus = neutral<V>(), plus{};
-  const size_t parts = std::is_same_v<V, std::complex<float>> || std::is_same_v<V, std::complex<double>> ? 2 : 1;
+  const size_t parts = is_complex<V> ? 2 : 1;
   const size_t size = sizeof(V) / parts;
   if (std::memcmp(&minus, &plus, size) == 0) return false; // integers
   const auto *bytes = reinterpret_cast<const char *>(&given);

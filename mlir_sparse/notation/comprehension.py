@@ -14,25 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.notation.ast import Access, Assignment, reads
 from mlir_sparse.text.source_text import Source, Span
 
 __all__ = ["ELEMENT_TYPES", "Comprehension", "Parameter", "accesses_of_statement"]
 
-# The paper's names of element types and this package's, each with this package's.
-ELEMENT_TYPES = {
-    "half": "f16",
-    "float": "f32",
-    "double": "f64",
-    "bool": "bool",
-    "int": "i32",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
-    **{name: name for name in ("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "c64", "c128")},
-}
-_PRINTED = {"f16": "half", "f32": "float", "f64": "double", **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}}
+_BY_KIND = sorted(DTYPES, key=lambda dtype: "fbic".index(dtype.kind))
+_C_NAMES = {text: dtype.name for dtype in _BY_KIND for text in dtype.c_names}
+# The paper's names of element types, which are C's, and this package's, each with this package's.
+ELEMENT_TYPES = {text: _C_NAMES[text] for text in sorted(_C_NAMES, key=lambda text: text[-1].isdigit())}
+ELEMENT_TYPES |= {dtype.name: dtype.name for dtype in _BY_KIND}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +47,7 @@ class Parameter:
         if self.dtype is None:
             return self.name
         sizes = f"({','.join(map(str, self.sizes))})" if self.sizes else ""
-        return f"{_PRINTED.get(self.dtype, self.dtype)}{sizes} {self.name}"
+        return f"{next(iter(DType(self.dtype).c_names), self.dtype)}{sizes} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)

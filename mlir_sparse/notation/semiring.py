@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mlir_sparse.dtypes import BYTE, INTEGER
 from mlir_sparse.errors import NotationError
 from mlir_sparse.notation.formula import call
 from mlir_sparse.notation.operator import ARITHMETIC, Distribution, Extreme, Monoid, Number, Operator
@@ -86,7 +87,7 @@ MULTIPLICATIONS: dict[str, Operator] = {
     "max": _MAX,
     "and": replace(_AND, left=None, right=None, **_properties(1, 0)),
     "or": replace(_OR, left=None, right=None, **_properties(0, 1)),
-    "pair": _binary("pair", lambda a, b: 1, dtype="i64", commutative=True),
+    "pair": _binary("pair", lambda a, b: 1, dtype=INTEGER.name, commutative=True),
     "first": _binary("first", lambda a, b: a, associative=True),
     "second": _binary("second", lambda a, b: b, associative=True),
 }
@@ -153,7 +154,7 @@ def semiring(
         # The greatest integer stands for infinity: adding to it leaves it as it is.
         product = replace(product, annihilator=addition.identity)
     if addition == MONOIDS["any"] and product == MULTIPLICATIONS["pair"]:
-        product = replace(product, dtype="i8")
+        product = replace(product, dtype=BYTE.name)
     return Semiring(addition, product, laws)
 
 

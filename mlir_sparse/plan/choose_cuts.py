@@ -28,8 +28,6 @@ Types = Mapping[str, TensorType]
 
 # The operators that can combine results of chunks, and their element types; complex numbers have no order.
 _COMBINED = (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN)
-_ELEMENTS = ("f32", "f64", "i8", "i16", "i32", "i64")
-_ONLY_SUMMED = ("c64", "c128")
 
 
 def choose_cut(step: Generic, types: Types) -> Cut | str:
@@ -266,9 +264,11 @@ def _refused_result(step: Generic, variable: IndexVar, outcome: CutResult, types
         return ""
     if step.combine not in _COMBINED or step.meeting is Meeting.REPLACE:
         return f"results of pieces are not combined by {getattr(step.combine, 'name', step.combine)}"
-    name = output.dtype.name
-    combined = name in _ELEMENTS or (name in _ONLY_SUMMED and step.combine is ReduceOp.SUM)
-    return "" if combined else f"results of pieces in {name} are not combined"
+    dtype = output.dtype
+    # A result that is narrower than its sums would be rounded once for each piece.
+    sums = not dtype.is_truth and not dtype.is_narrow
+    combined = sums and (step.combine is ReduceOp.SUM or not dtype.is_complex)
+    return "" if combined else f"results of pieces in {dtype} are not combined"
 
 
 def _is_of_blocks(subscript: Subscript, variable: IndexVar, step: Generic, types: Types) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import INTEGER
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Negate, Reduce, ReduceOp, accesses_of, free_indices
@@ -321,7 +321,7 @@ class _Planner:
         operand = node.body if there else self.materialize(node.body, (*kept, variable))
         assert isinstance(operand, Access)
         name = self.values.fresh()
-        with self.values.computing(DType("i64")):
+        with self.values.computing(INTEGER):
             self.values.declare(name, self.values.typed(None, kept))
         greatest = node.op is ReduceOp.ARGMAX
         self.values.emit(Position(name, operand.tensor, greatest, "its value is a place, not a value"))

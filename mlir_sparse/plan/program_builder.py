@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import BYTE, DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.errors import ScheduleError
 from mlir_sparse.notation import Access, Expr, IndexVar, Literal, ReduceOp, replace_accesses, walk
 from mlir_sparse.plan.nest_payloads import Generic, Located, LocatedRows, Meeting, Step
-from mlir_sparse.plan.nests.round_once import widened
 from mlir_sparse.plan.order.loop_order import LoopChoice
 from mlir_sparse.plan.order.storage_choice import is_sparse
 from mlir_sparse.plan.rewrite.rewrite_rule import Context, Rule, WhyNot
@@ -63,7 +62,7 @@ class Values:
 
     def computed(self, dtype: DType) -> DType:
         """Returns the element type in which values of a type are computed."""
-        return widened(dtype) if self._wide else dtype
+        return dtype.accumulated_in if self._wide else dtype
 
     def dtypes(self) -> Mapping[str, DType]:
         """Returns the element types by name."""
@@ -93,7 +92,7 @@ class Values:
 
     def context(self) -> Context:
         """Returns what rules on expressions may know of the computation."""
-        return Context(self.sparse_names(), self.dtype.kind != "i")
+        return Context(self.sparse_names(), not self.dtype.is_integer)
 
     def typed(self, encoding: Encoding | None, variables: tuple[IndexVar, ...]) -> TensorType:
         """Returns a type with the element type of the computation and the extents of the variables."""
@@ -146,7 +145,7 @@ class Values:
             rule: the rule.
             detail: what it made of what.
         """
-        if rule.licence.told and self.dtype.kind != "i":
+        if rule.licence.told and not self.dtype.is_integer:
             self._licences[f"{rule.told}, {detail}"] = None
 
     def licences(self) -> tuple[str, ...]:
@@ -184,7 +183,7 @@ class Values:
         known = self._inside.get(variable)
         if known is None:
             known = self._inside[variable] = self.fresh(variable.name, "inside")
-            with self.computing(DType("i8")):
+            with self.computing(BYTE):
                 self.declare(known, self.typed(None, (variable,)))
             reason = "what the storage pads with beyond the edges counts as nothing"
             target, one = Access(known, (variable,)), Literal(1)

@@ -15,16 +15,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mlir_sparse.dtypes import DTYPES, WIDE_TYPES
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, AssignOp, Binary, BinaryOp, Expr, IndexVar, Reduce, ReduceOp
 from mlir_sparse.spec import KernelSpec
+from mlir_sparse.text.listed_words import listed
 
 __all__ = ["DenseUse", "LibraryProduct", "SparseUse", "library_product"]
 
-_FLOATS = ("f16", "bf16", "f32", "f64", "c64", "c128")
+_TYPES = [dtype for dtype in DTYPES if dtype.cuda_type >= 0]
 _FORMATS = ("CSR", "CSC", "SoA-COO", "NV_24")
 _WAY_OUT = 'use via="codegen"'
 
@@ -136,11 +138,11 @@ def _refused(spec: KernelSpec, rule: str) -> UnsupportedError:
 
 
 def _check_types(spec: KernelSpec) -> None:
-    kinds = {kind.dtype.name for kind in (*(kind for _, kind in spec.inputs), spec.output)}
-    if len(kinds) != 1 or not kinds <= set(_FLOATS):
+    kinds = {kind.dtype for kind in (*(kind for _, kind in spec.inputs), spec.output)}
+    if len(kinds) != 1 or not kinds <= set(_TYPES):
         raise UnsupportedError(
-            f"expected operands and a result of one type of {', '.join(_FLOATS)} for cuSPARSE, "
-            f"but got {', '.join(sorted(kinds))}: {_WAY_OUT}"
+            f"expected operands and a result of one type of {', '.join(map(str, _TYPES))} for cuSPARSE, "
+            f"but got {', '.join(sorted(map(str, kinds)))}: {_WAY_OUT}"
         )
     for name, kind in spec.inputs:
         if kind.encoding is not None and any(w in (8, 16) for w in (kind.encoding.pos_width, kind.encoding.crd_width)):
@@ -210,10 +212,11 @@ def _times_dense(
 
 
 def _check_structured(spec: KernelSpec, name: str, kind: TensorType, turned: bool) -> None:
-    if kind.dtype.name not in ("f16", "bf16"):
+    narrow = [dtype for dtype in _TYPES if dtype.is_narrow]
+    if kind.dtype not in narrow:
         raise UnsupportedError(
-            f"expected f16 or bf16 for cuSPARSELt, but got {name} of {kind.dtype}, which it would round or saturate: "
-            f"pass {name}.astype('float16'), or {_WAY_OUT}"
+            f"expected {listed(narrow, 'or')} for cuSPARSELt, but got {name} of {kind.dtype}, "
+            f"which it would round or saturate: pass {name}.astype('float16'), or {_WAY_OUT}"
         )
     if turned:
         raise _refused(spec, "C(i,j) = A(i,k) * B(k,j) without transposes where A is in NV_24")
@@ -248,9 +251,9 @@ def _times_sparse(
     wanted = spec.output.encoding
     if formats not in ({"CSR"}, {"CSC"}) or wanted is None or _bare(wanted) != _bare(_encoding(types, operands[0])):
         raise _refused(spec, "SpGEMM of CSR to CSR, or of CSC to CSC")
-    if spec.output.dtype.name in ("f16", "bf16"):
+    if spec.output.dtype not in WIDE_TYPES:
         raise UnsupportedError(
-            f"expected f32, f64, c64 or c128 for SpGEMM by cuSPARSE, but got {spec.output.dtype}: {_WAY_OUT}"
+            f"expected {listed(WIDE_TYPES, 'or')} for SpGEMM by cuSPARSE, but got {spec.output.dtype}: {_WAY_OUT}"
         )
     rows, columns = (target[0], target[1]) if len(target) == 2 else (None, None)
     left = next((a for a in operands if a.subscripts == (rows, summed)), None)

@@ -86,8 +86,8 @@ def _weakly(name: str, value: Array, wanted: DType) -> Array:
     Raises:
         DTypeError: for numbers out of its range.
     """
-    whole = wanted.kind in "bi"
-    real = value.dtype.kind != "c" or wanted.kind == "c"
+    whole = wanted.is_exact
+    real = value.dtype.kind != "c" or wanted.is_complex
     if real:
         with np.errstate(invalid="ignore"):  # of fractional or infinite numbers
             found = value.astype(wanted.numpy)

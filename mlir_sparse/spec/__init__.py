@@ -8,7 +8,6 @@ comprehensions, `size_symbols`, `variable_ranges`, `statement_shapes` and `state
 from mlir_sparse.spec.call_operands import bind, in_order
 from mlir_sparse.spec.check_types import check_names, check_spec, how_to_pass, shape_text
 from mlir_sparse.spec.computed_type import (
-    TRUTH,
     extreme_or,
     gives_truth,
     inner_dtype,
@@ -27,7 +26,6 @@ from mlir_sparse.spec.truth_arithmetic import logic_of
 from mlir_sparse.spec.zeros import depends_on, missing, value_at_zero, vanishes
 
 __all__ = [
-    "TRUTH",
     "KernelSpec",
     "bind",
     "check_names",

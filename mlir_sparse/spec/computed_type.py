@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, reduce
 from typing import assert_never
 
 import numpy as np
 
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import BYTE, COMPLEX, INTEGER, REAL, TRUTH, DType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import (
     FUNCTIONS,
@@ -31,7 +30,6 @@ from mlir_sparse.notation import (
 )
 
 __all__ = [
-    "TRUTH",
     "excess",
     "extreme_or",
     "gives_truth",
@@ -44,15 +42,6 @@ __all__ = [
     "starts_anew",
 ]
 
-TRUTH = DType("bool")
-"""The type of conditions, comparisons and logic."""
-
-_FLOAT = DType("f64")
-_COMPLEX = DType("c128")
-# The type of counts of truth values, and their type in functions that NumPy defines only for integers.
-_COUNT = DType("i64")
-_SMALLEST = DType("i8")
-
 
 @lru_cache(maxsize=256)
 def promote(left: DType, right: DType) -> DType:
@@ -63,13 +52,12 @@ def promote(left: DType, right: DType) -> DType:
     """
     if TRUTH in (left, right):
         return right if left == TRUTH else left
+    if left != right and left.is_narrow and right.is_narrow:
+        return left.accumulated_in
     try:
         return DType.of(np.result_type(left.numpy, right.numpy))
-    except TypeError:  # NumPy knows no common type of bf16 and f16 or integers of 16 bits and more
-        if {left.name, right.name} == {"bf16", "f16"}:
-            return DType("f32")
-        other = right if left.name == "bf16" else left
-        return promote(DType("f16"), other)
+    except TypeError:  # NumPy knows no common type of bf16 and integers of 16 bits and more
+        return promote(left.promoted_as, right.promoted_as)
 
 
 def result_dtype(value: Expr, dtypes: Mapping[str, DType]) -> DType:
@@ -127,14 +115,11 @@ def node_dtype(node: Expr, inner: DType) -> DType:
     >>> node_dtype(Call("abs", (Access("z"),)), DType("c64"))
     DType(name='f32')
     """
-    return _PARTS.get(inner.name, inner) if _result(node) == "real" else inner
+    return inner.part if _result(node) == "real" else inner
 
 
 def _result(node: Expr) -> str:
     return FUNCTIONS[node.function].result if isinstance(node, Call) else "truth"
-
-
-_PARTS = {"c64": DType("f32"), "c128": DType("f64")}
 
 
 def operand_dtype(nodes: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType:
@@ -153,7 +138,7 @@ def operand_dtype(nodes: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType:
     (DType(name='i64'), DType(name='bool'))
     """
     dtype = _strong(reduce(_join, (_dtype(node, dtypes) for node in nodes)))
-    return DType("i64") if dtype.kind == "i" and any(excess(node, dtype) is not None for node in nodes) else dtype
+    return INTEGER if dtype.is_integer and any(excess(node, dtype) is not None for node in nodes) else dtype
 
 
 def excess(node: Expr, dtype: DType) -> int | None:
@@ -169,8 +154,8 @@ def excess(node: Expr, dtype: DType) -> int | None:
             value = -positive
         case _:
             return None
-    half = 1 << (dtype.bits - 1)
-    return None if dtype.kind != "i" or -half <= value < half else value
+    least, greatest = dtype.limits
+    return None if not dtype.is_integer or least <= value <= greatest else value
 
 
 # A literal has a kind ("i", "f" or "c") in place of a type until it is joined with a type.
@@ -181,7 +166,7 @@ _KINDS = "bifc"
 def _strong(found: DType | _Weak) -> DType:
     if isinstance(found, DType):
         return found
-    return {"i": _COUNT, "f": _FLOAT, "c": _COMPLEX}[found]
+    return {"i": INTEGER, "f": REAL, "c": COMPLEX}[found]
 
 
 def _dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType | _Weak:
@@ -223,14 +208,10 @@ def extreme_or(value: Extreme | complex, dtype: DType) -> int | float | complex:
     """
     if not isinstance(value, Extreme):
         return value
-    if dtype == TRUTH:
-        return int(value is Extreme.GREATEST)
-    if dtype.kind == "c":
+    if dtype.is_complex:
         raise UnsupportedError(f"expected an ordered element type, but got {dtype}: pass moduli or real parts instead")
-    sign = 1 if value is Extreme.GREATEST else -1
-    if dtype.kind == "f":
-        return sign * math.inf
-    return (1 << (dtype.bits - 1)) - 1 if sign > 0 else -(1 << (dtype.bits - 1))
+    least, greatest = dtype.limits
+    return greatest if value is Extreme.GREATEST else least
 
 
 def operator_dtype(operator: Operator, operands: Sequence[DType | str]) -> DType:
@@ -243,12 +224,12 @@ def operator_dtype(operator: Operator, operands: Sequence[DType | str]) -> DType
     types = dict(zip(operator.parameters, operands, strict=True))
     regions = (operator.overlap, operator.left, operator.right, operator.absent)
     # Without a region there are no entries: any type will do.
-    found = reduce(_join, [_dtype(region, types) for region in regions if region is not None] or [_COUNT])  # type: ignore[arg-type]
+    found = reduce(_join, [_dtype(region, types) for region in regions if region is not None] or [INTEGER])  # type: ignore[arg-type]
     if not isinstance(found, DType):  # a literal alone takes the type of the operands
         found = reduce(_join, [found, *operands])
     logical = found == TRUTH and operator.name in _LOGICAL
-    small = TRUTH not in operands and reduce(_join, operands) == _SMALLEST
-    return _SMALLEST if logical and small else _strong(found)
+    small = TRUTH not in operands and reduce(_join, operands) == BYTE
+    return BYTE if logical and small else _strong(found)
 
 
 _LOGICAL = ("or", "and", "truth")
@@ -263,7 +244,7 @@ def _reduced(op: ReduceOp, body: Expr, dtypes: Mapping[str, DType]) -> DType | _
     if op.gives_truth:
         return TRUTH
     if op.finds or op is ReduceOp.COUNT:
-        return _COUNT
+        return INTEGER
     found = _dtype(body, dtypes)
     return _sum_dtype(found) if op in (ReduceOp.SUM, ReduceOp.PRODUCT) else found
 
@@ -276,7 +257,7 @@ def _called(function: Function, arguments: Sequence[Expr], dtypes: Mapping[str, 
     found = _argument_dtype(function, reduce(_join, (_dtype(argument, dtypes) for argument in joining)))
     if function.result != "real":
         return found
-    return _PARTS.get(found.name, found) if isinstance(found, DType) else "f" if found == "c" else found
+    return found.part if isinstance(found, DType) else "f" if found == "c" else found
 
 
 # Functions that NumPy computes in i8 for truth values.
@@ -289,12 +270,12 @@ def _argument_dtype(function: Function, joined: DType | _Weak) -> DType | _Weak:
     """Returns the type in which a function computes arguments, given their common type."""
     if not function.keeps_integers:
         return _inexact(joined)
-    return _SMALLEST if joined == TRUTH and function.name in _OF_INTEGERS else joined
+    return BYTE if joined == TRUTH and function.name in _OF_INTEGERS else joined
 
 
 def _sum_dtype(dtype: DType | _Weak) -> DType | _Weak:
     """Returns the type of sums and products over variables: truth values are counted."""
-    return _COUNT if dtype == TRUTH else dtype
+    return INTEGER if dtype == TRUTH else dtype
 
 
 def _kind(dtype: DType | _Weak) -> str:
@@ -304,7 +285,7 @@ def _kind(dtype: DType | _Weak) -> str:
 def _inexact(dtype: DType | _Weak) -> DType | _Weak:
     if _kind(dtype) not in "bi":
         return dtype
-    return _FLOAT if isinstance(dtype, DType) else "f"
+    return REAL if isinstance(dtype, DType) else "f"
 
 
 def _join(left: DType | _Weak, right: DType | _Weak) -> DType | _Weak:
@@ -317,7 +298,7 @@ def _join(left: DType | _Weak, right: DType | _Weak) -> DType | _Weak:
     if _KINDS.index(weak) <= _KINDS.index(strong.kind):
         return strong
     if weak == "i":  # only truth values rank below an integer
-        return _COUNT
+        return INTEGER
     if weak == "f":
-        return _FLOAT
-    return DType("c64") if strong.kind == "f" and strong.bits <= 32 else _COMPLEX
+        return REAL
+    return strong.complex

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.errors import DTypeError, LiteralError, UnsupportedError
 from mlir_sparse.notation import (
     FUNCTIONS,
@@ -29,7 +29,6 @@ from mlir_sparse.notation import (
     walk,
 )
 from mlir_sparse.spec.computed_type import (
-    TRUTH,
     excess,
     inner_dtype,
     operand_dtype,
@@ -60,7 +59,7 @@ def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dty
         DTypeError: for gathers at places that are no integers, differences of truth values, and numbers for a result of
             bool.
     """
-    if assignment.op in (AssignOp.MAX, AssignOp.MIN) and dtype.kind == "c":
+    if assignment.op in (AssignOp.MAX, AssignOp.MIN) and dtype.is_complex:
         _refuse_order(assignment, assignment.op.value, assignment.value, dtype)
     found = result_dtype(assignment.value, dtypes)
     asks_truth = assignment.op in (AssignOp.OR, AssignOp.AND)  # numbers count by whether they are nonzero
@@ -78,7 +77,7 @@ def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dty
 def _check_places(assignment: Assignment, dtypes: Mapping[str, DType]) -> None:
     for access in reads(assignment.value):
         for place in access.subscripts:
-            if isinstance(place, Access) and dtypes[place.tensor].kind != "i":
+            if isinstance(place, Access) and not dtypes[place.tensor].is_integer:
                 raise DTypeError(
                     f"expected integers as the places to gather {access.tensor} from, but got "
                     f"{dtypes[place.tensor]} in {place}: convert {place.tensor} to i64",
@@ -95,9 +94,9 @@ def _check(assignment: Assignment, node: Expr, dtypes: Mapping[str, DType], dtyp
     below = children(node)
     inner = inner_dtype(node, dtypes) if starts_anew(node) else dtype
     match node:
-        case Binary(op) if op in _ORDERED and inner.kind == "c":
+        case Binary(op) if op in _ORDERED and inner.is_complex:
             _refuse_order(assignment, f"`{op.value}`", node, inner)
-        case Reduce(op) if op in _ORDERING and inner.kind == "c":
+        case Reduce(op) if op in _ORDERING and inner.is_complex:
             _refuse_order(assignment, op.value, node, inner)
         case Negate() | Binary(BinaryOp.SUB) if result_dtype(node, dtypes) == TRUTH:
             _refuse_difference(assignment, node)
@@ -141,7 +140,7 @@ def _check_regions(assignment: Assignment, operator: Operator, operands: Sequenc
 
 def _check_identity(assignment: Assignment, node: Fold, dtype: DType) -> None:
     identity = node.monoid.identity
-    if isinstance(identity, Extreme) or dtype.kind == "c" or (dtype.kind == "f" and not isinstance(identity, complex)):
+    if isinstance(identity, Extreme) or dtype.is_complex or (dtype.is_real and not isinstance(identity, complex)):
         return
     if isinstance(identity, complex) or identity != identity or identity != int(identity):
         raise LiteralError(
@@ -170,9 +169,9 @@ def _refuse_order(assignment: Assignment, what: str, node: Expr, dtype: DType) -
 
 
 def _refuse_literal(assignment: Assignment, node: Expr, value: int, dtype: DType) -> NoReturn:
-    half = 1 << (dtype.bits - 1)
+    least, greatest = dtype.limits
     raise LiteralError(
-        f"expected an integer of {dtype}, from {-half} to {half - 1}, but got {value}: "
+        f"expected an integer of {dtype}, from {least} to {greatest}, but got {value}: "
         f"write {value}.0 to compute in real numbers, or convert the operands to a wider type",
         source=assignment.source,
         span=node.span,
@@ -192,7 +191,7 @@ def _refuse_function(assignment: Assignment, node: Call, dtype: DType) -> NoRetu
     kinds = FUNCTIONS[node.function].kinds
     if dtype == TRUTH:
         way_out = f"write {node.function}(1 * a) for numbers"
-    elif dtype.kind == "c":
+    elif dtype.is_complex:
         way_out = "take the parts apart before the call"
     else:
         way_out = f"{node.function} takes {' and '.join(_KINDS[kind] for kind in kinds)}; convert the operands first"

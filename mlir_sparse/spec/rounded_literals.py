@@ -30,10 +30,6 @@ from mlir_sparse.spec.computed_type import inner_dtype, operand_dtype, result_dt
 
 __all__ = ["round_literals"]
 
-# Half of the least positive number: this and smaller numbers round to zero. For f64 the parser rounds.
-_ROUNDED_AWAY = {"f16": 2.0**-25, "bf16": 2.0**-134, "f32": 2.0**-150, "c64": 2.0**-150}
-_NARROW = ("f16", "bf16")
-
 
 def round_literals(value: Expr, dtypes: Mapping[str, DType], dtype: DType) -> Expr:
     """Returns an expression with zeros for literals that round to zero in their element type.
@@ -52,7 +48,7 @@ def round_literals(value: Expr, dtypes: Mapping[str, DType], dtype: DType) -> Ex
         return value
     # Sums and products of f16 and bf16 are computed in f32, and so is the whole expression around them.
     sums = any(isinstance(node, Reduce | Fold) for node in walk(value))
-    return _rounded_node(value, dtypes, DType("f32") if sums and dtype.name in _NARROW else dtype)
+    return _rounded_node(value, dtypes, dtype.accumulated_in if sums else dtype)
 
 
 def _rounded_node(node: Expr, dtypes: Mapping[str, DType], dtype: DType | None) -> Expr:
@@ -74,7 +70,7 @@ def _kinds(
             return None, dtype
         case Apply() | Fold():
             kinds = [result_dtype(child, dtypes) for child in below]
-            return [None if kind.name in _NARROW else kind for kind in kinds]
+            return [None if kind.is_narrow else kind for kind in kinds]
         case (
             Binary(BinaryOp.AND | BinaryOp.OR)
             | Call("logical_not")
@@ -90,9 +86,9 @@ def _kinds(
 
 
 def _rounded(node: Literal, dtype: DType) -> Literal:
-    least = _ROUNDED_AWAY.get(dtype.name)
-    if least is None or isinstance(node.value, int):
+    if dtype.is_exact or isinstance(node.value, int):
         return node
+    least = 2.0 ** (dtype.part.quantum - 1)  # half of the least positive number: this and smaller numbers round to zero
     if isinstance(node.value, float):
         rounded: float | complex = _part(node.value, least)
     else:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.errors import DTypeError
 from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Comprehension, Expr, Literal, substitute, walk
-from mlir_sparse.spec.computed_type import TRUTH, promote, result_dtype
+from mlir_sparse.spec.computed_type import promote, result_dtype
 
 __all__ = ["element_types"]
 

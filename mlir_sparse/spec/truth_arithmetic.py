@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.notation import (
     Apply,
     Assignment,
@@ -28,7 +28,7 @@ from mlir_sparse.notation import (
     rebuild,
     walk,
 )
-from mlir_sparse.spec.computed_type import TRUTH, gives_truth, result_dtype
+from mlir_sparse.spec.computed_type import gives_truth, result_dtype
 
 __all__ = ["as_logic", "logic_of", "updates_numbers"]
 
@@ -87,7 +87,7 @@ def updates_numbers(assignment: Assignment, dtypes: Mapping[str, DType]) -> Assi
     target = dtypes.get(assignment.target.tensor, TRUTH)
     if target == TRUTH:
         return assignment
-    one = Literal(1 if target.kind == "i" else 1.0)
+    one = Literal(1 if target.is_integer else 1.0)
     match assignment.value:
         case value if assignment.op in (AssignOp.MIN, AssignOp.MAX):
             return replace(assignment, value=_as_numbers(value, one, dtypes))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import DType, is_numeric
 from mlir_sparse.errors import DTypeError, RankError, WidthError
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.level_storage import Array
@@ -135,10 +135,9 @@ def cast_values(array: Array, dtype: DType) -> Array:
     target = dtype.numpy
     if array.dtype == target:
         return array
-    numeric = array.dtype.kind in "biufc" or array.dtype.name == "bfloat16"
-    if not numeric:
+    if not is_numeric(array.dtype):
         raise DTypeError(f"expected numbers to store as {dtype}, but got {array.dtype}")
-    if array.dtype.kind == "c" and dtype.kind not in "bc":
+    if array.dtype.kind == "c" and not (dtype.is_truth or dtype.is_complex):
         raise DTypeError(f"expected real values for {dtype}, but got {array.dtype}: take .real or abs() first")
     result: np.ndarray[Any, Any] = array.astype(target)
     return result

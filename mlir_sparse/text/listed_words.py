@@ -7,11 +7,11 @@ from collections.abc import Iterable
 __all__ = ["listed"]
 
 
-def listed(items: Iterable[object]) -> str:
-    """Returns items as a list in prose.
+def listed(items: Iterable[object], word: str = "and") -> str:
+    """Returns items as a list in prose, with a word before the last.
 
-    >>> listed("ABC"), listed("A")
-    ('A, B and C', 'A')
+    >>> listed("ABC"), listed("A"), listed("AB", "or")
+    ('A, B and C', 'A', 'A or B')
     """
     *others, last = map(str, items)
-    return f"{', '.join(others)} and {last}" if others else last
+    return f"{', '.join(others)} {word} {last}" if others else last

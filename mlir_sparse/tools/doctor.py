@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from mlir_sparse import _cuda, _native
 from mlir_sparse._mlir import bindings
 from mlir_sparse.device import Device, chip_of, cuda_libraries_found, memory_info
+from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.errors import BindingsError, DeviceError, UnsupportedError
 from mlir_sparse.process.available_memory import in_units
 from mlir_sparse.runtime import cache_state
@@ -44,8 +45,10 @@ def examine() -> Iterator[Finding]:
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
     yield Finding("machine", f"{platform.machine()}, {platform.system()}, {os.cpu_count()} processors")
     yield Finding("native module", f"{_native.__version__}, {_native.__file__}")
-    for distribution, use in (("numpy", "anything"), ("ml_dtypes", "bf16")):
-        yield _distribution(distribution, use)
+    yield _distribution("numpy", "anything")
+    for dtype in DTYPES:
+        if dtype.package != "numpy":
+            yield _distribution(dtype.package, dtype.name)
     yield _distribution("scipy", "ms.tensor of SciPy matrices, to_scipy")
     yield _bindings()
     yield Finding("kernel cache", cache_state())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import REAL
 from mlir_sparse.encoding import PRESETS, Encoding, Preset, TensorType, encoding
 from mlir_sparse.encoding.presets import find_preset
 from mlir_sparse.errors import SparseError
@@ -121,4 +121,4 @@ def _outcome(text: str, storage: Encoding) -> str:
 
 
 def _type(rank: int, storage: Encoding | None) -> TensorType:
-    return TensorType(DType("f64"), (None,) * rank, storage)
+    return TensorType(REAL, (None,) * rank, storage)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import OperandError, TooLargeError
 
 __all__ = ["KINDS", "Generator"]
@@ -100,8 +101,8 @@ class Generator:
     def _values(self, count: int, dtype: np.dtype[Any]) -> Array:
         if self.kind not in KINDS:
             return np.full(count, complex(self.kind) if dtype.kind == "c" else float(self.kind)).astype(dtype)
-        kind = dtype.kind if dtype.kind in "bic" else "f"
-        return KINDS[self.kind](np.random.default_rng(self.seed + 1), count, kind).astype(dtype)
+        rng = np.random.default_rng(self.seed + 1)
+        return KINDS[self.kind](rng, count, DType.of(dtype).kind).astype(dtype)
 
     def _check_size(self, count: int, shape: tuple[int, ...]) -> None:
         if count > _MOST_ENTRIES:

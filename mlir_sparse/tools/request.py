@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import click
 
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import REAL, DType
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import RankError, UnknownTensorError
 from mlir_sparse.notation import (
@@ -155,7 +155,7 @@ class CommandRequest:
         shape = self.shapes.get(name, (None,) * self.ranks[name])
         return TensorType(self.dtype(name), shape, self.encoding(name))
 
-    def dtype(self, name: str, default: str = "f64") -> DType:
+    def dtype(self, name: str, default: str = REAL.name) -> DType:
         """Returns a tensor's element type: that of -t, of a comprehension's declaration, or the default."""
         if isinstance(self.assignment, Comprehension):
             declared = (*self.assignment.parameters, *self.assignment.outputs)

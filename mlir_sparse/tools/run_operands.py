@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import mlir_sparse as ms
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import COMPLEX, REAL, DType
 from mlir_sparse.errors import ExtentError, UnknownTensorError
 from mlir_sparse.notation import Access, Comprehension, IndexVar, Subscript
 from mlir_sparse.testing import Operand
@@ -88,7 +88,7 @@ def _read(name: str, request: CommandRequest, path: Path) -> Tensor:
     tensor = ms.read(path, encoding, shape=shape)
     _check_shape(name, request, tuple(tensor.shape))
     # Without -t, files of integers and patterns become f64, the default; complex numbers stay complex.
-    dtype = request.dtype(name, "c128" if np.dtype(tensor.dtype).kind == "c" else "f64")
+    dtype = request.dtype(name, (COMPLEX if DType.of(tensor.dtype).is_complex else REAL).name)
     if isinstance(tensor, ms.SparseTensor) and has_encoding and encoding is None:
         tensor = tensor.to_numpy()
     return tensor if DType.of(tensor.dtype) == dtype else tensor.astype(dtype.numpy)

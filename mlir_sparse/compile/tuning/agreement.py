@@ -15,9 +15,6 @@ __all__ = ["agree"]
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
 
-# The distance from 1 to the next number.
-_EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "c64": 2.0**-23, "f64": 2.0**-52, "c128": 2.0**-52}
-
 
 def agree(one: Value, other: Value) -> bool:
     """Returns whether two results are equal; floating-point ones up to the effect of another order of sums.
@@ -35,11 +32,11 @@ def agree(one: Value, other: Value) -> bool:
     if tuple(one.shape) != tuple(other.shape) or one.dtype != other.dtype:
         return False
     left, right = _aligned(one, other)
-    epsilon = _EPSILON.get(DType.of(one.dtype).name)
-    if epsilon is None:
+    dtype = DType.of(one.dtype)
+    if dtype.is_exact:
         return bool(np.array_equal(left, right))
     wide = np.complex128 if np.iscomplexobj(left) else np.float64
-    return _close(left.astype(wide), right.astype(wide), epsilon)
+    return _close(left.astype(wide), right.astype(wide), dtype.epsilon)
 
 
 def _close(left: Array, right: Array, epsilon: float) -> bool:

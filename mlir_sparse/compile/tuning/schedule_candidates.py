@@ -23,7 +23,8 @@ _MOST_PLANNED = 120
 _MOST_ORDERS = 12
 # A call cannot be stopped, so candidates are skipped whose estimate exceeds the plan's choice by this factor.
 _TOO_SLOW = 8.0
-_LANES = {"f32": (0, 8, 16), "f64": (0, 4, 8)}
+# Vectors of one and of two registers.
+_VECTOR_BITS = (0, 256, 512)
 _TILES = (0, 16, 32, 64, 128)
 
 
@@ -138,8 +139,8 @@ def order_schedules(variants: Variants) -> Iterator[Schedule]:
 def inner_schedules(variants: Variants, schedule: Schedule) -> Iterator[Schedule]:
     """Yields the vector lanes and tiles worth trying with a loop order."""
     variants.new(schedule)
-    floats = {kind.dtype.name for _, kind in variants.spec.inputs} & set(_LANES)
-    lanes = _LANES[min(floats)] if floats else ()
+    bits = [kind.dtype.bits for _, kind in variants.spec.inputs if kind.dtype.in_vectors]
+    lanes = [vector // min(bits) for vector in _VECTOR_BITS] if bits else []
     build = variants.build(schedule)
     tiles = _TILES if build is not None and build.has_dense_rows else ()
     every = [replace(schedule, tile=tile) for tile in tiles] + [replace(schedule, lanes=number) for number in lanes]

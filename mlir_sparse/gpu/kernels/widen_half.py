@@ -7,12 +7,14 @@ widened, all is computed in f32, and what is stored is rounded once.
 from __future__ import annotations
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.gpu.sparsified_function import inside
 from mlir_sparse.loops import ir_words
 
 __all__ = ["as_element", "as_register", "widen"]
 
 _CASTS = ("arith.extf", "arith.truncf")
+_REGISTERS = {dtype.mlir: dtype.accumulated_in.mlir for dtype in DTYPES if dtype.is_narrow}
 
 
 def widen(function: ir.Operation) -> None:
@@ -26,11 +28,12 @@ def widen(function: ir.Operation) -> None:
     for op in ops:
         arguments = [one for region in op.regions for block in region.blocks for one in block.arguments]
         for value in (*op.results, *arguments):
-            if _is_narrow(value.type):
+            if str(value.type) in _REGISTERS:
+                register = ir.Type.parse(_REGISTERS[str(value.type)])
                 if op.name == "arith.constant":
                     number = ir.FloatAttr(op.attributes["value"]).value
-                    op.attributes["value"] = ir.FloatAttr.get(_register(), number)
-                value.set_type(_register())
+                    op.attributes["value"] = ir.FloatAttr.get(register, number)
+                value.set_type(register)
     for op in ops:
         if op.name in _CASTS and op.results[0].type == op.operands[0].type:
             op.results[0].replace_all_uses_with(op.operands[0])
@@ -45,11 +48,3 @@ def as_register(value: ir.Value, kind: ir.Type) -> ir.Value:
 def as_element(value: ir.Value, kind: ir.Type) -> ir.Value:
     """Returns a value as it is stored."""
     return value if value.type == kind else ir_words.operation("arith.truncf", kind, value)
-
-
-def _is_narrow(kind: ir.Type) -> bool:
-    return isinstance(kind, ir.F16Type | ir.BF16Type)
-
-
-def _register() -> ir.Type:
-    return ir.F32Type.get()

@@ -36,7 +36,7 @@ def with_instructions(text: str) -> str:
         plain = name[:-1] if single else name
         if plain not in _INSTRUCTIONS:
             return found[0]
-        return f"@llvm.{_INSTRUCTIONS[plain]}.{'f32' if single else 'f64'}("
+        return f"@llvm.{_INSTRUCTIONS[plain]}.f{32 if single else 64}("
 
     return _CALLED.sub(replaced, text)
 

@@ -45,22 +45,6 @@ Result guarded(Call &&call) noexcept {
 CUdeviceptr pointer_of(const void *address) { return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(address)); }
 void *address_of(CUdeviceptr pointer) { return reinterpret_cast<void *>(static_cast<std::uintptr_t>(pointer)); }
 
-// One and zero in the type of the product.
-const void *factor(std::int32_t type, bool one) {
-  static const double f64[] = {0, 1}, c64[][2] = {{0, 0}, {1, 0}};
-  static const float f32[] = {0, 1}, c32[][2] = {{0, 0}, {1, 0}};
-  switch (type) {
-    case kReal64:
-      return &f64[one];
-    case kComplex32:
-      return c32[one];
-    case kComplex64:
-      return c64[one];
-    default:
-      return &f32[one];
-  }
-}
-
 // Runs a call of cuSPARSE with a handle for the stream.
 template <typename Result = int, typename Call>
 Result leased(CUstream stream, Call &&call) noexcept {

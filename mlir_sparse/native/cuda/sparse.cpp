@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <iterator>
 
 namespace mlir_sparse::cuda {
 namespace {
@@ -10,45 +11,30 @@ std::unique_ptr<Sparse> loaded;
 
 void *address(CUdeviceptr pointer) { return reinterpret_cast<void *>(static_cast<std::uintptr_t>(pointer)); }
 
-// One and zero in the type that the library computes in, read from host memory.
-struct Factors {
-  float f32[2] = {1, 0};
-  double f64[2] = {1, 0};
-  std::complex<float> c32[2] = {{1, 0}, {0, 0}};
-  std::complex<double> c64[2] = {{1, 0}, {0, 0}};
-
-  const void *at(int type, int which) const {
-    switch (type) {
-      case kReal64:
-        return &f64[which];
-      case kComplex32:
-        return &c32[which];
-      case kComplex64:
-        return &c64[which];
-      default:
-        return &f32[which];
-    }
-  }
-  const void *one(int type) const { return at(type, 0); }
-  const void *zero(int type) const { return at(type, 1); }
+// An element type that the library computes with: its number, that of the type of its products, the size of an element,
+// and zero and one, read from host memory.
+struct ElementType {
+  int number, computed;
+  std::size_t bytes;
+  const void *factors[2];
 };
-const Factors factors;
 
-// Half precision is multiplied and added in single precision.
-int compute_type(int type) { return type == kReal16 || type == kBrain16 ? kReal32 : type; }
+template <class Element>
+ElementType element_type(int number, int computed) {
+  static const Element factors[] = {Element(0), Element(1)};
+  return {number, computed, sizeof(Element), {&factors[0], &factors[1]}};
+}
 
-std::size_t bytes_of(int type) {
-  switch (type) {
-    case kReal16:
-    case kBrain16:
-      return 2;
-    case kReal32:
-      return 4;
-    case kComplex64:
-      return 16;
-    default:
-      return 8;
-  }
+const ElementType &type_of(int number) {
+  static const ElementType types[] = {
+      element_type<double>(kReal64, kReal64),
+      element_type<std::uint16_t>(kReal16, kReal32),
+      element_type<std::uint16_t>(kBrain16, kReal32),
+      element_type<std::complex<float>>(kComplex32, kComplex32),
+      element_type<std::complex<double>>(kComplex64, kComplex64),
+      element_type<float>(kReal32, kReal32),
+  };
+  return *std::find_if(types, std::end(types) - 1, [&](const ElementType &type) { return type.number == number; });
 }
 
 // A descriptor with an owner.
@@ -123,6 +109,8 @@ struct DenseMatrix : Descriptor<cusparseDnMat> {
 
 }  // namespace
 
+const void *factor(int type, bool one) { return type_of(type_of(type).computed).factors[one]; }
+
 Sparse::Sparse(const std::vector<std::string> &candidates)
     : library_("cuSPARSE (libcusparse.so.12)", candidates) {
 #define ENTRY(name, arguments) name = reinterpret_cast<cusparseStatus(*) arguments>(library_.symbol(#name));
@@ -196,8 +184,8 @@ void spmv(int device, CUstream stream, const Matrix &a, const Dense &x, const De
   cusparseHandle handle = lease.get();
   const SparseMatrix matrix(a);
   const DenseVector in(x), out(y);
-  const int type = compute_type(y.type);
-  const void *one = factors.one(type), *zero = factors.zero(type);
+  const int type = type_of(y.type).computed;
+  const void *one = factor(type, true), *zero = factor(type, false);
   std::size_t bytes = 0;
   lib.check(lib.cusparseSpMV_bufferSize(handle, 0, one, matrix.get(), in.get(), zero, out.get(), type, 0, &bytes),
             "cusparseSpMV_bufferSize");
@@ -213,8 +201,8 @@ void spmm(int device, CUstream stream, const Matrix &a, const Dense &b, const De
   cusparseHandle handle = lease.get();
   const SparseMatrix matrix(a);
   const DenseMatrix in(b), out(c);
-  const int type = compute_type(c.type);
-  const void *one = factors.one(type), *zero = factors.zero(type);
+  const int type = type_of(c.type).computed;
+  const void *one = factor(type, true), *zero = factor(type, false);
   std::size_t bytes = 0;
   lib.check(lib.cusparseSpMM_bufferSize(handle, 0, 0, one, matrix.get(), in.get(), zero, out.get(), type, 0, &bytes),
             "cusparseSpMM_bufferSize");
@@ -231,8 +219,8 @@ void sddmm(int device, CUstream stream, const Dense &a, const Dense &b, const Ma
   cusparseHandle handle = lease.get();
   const SparseMatrix matrix(c);
   const DenseMatrix left(a), right(b);
-  const int type = compute_type(c.value_type);
-  const void *one = factors.one(type), *zero = factors.zero(type);
+  const int type = type_of(c.value_type).computed;
+  const void *one = factor(type, true), *zero = factor(type, false);
   std::size_t bytes = 0;
   lib.check(
       lib.cusparseSDDMM_bufferSize(handle, 0, 0, one, left.get(), right.get(), zero, matrix.get(), type, 0, &bytes),
@@ -249,8 +237,8 @@ Product spgemm(int device, CUstream stream, const Matrix &a, const Matrix &b) {
   const Lease lease(lib, device, stream);
   cusparseHandle handle = lease.get();
   const std::size_t position = a.first_type == kIndex64 ? 8 : 4, coordinate = a.second_type == kIndex64 ? 8 : 4;
-  const int type = compute_type(a.value_type);
-  const void *one = factors.one(type), *zero = factors.zero(type);
+  const int type = type_of(a.value_type).computed;
+  const void *one = factor(type, true), *zero = factor(type, false);
   Product product{0, nullptr, nullptr, nullptr};
   product.positions =
       std::make_unique<Memory>(device, static_cast<std::size_t>(a.rows + 1) * position, stream);
@@ -286,7 +274,7 @@ Product spgemm(int device, CUstream stream, const Matrix &a, const Matrix &b) {
   // Allocate for at least one entry: the library refuses null.
   const std::size_t room = std::max<std::size_t>(entries, 1);
   product.coordinates = std::make_unique<Memory>(device, room * coordinate, stream);
-  product.values = std::make_unique<Memory>(device, room * bytes_of(a.value_type), stream);
+  product.values = std::make_unique<Memory>(device, room * type_of(a.value_type).bytes, stream);
   lib.check(lib.cusparseCsrSetPointers(result.get(), address(product.positions->pointer()),
                                        address(product.coordinates->pointer()), address(product.values->pointer())),
             "cusparseCsrSetPointers");

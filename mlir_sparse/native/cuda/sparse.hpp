@@ -29,6 +29,9 @@ constexpr int kZeroBased = 0;
 constexpr int kColumnOrder = 1, kRowOrder = 2;
 constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kComplex32 = 4, kComplex64 = 5, kBrain16 = 14;
 
+// One or zero in the type that products are computed in, read from host memory.
+const void *factor(int type, bool one);
+
 #define MLIR_SPARSE_CUSPARSE(ENTRY)                                                                                    \
   ENTRY(cusparseCreate, (cusparseHandle *))                                                                            \
   ENTRY(cusparseDestroy, (cusparseHandle))                                                                             \

@@ -26,7 +26,7 @@ def most_adjacent(nest: MappedNest, column: IndexVar, tile: int) -> int:
     kinds = [nest.types[one.tensor] for one in arrays]
     ends = all(one.subscripts[-1] == column and column not in one.subscripts[:-1] for one in arrays)
     plain = all(isinstance(subscript, IndexVar) for one in arrays for subscript in one.subscripts)
-    known = all(kind.encoding is None and kind.dtype.kind != "c" for kind in kinds)
+    known = all(kind.encoding is None and not kind.dtype.is_complex for kind in kinds)
     if not (ends and plain and known) or nest.step.frames or nest.searches:
         return 1
     return min(tile, *(_MOST_BYTES // kind.dtype.itemsize for kind in kinds))

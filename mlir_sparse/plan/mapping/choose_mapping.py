@@ -46,10 +46,10 @@ def map_loops(step: Generic, types: Types, located: frozenset[str] = frozenset()
     Raises:
         UnsupportedError: for loops that no threads can divide, by name.
     """
-    combine, kind = _combining(step.combine), types[step.result].dtype.kind
-    if kind == "b":
+    combine, dtype = _combining(step.combine), types[step.result].dtype
+    if dtype.is_truth:
         combine = _OF_TRUTH.get(combine, combine)
-    if combine in _OF_INTEGERS and kind not in "bi":
+    if combine in _OF_INTEGERS and not dtype.is_exact:
         combine = ""
     return _mapped(MappedNest(step, types, combine, located))
 

@@ -30,7 +30,7 @@ def within_edges(body: Expr, target: Access, frames: Sequence[Frame], values: Va
     """
     types = values.mapping()
     reaching = _reaching(body, frames, types)
-    exact = values.dtype.kind in "iu"
+    exact = values.dtype.is_integer
     doubtful = [s for s in reaching if s not in target.subscripts and not _is_zero(body, s, types, exact)]
     if not doubtful:
         return body

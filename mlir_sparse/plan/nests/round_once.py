@@ -15,30 +15,10 @@ from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.nest_payloads import Generic, Meeting, Step
 from mlir_sparse.program import Conversion
 
-__all__ = ["accumulates", "is_narrow", "rounded", "rounding", "widened"]
+__all__ = ["accumulates", "rounded", "rounding"]
 
-_NARROW = ("f16", "bf16")
-_WIDE = DType("f32")
 # What takes one of its operands as it is does not round.
 _CHOOSING = tuple(MONOIDS[name] for name in ("min", "max", "or", "and", "any"))
-
-
-def is_narrow(dtype: DType) -> bool:
-    """Returns whether sums in an element type are made in a wider one.
-
-    >>> is_narrow(DType("bf16")), is_narrow(DType("f32"))
-    (True, False)
-    """
-    return dtype.name in _NARROW
-
-
-def widened(dtype: DType) -> DType:
-    """Returns the element type that sums of one are made in.
-
-    >>> widened(DType("f16")), widened(DType("f64"))
-    (DType(name='f32'), DType(name='f64'))
-    """
-    return _WIDE if is_narrow(dtype) else dtype
 
 
 def accumulates(value: Expr) -> bool:
@@ -60,8 +40,11 @@ def rounding(target: Access, wide: str, meeting: Meeting, dtype: DType) -> Gener
         dtype: the element type of the target.
     """
     variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
-    reason = f"sums of {dtype} are made in f32, and rounded once"
-    return Generic(target, meeting, ReduceOp.SUM, variables, (), Access(wide, variables), True, reason)
+    return Generic(target, meeting, ReduceOp.SUM, variables, (), Access(wide, variables), True, _reason(dtype))
+
+
+def _reason(dtype: DType) -> str:
+    return f"sums of {dtype} are made in {dtype.accumulated_in}, and rounded once"
 
 
 def rounded(steps: list[Step], target: Access, wide: str, types: dict[str, TensorType], kind: TensorType) -> None:
@@ -81,8 +64,7 @@ def rounded(steps: list[Step], target: Access, wide: str, types: dict[str, Tenso
         steps.append(rounding(target, wide, Meeting.REPLACE, kind.dtype))
     elif isinstance(last, Conversion) and last.result == wide:
         del types[wide]
-        reason = f"{last.reason}; sums of {kind.dtype} are made in f32, and rounded once"
+        reason = f"{last.reason}; {_reason(kind.dtype)}"
         steps[-1] = replace(last, result=target.tensor, type=kind, reason=reason)
     else:
-        reason = f"sums of {kind.dtype} are made in f32, and rounded once"
-        steps.append(Conversion(target.tensor, wide, kind, False, reason))
+        steps.append(Conversion(target.tensor, wide, kind, False, _reason(kind.dtype)))

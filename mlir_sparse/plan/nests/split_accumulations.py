@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import INTEGER
 from mlir_sparse.notation import (
     Access,
     Apply,
@@ -64,7 +64,7 @@ from mlir_sparse.spec import (
 
 __all__ = ["Splitter"]
 
-_ONE = operator(lambda entry: 1, name="one", dtype="i64")
+_ONE = operator(lambda entry: 1, name="one", dtype=INTEGER.name)
 
 
 class Splitter:
@@ -218,7 +218,7 @@ class Splitter:
         The sums of its terms may be too large where the sum of their differences is not.
         """
         sparse = self._values.sparse_names()
-        if self._values.dtype.kind == "i" or len(addends(body)) < 2 or has_reduction(body):
+        if self._values.dtype.is_integer or len(addends(body)) < 2 or has_reduction(body):
             return False
         read = [access for access in accesses_of(body) if access.tensor in sparse]
         plain = all(isinstance(s, IndexVar) for access in read for s in access.subscripts)
@@ -292,7 +292,7 @@ class Splitter:
     def _extent(self, indices: tuple[IndexVar, ...]) -> Expr:
         """Returns how many values some variables take together, counted when it runs."""
         counts: list[Expr] = []
-        with self._values.computing(DType("i64")):
+        with self._values.computing(INTEGER):
             counts += [self._materialize(Reduce(ReduceOp.SUM, (index,), Literal(1))) for index in indices]
         return reduce(lambda left, right: Binary(BinaryOp.MUL, left, right), counts)
 

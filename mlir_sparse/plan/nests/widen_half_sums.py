@@ -12,7 +12,7 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, ReduceOp
 from mlir_sparse.plan.mapping.choose_mapping import map_loops
 from mlir_sparse.plan.nest_payloads import Generic, Located, Meeting, Program, Step
-from mlir_sparse.plan.nests.round_once import is_narrow, rounding, widened
+from mlir_sparse.plan.nests.round_once import rounding
 
 __all__ = ["with_wide_sums"]
 
@@ -37,7 +37,7 @@ def with_wide_sums(program: Program) -> Program:
 def _rounds(step: Generic, types: dict[str, TensorType], located: frozenset[str]) -> bool:
     """Returns whether each term that is added is rounded."""
     kind = types[step.result]
-    if not is_narrow(kind.dtype) or kind.encoding is not None or step.combine is not ReduceOp.SUM:
+    if not kind.dtype.is_narrow or kind.encoding is not None or step.combine is not ReduceOp.SUM:
         return False
     if not step.reductions or step.meeting is Meeting.REPLACE:
         return False
@@ -53,11 +53,11 @@ def _in_two(step: Generic, types: dict[str, TensorType]) -> list[Step]:
     name = f"{step.result}_wide"
     while name in types:
         name += "_"
-    types[name] = replace(kind, dtype=widened(kind.dtype))
+    types[name] = replace(kind, dtype=kind.dtype.accumulated_in)
     frames = {frame.subscript: frame.variable for frame in step.frames}
     variables = tuple(s if isinstance(s, IndexVar) else frames[s] for s in step.target.subscripts)  # type: ignore[index]
     target = Access(step.result, variables)
     summed = replace(step, target=replace(step.target, tensor=name), meeting=Meeting.START)
     meeting = Meeting.REPLACE if step.meeting is Meeting.START else Meeting.CONTINUE
     rounds = rounding(target, name, meeting, kind.dtype)
-    return [replace(summed, reason=f"{step.reason}, in f32"), rounds]
+    return [replace(summed, reason=f"{step.reason}, in {types[name].dtype}"), rounds]

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from mlir_sparse import _cuda
 from mlir_sparse.device import DeviceArray, current_stream
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.errors import UnsupportedError
 
 __all__ = ["expand", "expand_ptx", "scale", "scale_ptx"]
@@ -43,23 +43,28 @@ _HEAD = """.version 7.0
 """
 _TAIL = "DONE:\n  ret;\n}\n"
 
-# Instructions for a type: loads of two numbers, their product, its store.
-_SCALES = {
-    "f32": "ld.global.f32 %f0, [%target];\n  ld.global.f32 %f1, [%source];\n  mul.rn.f32 %f0, %f0, %f1;\n"
-    "  st.global.f32 [%target], %f0;\n",
-    "f64": "ld.global.f64 %d0, [%target];\n  ld.global.f64 %d1, [%source];\n  mul.rn.f64 %d0, %d0, %d1;\n"
-    "  st.global.f64 [%target], %d0;\n",
-    "f16": "ld.global.b16 %h0, [%target];\n  ld.global.b16 %h1, [%source];\n  mul.rn.f16 %h0, %h0, %h1;\n"
-    "  st.global.b16 [%target], %h0;\n",
-    # The first chips with bf16 have only a fused multiply-add for it; -0 is added here.
-    "bf16": "ld.global.b16 %h0, [%target];\n  ld.global.b16 %h1, [%source];\n  mov.b16 %h2, 0x8000;\n"
-    "  fma.rn.bf16 %h0, %h0, %h1, %h2;\n  st.global.b16 [%target], %h0;\n",
-}
+_REGISTERS = {16: "%h", 32: "%f", 64: "%d"}
 
 
-def _complex_scale(kind: str) -> str:
-    register = {"f32": "%f", "f64": "%d"}[kind]
-    a, b, c, d, e, f = (f"{register}{number}" for number in range(6))
+def _real_scale(dtype: DType) -> str:
+    """Returns loads of two numbers, their product, and its store."""
+    moved = "b16" if dtype.bits == 16 else dtype.name
+    a, b, c = (f"{_REGISTERS[dtype.bits]}{number}" for number in range(3))
+    product = f"mul.rn.{dtype} {a}, {a}, {b};"
+    if dtype.bits == 16:  # the first chips with bf16 have only a fused multiply-add for it; -0 is added
+        product = f"mov.b16 {c}, 0x8000;\n  fma.rn.{dtype} {a}, {a}, {b}, {c};"
+    lines = (
+        f"ld.global.{moved} {a}, [%target];",
+        f"ld.global.{moved} {b}, [%source];",
+        product,
+        f"st.global.{moved} [%target], {a};",
+    )
+    return "\n  ".join(lines) + "\n"
+
+
+def _complex_scale(dtype: DType) -> str:
+    kind = dtype.part
+    a, b, c, d, e, f = (f"{_REGISTERS[kind.bits]}{number}" for number in range(6))
     lines = (
         f"ld.global.v2.{kind} {{{a}, {b}}}, [%target];",
         f"ld.global.v2.{kind} {{{c}, {d}}}, [%source];",
@@ -79,11 +84,12 @@ def scale_ptx(dtype: DType) -> str:
     Raises:
         UnsupportedError: for integers.
     """
-    bodies = {**_SCALES, "c64": _complex_scale("f32"), "c128": _complex_scale("f64")}
-    if dtype.name not in bodies:
-        raise UnsupportedError(f"expected an element type of {', '.join(bodies)}, but got {dtype}")
+    if dtype.is_exact:
+        known = ", ".join(str(known) for known in DTYPES if not known.is_exact)
+        raise UnsupportedError(f"expected an element type of {known}, but got {dtype}")
+    body = _complex_scale(dtype) if dtype.is_complex else _real_scale(dtype)
     addresses = "".join(f"  mad.lo.u64 {base}, %at, {dtype.itemsize}, {base};\n" for base in ("%target", "%source"))
-    return _HEAD.format(name=f"scale_{dtype.name}") + addresses + "  " + bodies[dtype.name] + _TAIL
+    return _HEAD.format(name=f"scale_{dtype.name}") + addresses + "  " + body + _TAIL
 
 
 def expand_ptx(crd_bits: int) -> str:

@@ -20,8 +20,7 @@ __all__ = ["DeviceValue", "VendorProduct", "run_product"]
 
 DeviceValue = DeviceArray | DeviceTensor
 
-# Values of `cudaDataType` and `cusparseIndexType_t`.
-_TYPES = {"f32": 0, "f64": 1, "f16": 2, "c64": 4, "c128": 5, "bf16": 14}
+# Values of `cusparseIndexType_t`.
 _INDICES = {4: 2, 8: 3}
 _FORMATS = {name: getattr(_cuda.Format, name) for name in ("CSR", "CSC", "COO", "BSR")}
 
@@ -108,13 +107,13 @@ def _matrix(tensor: DeviceTensor, format: str, transposed: bool, numbers: Device
                 'pass A.convert("CSR"), or use via="codegen"'
             )
     addresses = (first.use(), second.use(), numbers.use())
-    types = (_INDICES[first.dtype.itemsize], _INDICES[second.dtype.itemsize], _TYPES[DType.of(numbers.dtype).name])
+    types = (_INDICES[first.dtype.itemsize], _INDICES[second.dtype.itemsize], DType.of(numbers.dtype).cuda_type)
     return _cuda.Matrix(_FORMATS[format], (rows, columns, entries), addresses, types, block)
 
 
 def _dense(array: DeviceArray, turned: bool, *, writes: bool = False) -> _cuda.Dense:
     rows, columns = (array.shape[0], 1) if array.ndim == 1 else array.shape[::-1] if turned else array.shape
-    return _cuda.Dense(rows, columns, array.use(writes=writes), _TYPES[DType.of(array.dtype).name], turned)
+    return _cuda.Dense(rows, columns, array.use(writes=writes), DType.of(array.dtype).cuda_type, turned)
 
 
 def _zero(array: DeviceArray) -> None:

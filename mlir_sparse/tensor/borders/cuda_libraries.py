@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.device import DeviceArray
+from mlir_sparse.dtypes import WIDE_TYPES
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import MissingPackageError, UnsupportedError
@@ -15,6 +16,7 @@ from mlir_sparse.tensor.borders.foreign_arrays import is_torch_sparse
 from mlir_sparse.tensor.borders.torch_sparse import default_torch_encoding
 from mlir_sparse.tensor.convert.convert import same_formats
 from mlir_sparse.tensor.device_tensor import DeviceTensor
+from mlir_sparse.text.listed_words import listed
 
 __all__ = ["is_device_sparse", "tensor_of", "to_cupy", "to_torch"]
 
@@ -119,14 +121,9 @@ def to_cupy(tensor: DeviceTensor) -> Any:
     cupy = _imported("cupy", "CuPy", "cupy-cuda12x")
     sparse = importlib.import_module("cupyx.scipy.sparse")
     name = _layout(tensor)
-    if name not in ("CSR", "CSC", "SoA-COO") or tensor.dtype.name not in (
-        "float32",
-        "float64",
-        "complex64",
-        "complex128",
-    ):
+    if name not in ("CSR", "CSC", "SoA-COO") or tensor.type.dtype not in WIDE_TYPES:
         raise UnsupportedError(
-            f"expected csr, csc or coo of f32, f64, c64 or c128 for CuPy, but got {tensor.type}: "
+            f"expected csr, csc or coo of {listed(WIDE_TYPES, 'or')} for CuPy, but got {tensor.type}: "
             "pass A.to('cpu').to_scipy()"
         )
     arrays = [cupy.from_dlpack(array) for array in tensor.storage.buffers()]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.errors import OperandError
 
 if TYPE_CHECKING:
@@ -92,11 +93,11 @@ def torch_array(source: Any) -> Array:
     import torch
 
     plain = source.resolve_conj().resolve_neg()
-    if plain.dtype == torch.bfloat16:
-        import ml_dtypes
-
-        bits: Array = plain.view(torch.int16).numpy()
-        return bits.view(ml_dtypes.bfloat16)
+    foreign = {getattr(torch, dtype.numpy_name): dtype for dtype in DTYPES if dtype.package != "numpy"}
+    if plain.dtype in foreign:  # handed over as integers
+        dtype = foreign[plain.dtype]
+        bits: Array = plain.view(getattr(torch, f"int{dtype.bits}")).numpy()
+        return bits.view(dtype.numpy)
     try:
         array: Array = plain.numpy()
     except TypeError as error:

@@ -128,10 +128,10 @@ def to_scipy(tensor: SparseTensor) -> Any:
     """Returns a tensor as a SciPy array (see `SparseTensor.to_scipy`)."""
     import scipy.sparse
 
-    if tensor.type.dtype.name in ("f16", "bf16"):
-        raise DTypeError(
-            f"expected an element type that SciPy has, but got {tensor.type.dtype}: convert with astype('f32')"
-        )
+    dtype = tensor.type.dtype
+    if dtype.is_narrow:
+        way_out = f"convert with astype('{dtype.accumulated_in}')"
+        raise DTypeError(f"expected an element type that SciPy has, but got {dtype}: {way_out}")
     if is_diagonals(tensor.encoding):
         return dia_to_scipy(tensor, scipy.sparse)
     kind = _scipy_format(tensor)

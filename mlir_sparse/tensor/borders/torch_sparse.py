@@ -245,8 +245,8 @@ def _owner(array: Array) -> object:
 
 def _to_strided(torch: Any, array: Array) -> Any:
     """Returns an array as a strided tensor on the same memory; PyTorch has no read-only tensors."""
-    if array.dtype.name == "bfloat16":
-        return _to_strided(torch, array.view(np.int16)).view(torch.bfloat16)
+    if array.dtype.kind == "V":  # no type of NumPy's own: exported as integers
+        return _to_strided(torch, array.view(f"i{array.itemsize}")).view(getattr(torch, array.dtype.name))
     try:
         return torch.from_dlpack(array)
     except BufferError:  # NumPy before 2.1 does not export read-only memory

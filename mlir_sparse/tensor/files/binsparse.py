@@ -171,8 +171,8 @@ def _writable(source: object) -> SparseTensor:
         source = tensor(source)
     if not isinstance(source, SparseTensor):
         source = tensor(np.atleast_1d(array_of(source, "a tensor or an array to write")), "dense")
-    if source.type.dtype.name in ("f16", "bf16"):
-        source = source.astype("f32")
+    if source.type.dtype.is_narrow:
+        source = source.astype(source.type.dtype.accumulated_in)
     return source if _has_file_levels(source.encoding) else source.convert("COO")
 
 

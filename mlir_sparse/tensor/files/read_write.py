@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlir_sparse.disk import replacing
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import INTEGER, DType
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
 from mlir_sparse.tensor.borders.dense_arrays import array_of
@@ -161,13 +161,9 @@ def _entries_of(source: object) -> TextEntries:
 
 
 def _widened(values: Array) -> Array:
-    match DType.of(values.dtype):
-        case DType("f16") | DType("bf16"):
-            return values.astype(np.float32)
-        case DType("bool") | DType("i8") | DType("i16") | DType("i32"):
-            return values.astype(np.int64)
-        case _:
-            return values
+    dtype = DType.of(values.dtype)
+    wide = INTEGER if dtype.is_exact else dtype.accumulated_in
+    return values.astype(wide.numpy, copy=False)
 
 
 def _writer(name: str, entries: TextEntries) -> Callable[[IO[bytes], TextEntries, str], None]:

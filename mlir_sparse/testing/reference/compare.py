@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation.ast import Assignment, AssignOp, IndexVar
 from mlir_sparse.testing.reference.evaluator import evaluate, on_columns, value_of
@@ -134,8 +134,5 @@ def _error_of_entries(assignment: Assignment, block: Block, result: Operand) -> 
 
 def _rounding(dtype: np.dtype[Any]) -> tuple[float, float]:
     """Returns a type's spacing at 1 and its smallest normal number; zeros for integers."""
-    if dtype.kind in "biu":
-        return 0.0, 0.0
-    real = np.zeros((), dtype).real.dtype if dtype.kind == "c" else dtype
-    limits: Any = ml_dtypes.finfo(real)  # type: ignore[no-untyped-call]  # NumPy's knows no bfloat16
-    return float(limits.eps), float(limits.smallest_normal)
+    kind = DType.of(dtype)
+    return kind.epsilon, 0.0 if kind.is_exact else 2.0 ** (kind.part.quantum + kind.part.precision - 1)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.dtypes import DType
 from mlir_sparse.notation.ast import (
     Access,
     Apply,
@@ -224,13 +225,8 @@ class _Evaluator:
 def _number(value: Any, dtype: np.dtype[Any]) -> Any:
     if not isinstance(value, Extreme):
         return value
-    least = value is Extreme.LEAST
-    if dtype.kind == "f":
-        return -math.inf if least else math.inf
-    if dtype.kind == "b":
-        return not least
-    limits = np.iinfo(dtype)
-    return int(limits.min if least else limits.max)
+    least, greatest = DType.of(dtype).limits
+    return least if value is Extreme.LEAST else greatest
 
 
 def _check(*sizes: int) -> None:
