@@ -12,6 +12,7 @@ from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
 from mlir_sparse.assembly.row_workspace import Workspace
 from mlir_sparse.assembly.shared_structure import store_at_entries
 from mlir_sparse.loops import ir_words
+from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.origins import result_maker
@@ -89,10 +90,10 @@ def _rewrite(function: ir.Operation, found: Chain, mode: type[Writer], remarks: 
         with ir.InsertionPoint(op):
             value, count, *at = op.operands
             holds = next((condition for insert, condition in sometimes if insert == op), None)
-            _replace(op, writer.insert(count, value, at, holds))
+            replace(op, [writer.insert(count, value, at, holds)])
     for op in chain.compresses:
         with ir.InsertionPoint(op):
-            _replace(op, _compressed(op, writer))
+            replace(op, [_compressed(op, writer)])
     for op in chain.expands:
         _replace_workspace(op, Workspace(result.workspace), ordered=mode is Laying)
     for level, carrier, coordinates in closes:
@@ -169,17 +170,12 @@ def _stop(carrier: Carrier, limit: ir.Value) -> None:
         carrier.end.operands[at] = value
 
 
-def _replace(op: ir.Operation, value: ir.Value) -> None:
-    op.results[0].replace_all_uses_with(value)
-    op.erase()
-
-
 def _replace_size(op: ir.Operation, sizes: Sequence[ir.Value]) -> None:
     """Reads a size of the result, of a level or of a dimension that is one, from the control."""
     level = result_maker(op.operands[1])
     if level.name != "arith.constant":
         raise ValueError(f"expected a constant level, but got {level.name}")
-    _replace(op, sizes[ir.IntegerAttr(level.attributes["value"]).value])
+    replace(op, [sizes[ir.IntegerAttr(level.attributes["value"]).value]])
 
 
 def _replace_workspace(op: ir.Operation, workspace: Workspace, *, ordered: bool) -> None:
@@ -190,9 +186,9 @@ def _replace_workspace(op: ir.Operation, workspace: Workspace, *, ordered: bool)
     for user, is_idle in zip(users, idle, strict=True):
         with ir.InsertionPoint(user):
             if is_idle:
-                _replace(user, ir_words.integer(0, user.results[0].type))
+                replace(user, [ir_words.integer(0, user.results[0].type)])
             elif user.name == "memref.load":
-                _replace(user, workspace.has(user.operands[1]))
+                replace(user, [workspace.has(user.operands[1])])
             elif user.name == "memref.store":
                 workspace.mark(user.operands[2], ordered=ordered)
                 user.erase()

@@ -11,13 +11,14 @@ more than two operands there are too many to be foreseen. (Where two merge inner
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import ir_words
 from mlir_sparse.loops.effects import is_cheap
 from mlir_sparse.loops.origins import conjuncts, is_comparison, maker, merges
+from mlir_sparse.loops.regions import operations_within
 from mlir_sparse.loops.remarks import Missed, Remarks
 
 __all__ = ["ARRANGE_MERGES", "arrange_merges"]
@@ -74,7 +75,7 @@ def arrange_merges(function: ir.Operation, remarks: Remarks) -> list[tuple[ir.Op
 
 def _without_branches(op: ir.Operation, loop: ir.Operation) -> list[tuple[ir.Operation, ir.Value]]:
     """Puts one insertion in place of nested branches that each insert at the same coordinates."""
-    inside = list(_all_operations(op))
+    inside = operations_within(op)
     safe = _read_safely(loop)
     if len(inside) > _MOST_OPERATIONS or not all(_may_run(o, safe) for o in inside) or len(op.results) != 1:
         return []
@@ -89,14 +90,6 @@ def _without_branches(op: ir.Operation, loop: ir.Operation) -> list[tuple[ir.Ope
     op.results[0].replace_all_uses_with(insert.result)
     op.erase()
     return [] if choice.holds is None else [(insert, choice.holds)]
-
-
-def _all_operations(op: ir.Operation) -> Iterator[ir.Operation]:
-    for region in op.regions:
-        for block in region.blocks:
-            for below in block.operations:
-                yield below.operation
-                yield from _all_operations(below.operation)
 
 
 def _may_run(op: ir.Operation, safe: Collection[ir.Value]) -> bool:
@@ -117,12 +110,12 @@ def _read_safely(loop: ir.Operation) -> list[ir.Value]:
 
 def _is_one_insertion(op: ir.Operation) -> bool:
     """Returns whether each branch inserts once, into the same tensor at the same coordinates, or nothing at all."""
-    inserts = [o for o in _all_operations(op) if o.name == "tensor.insert"]
+    inserts = [o for o in operations_within(op) if o.name == "tensor.insert"]
     if not inserts or any(list(o.operands)[1:] != list(inserts[0].operands)[1:] for o in inserts):
         return False
     tensor = inserts[0].operands[1]
-    ends = [o.operands for o in _all_operations(op) if o.name == "scf.yield"]
-    made = [o.results[0] for o in _all_operations(op) if o.name in ("tensor.insert", "scf.if")]
+    ends = [o.operands for o in operations_within(op) if o.name == "scf.yield"]
+    made = [o.results[0] for o in operations_within(op) if o.name in ("tensor.insert", "scf.if")]
     return all(len(end) == 1 and (end[0] == tensor or end[0] in made) for end in ends)
 
 
@@ -175,7 +168,7 @@ def _all_of(condition: ir.Value, holds: ir.Value | None) -> ir.Value:
 def _leaves(op: ir.Operation) -> list[ir.Value]:
     """Returns the coordinates that nested branches ask for one by one."""
     found = []
-    for below in (op, *(o for o in _all_operations(op) if o.name == "scf.if")):
+    for below in (op, *(o for o in operations_within(op) if o.name == "scf.if")):
         terms = conjuncts(below.operands[0])
         if len(terms) == 1 and is_comparison(terms[0], "eq"):
             found.append(terms[0].operands[0])

@@ -160,11 +160,7 @@ def _write(row: LaneRow, short: bool) -> None:
     _begin_where_the_last_ended(loop)
     _, upper, _, start = loop.operands
     with ir.InsertionPoint(loop):
-        sizes = [
-            ir_words.operation("memref.dim", ir_words.index_type(), stream, ir_words.constant(0))
-            for stream in row.streams
-        ]
-        size = reduce(ir_words.minimum, sizes)
+        size = reduce(ir_words.minimum, map(ir_words.size_of, row.streams))
         (value,) = ir_words.branch(
             ir_words.compare("ule", ir_words.add(upper, ir_words.constant(LANES)), size),
             lambda: [start],
