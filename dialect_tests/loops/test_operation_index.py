@@ -6,8 +6,8 @@ import pytest
 
 from mlir_sparse._mlir import mlir_context, parse_module
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.pipeline import registered_passes
-from mlir_sparse.pipeline.registered_passes import run_passes
+from mlir_sparse.pipeline import own_passes
+from mlir_sparse.pipeline.own_passes import run_passes
 
 NESTS = """
 func.func @first(%y: memref<?xf64>, %n: index) {
@@ -91,8 +91,8 @@ _LOWER = (
 @pytest.mark.parametrize("text", CALLS.values(), ids=CALLS)
 def test_passes_with_nothing_to_do_change_nothing(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lowered = []
-    for about in (registered_passes._ABOUT, {}):
-        monkeypatch.setattr(registered_passes, "_ABOUT", about)
+    for about in (own_passes._ABOUT, {}):
+        monkeypatch.setattr(own_passes, "_ABOUT", about)
         with mlir_context():
             module = parse_module(text)
             run_passes(module, _LOWER)
@@ -104,7 +104,7 @@ def test_passes_with_nothing_to_do_change_nothing(text: str, monkeypatch: pytest
 
 def test_passes_are_left_out_where_they_have_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
-    monkeypatch.setattr(registered_passes, "_run_theirs", lambda pipeline, _: ran.append(pipeline))
+    monkeypatch.setattr(own_passes, "_run_theirs", lambda pipeline, _: ran.append(pipeline))
     with mlir_context():
         run_passes(parse_module(CALLS["nothing of these"]), _LOWER)
         run_passes(parse_module(CALLS["numbers"]), _LOWER)

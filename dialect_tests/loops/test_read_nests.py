@@ -14,8 +14,8 @@ from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.read_nests import LoopForm, form_of
 from mlir_sparse.pipeline import Pipeline, Remark
+from mlir_sparse.pipeline.own_passes import OWN_PASSES
 from mlir_sparse.pipeline.pass_values import Pass
-from mlir_sparse.pipeline.registered_passes import OWN_PASSES
 
 DENSE, POSITIONS, MERGE, SEGMENT_END = LoopForm
 TO_WHILE = Pass("scf-for-to-while", "loops as another compiler might write them", on_functions=True)

@@ -12,7 +12,7 @@ import mlir_sparse as ms
 from mlir_sparse import pipeline
 from mlir_sparse._mlir import bindings, mlir_context
 from mlir_sparse.pipeline import Pass, Pipeline
-from mlir_sparse.pipeline.registered_passes import OWN_PASSES
+from mlir_sparse.pipeline.own_passes import OWN_PASSES
 
 
 @pytest.mark.parametrize("lanes", [0, 4, 8])

@@ -14,8 +14,8 @@ import mlir_sparse as ms
 from dialect_tests.crossing import crossed
 from mlir_sparse.notation import Access, Assignment, AssignOp, IndexVar
 from mlir_sparse.plan import plan
+from mlir_sparse.text.identifiers import generated_name
 from mlir_sparse.text.lexer import is_name
-from mlir_sparse.text.name_spelling import generated_name
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,7 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests.strategy_remarks import ADD, NARROW, SPMV, TRANSPOSED, said_by
 from mlir_sparse._mlir import mlir_context, parse_module
-from mlir_sparse.pipeline.registered_passes import run_passes
+from mlir_sparse.pipeline.own_passes import run_passes
 
 Array = np.ndarray[Any, Any]
 COLUMNS = 90

@@ -1,6 +1,6 @@
 """Installs the operators, methods and NumPy protocols of sparse tensors."""
 
-from mlir_sparse.arrays import choice_functions, matrix_products, placement, reductions, reshape
+from mlir_sparse.arrays import choice_functions, matrix_products, rearranged_entries, reductions, reshape
 from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.function_protocol import apply_function
 from mlir_sparse.arrays.indexing import item
@@ -15,7 +15,7 @@ def install_operations() -> None:
     install(
         {
             "clip": choice_functions.clip,
-            "copy": placement.copied,
+            "copy": rearranged_entries.copied,
             "count_nonzero": reductions.count_nonzero,
             "diagonal": reshape.diagonal,
             "dot": matrix_products.dot,

@@ -37,7 +37,7 @@ from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import device_type_of, is_on_device
 from mlir_sparse.spec import KernelSpec, check_names, check_spec, infer_output, storage_instead
 from mlir_sparse.text.given_arguments import path_of, text_of
-from mlir_sparse.text.name_spelling import by_name
+from mlir_sparse.text.identifiers import by_name
 from mlir_sparse.text.shortened import shortened
 
 __all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "load", "parse"]

@@ -238,7 +238,7 @@ std::vector<int64_t> check_ranges(const std::vector<py::array> &coordinates, con
                 : check_columns(to_columns<int64_t>(coordinates, count), extents);
 }
 
-// Makes LevelFault a Python exception whose args are its figures; tensor/fault_words.py has the messages.
+// Makes LevelFault a Python exception whose args are its figures; tensor/storage_fault_messages.py has the messages.
 void register_fault(py::module_ &module) {
   static PyObject *fault = PyErr_NewException("mlir_sparse._native.LevelFault", PyExc_ValueError, nullptr);
   module.attr("LevelFault") = py::handle(fault);

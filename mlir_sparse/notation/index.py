@@ -10,8 +10,8 @@ from mlir_sparse.errors import NotationError
 from mlir_sparse.notation.ast import AffineSubscript, IndexVar
 from mlir_sparse.notation.linear_subscript import add, as_affine, as_subscript, scale
 from mlir_sparse.text.given_arguments import several_of, text_of
+from mlir_sparse.text.identifiers import normal_name
 from mlir_sparse.text.lexer import is_name
-from mlir_sparse.text.name_spelling import normal_name
 
 __all__ = ["Index", "checked_name", "indices", "integer_of", "split_names"]
 

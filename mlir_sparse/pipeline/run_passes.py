@@ -9,8 +9,8 @@ from mlir_sparse._mlir import diagnostics_of, execution_engine, ir, mlir_context
 from mlir_sparse.gpu.unmapped import UnmappedError
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.pipeline.equal_functions import erase_equal_functions, restore_interfaces
+from mlir_sparse.pipeline.own_passes import run_passes
 from mlir_sparse.pipeline.process_messages import PassOutcome
-from mlir_sparse.pipeline.registered_passes import run_passes
 
 __all__ = ["run_here"]
 

@@ -1,8 +1,8 @@
 """Plans a kernel: the steps that compute it, each with its reason.
 
 `planner` makes the steps with `rewrite/` (rules on expressions) and `order/` (loop orders, storage), on values that
-`program_builder` names and types. `choose_cuts` and `mapping/` partition loop nests for threads, `nest_calls` turns the
-plan into a program, and `explain` prints it.
+`program_builder` names and types. `choose_cuts` and `mapping/` partition loop nests for threads, `program_as_data`
+turns the plan into a program, and `explain` prints it.
 """
 
 from mlir_sparse.plan.choose_cuts import choose_cut
@@ -15,8 +15,11 @@ from mlir_sparse.plan.mapping.mapped_loops import (
     shared_structure,
 )
 from mlir_sparse.plan.mapping.two_phase_results import Own, scanned_arrays
-from mlir_sparse.plan.nest_calls import steps_of
-from mlir_sparse.plan.nest_payloads import (
+from mlir_sparse.plan.nests.entry_regions import Regions, is_native, regions_of
+from mlir_sparse.plan.nests.initial_addends import parted
+from mlir_sparse.plan.nests.widen_half_sums import with_wide_sums
+from mlir_sparse.plan.order.scattered_masks import scattered
+from mlir_sparse.plan.plan_steps import (
     Frame,
     Generic,
     Located,
@@ -29,11 +32,8 @@ from mlir_sparse.plan.nest_payloads import (
     functions_of,
     identity_of,
 )
-from mlir_sparse.plan.nests.entry_regions import Regions, is_native, regions_of
-from mlir_sparse.plan.nests.initial_addends import parted
-from mlir_sparse.plan.nests.widen_half_sums import with_wide_sums
-from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.planner import plan
+from mlir_sparse.plan.program_as_data import steps_of
 
 __all__ = [
     "Frame",

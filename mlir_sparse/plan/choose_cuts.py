@@ -17,9 +17,9 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_buffers
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.notation import Access, AffineSubscript, IndexVar, ReduceOp, Subscript, accesses_of
-from mlir_sparse.plan.nest_payloads import Generic, Meeting, combining_name, identity_of, place_of
 from mlir_sparse.plan.order.co_iteration import products, walks
 from mlir_sparse.plan.order.storage_choice import is_sparse, level_variables
+from mlir_sparse.plan.plan_steps import Generic, Meeting, combining_name, identity_of, place_of
 from mlir_sparse.program import Cut, CutResult, IndexSum, StoredCut
 
 __all__ = ["choose_cut"]

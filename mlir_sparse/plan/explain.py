@@ -11,7 +11,9 @@ from mlir_sparse.notation import Apply, Extreme, Fold, Monoid, ReduceOp, accesse
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.mapping.mapped_loops import Mapped, explain_mapping
-from mlir_sparse.plan.nest_payloads import (
+from mlir_sparse.plan.order.co_iteration import how_walked, iteration_graph, lattice, products
+from mlir_sparse.plan.order.scattered_masks import scattered
+from mlir_sparse.plan.plan_steps import (
     Generic,
     Located,
     LocatedRows,
@@ -21,8 +23,6 @@ from mlir_sparse.plan.nest_payloads import (
     combining_name,
     values_read,
 )
-from mlir_sparse.plan.order.co_iteration import how_walked, iteration_graph, lattice, products
-from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.work_formula import asymptotic_cost
 from mlir_sparse.program import Conversion, ExtentVector, FibreView, LevelSpaceView, Pick, Position, SharedLevels
 from mlir_sparse.text.listed_words import listed

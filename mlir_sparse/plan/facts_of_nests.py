@@ -11,8 +11,8 @@ from mlir_sparse.notation import IndexVar
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.mapping.buffer_arguments import arguments_of, two_phase_arguments
 from mlir_sparse.plan.mapping.mapped_loops import Mapped
-from mlir_sparse.plan.nest_payloads import Generic, NestFunction, Program
 from mlir_sparse.plan.order.scattered_masks import scattered
+from mlir_sparse.plan.plan_steps import Generic, NestFunction, Program
 from mlir_sparse.program import LevelSpaceView
 from mlir_sparse.program.nest_facts import NestFacts, ThreadedNest
 

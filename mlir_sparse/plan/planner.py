@@ -14,7 +14,6 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Negate, Reduce, ReduceOp, accesses_of, free_indices
 from mlir_sparse.notation.entry_functions import is_about_entries
 from mlir_sparse.plan.mapping.coordinate_lookup import looked_up, looked_up_everywhere
-from mlir_sparse.plan.nest_payloads import Generic, Meeting, Program
 from mlir_sparse.plan.nests.common_subexpressions import Sharing
 from mlir_sparse.plan.nests.fibre_products import compute_by_fibres, find_fibres
 from mlir_sparse.plan.nests.gather_first import Picking
@@ -36,6 +35,7 @@ from mlir_sparse.plan.order.storage_choice import (
     takes_as_result,
     why_not_inserted,
 )
+from mlir_sparse.plan.plan_steps import Generic, Meeting, Program
 from mlir_sparse.plan.program_builder import Values, scheduled
 from mlir_sparse.plan.rewrite.negate_factors import NEGATE_FACTORS
 from mlir_sparse.plan.rewrite.sum_of_terms import Term, addends, assigned, combine, stored_indices, unites

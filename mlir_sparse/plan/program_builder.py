@@ -11,13 +11,13 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.errors import ScheduleError
 from mlir_sparse.notation import Access, Expr, IndexVar, Literal, ReduceOp, replace_accesses, walk
-from mlir_sparse.plan.nest_payloads import Generic, Located, LocatedRows, Meeting, Step
 from mlir_sparse.plan.order.loop_order import LoopChoice
 from mlir_sparse.plan.order.storage_choice import is_sparse
+from mlir_sparse.plan.plan_steps import Generic, Located, LocatedRows, Meeting, Step
 from mlir_sparse.plan.rewrite.rewrite_rule import Context, Rule, WhyNot
 from mlir_sparse.program import Conversion, ExtentVector, LevelSpaceView
 from mlir_sparse.spec import KernelSpec
-from mlir_sparse.text.name_spelling import generated_name
+from mlir_sparse.text.identifiers import generated_name
 
 __all__ = ["Values", "scheduled"]
 

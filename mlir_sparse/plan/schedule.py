@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlir_sparse.errors import ScheduleError
 from mlir_sparse.text.given_arguments import several_of, text_of
-from mlir_sparse.text.name_spelling import normal_name
+from mlir_sparse.text.identifiers import normal_name
 
 __all__ = ["STATIC", "Schedule"]
 

@@ -8,7 +8,6 @@ too (`size_values`). `step_codec` writes programs as JSON.
 from mlir_sparse.program.cuts import Cut, CutResult, StoredCut
 from mlir_sparse.program.entry_bounds import EntryBounds
 from mlir_sparse.program.nest_call import Argument, NestCall
-from mlir_sparse.program.places import Gathered, IndexSum, Place
 from mlir_sparse.program.program_steps import ProgramSteps, Step
 from mlir_sparse.program.step_codec import read_steps, write_steps
 from mlir_sparse.program.steps import (
@@ -21,6 +20,7 @@ from mlir_sparse.program.steps import (
     Position,
     SharedLevels,
 )
+from mlir_sparse.program.subscript_data import Gathered, IndexSum, Place
 
 __all__ = [
     "Argument",

@@ -8,7 +8,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.program.cuts import Cut
 from mlir_sparse.program.entry_bounds import EntryBounds
-from mlir_sparse.program.places import IndexSum
+from mlir_sparse.program.subscript_data import IndexSum
 
 __all__ = ["Argument", "NestCall"]
 

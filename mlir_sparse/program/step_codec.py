@@ -12,9 +12,9 @@ from mlir_sparse.errors import SparseError
 from mlir_sparse.program.cuts import Cut, StoredCut
 from mlir_sparse.program.entry_bounds import EntryBounds
 from mlir_sparse.program.nest_call import Argument, NestCall
-from mlir_sparse.program.places import Gathered, IndexSum
 from mlir_sparse.program.program_steps import ProgramSteps
 from mlir_sparse.program.steps import NativeStep
+from mlir_sparse.program.subscript_data import Gathered, IndexSum
 from mlir_sparse.program.value_codec import Plain, ValueCodec
 
 __all__ = ["read_steps", "write_steps"]

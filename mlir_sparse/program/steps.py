@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.program.places import Gathered, Place
+from mlir_sparse.program.subscript_data import Gathered, Place
 
 __all__ = [
     "Conversion",

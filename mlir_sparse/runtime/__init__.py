@@ -1,7 +1,7 @@
 """Runs programs: compiled functions on level storage.
 
 `operand_check` converts a call's operands, `run_steps` runs the steps of a program, and `function_call` calls one
-compiled function: `call_arguments` has the calling convention, `result_buffers` allocates sparse results.
+compiled function: `call_arguments` has the calling convention, `sparse_result_buffers` allocates sparse results.
 `symbolic_numeric` runs the two phases apart. Machine code comes from `jit`, `disk_cache` or `saved_kernels`. `device/`
 launches GPU programs.
 """
@@ -12,9 +12,9 @@ from mlir_sparse.runtime.function_call import Direct, FunctionCall
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
 from mlir_sparse.runtime.linked_program import linked
 from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine
-from mlir_sparse.runtime.result_buffers import Buffers
 from mlir_sparse.runtime.run_steps import Executable, Stage
 from mlir_sparse.runtime.saved_kernels import SAVED, machine_of, read_archive, write_archive
+from mlir_sparse.runtime.sparse_result_buffers import Buffers
 from mlir_sparse.runtime.symbolic_numeric import assemble, compute
 from mlir_sparse.runtime.thread_limit import get_num_threads, set_num_threads, within
 

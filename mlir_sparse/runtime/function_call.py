@@ -18,7 +18,7 @@ from mlir_sparse.program import NestCall
 from mlir_sparse.runtime.call_arguments import operand_of, sparse_result
 from mlir_sparse.runtime.level_view_calls import LevelViewCall
 from mlir_sparse.runtime.narrowed_values import Rounded
-from mlir_sparse.runtime.result_buffers import Buffers, assemble, compute
+from mlir_sparse.runtime.sparse_result_buffers import Buffers, assemble, compute
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.stored_fibres import of_rows
 from mlir_sparse.tensor.widths import check_width

@@ -9,8 +9,8 @@ from mlir_sparse.program import Argument, Cut, NestCall, ProgramSteps
 from mlir_sparse.runtime.call_arguments import type_id
 from mlir_sparse.runtime.function_call import FunctionCall
 from mlir_sparse.runtime.machine_code import Machine
-from mlir_sparse.runtime.result_buffers import Buffers
 from mlir_sparse.runtime.run_steps import Executable
+from mlir_sparse.runtime.sparse_result_buffers import Buffers
 
 __all__ = ["linked"]
 

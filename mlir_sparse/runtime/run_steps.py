@@ -33,10 +33,10 @@ from mlir_sparse.runtime.function_call import (
     empty,
     run_call,
 )
+from mlir_sparse.runtime.gather_elements import pick
 from mlir_sparse.runtime.level_view_calls import LevelViewCall
 from mlir_sparse.runtime.machine_code import Machine
 from mlir_sparse.runtime.narrowed_values import Rounded, rounded
-from mlir_sparse.runtime.pick_elements import pick
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.extreme_position import position
 from mlir_sparse.tensor.stored_fibres import fibres_of, of_rows

@@ -8,7 +8,7 @@ from typing import Any
 from mlir_sparse.errors import OperandError
 from mlir_sparse.notation import Assignment
 from mlir_sparse.spec.check_types import check_names
-from mlir_sparse.text.name_spelling import by_name
+from mlir_sparse.text.identifiers import by_name
 
 __all__ = ["bind", "in_order"]
 

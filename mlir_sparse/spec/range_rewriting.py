@@ -29,7 +29,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.notation.linear_subscript import as_subscript
 from mlir_sparse.spec.size_symbols import gathered
 from mlir_sparse.spec.variable_ranges import Ranges, terms_of
-from mlir_sparse.text.name_spelling import generated_name
+from mlir_sparse.text.identifiers import generated_name
 
 __all__ = ["Boxed", "Part", "boxed"]
 

@@ -24,7 +24,7 @@ from mlir_sparse.tensor.convert.coordinates_of import count_entries, expand_dims
 from mlir_sparse.tensor.convert.pack import pack
 from mlir_sparse.tensor.drop_entries import structured_level
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
-from mlir_sparse.tensor.show import describe_tensor
+from mlir_sparse.tensor.printed_tensor import describe_tensor
 from mlir_sparse.tensor.validate import storage_of_levels
 
 if TYPE_CHECKING:

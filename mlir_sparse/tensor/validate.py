@@ -26,8 +26,8 @@ from mlir_sparse.tensor.buffer_arrays import index_array, stored_integers, value
 from mlir_sparse.tensor.check_storage import check_levels
 from mlir_sparse.tensor.convert.coordinates_of import expand_levels
 from mlir_sparse.tensor.convert.pack_levels import narrowed_coordinates, with_resolved_widths
-from mlir_sparse.tensor.fault_words import storage_faults
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.storage_fault_messages import storage_faults
 from mlir_sparse.tensor.widths import check_width, resolve_widths
 from mlir_sparse.text.given_arguments import integers_of, shown
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from mlir_sparse.errors import SyntaxError_
-from mlir_sparse.text.name_spelling import normal_name
+from mlir_sparse.text.identifiers import normal_name
 from mlir_sparse.text.shortened import shortened
 from mlir_sparse.text.source_text import Source, Span
 

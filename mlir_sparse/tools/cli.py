@@ -11,13 +11,13 @@ import click
 import mlir_sparse as ms
 from mlir_sparse.compile.gpu_build import GPU_STAGES
 from mlir_sparse.dtypes import DType
+from mlir_sparse.tools.command_options import CommandRequest, NamedValue, as_mapping
 from mlir_sparse.tools.doctor import examine
 from mlir_sparse.tools.formats_command import describe_formats
-from mlir_sparse.tools.generate import KINDS, Generator
-from mlir_sparse.tools.report import Report, summary
-from mlir_sparse.tools.request import CommandRequest, NamedValue, as_mapping
+from mlir_sparse.tools.generated_tensors import KINDS, Generator
 from mlir_sparse.tools.run_command import Job, execute
 from mlir_sparse.tools.run_operands import Sources
+from mlir_sparse.tools.run_report import Report, summary
 from mlir_sparse.tools.tune_command import Question, find_fastest
 
 __all__ = ["main"]

@@ -21,9 +21,9 @@ from mlir_sparse.process.available_memory import in_units
 from mlir_sparse.spec.extents import infer_extents
 from mlir_sparse.spec.rounded_literals import round_literals
 from mlir_sparse.testing import Comparison, compare
-from mlir_sparse.tools.report import Report, summary
-from mlir_sparse.tools.request import CommandRequest
+from mlir_sparse.tools.command_options import CommandRequest
 from mlir_sparse.tools.run_operands import Sources, Tensor, as_operand, load
+from mlir_sparse.tools.run_report import Report, summary
 
 __all__ = ["Job", "execute"]
 

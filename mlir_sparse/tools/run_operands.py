@@ -14,9 +14,9 @@ from mlir_sparse.dtypes import COMPLEX, REAL, DType
 from mlir_sparse.errors import ExtentError, UnknownTensorError
 from mlir_sparse.notation import Access, Comprehension, IndexVar, Subscript
 from mlir_sparse.testing import Operand
-from mlir_sparse.tools.generate import Generator
-from mlir_sparse.tools.report import Report
-from mlir_sparse.tools.request import CommandRequest
+from mlir_sparse.tools.command_options import CommandRequest
+from mlir_sparse.tools.generated_tensors import Generator
+from mlir_sparse.tools.run_report import Report
 
 __all__ = ["Sources", "Tensor", "as_operand", "load"]
 

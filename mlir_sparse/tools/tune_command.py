@@ -10,9 +10,9 @@ import click
 import mlir_sparse as ms
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Comprehension
-from mlir_sparse.tools.report import Report, summary
-from mlir_sparse.tools.request import CommandRequest
+from mlir_sparse.tools.command_options import CommandRequest
 from mlir_sparse.tools.run_operands import Sources, load
+from mlir_sparse.tools.run_report import Report, summary
 
 __all__ = ["Question", "find_fastest"]
 

@@ -25,7 +25,7 @@ from mlir_sparse.spec.size_symbols import bound, solve_sizes, waits_for
 from mlir_sparse.spec.statement_shapes import Placed, place
 from mlir_sparse.spec.statement_types import element_types
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.text.name_spelling import by_name
+from mlir_sparse.text.identifiers import by_name
 
 __all__ = ["ComprehensionKernel", "Storage"]
 

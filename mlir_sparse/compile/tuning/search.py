@@ -14,7 +14,6 @@ from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile as compile_kernel
 from mlir_sparse.compile.tuning.agreement import agree
-from mlir_sparse.compile.tuning.race import LATE, Contestant, Prepared, Watch, race
 from mlir_sparse.compile.tuning.schedule_candidates import (
     Candidate,
     Variants,
@@ -23,6 +22,7 @@ from mlir_sparse.compile.tuning.schedule_candidates import (
     thread_numbers,
 )
 from mlir_sparse.compile.tuning.storage_candidates import Formats, combinations
+from mlir_sparse.compile.tuning.timed_race import LATE, Contestant, Prepared, Watch, race
 from mlir_sparse.compile.tuning.tuning_table import TuningRow
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import SparseError

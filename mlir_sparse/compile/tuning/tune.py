@@ -13,10 +13,10 @@ from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile as compile_kernel
 from mlir_sparse.compile.entry_points import parse
 from mlir_sparse.compile.tuning.progress_bar import bar
-from mlir_sparse.compile.tuning.race import Watch
 from mlir_sparse.compile.tuning.schedule_candidates import Candidate, storage_name
 from mlir_sparse.compile.tuning.search import Search, kernel_of
 from mlir_sparse.compile.tuning.storage_candidates import Formats, formats_text
+from mlir_sparse.compile.tuning.timed_race import Watch
 from mlir_sparse.compile.tuning.tuning_store import Found, Problem
 from mlir_sparse.compile.tuning.tuning_table import Table, TuningRow
 from mlir_sparse.encoding import Encoding, TensorType
@@ -29,7 +29,7 @@ from mlir_sparse.spec import bind, check_names
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor import tensor as as_tensor
 from mlir_sparse.text.given_arguments import shown as text_shown
-from mlir_sparse.text.name_spelling import by_name
+from mlir_sparse.text.identifiers import by_name
 
 __all__ = ["Tuning", "tune"]
 

@@ -9,7 +9,7 @@ from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_buffers
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.notation import Access, IndexVar, Subscript
 from mlir_sparse.plan.mapping.two_phase_results import Own, scanned_arrays
-from mlir_sparse.plan.nest_payloads import Generic, Located, LocatedRows, NestFunction, Program
+from mlir_sparse.plan.plan_steps import Generic, Located, LocatedRows, NestFunction, Program
 from mlir_sparse.program import ExtentVector
 from mlir_sparse.program.launch_values import Array, LevelBuffer
 from mlir_sparse.program.nest_facts import (

@@ -20,8 +20,8 @@ from mlir_sparse.plan.mapping.map_two_phase import map_own
 from mlir_sparse.plan.mapping.mapped_loops import CPU, Mapped, shared_structure
 from mlir_sparse.plan.mapping.mapped_nest import CHUNK, THREADS, Level, MappedNest, Types, held_roles
 from mlir_sparse.plan.mapping.two_phase_results import own_structure
-from mlir_sparse.plan.nest_payloads import Generic, combining_name
 from mlir_sparse.plan.order.storage_choice import is_packed
+from mlir_sparse.plan.plan_steps import Generic, combining_name
 from mlir_sparse.program.thread_mapping import ThreadMapping
 from mlir_sparse.text.listed_words import listed
 

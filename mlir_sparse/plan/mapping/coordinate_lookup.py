@@ -14,9 +14,9 @@ from mlir_sparse.affine import AffineMap, add
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelType, TensorType
 from mlir_sparse.encoding.levels.level_loops import LoopKind
 from mlir_sparse.notation import Access, Binary, BinaryOp, Expr, IndexVar, Negate, accesses_of, replace_accesses
-from mlir_sparse.plan.nest_payloads import Located, LocatedRows
 from mlir_sparse.plan.nests.level_space_nests import space_of
 from mlir_sparse.plan.order.storage_choice import is_packed, is_sparse, needs_level_space, takes_alone, takes_shared
+from mlir_sparse.plan.plan_steps import Located, LocatedRows
 from mlir_sparse.plan.program_builder import Values
 
 __all__ = ["looked_up", "looked_up_everywhere"]

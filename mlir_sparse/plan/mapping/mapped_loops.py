@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access
 from mlir_sparse.plan.mapping.two_phase_results import Own
-from mlir_sparse.plan.nest_payloads import Generic
 from mlir_sparse.plan.nests.sampled_results import with_entries_of, with_fibres_of
+from mlir_sparse.plan.plan_steps import Generic
 from mlir_sparse.program.thread_mapping import ThreadMapping
 
 __all__ = ["CPU", "Mapped", "explain_mapping", "shared_structure"]

@@ -11,8 +11,8 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, Subscript, accesses_of
 from mlir_sparse.plan.mapping.adjacent_columns import most_adjacent, needs_of
 from mlir_sparse.plan.mapping.mapped_loops import CPU, Mapped
-from mlir_sparse.plan.nest_payloads import Generic, combining_name
 from mlir_sparse.plan.order.storage_choice import is_packed, is_sparse
+from mlir_sparse.plan.plan_steps import Generic, combining_name
 from mlir_sparse.program.size_values import Count, Extent, Fixed, LevelSize, Stored, Within
 from mlir_sparse.program.thread_mapping import ThreadMapping
 

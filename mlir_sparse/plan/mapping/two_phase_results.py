@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, IndexVar
-from mlir_sparse.plan.nest_payloads import Generic, Meeting
 from mlir_sparse.plan.order.storage_choice import level_variables, takes_as_result
+from mlir_sparse.plan.plan_steps import Generic, Meeting
 
 __all__ = ["Own", "own_structure", "scanned_arrays"]
 

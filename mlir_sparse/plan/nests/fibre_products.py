@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from mlir_sparse.affine import Dim
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
 from mlir_sparse.notation import Access, IndexVar, ReduceOp, accesses_of, substitute
-from mlir_sparse.plan.nest_payloads import Meeting
 from mlir_sparse.plan.order.storage_choice import (
     has_limited_room,
     is_sparse,
@@ -22,6 +21,7 @@ from mlir_sparse.plan.order.storage_choice import (
     takes_shared,
     why_converted,
 )
+from mlir_sparse.plan.plan_steps import Meeting
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.sum_of_terms import Term
 from mlir_sparse.program import FibreView, SharedLevels

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, accesses_of, substitute
-from mlir_sparse.plan.nest_payloads import place_of
 from mlir_sparse.plan.order.storage_choice import is_sparse, natural
+from mlir_sparse.plan.plan_steps import place_of
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.program import Pick
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Apply, Expr, Monoid, ReduceOp, accesses_of, walk
 from mlir_sparse.plan.choose_cuts import choose_cut
-from mlir_sparse.plan.nest_payloads import Generic, Meeting, Program, Step, values_read
+from mlir_sparse.plan.plan_steps import Generic, Meeting, Program, Step, values_read
 from mlir_sparse.program import ExtentVector
 from mlir_sparse.spec import KernelSpec
 

@@ -15,8 +15,8 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Subscript, accesses_of, substitute
-from mlir_sparse.plan.nest_payloads import Frame
-from mlir_sparse.text.name_spelling import generated_name
+from mlir_sparse.plan.plan_steps import Frame
+from mlir_sparse.text.identifiers import generated_name
 
 __all__ = ["LevelNest", "level_nest", "space_of"]
 

@@ -12,7 +12,7 @@ from math import isfinite
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, Subscript, accesses_of
-from mlir_sparse.plan.nest_payloads import Frame
+from mlir_sparse.plan.plan_steps import Frame
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.spec import vanishes
 

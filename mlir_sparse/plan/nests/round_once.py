@@ -12,7 +12,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Reduce, ReduceOp, walk
 from mlir_sparse.notation.semiring import MONOIDS
-from mlir_sparse.plan.nest_payloads import Generic, Meeting, Step
+from mlir_sparse.plan.plan_steps import Generic, Meeting, Step
 from mlir_sparse.program import Conversion
 
 __all__ = ["accumulates", "rounded", "rounding"]

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of
-from mlir_sparse.plan.nest_payloads import Generic
 from mlir_sparse.plan.order.co_iteration import products
 from mlir_sparse.plan.order.storage_choice import is_packed, is_sparse, level_variables
+from mlir_sparse.plan.plan_steps import Generic
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.program import SharedLevels
 

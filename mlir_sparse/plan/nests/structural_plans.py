@@ -32,10 +32,10 @@ from mlir_sparse.notation import (
 from mlir_sparse.notation.entry_functions import lifted
 from mlir_sparse.notation.operator import Number
 from mlir_sparse.notation.semiring import MONOIDS
-from mlir_sparse.plan.nest_payloads import Generic, Meeting
 from mlir_sparse.plan.nests.structural_payloads import Bodies, without
 from mlir_sparse.plan.order.loop_order import LoopChoice, NestToOrder, choose_loops
 from mlir_sparse.plan.order.storage_choice import has_limited_room, stores_padding
+from mlir_sparse.plan.plan_steps import Generic, Meeting
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.sum_of_terms import stored_indices
 from mlir_sparse.spec import extreme_or, result_dtype

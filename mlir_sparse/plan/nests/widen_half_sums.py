@@ -11,8 +11,8 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, ReduceOp
 from mlir_sparse.plan.mapping.choose_mapping import map_loops
-from mlir_sparse.plan.nest_payloads import Generic, Located, Meeting, Program, Step
 from mlir_sparse.plan.nests.round_once import rounding
+from mlir_sparse.plan.plan_steps import Generic, Located, Meeting, Program, Step
 
 __all__ = ["with_wide_sums"]
 

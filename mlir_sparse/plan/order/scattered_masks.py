@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Expr, IndexVar
-from mlir_sparse.plan.nest_payloads import Generic
 from mlir_sparse.plan.order.co_iteration import products, walks
+from mlir_sparse.plan.plan_steps import Generic
 
 __all__ = ["scattered", "scattered_in"]
 

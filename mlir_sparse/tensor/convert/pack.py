@@ -27,8 +27,8 @@ from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.buffer_arrays import index_columns, value_array
 from mlir_sparse.tensor.convert.pack_levels import pack_levels
 from mlir_sparse.tensor.convert.through_rows import from_rows, row_form, worth_rows
-from mlir_sparse.tensor.fault_words import pack_faults
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.storage_fault_messages import pack_faults
 from mlir_sparse.tensor.validate import check_explicit_value
 from mlir_sparse.tensor.widths import check_width, resolve_widths, width_limit
 

@@ -26,8 +26,8 @@ from mlir_sparse.notation import (
     children,
     walk,
 )
+from mlir_sparse.text.identifiers import normal_name
 from mlir_sparse.text.lexer import is_name
-from mlir_sparse.text.name_spelling import normal_name
 
 __all__ = ["NAMES", "VARIANTS", "renamed"]
 

@@ -23,8 +23,8 @@ from mlir_sparse.notation import (
     under,
 )
 from mlir_sparse.notation import semiring as semiring_named
+from mlir_sparse.text.identifiers import normal_name
 from mlir_sparse.text.lexer import is_name
-from mlir_sparse.text.name_spelling import normal_name
 
 __all__ = ["CommandRequest", "NamedValue", "as_mapping"]
 

@@ -8,7 +8,7 @@ from itertools import repeat
 
 import pytest
 
-from mlir_sparse.compile.tuning.race import LATE, Contestant, Prepared, Watch, race
+from mlir_sparse.compile.tuning.timed_race import LATE, Contestant, Prepared, Watch, race
 
 
 class Clock:

@@ -7,7 +7,7 @@ import pytest
 
 from mlir_sparse.encoding import encoding
 from mlir_sparse.errors import NotationSyntaxError, RankError, SparseError, UnknownTensorError
-from mlir_sparse.tools.request import CommandRequest, NamedValue, as_mapping
+from mlir_sparse.tools.command_options import CommandRequest, NamedValue, as_mapping
 
 SPMV = "y(i) = A(i,j) * x(j)"
 

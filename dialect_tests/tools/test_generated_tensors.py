@@ -7,7 +7,7 @@ import pytest
 
 from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.errors import OperandError, TooLargeError
-from mlir_sparse.tools.generate import KINDS, Generator
+from mlir_sparse.tools.generated_tensors import KINDS, Generator
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

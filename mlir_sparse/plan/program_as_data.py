@@ -7,7 +7,8 @@ from typing import Any
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Binary, BinaryOp, Expr, IndexVar, Literal, Subscript, children
 from mlir_sparse.plan.choose_cuts import choose_cut
-from mlir_sparse.plan.nest_payloads import (
+from mlir_sparse.plan.order.scattered_masks import scattered
+from mlir_sparse.plan.plan_steps import (
     Generic,
     Located,
     LocatedRows,
@@ -17,7 +18,6 @@ from mlir_sparse.plan.nest_payloads import (
     functions_of,
     place_of,
 )
-from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.program import Argument, EntryBounds, IndexSum, NestCall, ProgramSteps
 
 __all__ = ["steps_of"]

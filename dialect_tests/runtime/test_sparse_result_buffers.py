@@ -14,7 +14,7 @@ import mlir_sparse as ms
 from dialect_tests.crossing import crossed
 from dialect_tests.oracle import evaluate as oracle
 from mlir_sparse import _native
-from mlir_sparse.runtime import result_buffers
+from mlir_sparse.runtime import sparse_result_buffers
 
 Array = np.ndarray[Any, Any]
 
@@ -176,7 +176,7 @@ def test_more_entries_than_were_foreseen_are_counted_and_laid_out_again() -> Non
     (build,) = kernel._builds.values()
     (stage,) = build.executable.stages
     for most in (0, 1, a.nse - 1, a.nse, 400):
-        buffers = result_buffers.assemble(stage.launcher, stage.buffers, (a, a), (20, 20), (0, most), 0)
+        buffers = sparse_result_buffers.assemble(stage.launcher, stage.buffers, (a, a), (20, 20), (0, most), 0)
         assert [len(buffer) for buffer in buffers] == [21, a.nse, a.nse]
         np.testing.assert_array_equal(buffers[1], a.storage.coordinates[1])
         np.testing.assert_array_equal(buffers[2], 2 * a.storage.values)
@@ -200,8 +200,8 @@ def test_loops_stop_where_the_result_is_too_large(monkeypatch: pytest.MonkeyPatc
     a = ms.tensor(np.ones((40, 40)), "DCSR" if out == "DCSR" else "CSR")
     kernel = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=a, B=a, out=out)
     both = ms.compile("C(i,j) = A(i,j) + B(i,j)", A=a, B=a, out=out)
-    monkeypatch.setattr(result_buffers, "_SMALL", 0)
-    monkeypatch.setattr(result_buffers, "available_bytes", lambda: 40 * 20 * 20)
+    monkeypatch.setattr(sparse_result_buffers, "_SMALL", 0)
+    monkeypatch.setattr(sparse_result_buffers, "available_bytes", lambda: 40 * 20 * 20)
     for called in (kernel, both):
         with pytest.raises(ms.TooLargeError, match="expected a result of sizes"):
             called(a, a)
