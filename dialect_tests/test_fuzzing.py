@@ -105,3 +105,15 @@ def test_results_of_other_storage_are_not_the_same_bits() -> None:
 def test_statements_of_many_variables_are_drawn_from_every_seed(seed: int) -> None:
     case = wide_cases.case_of(seed).kernel
     assert set(case.tensors) == set(case.assignment.inputs)
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_zeros_of_arrays_stay_terms_beside_what_is_not_finite(number: int) -> None:
+    x = np.array([0.0, 0.0, -9.0])
+    trial = made()
+    operands = {**trial.call.operands, "A": ms.tensor(np.array([[np.inf, 0.0, 1.0]]), "Dense"), "x": x, "z": np.ones(1)}
+    call = replace(trial.call, operands=operands)
+    with np.errstate(invalid="ignore"):
+        (expected,) = call.results()
+    assert np.isnan(expected).all()
+    assert np.isnan(again("operands stored otherwise", TEXT, call.operands, {}, f"seed {number}")[0]).all()

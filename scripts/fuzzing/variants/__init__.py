@@ -9,6 +9,15 @@ from typing import Any
 from dialect_tests.calls import Call, Results, Trial
 from fuzzing.variants import arrangement, layout, memory, names, processes, threads
 from fuzzing.variants.variant import Variant
+from mlir_sparse.notation import (
+    Assignment,
+    Comprehension,
+    Monoid,
+    Operator,
+    is_comprehension,
+    parse,
+    parse_comprehension,
+)
 
 __all__ = ["HOW_MANY", "VARIANTS", "again", "chosen"]
 
@@ -40,7 +49,13 @@ def chosen(how_many: str, seed: str, compiles: bool) -> Iterator[Variant]:
 
 def again(name: str, text: str, tensors: Mapping[str, Any], options: Mapping[str, Any], seed: str) -> Results:
     """Returns the result of a variant of a call, for scripts that a failure prints."""
-    call = Call(text, tensors, **options)
+    call = Call(_program(text, tensors), tensors, **options)
     found: list[Results] = []
     VARIANTS[name].check(Trial(call, found.append), call.results(), seed)
     return found[0]
+
+
+def _program(text: str, operands: Mapping[str, Any]) -> Assignment | Comprehension:
+    """Returns what a text parses to: of a mere text no variant knows what it is about."""
+    operators = {name: value for name, value in operands.items() if isinstance(value, Operator | Monoid)}
+    return parse_comprehension(text, operators) if is_comprehension(text) else parse(text, operators)

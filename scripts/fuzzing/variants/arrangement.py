@@ -105,7 +105,9 @@ def _stored_otherwise(value: Any, random: Random, about_entries: bool) -> Any:
 def _with_operands_stored_otherwise(call: Call, random: Random) -> Results:
     if not isinstance(call.program, str | Assignment):
         raise NotApplicableError
-    changed = {n: _stored_otherwise(v, random, call.is_about_entries) for n, v in call.tensors.items()}
+    # Zeros that are not stored are no terms, and those of dense levels times what is not finite are NaN.
+    about_entries = call.is_about_entries or not all(np.isfinite(densified(found)).all() for found in call.results())
+    changed = {n: _stored_otherwise(v, random, about_entries) for n, v in call.tensors.items()}
     return replace(call, operands={**call.operands, **changed}).results()
 
 
