@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MLIR_SPARSE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv(LANES, "0")
     # Each is compiled: some must do.
-    monkeypatch.setattr(schedule_candidates, "_LANES", {"f64": (4,)})
+    monkeypatch.setattr(schedule_candidates, "_VECTOR_BITS", (256,))
     monkeypatch.setattr(schedule_candidates, "_TILES", (0,))
     return tmp_path / "cache"
 
@@ -245,7 +245,7 @@ def test_fewer_threads_are_taken_where_that_is_faster(clock: Clock, monkeypatch:
     A, T, _ = operands()
     x = np.ones(12)
     ms.set_num_threads(8)
-    monkeypatch.setattr(schedule_candidates, "_LANES", {})
+    monkeypatch.setattr(schedule_candidates, "_VECTOR_BITS", ())
     try:
         clock.cost = lambda kernel: 0.001 if kernel.threads == 4 else 0.002
         found = tune(SPMV, T, x, clock=clock, budget=100.0)

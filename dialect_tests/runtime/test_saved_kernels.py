@@ -181,7 +181,7 @@ def test_kernels_of_operators_are_saved(tmp_path: Path) -> None:
 
 
 def test_loaded_kernels_say_the_same_of_their_loops(tmp_path: Path) -> None:
-    spmv = ms.compile("y(i) = A(i,j) * x(j)", A="i32[?,?] CSR", x="i32[?]")
+    spmv = ms.compile("y(i) = A(i,j) * x(j)", A="c128[?,?] CSR", x="c128[?]")
     spmv.save(tmp_path / "spmv.msk")
     loaded = ms.load(tmp_path / "spmv.msk")
     assert loaded.remarks() == spmv.remarks()

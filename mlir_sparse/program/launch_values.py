@@ -53,6 +53,7 @@ class Work:
     def blocks(self, value_of: Callable[[Count], int], most: int) -> int:
         """Returns the number of blocks: enough for all items at once, but at most `most`.
 
+        >>> from mlir_sparse.program.size_values import Extent
         >>> Work((Extent("i"),), per_block=256).blocks(lambda count: 1000, most=65535)
         4
         """
