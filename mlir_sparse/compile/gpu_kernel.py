@@ -14,9 +14,10 @@ from mlir_sparse.device import Device, DeviceArray
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import AssignOp, IndexVar, reads
+from mlir_sparse.plan.library_products import library_product
 from mlir_sparse.plan.schedule import STATIC, Schedule
-from mlir_sparse.plan.vendor_products import LibraryProduct, library_product
 from mlir_sparse.process.forks import Lock, cached_property
+from mlir_sparse.program.library_product import LibraryProduct
 from mlir_sparse.program.size_values import ALIGNED
 from mlir_sparse.runtime.device.device_operands import (
     as_device_argument,
@@ -27,7 +28,7 @@ from mlir_sparse.runtime.device.device_operands import (
     overlaps,
 )
 from mlir_sparse.runtime.device.run_launches import DeviceProgram
-from mlir_sparse.runtime.device.vendor_products_run import DeviceValue, VendorProduct, run_product
+from mlir_sparse.runtime.device.run_library_products import DeviceValue, run_product
 from mlir_sparse.runtime.operand_check import type_of, value_of
 from mlir_sparse.spec import KernelSpec, bind, infer_extents
 from mlir_sparse.tensor import DeviceTensor
@@ -62,9 +63,9 @@ class _Call(Protocol):
 
 
 class _LibraryCall:
-    """A call of a vendor library for operands with known shapes."""
+    """A call of a library for operands with known shapes."""
 
-    def __init__(self, product: VendorProduct, names: Sequence[str], shape: tuple[int, ...], where: Device) -> None:
+    def __init__(self, product: LibraryProduct, names: Sequence[str], shape: tuple[int, ...], where: Device) -> None:
         self._product, self._names, self._shape, self.where = product, tuple(names), shape, where
 
     def run(self, operands: Sequence[DeviceValue], out: DeviceArray | None) -> DeviceValue:
@@ -195,7 +196,7 @@ class GpuKernel(StatementKernel):
     ) -> _Call:
         if self._product is not None:
             shape = tuple(extents[str(subscript)] for subscript in self.spec.assignment.target.subscripts)
-            return _LibraryCall(_plain(self._product, self.spec), self.parameters, shape, where)
+            return _LibraryCall(self._product, self.parameters, shape, where)
         types = tuple(device_type_of(value) for value in values.values())
         with self._lock:
             program = self._programs.get(types)
@@ -317,15 +318,4 @@ def _key(operands: Sequence[Any], out: Any) -> tuple[Any, ...]:
             else None
             for one in operands
         ],
-    )
-
-
-def _plain(product: LibraryProduct, spec: KernelSpec) -> VendorProduct:
-    return VendorProduct(
-        product.kind,
-        tuple((use.name, use.format, use.transposed) for use in product.sparse),
-        tuple((use.name, use.by_column) for use in product.dense),
-        product.by_column,
-        spec.output.dtype,
-        spec.output.encoding,
     )

@@ -2,7 +2,7 @@
 
 A program is `ProgramSteps`: native steps (`steps`) and calls of loop nests (`nest_call`), each with the cut into chunks
 (`cuts`) that threads run. On a GPU it is a `LaunchProgram` (`launch_values`), whose numbers and conditions are values
-too (`size_values`). `step_codec` writes programs as JSON.
+too (`size_values`), or a product of a library (`library_product`). `step_codec` writes programs as JSON.
 """
 
 from mlir_sparse.program.cuts import Cut, CutResult, StoredCut

@@ -13,7 +13,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension
 from mlir_sparse.runtime.device.device_operands import as_device_argument, as_device_output, device_of
-from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
+from mlir_sparse.runtime.device.run_library_products import DeviceValue
 
 __all__ = ["DeviceComprehensionKernel"]
 

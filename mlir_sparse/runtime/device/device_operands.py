@@ -8,7 +8,7 @@ from mlir_sparse.device import Device, DeviceArray, as_device, is_device_source
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import DTypeError, ExtentError, OperandError, RankError
-from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
+from mlir_sparse.runtime.device.run_library_products import DeviceValue
 from mlir_sparse.runtime.operand_check import check_storage
 from mlir_sparse.tensor import DeviceTensor, SparseTensor, to_device
 from mlir_sparse.tensor.borders.cuda_libraries import is_device_sparse

@@ -12,7 +12,7 @@ from mlir_sparse.device import Device, DeviceArray, current_stream, empty, from_
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.program.launch_program import MakeAssembled
 from mlir_sparse.runtime.call_arguments import buffer_dtypes
-from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
+from mlir_sparse.runtime.device.run_library_products import DeviceValue
 from mlir_sparse.tensor import DeviceTensor
 from mlir_sparse.tensor.device_fibres import rows_on_device
 from mlir_sparse.tensor.widths import check_width

@@ -25,7 +25,7 @@ from mlir_sparse.program.size_values import (
     Start,
     Stored,
 )
-from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
+from mlir_sparse.runtime.device.run_library_products import DeviceValue
 from mlir_sparse.tensor import DeviceTensor
 
 __all__ = ["Counts"]

@@ -25,7 +25,7 @@ from mlir_sparse.program.launch_values import Array, Launch, LevelBuffer, Parame
 from mlir_sparse.program.size_values import Stored
 from mlir_sparse.runtime.device.device_result_buffers import AssembledResult, Prepared, SharedLevelsResult
 from mlir_sparse.runtime.device.device_sizes import Counts
-from mlir_sparse.runtime.device.vendor_products_run import DeviceValue
+from mlir_sparse.runtime.device.run_library_products import DeviceValue
 from mlir_sparse.tensor import DeviceTensor
 from mlir_sparse.tensor.device_fibres import fibres_on_device
 from mlir_sparse.tensor.device_tensor import level_view_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,12 +10,12 @@ from mlir_sparse import _cuda
 from mlir_sparse.device import Device, DeviceArray, current_stream, empty
 from mlir_sparse.device.cuda_libraries_found import load_sparse, load_structured
 from mlir_sparse.dtypes import DType
-from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import OperandError, UnsupportedError
+from mlir_sparse.program.library_product import LibraryProduct, SparseUse
 from mlir_sparse.runtime.device.library_kernels import expand, scale
 from mlir_sparse.tensor import DeviceTensor
 
-__all__ = ["DeviceValue", "VendorProduct", "run_product"]
+__all__ = ["DeviceValue", "run_product"]
 
 DeviceValue = DeviceArray | DeviceTensor
 
@@ -25,29 +24,8 @@ _INDICES = {4: 2, 8: 3}
 _FORMATS = {name: getattr(_cuda.Format, name) for name in ("CSR", "CSC", "COO", "BSR")}
 
 
-@dataclass(frozen=True, slots=True)
-class VendorProduct:
-    """One call of a library.
-
-    Args:
-        kind: `spmv`, `spmm`, `structured`, `sddmm` or `spgemm`.
-        sparse: (name, format, whether it is the tensor's transpose) of the sparse operands.
-        dense: (name, whether it is the array's transpose) of the dense operands.
-        by_column: whether the product is the result's transpose.
-        dtype: the element type of all operands.
-        encoding: the encoding of a sparse result.
-    """
-
-    kind: str
-    sparse: tuple[tuple[str, str, bool], ...]
-    dense: tuple[tuple[str, bool], ...]
-    by_column: bool
-    dtype: DType
-    encoding: Encoding | None
-
-
 def run_product(
-    product: VendorProduct,
+    product: LibraryProduct,
     values: Mapping[str, DeviceValue],
     shape: tuple[int, ...],
     out: DeviceArray | None,
@@ -73,7 +51,7 @@ def run_product(
         case "spgemm":
             return _times_sparse(product, values, shape, where)
         case _:
-            result = empty(shape, product.dtype, where) if out is None else out
+            result = empty(shape, product.type.dtype, where) if out is None else out
             _times_dense(product, values, result, where)
             return result
 
@@ -90,15 +68,15 @@ def _array(values: Mapping[str, DeviceValue], name: str) -> DeviceArray:
     return found
 
 
-def _matrix(tensor: DeviceTensor, format: str, transposed: bool, numbers: DeviceArray | None = None) -> _cuda.Matrix:
+def _matrix(tensor: DeviceTensor, use: SparseUse, numbers: DeviceArray | None = None) -> _cuda.Matrix:
     """Returns a tensor as a matrix of the library, optionally with other values."""
-    rows, columns = tensor.shape[::-1] if transposed else tensor.shape
+    rows, columns = tensor.shape[::-1] if use.transposed else tensor.shape
     arrays = tensor._arrays[-3:]  # a COO has positions before its coordinates
     first, second = arrays[0], arrays[1]
     if numbers is None:
         numbers = arrays[2]
     block, entries = (1, 1), numbers.size
-    if format == "BSR":
+    if use.format == "BSR":
         block = (tensor.encoding.block_of(0), tensor.encoding.block_of(1))
         entries //= block[0] * block[1]
         if rows % block[0] or columns % block[1]:
@@ -108,21 +86,23 @@ def _matrix(tensor: DeviceTensor, format: str, transposed: bool, numbers: Device
             )
     addresses = (first.use(), second.use(), numbers.use())
     types = (_INDICES[first.dtype.itemsize], _INDICES[second.dtype.itemsize], DType.of(numbers.dtype).cuda_type)
-    return _cuda.Matrix(_FORMATS[format], (rows, columns, entries), addresses, types, block)
+    return _cuda.Matrix(_FORMATS[use.format], (rows, columns, entries), addresses, types, block)
 
 
-def _dense(array: DeviceArray, turned: bool, *, writes: bool = False) -> _cuda.Dense:
-    rows, columns = (array.shape[0], 1) if array.ndim == 1 else array.shape[::-1] if turned else array.shape
-    return _cuda.Dense(rows, columns, array.use(writes=writes), DType.of(array.dtype).cuda_type, turned)
+def _dense(array: DeviceArray, transposed: bool, *, writes: bool = False) -> _cuda.Dense:
+    rows, columns = (array.shape[0], 1) if array.ndim == 1 else array.shape[::-1] if transposed else array.shape
+    return _cuda.Dense(rows, columns, array.use(writes=writes), DType.of(array.dtype).cuda_type, transposed)
 
 
 def _zero(array: DeviceArray) -> None:
     _cuda.fill(array.device.number, array.use(writes=True), 0, array.nbytes, current_stream())
 
 
-def _times_dense(product: VendorProduct, values: Mapping[str, DeviceValue], result: DeviceArray, where: Device) -> None:
-    (name, format, transposed), (right, turned) = product.sparse[0], product.dense[0]
-    tensor, operand = _tensor(values, name), _array(values, right)
+def _times_dense(
+    product: LibraryProduct, values: Mapping[str, DeviceValue], result: DeviceArray, where: Device
+) -> None:
+    left, right = product.sparse[0], product.dense[0]
+    tensor, operand = _tensor(values, left.name), _array(values, right.name)
     if 0 in (result.size, operand.size, tensor._arrays[-1].size):
         _zero(result)
         return
@@ -131,32 +111,32 @@ def _times_dense(product: VendorProduct, values: Mapping[str, DeviceValue], resu
         _structured(tensor, operand, result, where)
         return
     call = _cuda.spmv if product.kind == "spmv" else _cuda.spmm
-    matrix = _matrix(tensor, format, transposed)
-    call(where.number, stream, matrix, _dense(operand, turned), _dense(result, product.by_column, writes=True))
+    target = _dense(result, product.transposed, writes=True)
+    call(where.number, stream, _matrix(tensor, left), _dense(operand, right.transposed), target)
 
 
-def _sampled(product: VendorProduct, values: Mapping[str, DeviceValue], where: Device) -> DeviceTensor:
-    (name, format, transposed), ((left, left_turned), (right, right_turned)) = product.sparse[0], product.dense
-    tensor, one, other = _tensor(values, name), _array(values, left), _array(values, right)
-    numbers = empty((tensor._arrays[-1].size,), product.dtype, where)
+def _sampled(product: LibraryProduct, values: Mapping[str, DeviceValue], where: Device) -> DeviceTensor:
+    mask, (left, right) = product.sparse[0], product.dense
+    tensor, one, other = _tensor(values, mask.name), _array(values, left.name), _array(values, right.name)
+    numbers = empty((tensor._arrays[-1].size,), product.type.dtype, where)
     result = tensor._with_values(numbers)
     if 0 in (numbers.size, one.size, other.size):
         _zero(numbers)
         return result
-    matrix = _matrix(tensor, format, transposed, numbers)
-    _cuda.sddmm(where.number, current_stream(), _dense(one, left_turned), _dense(other, right_turned), matrix)
+    factors = _dense(one, left.transposed), _dense(other, right.transposed)
+    _cuda.sddmm(where.number, current_stream(), *factors, _matrix(tensor, mask, numbers))
     # The library uses the structure of the sparse operand only, not its values.
     scale(numbers, tensor._arrays[-1])
     return result
 
 
 def _times_sparse(
-    product: VendorProduct, values: Mapping[str, DeviceValue], shape: tuple[int, ...], where: Device
+    product: LibraryProduct, values: Mapping[str, DeviceValue], shape: tuple[int, ...], where: Device
 ) -> DeviceTensor:
-    tensors = [_tensor(values, name) for name, _, _ in product.sparse]
+    tensors = [_tensor(values, use.name) for use in product.sparse]
     positions, coordinates = tensors[0]._arrays[0].dtype, tensors[0]._arrays[1].dtype
-    lines, stream = shape[1] if product.by_column else shape[0], current_stream()
-    encoding = product.encoding
+    lines, stream = shape[1] if product.transposed else shape[0], current_stream()
+    encoding = product.type.encoding
     assert encoding is not None
     encoding = encoding.with_widths(positions.itemsize * 8, coordinates.itemsize * 8)
     if any((other._arrays[0].dtype, other._arrays[1].dtype) != (positions, coordinates) for other in tensors):
@@ -167,16 +147,13 @@ def _times_sparse(
         arrays = [
             empty((lines + 1,), positions, where),
             empty((0,), coordinates, where),
-            empty((0,), product.dtype, where),
+            empty((0,), product.type.dtype, where),
         ]
         _zero(arrays[0])
         return DeviceTensor._from_parts(encoding, shape, encoding.level_sizes(shape), arrays, 0)
-    matrices = [
-        _matrix(tensor, format, transposed)
-        for tensor, (_, format, transposed) in zip(tensors, product.sparse, strict=True)
-    ]
+    matrices = [_matrix(tensor, use) for tensor, use in zip(tensors, product.sparse, strict=True)]
     entries, *memories = _cuda.spgemm(where.number, stream, *matrices)
-    kinds = ((lines + 1, positions), (entries, coordinates), (entries, product.dtype.numpy))
+    kinds = ((lines + 1, positions), (entries, coordinates), (entries, product.type.dtype.numpy))
     arrays = [
         DeviceArray(memory.pointer, (size,), np.dtype(kind), where, memory, stream)
         for memory, (size, kind) in zip(memories, kinds, strict=True)

@@ -13,7 +13,6 @@ A transpose costs nothing: CSR read by columns is CSC, and dense matrices are re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mlir_sparse.dtypes import DTYPES, WIDE_TYPES
 from mlir_sparse.encoding import TensorType
@@ -21,72 +20,15 @@ from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, AssignOp, Binary, BinaryOp, Expr, IndexVar, Reduce, ReduceOp
+from mlir_sparse.program.library_product import DenseUse, LibraryProduct, SparseUse
 from mlir_sparse.spec import KernelSpec
 from mlir_sparse.text.listed_words import listed
 
-__all__ = ["DenseUse", "LibraryProduct", "SparseUse", "library_product"]
+__all__ = ["library_product"]
 
 _TYPES = [dtype for dtype in DTYPES if dtype.cuda_type >= 0]
 _FORMATS = ("CSR", "CSC", "SoA-COO", "NV_24")
 _WAY_OUT = 'use via="codegen"'
-
-
-@dataclass(frozen=True, slots=True)
-class SparseUse:
-    """A sparse matrix as an argument of a library.
-
-    Args:
-        name: the tensor.
-        format: `CSR`, `CSC`, `COO`, `BSR` or `24`.
-        transposed: whether the matrix is the tensor's transpose.
-    """
-
-    name: str
-    format: str
-    transposed: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.name}{'^T' if self.transposed else ''} as {self.format}"
-
-
-@dataclass(frozen=True, slots=True)
-class DenseUse:
-    """A dense matrix or vector as an argument of a library.
-
-    Args:
-        name: the array.
-        by_column: whether the matrix is the array's transpose.
-    """
-
-    name: str
-    by_column: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.name}{'^T' if self.by_column else ''}"
-
-
-@dataclass(frozen=True, slots=True)
-class LibraryProduct:
-    """One call of a library.
-
-    Args:
-        kind: `spmv`, `spmm`, `structured`, `sddmm` or `spgemm`.
-        result: the name of the computed value.
-        sparse: the sparse operands: one, or both of `spgemm`.
-        dense: the dense operands, in the order of the product.
-        by_column: whether the product is the result's transpose.
-    """
-
-    kind: str
-    result: str
-    sparse: tuple[SparseUse, ...]
-    dense: tuple[DenseUse, ...] = ()
-    by_column: bool = False
-
-    def __str__(self) -> str:
-        library = "cuSPARSELt" if self.kind == "structured" else "cuSPARSE"
-        operands = ", ".join(map(str, (*self.sparse, *self.dense)))
-        return f"{library}: {self.result}{'^T' if self.by_column else ''} = {self.kind}({operands})"
 
 
 def library_product(spec: KernelSpec) -> LibraryProduct:
@@ -131,6 +73,16 @@ def _product_of(value: Expr) -> tuple[tuple[IndexVar, ...], list[Access] | None]
             return (), [value]
         case _:
             return (), None
+
+
+def _product(
+    spec: KernelSpec,
+    kind: str,
+    sparse: tuple[SparseUse, ...],
+    dense: tuple[DenseUse, ...] = (),
+    transposed: bool = False,
+) -> LibraryProduct:
+    return LibraryProduct(kind, spec.explicit.target.tensor, spec.output, sparse, dense, transposed)
 
 
 def _refused(spec: KernelSpec, rule: str) -> UnsupportedError:
@@ -199,16 +151,16 @@ def _times_dense(
     if dense.subscripts == (summed,) and target == (row,):
         if use.format == "24":
             raise _refused(spec, "a product of a matrix in NV_24 with a matrix")
-        return LibraryProduct("spmv", spec.explicit.target.tensor, (use,), (DenseUse(dense.tensor),))
+        return _product(spec, "spmv", (use,), (DenseUse(dense.tensor),))
     column = next((s for s in dense.subscripts if s != summed), None)
     if len(dense.subscripts) != 2 or column == row or set(target) != {row, column} or len(target) != 2:
         raise _refused(spec, "SpMV or SpMM")
     right = DenseUse(dense.tensor, dense.subscripts[0] != summed)
-    by_column = target[0] != row
+    transposed = target[0] != row
     if use.format == "24":
-        _check_structured(spec, sparse.tensor, types[sparse.tensor], right.by_column or by_column)
+        _check_structured(spec, sparse.tensor, types[sparse.tensor], right.transposed or transposed)
     kind = "structured" if use.format == "24" else "spmm"
-    return LibraryProduct(kind, spec.explicit.target.tensor, (use,), (right,), by_column)
+    return _product(spec, kind, (use,), (right,), transposed)
 
 
 def _check_structured(spec: KernelSpec, name: str, kind: TensorType, turned: bool) -> None:
@@ -241,7 +193,7 @@ def _sampled(
     if left is None or right is None:
         raise _refused(spec, "SDDMM")
     operands = (DenseUse(left.tensor, left.subscripts[0] != row), DenseUse(right.tensor, right.subscripts[0] != summed))
-    return LibraryProduct("sddmm", spec.explicit.target.tensor, (use,), operands)
+    return _product(spec, "sddmm", (use,), operands)
 
 
 def _times_sparse(
@@ -261,12 +213,10 @@ def _times_sparse(
     if left is None or right is None:
         raise _refused(spec, "C(i,j) = A(i,k) * B(k,j)")
     if formats == {"CSR"}:
-        return LibraryProduct(
-            "spgemm", spec.explicit.target.tensor, (SparseUse(left.tensor, "CSR"), SparseUse(right.tensor, "CSR"))
-        )
+        return _product(spec, "spgemm", (SparseUse(left.tensor, "CSR"), SparseUse(right.tensor, "CSR")))
     # By columns it is the product of the transposes by rows, in reverse order.
     turned = (SparseUse(right.tensor, "CSR", True), SparseUse(left.tensor, "CSR", True))
-    return LibraryProduct("spgemm", spec.explicit.target.tensor, turned, by_column=True)
+    return _product(spec, "spgemm", turned, transposed=True)
 
 
 def _encoding(types: Mapping[str, TensorType], access: Access) -> Encoding:
