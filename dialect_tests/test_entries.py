@@ -22,6 +22,43 @@ def test_semirings(name: str) -> None:
     assert any(ran)
 
 
+# Sums over what is stored, and products of one entry and another.
+_SUMS = {"plus": sum, "min": min, "max": max, "or": any, "any": lambda entries: next(iter(entries))}
+_PRODUCTS = {
+    "times": lambda a, b: a * b,
+    "plus": lambda a, b: a + b,
+    "min": min,
+    "max": max,
+    "and": lambda a, b: a and b,
+    "pair": lambda a, b: 1,
+    "first": lambda a, b: a,
+    "second": lambda a, b: b,
+}
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "DCSR"])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "i32"])
+@pytest.mark.parametrize("name", SEMIRINGS)
+def test_every_semiring_times_a_vector(name: str, dtype: str, storage: str) -> None:
+    """Each semiring by name, in the one kernel that every user begins with, masked and not: rows of many lengths."""
+    add, multiply = (table[part] for table, part in zip((_SUMS, _PRODUCTS), name.split("_"), strict=True))
+    rng = np.random.default_rng(0)
+    stored = rng.random((20, 30)) < np.linspace(0, 1, 20)[:, None]
+    dense = np.where(stored, rng.integers(1, 3, stored.shape), 0)
+    x, mask = rng.integers(1, 3, 30), np.arange(20) % 3 > 0
+    kinds = {"A": f"{dtype}[?,?] {storage}", "x": f"{dtype}[?]"}
+    A, given = ms.tensor(dense, storage).astype(dtype), x.astype(ms.DType(dtype).numpy)
+    plain = ms.compile("y(i) = A(i,j) * x(j)", **kinds, semiring=name)(A=A, x=given)
+    masked = ms.compile("y(i) = A(i,j) * x(j) if m(i)", **kinds, m="i8[?]", semiring=name)(
+        A=A, x=given, m=mask.astype("i1")
+    )
+    for row in range(1, 20):
+        entries = [multiply(int(a), int(b)) for a, b, here in zip(dense[row], x, stored[row], strict=True) if here]
+        if entries:
+            assert plain[row] == add(entries)
+            assert not mask[row] or masked[row] == add(entries)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_masks(seed: int) -> None:
     """A mask keeps, and its complement leaves out, what the mask has entries for."""

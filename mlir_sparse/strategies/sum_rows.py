@@ -101,7 +101,8 @@ class _Reader:
         total = body_of(self.loop).arguments[1]
         *body, end = operations_in(self.loop)
         add = maker(end.operands[0])
-        if add is None or add != body[-1] or add.name not in _SUMS or len(list(total.uses)) != 1:
+        # What is the same for all entries was moved out of the loop, which may leave nothing inside.
+        if add is None or add not in body[-1:] or add.name not in _SUMS or len(list(total.uses)) != 1:
             return Missed("it makes no sum or difference of its entries")
         if total not in list(add.operands)[: _SUMS[add.name]]:
             return Missed("it subtracts the sum from its entries")
