@@ -19,8 +19,8 @@ MASKED = (("bits", 512), ("masks", True), ("fma", True))
 NARROW = (("bits", 256), ("masks", False), ("fma", True))
 # Strategies that are passes of their own: their code is what the pass changes.
 PASSES_ALONE = {
-    *("join-segments", "prefetch-rows", "prefetch-streams", "read-slots", "scatter-runs", "share-copies"),
-    *("split-merges", "start-rows", "sum-rows", "write-around-caches", "write-blocks-out"),
+    *("fuse-fill", "join-segments", "nontemporal-stores", "prefetch-rows", "prefetch-streams", "read-slots"),
+    *("scatter-runs", "share-equal-nests", "split-merges", "sum-rows", "unroll-blocks"),
 }
 RANKS = {**dict.fromkeys("bvwxz", 1), **dict.fromkeys("TU", 3)}
 

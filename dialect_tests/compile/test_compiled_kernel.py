@@ -46,7 +46,7 @@ def test_public_methods_are_those_of_every_kernel_or_documented(kind: type[Compi
 
 
 def test_strategies_are_asked_of_the_processor_alone() -> None:
-    assert "start-rows" in {remark.strategy for remark in KERNELS["cpu"]().remarks()}
+    assert "fuse-fill" in {remark.strategy for remark in KERNELS["cpu"]().remarks()}
     several = ms.compile("def f(float(M,K) A, float(K) x) -> (y) { y(i) +=! A(i,k) * x(k) }", A="f32[?,?] CSR")
     assert several.remarks() == tuple(remark for one in several.kernels for remark in one.remarks())
     with pytest.raises(ms.UnsupportedError, match="expected a kernel for target='cpu' to have strategies"):

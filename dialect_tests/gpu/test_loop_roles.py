@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mlir_sparse.gpu.loop_roles import nest_writer, role_of
-from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.gpu.unmapped_error import UnmappedError
 
 
 @pytest.mark.parametrize("name", ["rows", "columns", "layers", "lanes", "spread", "run", "held", "staged"])

@@ -185,7 +185,7 @@ def test_operators_are_told_with_their_regions() -> None:
 
 def test_strategies_say_what_they_did() -> None:
     told = explained("y(i) = A(i,j) * x(j)", A="c128[?,?] CSR", x="c128[?]")
-    assert "\nstrategies of kernel\n  start-rows: applied to i\n" in told
+    assert "\nstrategies of kernel\n  fuse-fill: applied to i\n" in told
     sums = lines_with(told, "sum-rows: not applied to j, because ")
     assert sums == ["its sum is of c128, which vectors do not hold"]
 

@@ -522,4 +522,4 @@ def test_kernels_that_are_found_say_the_same_of_their_loops(folder: Path) -> Non
     compiled, found = called(), called()
     assert len(list(folder.iterdir())) == 1
     assert found.remarks() == compiled.remarks()
-    assert "start-rows" in {remark.strategy for remark in found.remarks() if remark.applied}
+    assert "fuse-fill" in {remark.strategy for remark in found.remarks() if remark.applied}

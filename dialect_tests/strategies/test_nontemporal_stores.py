@@ -60,7 +60,7 @@ def written(text: str, stored: str, **ranks: int) -> int:
     """Returns how many stores past the caches a kernel has."""
     types = {name: f"f64[{','.join('?' * rank)}] {stored}" for name, rank in ranks.items()}
     kernel = ms.compile(text, **types, out=stored)
-    return next(step.text for step in kernel.passes() if step.name == "write-around-caches").count("nontemporal")
+    return next(step.text for step in kernel.passes() if step.name == "nontemporal-stores").count("nontemporal")
 
 
 def test_every_entry_of_a_merge_is_stored_either_way() -> None:
@@ -81,15 +81,15 @@ def test_what_is_written_through_the_caches(text: str, stored: str, ranks: dict[
 
 
 def test_it_says_which_results_are_written_past_the_caches() -> None:
-    assert said_by("write-around-caches", ADD, "CSR", A="CSR", B="CSR") == ["applied to i"]
+    assert said_by("nontemporal-stores", ADD, "CSR", A="CSR", B="CSR") == ["applied to i"]
 
 
 def test_it_says_why_others_are_not() -> None:
     lists = "j: the result has several lists of coordinates, or several nests write it"
-    assert said_by("write-around-caches", ADD, "DCSR", A="DCSR", B="DCSR") == [lists]
+    assert said_by("nontemporal-stores", ADD, "DCSR", A="DCSR", B="DCSR") == [lists]
     long = "i: more than 160 operations: writing is not what takes the time"
-    assert said_by("write-around-caches", SPMM, "CSR", A="CSR", B="CSR") == [long]
+    assert said_by("nontemporal-stores", SPMM, "CSR", A="CSR", B="CSR") == [long]
 
 
 def test_it_says_nothing_of_dense_results() -> None:
-    assert said_by("write-around-caches", SPMV, A="CSR", x="") == []
+    assert said_by("nontemporal-stores", SPMV, A="CSR", x="") == []

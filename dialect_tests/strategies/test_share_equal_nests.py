@@ -83,7 +83,7 @@ def _behind_each_other(first: dict[str, str], second: dict[str, str]) -> str:
 
 
 def _passed(text: str) -> str:
-    outcome = run_here(text, "builtin.module(share-copies)", as_text=True)
+    outcome = run_here(text, "builtin.module(share-equal-nests)", as_text=True)
     assert outcome.module is not None, outcome.diagnostics
     return outcome.module.decode()
 
@@ -148,11 +148,11 @@ def test_branches_with_more_beside_them_stay() -> None:
 
 
 def test_it_says_which_nests_become_one() -> None:
-    assert said_by("share-copies", ADD, "DCSR", A="DCSR", B="DCSR") == ["applied to j", "applied to i"]
-    said = said_by("share-copies", "A(i,j,k) = T(i,j,k) + U(i,j,k)", "CSF", T="CSF", U="CSF")
+    assert said_by("share-equal-nests", ADD, "DCSR", A="DCSR", B="DCSR") == ["applied to j", "applied to i"]
+    said = said_by("share-equal-nests", "A(i,j,k) = T(i,j,k) + U(i,j,k)", "CSF", T="CSF", U="CSF")
     assert said == ["applied to k", "applied to j", "applied to i"]
 
 
 def test_it_says_nothing_where_no_two_nests_are_the_same() -> None:
-    assert said_by("share-copies", ADD, "CSR", A="CSR", B="CSR") == []
-    assert said_by("share-copies", ADD, "DCSR", A="DCSR", B="CSR") == []
+    assert said_by("share-equal-nests", ADD, "CSR", A="CSR", B="CSR") == []
+    assert said_by("share-equal-nests", ADD, "DCSR", A="DCSR", B="CSR") == []

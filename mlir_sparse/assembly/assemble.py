@@ -11,14 +11,14 @@ from mlir_sparse.assembly.result_arguments import append_arguments
 from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
 from mlir_sparse.assembly.row_workspace import Workspace
 from mlir_sparse.assembly.shared_structure import store_at_entries
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import result_maker
 from mlir_sparse.loops.remarks import Remarks
+from mlir_sparse.loops.value_origins import result_maker
+from mlir_sparse.strategies.arrange_merges import arrange_merges
 from mlir_sparse.strategies.lookup_rows import scatter_rows
-from mlir_sparse.strategies.merge_loops import arrange_merges
 
 __all__ = ["MODES", "assemble_sparse_results", "own_buffers", "turns_of"]
 
@@ -85,7 +85,7 @@ def _rewrite(function: ir.Operation, found: Chain, mode: type[Writer], remarks: 
     chain.start.replace_all_uses_with(writer.start)
     for value in chain.values:
         if value != chain.start:
-            value.set_type(ir_words.index_type())
+            value.set_type(build.index_type())
     for op in chain.inserts:
         with ir.InsertionPoint(op):
             value, count, *at = op.operands
@@ -120,8 +120,8 @@ def _compressed(op: ir.Operation, writer: Writer) -> ir.Value:
         return [writer.compress(count, loops.results[0], coordinates)]
 
     short = row.is_short(count, writer.result)
-    after = ir_words.branch(short, lambda: [row.insert(count, writer.result)], gather, [ir_words.index_type()])[0]
-    op.operands[3] = ir_words.constant(0)  # the loops there were have no use then
+    after = build.branch(short, lambda: [row.insert(count, writer.result)], gather, [build.index_type()])[0]
+    op.operands[3] = build.constant(0)  # the loops there were have no use then
     row.outer.erase()
     return after
 
@@ -152,17 +152,17 @@ def _stop(carrier: Carrier, limit: ir.Value) -> None:
         condition = condition.operation
         passed = carrier.op.regions[0].blocks[0].arguments[carrier.place]
         with ir.InsertionPoint(condition):
-            goes_on = ir_words.compare("ule", passed, limit)
-            condition.operands[0] = ir_words.bits_of("andi", condition.operands[0], goes_on)
+            goes_on = build.compare("ule", passed, limit)
+            condition.operands[0] = build.bits_of("andi", condition.operands[0], goes_on)
         return
     body = carrier.op.regions[0].blocks[0]
     inside = [op.operation for op in body.operations][:-1]
     kept = list(body.arguments)[1:]
     with ir.InsertionPoint(carrier.end):
         yielded = list(carrier.end.operands)
-        goes_on = ir_words.compare("ule", carrier.entry, limit)
+        goes_on = build.compare("ule", carrier.entry, limit)
         kinds = [value.type for value in yielded]
-        results = ir_words.branch(goes_on, lambda: yielded, lambda: kept, kinds)
+        results = build.branch(goes_on, lambda: yielded, lambda: kept, kinds)
     *_, end = result_maker(results[0]).regions[0].blocks[0].operations
     for op in inside:
         op.move_before(end.operation)
@@ -186,7 +186,7 @@ def _replace_workspace(op: ir.Operation, workspace: Workspace, *, ordered: bool)
     for user, is_idle in zip(users, idle, strict=True):
         with ir.InsertionPoint(user):
             if is_idle:
-                replace(user, [ir_words.integer(0, user.results[0].type)])
+                replace(user, [build.integer(0, user.results[0].type)])
             elif user.name == "memref.load":
                 replace(user, [workspace.has(user.operands[1])])
             elif user.name == "memref.store":
@@ -198,7 +198,7 @@ def _replace_workspace(op: ir.Operation, workspace: Workspace, *, ordered: bool)
         use.owner.operation.erase()
     values.replace_all_uses_with(workspace.values)
     with ir.InsertionPoint(op):
-        count.replace_all_uses_with(ir_words.constant(0))
+        count.replace_all_uses_with(build.constant(0))
     op.erase()
 
 

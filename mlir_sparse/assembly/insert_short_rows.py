@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.result_arguments import Result
 from mlir_sparse.assembly.row_workspace import zero_of
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import copy_of
-from mlir_sparse.loops.origins import maker, result_maker
 from mlir_sparse.loops.regions import body_of, is_loop, operations_in, operations_within
+from mlir_sparse.loops.value_origins import maker, result_maker
 
 __all__ = ["GatheredRow", "counting", "find_gathered_row"]
 
@@ -67,14 +67,12 @@ class GatheredRow:
             for op in _before(self.inner, self.outer):
                 copy_of(op, known)
             first, end = (known.get(bound, bound) for bound in list(self.inner.operands)[:2])
-            return [ir_words.add(so_far, ir_words.subtract(end, first))]
+            return [build.add(so_far, build.subtract(end, first))]
 
-        size = ir_words.loop(upper, [ir_words.constant(0)], body, lower)[0]
-        ir_words.keep_rolled(result_maker(size), scalar=True)
-        few = ir_words.compare("ule", size, ir_words.constant(_MOST_ENTRIES))
-        return ir_words.conjunction(
-            [few, ir_words.compare("ule", ir_words.add(begin, size), result.room[result.rank - 1])]
-        )
+        size = build.loop(upper, [build.constant(0)], body, lower)[0]
+        build.keep_rolled(result_maker(size), scalar=True)
+        few = build.compare("ule", size, build.constant(_MOST_ENTRIES))
+        return build.conjunction([few, build.compare("ule", build.add(begin, size), result.room[result.rank - 1])])
 
     def insert(self, begin: ir.Value, result: Result) -> ir.Value:
         """Writes the loops so that the row comes about in its place; returns the number of entries after it.
@@ -183,40 +181,38 @@ def _placed(
     coordinate: ir.Value, begin: ir.Value, end: ir.Value, coordinates: ir.Value, values: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
     """Writes an entry of 0 in order, where a row has none; returns its place, and whether the row had it."""
-    one = ir_words.constant(1)
+    one = build.constant(1)
 
     def before(place: ir.Value) -> ir.Value:
         """Returns the coordinate before a place; of any other before the first."""
-        at = ir_words.subtract(ir_words.operation("arith.maxui", place.type, place, one), one)
-        return ir_words.widened(ir_words.load(coordinates, at))
+        at = build.subtract(build.operation("arith.maxui", place.type, place, one), one)
+        return build.widened(build.load(coordinates, at))
 
     def lies_behind(place: ir.Value) -> ir.Value:
-        return ir_words.bits_of(
-            "andi", ir_words.compare("ugt", place, begin), ir_words.compare("ugt", before(place), coordinate)
+        return build.bits_of(
+            "andi", build.compare("ugt", place, begin), build.compare("ugt", before(place), coordinate)
         )
 
     def step(place: ir.Value) -> list[ir.Value]:
-        return [ir_words.subtract(place, one)]
+        return [build.subtract(place, one)]
 
-    place = ir_words.value_after([end], lies_behind, step)[0]
-    found = ir_words.bits_of(
-        "andi", ir_words.compare("ugt", place, begin), ir_words.compare("eq", before(place), coordinate)
-    )
+    place = build.value_after([end], lies_behind, step)[0]
+    found = build.bits_of("andi", build.compare("ugt", place, begin), build.compare("eq", before(place), coordinate))
 
     def move(to: ir.Value) -> list[ir.Value]:
         """Moves an entry on by one place."""
         [at] = step(to)
         for buffer in (coordinates, values):
-            ir_words.store(ir_words.load(buffer, at), buffer, to)
+            build.store(build.load(buffer, at), buffer, to)
         return [at]
 
     def make_room() -> list[ir.Value]:
-        moved = ir_words.value_after([end], lambda to: ir_words.compare("ugt", to, place), move)[0]
-        ir_words.keep_rolled(result_maker(moved), scalar=True)
-        ir_words.store(ir_words.cut(coordinate, ir_words.element_of(coordinates)), coordinates, place)
-        ir_words.store(zero_of(ir_words.element_of(values)), values, place)
+        moved = build.value_after([end], lambda to: build.compare("ugt", to, place), move)[0]
+        build.keep_rolled(result_maker(moved), scalar=True)
+        build.store(build.cut(coordinate, build.element_of(coordinates)), coordinates, place)
+        build.store(zero_of(build.element_of(values)), values, place)
         return [place]
 
-    kinds = [ir_words.index_type()]
-    slot = ir_words.branch(found, lambda: step(place), make_room, kinds)[0]
+    kinds = [build.index_type()]
+    slot = build.branch(found, lambda: step(place), make_room, kinds)[0]
     return slot, found

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import bindings, ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 
 __all__ = ["Result", "ResultLevels", "append_arguments", "result_levels"]
 
@@ -63,12 +63,12 @@ class Result:
 
     def count_slot(self, level: int) -> ir.Value:
         """Returns where the control holds the number of entries of a level."""
-        return ir_words.constant(2 * self.rank + level)
+        return build.constant(2 * self.rank + level)
 
     @property
     def flag_slot(self) -> ir.Value:
         """Returns where the control says that a given structure did not fit."""
-        return ir_words.constant(3 * self.rank)
+        return build.constant(3 * self.rank)
 
 
 def append_arguments(block: ir.Block, kind: ir.RankedTensorType, *, gathers: bool, scatters: bool) -> Result:
@@ -104,15 +104,15 @@ def append_arguments(block: ir.Block, kind: ir.RankedTensorType, *, gathers: boo
         if name != "dense":
             coordinates[level] = argument(levels.coordinate) if apart or level == 0 else coordinates[0]
     values = argument(kind.element_type)
-    words = [ir_words.word_type()] * 3
+    words = [build.word_type()] * 3
     workspace = tuple(argument(element) for element in ([kind.element_type, *words] if gathers else []))
-    places = argument(ir_words.index_type()) if scatters else None
-    control = argument(ir_words.index_type())
+    places = argument(build.index_type()) if scatters else None
+    control = argument(build.index_type())
     rank = len(formats)
     room, sizes = (
-        tuple(ir_words.load(control, ir_words.constant(first + level)) for level in range(rank)) for first in (0, rank)
+        tuple(build.load(control, build.constant(first + level)) for level in range(rank)) for first in (0, rank)
     )
-    limit, first_row = (ir_words.load(control, ir_words.constant(3 * rank + after)) for after in (1, 2))
+    limit, first_row = (build.load(control, build.constant(3 * rank + after)) for after in (1, 2))
     return Result(
         depth,
         rank,
@@ -158,4 +158,4 @@ def result_levels(kind: ir.RankedTensorType) -> ResultLevels:
 
 
 def _index_of(width: int) -> ir.Type:
-    return ir.IntegerType.get_signless(width) if width else ir_words.index_type()
+    return ir.IntegerType.get_signless(width) if width else build.index_type()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops.origins import is_constant, parent_of
+from mlir_sparse.loops.value_origins import is_constant, parent_of
 
 __all__ = ["Carrier", "Chain", "find_chain"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 
 __all__ = ["Workspace", "zero_of"]
 
@@ -30,8 +30,8 @@ class Workspace:
 
     def has(self, coordinate: ir.Value) -> ir.Value:
         """Returns whether a coordinate has an entry."""
-        word = ir_words.load(self.levels[0], _word(coordinate))
-        return ir_words.operation("arith.trunci", _truth(), ir_words.bits_of("shrui", word, _place(coordinate)))
+        word = build.load(self.levels[0], _word(coordinate))
+        return build.operation("arith.trunci", _truth(), build.bits_of("shrui", word, _place(coordinate)))
 
     def mark(self, coordinate: ir.Value, *, ordered: bool) -> None:
         """Notes that a coordinate has an entry, whether it had or not.
@@ -44,26 +44,26 @@ class Workspace:
 
     def _mark(self, coordinate: ir.Value, level: int, height: int) -> None:
         bits, at = self.levels[level], _word(coordinate)
-        word = ir_words.load(bits, at)
-        ir_words.store(ir_words.bits_of("ori", word, _bit(coordinate)), bits, at)
+        word = build.load(bits, at)
+        build.store(build.bits_of("ori", word, _bit(coordinate)), bits, at)
         if level + 1 == height:
             return
         if level == 0:
             # No processor foresees whether this is the first entry of its word; of 64 words, it mostly is not.
             self._mark(at, level + 1, height)
         else:
-            empty = ir_words.compare("eq", word, ir_words.integer(0, ir_words.word_type()))
-            ir_words.branch(empty, lambda: self._mark(at, level + 1, height))
+            empty = build.compare("eq", word, build.integer(0, build.word_type()))
+            build.branch(empty, lambda: self._mark(at, level + 1, height))
 
     def take(self, coordinate: ir.Value) -> ir.Value:
         """Returns the value of a coordinate that has an entry, and forgets the entry."""
         bits, at = self.levels[0], _word(coordinate)
-        ir_words.store(ir_words.bits_of("xori", ir_words.load(bits, at), _bit(coordinate)), bits, at)
+        build.store(build.bits_of("xori", build.load(bits, at), _bit(coordinate)), bits, at)
         return self._taken(coordinate)
 
     def _taken(self, coordinate: ir.Value) -> ir.Value:
-        value = ir_words.load(self.values, coordinate)
-        ir_words.store(zero_of(value.type), self.values, coordinate)
+        value = build.load(self.values, coordinate)
+        build.store(zero_of(value.type), self.values, coordinate)
         return value
 
     def drain(self, carried: ir.Value, visit: Callable[[ir.Value, ir.Value, ir.Value], ir.Value]) -> ir.Value:
@@ -77,28 +77,28 @@ class Workspace:
             the carried value after the last entry.
         """
         top = len(self.levels) - 1
-        return ir_words.loop(
-            ir_words.size_of(self.levels[top]), [carried], lambda at, count: [self._words(top, at, count, visit)]
+        return build.loop(
+            build.size_of(self.levels[top]), [carried], lambda at, count: [self._words(top, at, count, visit)]
         )[0]
 
     def _words(
         self, level: int, at: ir.Value, carried: ir.Value, visit: Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
     ) -> ir.Value:
         """Visits what a word of bits stands for, and clears the word."""
-        zero = ir_words.integer(0, ir_words.word_type())
-        word = ir_words.load(self.levels[level], at)
-        ir_words.store(zero, self.levels[level], at)
-        first = ir_words.bits_of("shli", at, ir_words.constant(_BITS))
+        zero = build.integer(0, build.word_type())
+        word = build.load(self.levels[level], at)
+        build.store(zero, self.levels[level], at)
+        first = build.bits_of("shli", at, build.constant(_BITS))
 
         def body(bits: ir.Value, count: ir.Value) -> list[ir.Value]:
-            lowest = ir_words.operation("math.cttz", bits.type, bits)
-            below = ir_words.add(first, ir_words.cut(lowest, ir_words.index_type()))
-            rest = ir_words.bits_of("andi", bits, ir_words.add(bits, ir_words.integer(-1, ir_words.word_type())))
+            lowest = build.operation("math.cttz", bits.type, bits)
+            below = build.add(first, build.cut(lowest, build.index_type()))
+            rest = build.bits_of("andi", bits, build.add(bits, build.integer(-1, build.word_type())))
             if level:
                 return [rest, self._words(level - 1, below, count, visit)]
             return [rest, visit(count, self._taken(below), below)]
 
-        return ir_words.value_after([word, carried], lambda bits, _: ir_words.compare("ne", bits, zero), body)[1]
+        return build.value_after([word, carried], lambda bits, _: build.compare("ne", bits, zero), body)[1]
 
 
 def _truth() -> ir.Type:
@@ -106,23 +106,23 @@ def _truth() -> ir.Type:
 
 
 def _word(coordinate: ir.Value) -> ir.Value:
-    return ir_words.bits_of("shrui", coordinate, ir_words.constant(_BITS))
+    return build.bits_of("shrui", coordinate, build.constant(_BITS))
 
 
 def _place(coordinate: ir.Value) -> ir.Value:
-    low = ir_words.bits_of("andi", coordinate, ir_words.constant((1 << _BITS) - 1))
-    return ir_words.operation("arith.index_cast", ir_words.word_type(), low)
+    low = build.bits_of("andi", coordinate, build.constant((1 << _BITS) - 1))
+    return build.operation("arith.index_cast", build.word_type(), low)
 
 
 def _bit(coordinate: ir.Value) -> ir.Value:
-    return ir_words.bits_of("shli", ir_words.integer(1, ir_words.word_type()), _place(coordinate))
+    return build.bits_of("shli", build.integer(1, build.word_type()), _place(coordinate))
 
 
 def zero_of(kind: ir.Type) -> ir.Value:
     """Returns the zero of an element type."""
     if isinstance(kind, ir.ComplexType):
         part = ir.FloatAttr.get(ir.ComplexType(kind).element_type, 0.0)
-        return ir_words.operation("complex.constant", kind, value=ir.ArrayAttr.get([part, part]))
+        return build.operation("complex.constant", kind, value=ir.ArrayAttr.get([part, part]))
     if isinstance(kind, ir.IntegerType):
-        return ir_words.integer(0, kind)
-    return ir_words.operation("arith.constant", kind, value=ir.FloatAttr.get(kind, 0.0))
+        return build.integer(0, kind)
+    return build.operation("arith.constant", kind, value=ir.FloatAttr.get(kind, 0.0))

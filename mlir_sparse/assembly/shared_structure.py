@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.result_chain import Chain
-from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.origins import parent_of, result_maker
+from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.value_origins import parent_of, result_maker
 
 __all__ = ["finish", "store_at_entries"]
 
@@ -38,11 +38,11 @@ def store_at_entries(function: ir.Operation, chain: Chain, *, returned: bool) ->
         op.results[0].replace_all_uses_with(start.operands[level])
         op.erase()
     with ir.InsertionPoint.at_block_begin(block):
-        nothing = ir_words.constant(0)
+        nothing = build.constant(0)
     chain.start.replace_all_uses_with(nothing)
     for value in chain.values:
         if value != chain.start:
-            value.set_type(ir_words.index_type())
+            value.set_type(build.index_type())
     insert = chain.inserts[0]
     insert.results[0].replace_all_uses_with(insert.operands[1])
     insert.erase()
@@ -63,7 +63,7 @@ def _store(insert: ir.Operation, chain: Chain, values: ir.Value) -> None:
         if before.name != "scf.if" or result_maker(insert.operands[0]).name not in ("scf.for", "arith.constant"):
             raise ValueError(f"expected an insertion at every entry, but got one in {before.name}")
     with ir.InsertionPoint(before):
-        ir_words.store(insert.operands[0], values, entry)
+        build.store(insert.operands[0], values, entry)
 
 
 def finish(function: ir.Operation, chain: Chain, results: list[ir.Value]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.facts_in_ir import write_value
 from mlir_sparse.program.launch_values import Array, Launch, LevelBuffer, Parameter, Work
 from mlir_sparse.program.size_values import Count, Fixed, Stored
@@ -79,7 +79,7 @@ class _Host:
             pieces = self._number(count)
         if work.per_block == 1:
             return pieces
-        return ir_words.operation("arith.ceildivui", pieces.type, pieces, self._number(Fixed(work.per_block)))
+        return build.operation("arith.ceildivui", pieces.type, pieces, self._number(Fixed(work.per_block)))
 
     def _operand(self, what: Parameter, kind: ir.Type) -> ir.Value:
         if isinstance(what, LevelBuffer | Array):
@@ -96,24 +96,24 @@ class _Host:
         known = self._source.known
         match count:
             case Fixed(value):
-                return ir_words.constant(value)
+                return build.constant(value)
             case Stored():
                 number = next(number for number, one in enumerate(known) if one.stored == count)
                 coordinates, width = self._dim(number + 1, 0), self._source.pieces_of(number)
                 if width == 1:
                     return coordinates
-                return ir_words.operation("arith.divui", coordinates.type, coordinates, ir_words.constant(width))
+                return build.operation("arith.divui", coordinates.type, coordinates, build.constant(width))
         number = next(number for number, one in enumerate(known) if count in one.sizes)
         axis = known[number].sizes.index(count)
         if known[number].buffer is not None:
             return self._dim(number, axis)
         place = ir.DenseI64ArrayAttr.get([0, axis])
-        word = ir_words.operation("llvm.extractvalue", ir_words.word_type(), self._arguments[number], position=place)
-        return ir_words.operation("arith.index_cast", ir_words.index_type(), word)
+        word = build.operation("llvm.extractvalue", build.word_type(), self._arguments[number], position=place)
+        return build.operation("arith.index_cast", build.index_type(), word)
 
     def _dim(self, number: int, axis: int) -> ir.Value:
         of = self._number(Fixed(axis))
-        return ir_words.operation("memref.dim", ir_words.index_type(), self._arguments[number], of)
+        return build.operation("memref.dim", build.index_type(), self._arguments[number], of)
 
     def _flat(self, what: LevelBuffer | Array, wanted: ir.Type) -> ir.Value:
         """Returns an array as one of one dimension, which its elements are in memory; of parts of complex numbers."""
@@ -126,9 +126,7 @@ class _Host:
             one_dim = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], kind.element_type)
             index = ir.IntegerType.get_signless(64)
             axes = ir.ArrayAttr.get([ir.IntegerAttr.get(index, axis) for axis in range(kind.rank)])
-            flat = ir_words.operation(
-                "memref.collapse_shape", one_dim, argument, reassociation=ir.ArrayAttr.get([axes])
-            )
+            flat = build.operation("memref.collapse_shape", one_dim, argument, reassociation=ir.ArrayAttr.get([axes]))
         if flat.type == wanted:
             return flat
-        return ir_words.operation("builtin.unrealized_conversion_cast", wanted, flat)
+        return build.operation("builtin.unrealized_conversion_cast", wanted, flat)

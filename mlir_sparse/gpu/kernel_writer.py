@@ -9,9 +9,9 @@ from mlir_sparse.gpu.kernels.combine_partials import identity
 from mlir_sparse.gpu.kernels.coordinate_search import find, find_row
 from mlir_sparse.gpu.kernels.widen_half import as_register
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of
-from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.origins import made_by, maker, result_maker
+from mlir_sparse.gpu.unmapped_error import UnmappedError
+from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.value_origins import made_by, maker, result_maker
 from mlir_sparse.program.launch_values import Array, LevelBuffer, Parameter
 from mlir_sparse.program.nest_facts import CoordinateSearch, RowSearch
 from mlir_sparse.program.size_values import Count
@@ -60,7 +60,7 @@ class KernelText:
         self.block = self.operation.regions[0].blocks.append()
         with ir.InsertionPoint(self.block):
             # Everything at the start is written before it.
-            self._start = result_maker(ir_words.constant(0))
+            self._start = result_maker(build.constant(0))
             self._end = ir.Operation.create("gpu.return")
 
     def bound(self, threads: int, blocks: int) -> None:
@@ -70,7 +70,7 @@ class KernelText:
 
     def bytes_of(self, number: int) -> int:
         """Returns how many bytes an element of an argument has."""
-        return ir_words.width_of(ir_words.element_of(self.source.arguments[number])) // 8
+        return build.width_of(build.element_of(self.source.arguments[number])) // 8
 
     @property
     def body(self) -> ir.InsertionPoint:
@@ -92,7 +92,7 @@ class KernelText:
         if number not in self.source.outputs:
             known["llvm.readonly"] = ir.UnitAttr.get()
         if number is not None and number in self._adjacent:
-            known["llvm.align"] = ir.IntegerAttr.get(ir_words.word_type(), self._number * self.bytes_of(number))
+            known["llvm.align"] = ir.IntegerAttr.get(build.word_type(), self._number * self.bytes_of(number))
         return ir.DictAttr.get(known)
 
     # -- parameters ----------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class KernelText:
 
     def size(self, count: Count) -> ir.Value:
         """Returns a parameter that is a number."""
-        return self.parameter(count, ir_words.index_type())
+        return self.parameter(count, build.index_type())
 
     def buffer(self, number: int) -> ir.Value:
         """Returns an argument that is a memref; of one dimension as a parameter, of more as a view of one."""
@@ -142,14 +142,14 @@ class KernelText:
 
     def _view(self, flat: ir.Value, number: int, kind: ir.MemRefType) -> ir.Value:
         sizes = [self.extent(number, axis) for axis in range(kind.rank)]
-        strides = [ir_words.constant(1)]
+        strides = [build.constant(1)]
         for size in reversed(sizes[1:]):
-            strides.insert(0, ir_words.multiply(strides[0], size))
+            strides.insert(0, build.multiply(strides[0], size))
         unknown = ir.ShapedType.get_dynamic_stride_or_offset()
         layout = ir.StridedLayoutAttr.get(0, [unknown] * (kind.rank - 1) + [1])
         result = ir.MemRefType.get([_any()] * kind.rank, kind.element_type, layout=layout)
         groups = ir.DenseI32ArrayAttr.get([1, 0, kind.rank, kind.rank - 1])
-        return ir_words.operation(
+        return build.operation(
             "memref.reinterpret_cast",
             result,
             flat,
@@ -168,8 +168,8 @@ class KernelText:
             size = self.size(self.source.known[number].sizes[axis])
             # LLVM then sees that it is a multiple, and reads and writes adjacent elements by one instruction.
             aligned = number in self._adjacent and axis == kind.rank - 1
-            return ir_words.bits_of("andi", size, ir_words.constant(-self._number)) if aligned else size
-        return ir_words.constant(kind.get_dim_size(axis))
+            return build.bits_of("andi", size, build.constant(-self._number)) if aligned else size
+        return build.constant(kind.get_dim_size(axis))
 
     def outer(self, value: ir.Value) -> ir.Value:
         """Returns a value that the function computes before its loops, as it is in the kernel."""
@@ -209,10 +209,10 @@ class KernelText:
         """
         found, truth = list(indices), None
         for axis, start in self.source.known[number].guards:
-            at = found[axis] if start is None else ir_words.add(found[axis], self.size(start))
-            there = ir_words.compare("ult", at, self.extent(number, axis))
-            found[axis] = ir_words.operation("arith.select", at.type, there, at, ir_words.constant(0))
-            truth = there if truth is None else ir_words.bits_of("andi", truth, there)
+            at = found[axis] if start is None else build.add(found[axis], self.size(start))
+            there = build.compare("ult", at, self.extent(number, axis))
+            found[axis] = build.operation("arith.select", at.type, there, at, build.constant(0))
+            truth = there if truth is None else build.bits_of("andi", truth, there)
         return found, truth
 
     def place(self, memref: ir.Value, indices: Sequence[ir.Value]) -> tuple[ir.Value, list[ir.Value]]:
@@ -222,12 +222,12 @@ class KernelText:
             raise UnmappedError(f"expected accesses to arguments, but got one to {memref}")
         at = list(indices)
         if (alias.offset, alias.stride) != (0, 1):
-            scaled = ir_words.multiply(at[0], ir_words.constant(alias.stride))
-            at = [ir_words.add(scaled, ir_words.constant(alias.offset)) if alias.offset else scaled]
+            scaled = build.multiply(at[0], build.constant(alias.stride))
+            at = [build.add(scaled, build.constant(alias.offset)) if alias.offset else scaled]
         rows = self.source.known[alias.argument - 1].search if alias.argument else None
         if isinstance(rows, RowSearch) and rows.stride != (1, 0):
             stride, offset = rows.stride
-            at = [ir_words.add(ir_words.multiply(at[0], ir_words.constant(stride)), ir_words.constant(offset))]
+            at = [build.add(build.multiply(at[0], build.constant(stride)), build.constant(offset))]
         return self.buffer(alias.argument), at
 
     def load(self, op: ir.Operation, indices: Sequence[ir.Value]) -> ir.Value:
@@ -241,19 +241,19 @@ class KernelText:
         indices, truth = self.inside(alias.argument, indices) if alias is not None else (list(indices), None)
         search = None if alias is None else self.source.known[alias.argument].search
         if isinstance(search, CoordinateSearch) and alias is not None:
-            value, found = find(self, search, alias.argument, indices, ir_words.element_of(op.operands[0]))
+            value, found = find(self, search, alias.argument, indices, build.element_of(op.operands[0]))
             value = as_register(value, kind)
             if truth is not None:
-                value = ir_words.operation("arith.select", kind, truth, value, identity("sum", kind))
-                found = ir_words.bits_of("andi", found, truth)
+                value = build.operation("arith.select", kind, truth, value, identity("sum", kind))
+                found = build.bits_of("andi", found, truth)
             return value, None if search.whole else found
         if isinstance(search, RowSearch):
-            return ir_words.cut(find_row(self, search, indices[0]), kind), None
+            return build.cut(find_row(self, search, indices[0]), kind), None
         memref, at = self.place(op.operands[0], indices)
-        loaded = as_register(ir_words.operation("memref.load", ir_words.element_of(op.operands[0]), memref, *at), kind)
+        loaded = as_register(build.operation("memref.load", build.element_of(op.operands[0]), memref, *at), kind)
         if truth is None:
             return loaded, None
-        return ir_words.operation("arith.select", kind, truth, loaded, identity("sum", kind)), None
+        return build.operation("arith.select", kind, truth, loaded, identity("sum", kind)), None
 
     def shared(self, count: int, kind: ir.Type) -> ir.Value:
         """Returns memory that the threads of a block share, of some elements."""
@@ -282,7 +282,7 @@ class KernelText:
         if name not in self._values:
             attribute = ir.Attribute.parse(f"#gpu<dim {axis}>")
             with ir.InsertionPoint(self._start):
-                self._values[name] = ir_words.operation(f"gpu.{what}", ir_words.index_type(), dimension=attribute)
+                self._values[name] = build.operation(f"gpu.{what}", build.index_type(), dimension=attribute)
         return self._values[name]
 
     def lane(self) -> ir.Value:
@@ -290,8 +290,8 @@ class KernelText:
         if "lane" not in self._values:
             x, y, width = (self.identity(*of) for of in (("thread_id", "x"), ("thread_id", "y"), ("block_dim", "x")))
             with ir.InsertionPoint(self._start):
-                number = ir_words.add(ir_words.multiply(y, width), x)
-                self._values["lane"] = ir_words.bits_of("andi", number, ir_words.constant(WARP - 1))
+                number = build.add(build.multiply(y, width), x)
+                self._values["lane"] = build.bits_of("andi", number, build.constant(WARP - 1))
         return self._values["lane"]
 
 

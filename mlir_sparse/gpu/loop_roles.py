@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu import kernels
-from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.program.launch_values import Work
 
 if TYPE_CHECKING:

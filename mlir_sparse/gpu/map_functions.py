@@ -13,10 +13,10 @@ from mlir_sparse.gpu.kernels.register_accumulators import HELD
 from mlir_sparse.gpu.kernels.widen_half import widen
 from mlir_sparse.gpu.loop_roles import nest_writer, role_of
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of, inside, read_source
-from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter
 from mlir_sparse.loops.facts_in_ir import facts_of
-from mlir_sparse.loops.origins import parent_of
+from mlir_sparse.loops.value_origins import parent_of
 from mlir_sparse.program.launch_values import Launch, Work
 from mlir_sparse.program.nest_facts import CoordinateSearch, ThreadedNest
 from mlir_sparse.program.size_values import Fixed

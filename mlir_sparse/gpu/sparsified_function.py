@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.loops.origins import made_by, maker
+from mlir_sparse.gpu.unmapped_error import UnmappedError
+from mlir_sparse.loops.value_origins import made_by, maker
 from mlir_sparse.program.nest_facts import BufferArgument, ThreadedNest
 from mlir_sparse.program.size_values import Count, Fixed, Stored
 

@@ -11,9 +11,9 @@ from mlir_sparse.gpu.kernels.store_guards import Guards
 from mlir_sparse.gpu.kernels.widen_half import as_element
 from mlir_sparse.gpu.loop_roles import nest_writer, role_of
 from mlir_sparse.gpu.sparsified_function import constant_of, depends, inside
-from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.origins import made_by, parent_of, result_maker
+from mlir_sparse.gpu.unmapped_error import UnmappedError
+from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.value_origins import made_by, parent_of, result_maker
 from mlir_sparse.program.thread_mapping import ThreadMapping
 
 __all__ = ["Emitter"]
@@ -177,13 +177,13 @@ class Emitter(Guards):
         number = self.kernel.source.output
         element = ir.ComplexType(value.type).element_type
         parts = self.kernel.passed(number, ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element))
-        at = ir_words.constant(0)
+        at = build.constant(0)
         for axis, index in enumerate(indices):
-            at = ir_words.add(ir_words.multiply(at, self.kernel.extent(number, axis)), index) if axis else index
-        at = ir_words.multiply(at, ir_words.constant(2))
+            at = build.add(build.multiply(at, self.kernel.extent(number, axis)), index) if axis else index
+        at = build.multiply(at, build.constant(2))
         for shift, part in enumerate(("re", "im")):
-            place = ir_words.add(at, ir_words.constant(shift))
-            combine_partials.atomically("sum", ir_words.operation(f"complex.{part}", element, value), parts, [place])
+            place = build.add(at, build.constant(shift))
+            combine_partials.atomically("sum", build.operation(f"complex.{part}", element, value), parts, [place])
 
     # -- loops ---------------------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ from enum import Flag, auto
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import DTYPES
-from mlir_sparse.loops.origins import maker, operation_around
 from mlir_sparse.loops.regions import is_nest, operations_in
+from mlir_sparse.loops.value_origins import maker, operation_around
 
 __all__ = [
     "MemoryAccess",

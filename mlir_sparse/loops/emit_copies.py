@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.regions import operations_in
 
 __all__ = ["copy_body", "copy_of", "replace", "rewritten"]
@@ -64,7 +64,7 @@ def rewritten(op: ir.Operation, operands: Sequence[ir.Value], lanes: int = 0) ->
     """
     kind = op.results[0].type
     attributes = {name: op.attributes[name] for name in op.attributes}
-    return ir_words.operation(op.name, ir.VectorType.get([lanes], kind) if lanes else kind, *operands, **attributes)
+    return build.operation(op.name, ir.VectorType.get([lanes], kind) if lanes else kind, *operands, **attributes)
 
 
 def replace(op: ir.Operation, values: Iterable[ir.Value]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.origins import constant_of, maker, operation_around, stored_load
+from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.value_origins import constant_of, maker, operation_around, stored_load
 
 __all__ = [
     "FAR",
@@ -59,8 +59,8 @@ def prefetch_row(buffer: ir.Value, at: list[ir.Value], size: int, distance: int)
 def prefetch_elements(buffer: ir.Value, at: list[ir.Value], size: int) -> None:
     """Asks for consecutive elements: for each line of the caches that they lie in."""
     *row, first = at
-    for element in range(0, size, _LINE // ir_words.bytes_of(ir_words.element_of(buffer))):
-        prefetch(buffer, [*row, ir_words.add(first, ir_words.constant(element)) if element else first])
+    for element in range(0, size, _LINE // build.bytes_of(build.element_of(buffer))):
+        prefetch(buffer, [*row, build.add(first, build.constant(element)) if element else first])
 
 
 def prefetch(buffer: ir.Value, at: list[ir.Value], *, written: bool = False) -> None:
@@ -107,6 +107,6 @@ def _index_of(value: ir.Value) -> ir.Value | None:
 def later_coordinate(load: ir.Operation, distance: int) -> ir.Value:
     """Returns the coordinate some entries later, that of the last one where there are fewer."""
     buffer, at = load.operands
-    last = ir_words.subtract(ir_words.size_of(buffer), ir_words.constant(1))
-    place = ir_words.minimum(ir_words.add(at, ir_words.constant(distance)), last)
-    return ir_words.widened(ir_words.load(buffer, place))
+    last = build.subtract(build.size_of(buffer), build.constant(1))
+    place = build.minimum(build.add(at, build.constant(distance)), last)
+    return build.widened(build.load(buffer, place))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_vectors import mask_of
 
 __all__ = ["loop_over_chunks", "masked_rest", "whole_end"]
@@ -13,8 +13,8 @@ __all__ = ["loop_over_chunks", "masked_rest", "whole_end"]
 
 def whole_end(lower: ir.Value, upper: ir.Value, size: int) -> ir.Value:
     """Writes where the last whole chunk between two places ends."""
-    rest = ir_words.operation("arith.remui", upper.type, ir_words.subtract(upper, lower), ir_words.constant(size))
-    return ir_words.subtract(upper, rest)
+    rest = build.operation("arith.remui", upper.type, build.subtract(upper, lower), build.constant(size))
+    return build.subtract(upper, rest)
 
 
 def loop_over_chunks(loop: ir.Operation, size: int, chunk: Callable[[ir.Value], None]) -> None:
@@ -28,7 +28,7 @@ def loop_over_chunks(loop: ir.Operation, size: int, chunk: Callable[[ir.Value], 
     lower, upper, *_ = loop.operands
     with ir.InsertionPoint(loop):
         end = whole_end(lower, upper, size)
-        ir_words.loop(end, (), chunk, lower, size)
+        build.loop(end, (), chunk, lower, size)
     loop.operands[0] = end
 
 
@@ -51,12 +51,12 @@ def masked_rest(
     Returns:
         the vectors after it.
     """
-    left = ir_words.subtract(upper, at)
+    left = build.subtract(upper, at)
 
     def some() -> list[ir.Value]:
         mask = mask_of(left, lanes)
         # Zeros in place of what there is not, times what is not finite, are no zeros.
-        return [ir_words.select(mask, now, so_far) for now, so_far in zip(turn(mask), held, strict=True)]
+        return [build.select(mask, now, so_far) for now, so_far in zip(turn(mask), held, strict=True)]
 
     kinds = [value.type for value in held]
-    return ir_words.branch(ir_words.compare("ult", at, upper), some, lambda: held, kinds)
+    return build.branch(build.compare("ult", at, upper), some, lambda: held, kinds)

@@ -3,48 +3,46 @@
 from __future__ import annotations
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 
 __all__ = ["broadcast", "lane_numbers", "mask_of", "slice_of", "splat_number", "sum_of_lanes"]
 
 
 def broadcast(value: ir.Value, lanes: int) -> ir.Value:
     """Returns a vector whose elements are one value."""
-    return ir_words.operation("vector.broadcast", ir.VectorType.get([lanes], value.type), value)
+    return build.operation("vector.broadcast", ir.VectorType.get([lanes], value.type), value)
 
 
 def lane_numbers(lanes: int) -> ir.Value:
     """Returns a vector of words that count up from 0."""
-    kind = ir.VectorType.get([lanes], ir_words.word_type())
+    kind = ir.VectorType.get([lanes], build.word_type())
     text = f"dense<{list(range(lanes))}> : vector<{lanes}xi64>"
-    return ir_words.operation("arith.constant", kind, value=ir.Attribute.parse(text))
+    return build.operation("arith.constant", kind, value=ir.Attribute.parse(text))
 
 
 def slice_of(vector: ir.Value, offset: int, size: int) -> ir.Value:
     """Returns consecutive elements of a vector."""
-    word, kind = ir_words.word_type(), ir.VectorType.get([size], ir.VectorType(vector.type).element_type)
+    word, kind = build.word_type(), ir.VectorType.get([size], ir.VectorType(vector.type).element_type)
     offsets, sizes, strides = (ir.ArrayAttr.get([ir.IntegerAttr.get(word, n)]) for n in (offset, size, 1))
-    return ir_words.operation(
-        "vector.extract_strided_slice", kind, vector, offsets=offsets, sizes=sizes, strides=strides
-    )
+    return build.operation("vector.extract_strided_slice", kind, vector, offsets=offsets, sizes=sizes, strides=strides)
 
 
 def splat_number(kind: ir.Type, number: int) -> ir.Value:
     """Returns a constant vector whose elements are one number."""
     element = ir.VectorType(kind).element_type
-    value = ir.FloatAttr.get(element, number) if ir_words.is_float(element) else ir.IntegerAttr.get(element, number)
-    return ir_words.operation("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, value))
+    value = ir.FloatAttr.get(element, number) if build.is_float(element) else ir.IntegerAttr.get(element, number)
+    return build.operation("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, value))
 
 
 def sum_of_lanes(vector: ir.Value, *start: ir.Value) -> ir.Value:
     """Returns the sum of the elements of a vector, in the order that is fastest, and of what it starts from."""
     attributes = {"kind": ir.Attribute.parse("#vector.kind<add>")}
-    if ir_words.is_float(vector.type):
+    if build.is_float(vector.type):
         attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<reassoc>")
-    return ir_words.operation("vector.reduction", ir.VectorType(vector.type).element_type, vector, *start, **attributes)
+    return build.operation("vector.reduction", ir.VectorType(vector.type).element_type, vector, *start, **attributes)
 
 
 def mask_of(count: ir.Value, lanes: int) -> ir.Value:
     """Returns the mask of the first lanes of a vector, as many as there are places."""
     kind = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
-    return ir_words.operation("vector.create_mask", kind, count)
+    return build.operation("vector.create_mask", kind, count)

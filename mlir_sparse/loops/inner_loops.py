@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops.effects import computes_lanes, element_bits, is_pure, is_truth
-from mlir_sparse.loops.origins import is_constant
 from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed, type_name
+from mlir_sparse.loops.value_origins import is_constant
 
 __all__ = ["Line", "line_of"]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops.effects import root_of, writes_nothing
 from mlir_sparse.loops.inner_loops import Line
-from mlir_sparse.loops.origins import is_around, is_inside, parent_of
 from mlir_sparse.loops.regions import body_of, is_loop, is_nest, operations_in
 from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.value_origins import is_around, is_inside, parent_of
 
 __all__ = ["OuterLoops", "nests_of"]
 

@@ -10,9 +10,9 @@ from enum import Enum
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import conjuncts, is_comparison, is_constant, made_by
 from mlir_sparse.loops.regions import LOOPS
 from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.value_origins import conjuncts, is_comparison, is_constant, made_by
 
 __all__ = ["LoopForm", "form_of", "remark_unread_loops"]
 

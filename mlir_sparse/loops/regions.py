@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops.origins import parent_of
+from mlir_sparse.loops.value_origins import parent_of
 
 __all__ = ["LOOPS", "body_of", "following", "has_loop", "is_loop", "is_nest", "operations_in", "operations_within"]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import rewritten
 from mlir_sparse.loops.emit_prefetch import prefetch_row
 from mlir_sparse.loops.emit_vectors import broadcast, splat_number
 from mlir_sparse.loops.inner_loops import Line
-from mlir_sparse.loops.origins import maker, result_maker
 from mlir_sparse.loops.regions import body_of
+from mlir_sparse.loops.value_origins import maker, result_maker
 
 __all__ = ["Lanes", "Tile", "load_vector", "store_vector"]
 
@@ -45,10 +45,10 @@ class Tile:
 
 def load_vector(tile: Tile, buffer: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
     """Returns consecutive elements; zeros in place of those that there are not."""
-    kind = tile.of(ir_words.element_of(buffer))
+    kind = tile.of(build.element_of(buffer))
     if tile.mask is None:
-        return ir_words.operation("vector.load", kind, buffer, *at)
-    return ir_words.operation("vector.maskedload", kind, buffer, *at, tile.mask, splat_number(kind, 0))
+        return build.operation("vector.load", kind, buffer, *at)
+    return build.operation("vector.maskedload", kind, buffer, *at, tile.mask, splat_number(kind, 0))
 
 
 def store_vector(tile: Tile, value: ir.Value, buffer: ir.Value, at: Sequence[ir.Value]) -> None:
@@ -118,10 +118,10 @@ class Lanes:
             other = self.of(op.operands[1 - at])
             if op.name == "arith.subf":
                 if at == 1:
-                    left = ir_words.operation("arith.negf", left.type, left)
+                    left = build.operation("arith.negf", left.type, left)
                 else:
-                    other = ir_words.operation("arith.negf", other.type, other)
-            return ir_words.operation("vector.fma", left.type, left, right, other)
+                    other = build.operation("arith.negf", other.type, other)
+            return build.operation("vector.fma", left.type, left, right, other)
         return None
 
 

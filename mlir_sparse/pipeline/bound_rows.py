@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import may_alias, root_of
 from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_constant, is_inside, parent_of
+from mlir_sparse.loops.value_origins import is_constant, is_inside, parent_of
 
 __all__ = ["bound_rows"]
 
@@ -66,8 +66,8 @@ def _bound(function: ir.Operation, axis: int) -> None:
         known = [end for there, bound, end in ends if there == place and bound == upper]
         if not known:
             with ir.InsertionPoint(place):
-                size = ir_words.operation("memref.dim", ir_words.index_type(), result, ir_words.constant(axis))
-                known = [ir_words.minimum(upper, size)]
+                size = build.operation("memref.dim", build.index_type(), result, build.constant(axis))
+                known = [build.minimum(upper, size)]
             ends.append((place, upper, known[0]))
         loop.operands[1] = known[0]
 

@@ -14,14 +14,14 @@ def cpu() -> Pipeline:
     return Pipeline(
         (
             Pass(
-                "share-copies",
+                "share-equal-nests",
                 "what either of two operands has alone is copied by one nest, not by one for each",
                 optional=True,
             ),
             Pass(
                 "split-merges", "the processor foresees how operands meet, before loops lose their shape", optional=True
             ),
-            Pass("write-blocks-out", "small blocks are no loops, their rows of the result are values", optional=True),
+            Pass("unroll-blocks", "small blocks are no loops, their rows of the result are values", optional=True),
             Pass(
                 "prefetch-rows",
                 "rows that entries ahead will name are asked for: no processor foresees them",
@@ -33,7 +33,7 @@ def cpu() -> Pipeline:
                 optional=True,
             ),
             Pass(
-                "write-around-caches",
+                "nontemporal-stores",
                 "no line of a large result is read to be written, as entries fill it",
                 optional=True,
             ),

@@ -13,18 +13,18 @@ from mlir_sparse.loops.read_nests import remark_unread_loops
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.strategies import (
+    fuse_fill,
     join_segments,
     read_slots,
     register_tile,
     scatter_runs,
-    start_rows,
     sum_rows,
-    write_blocks_out,
+    unroll_blocks,
 )
-from mlir_sparse.strategies.nontemporal_stores import write_around_caches
+from mlir_sparse.strategies.nontemporal_stores import nontemporal_stores
 from mlir_sparse.strategies.prefetch_rows import prefetch_rows
 from mlir_sparse.strategies.prefetch_streams import prefetch_streams
-from mlir_sparse.strategies.share_equal_nests import share_copies
+from mlir_sparse.strategies.share_equal_nests import share_equal_nests
 from mlir_sparse.strategies.split_merges import split_merges
 
 __all__ = ["OWN_PASSES", "run_passes"]
@@ -46,22 +46,22 @@ def _anywhere(change: Callable[[ir.Module, Mapping[str, str]], None]) -> _Pass:
 OWN_PASSES: Mapping[str, _Pass] = {
     "assemble-sparse-results": assemble_sparse_results,
     "bound-rows": bound_rows,
+    "fuse-fill": fuse_fill,
     "gpu-to-ptx": _anywhere(assemble_kernels),
     "join-segments": join_segments,
     "map-loops-to-gpu": _anywhere(map_loops),
+    "nontemporal-stores": nontemporal_stores,
     "pass-gpu-addresses": _anywhere(pass_addresses),
     "prefetch-rows": prefetch_rows,
     "prefetch-streams": prefetch_streams,
     "read-slots": read_slots,
     "register-tile": register_tile,
     "scatter-runs": scatter_runs,
-    "share-copies": share_copies,
+    "share-equal-nests": share_equal_nests,
     "share-structure": _anywhere(share_structure),
     "split-merges": split_merges,
-    "start-rows": start_rows,
     "sum-rows": sum_rows,
-    "write-around-caches": write_around_caches,
-    "write-blocks-out": write_blocks_out,
+    "unroll-blocks": unroll_blocks,
 }
 # The operations that a pass of MLIR's changes: it is skipped in a module without them.
 _ABOUT: Mapping[str, tuple[str, ...]] = {

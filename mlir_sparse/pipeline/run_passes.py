@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping
 
 from mlir_sparse._mlir import diagnostics_of, execution_engine, ir, mlir_context, object_code, parse_module
-from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.pipeline.equal_functions import erase_equal_functions, restore_interfaces
 from mlir_sparse.pipeline.own_passes import run_passes

@@ -1,6 +1,7 @@
 """The process that compiles: reads requests from standard input, answers on standard output.
 
-`start.py` runs it. A request is a PassRequest, its answer a PassOutcome, each a message. End of input ends the process.
+`start_process.py` runs it. A request is a PassRequest, its answer a PassOutcome, each a message. End of input ends the
+process.
 """
 
 from __future__ import annotations

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.emit_prefetch import NEXT_SUMMED_ROWS
 from mlir_sparse.loops.emit_strips import masked_rest, whole_end
 from mlir_sparse.loops.emit_vectors import slice_of, splat_number, sum_of_lanes
 from mlir_sparse.loops.inner_loops import Line, line_of
-from mlir_sparse.loops.origins import is_constant, maker, parent_of, result_maker
 from mlir_sparse.loops.regions import body_of
 from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.value_origins import is_constant, maker, parent_of, result_maker
 from mlir_sparse.loops.vector_bodies import Lanes, Tile
 from mlir_sparse.loops.vector_options import Target
 
@@ -89,7 +89,7 @@ class InnerSum:
         around = parent_of(loop)
         while around.name == "scf.for":
             # LLVM writes these once for each answer to whether a row has whole vectors, and a rest: that is enough.
-            ir_words.keep_rolled(around, scalar=True)
+            build.keep_rolled(around, scalar=True)
             around = parent_of(around)
         at, upper = self.line.bounds
         first = list(loop.operands)[3 + self.place]
@@ -100,7 +100,7 @@ class InnerSum:
             held = self._loop(ends[0], ends[1], self.lanes, self._folded(held))
             if self.target.masks:
                 held = self._masked(ends[1], upper, held)
-            total = ir_words.add(first, sum_of_lanes(held))
+            total = build.add(first, sum_of_lanes(held))
             values = self._after(total)
             if not self.target.masks:
                 loop.operands[0] = ends[1]
@@ -115,9 +115,9 @@ class InnerSum:
             ahead = NEXT_SUMMED_ROWS if self.target.ahead(2 * size, self.line.bits) else 0
             return [self.turn(Tile(start, size, None, self.target.fuses, ahead), so_far)]
 
-        total = ir_words.loop(upper, [held], body, lower, size)[0]
+        total = build.loop(upper, [held], body, lower, size)[0]
         if size == self.lanes:
-            ir_words.keep_rolled(result_maker(total))  # fewer turns than there are accumulators
+            build.keep_rolled(result_maker(total))  # fewer turns than there are accumulators
         return total
 
     def _masked(self, at: ir.Value, upper: ir.Value, held: ir.Value) -> ir.Value:
@@ -145,14 +145,14 @@ class InnerSum:
         count = ir.VectorType(held.type).shape[0] // self.lanes
         parts = [slice_of(held, part * self.lanes, self.lanes) for part in range(count)]
         while len(parts) > 1:
-            parts = [ir_words.add(*parts[at : at + 2]) for at in range(0, len(parts), 2)]
+            parts = [build.add(*parts[at : at + 2]) for at in range(0, len(parts), 2)]
         return parts[0]
 
     def _after(self, total: ir.Value) -> list[ir.Value]:
         """Returns the sum, and for all other results what they are once there was a turn."""
         inits, (_, ends) = list(self.line.loop.operands)[3:], _carried(self.line)
-        ran = ir_words.compare("ult", *self.line.bounds)
+        ran = build.compare("ult", *self.line.bounds)
         return [
-            total if at == self.place else ir_words.select(ran, end, init)
+            total if at == self.place else build.select(ran, end, init)
             for at, (init, end) in enumerate(zip(inits, ends, strict=True))
         ]

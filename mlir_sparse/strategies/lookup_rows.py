@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import only_reads
-from mlir_sparse.loops.origins import conjuncts, is_comparison, is_inside, maker, merges, parent_of, stored_load
 from mlir_sparse.loops.regions import following, is_loop
 from mlir_sparse.loops.remarks import Missed, Remarks
+from mlir_sparse.loops.value_origins import conjuncts, is_comparison, is_inside, maker, merges, parent_of, stored_load
 
 __all__ = ["LOOK_UP_ROWS", "scatter_rows"]
 
@@ -167,20 +167,20 @@ def _hoisted(value: ir.Value, around: ir.Operation) -> ir.Value:
 
 def _scatter(around: ir.Operation, row: _Segment, places: ir.Value) -> None:
     """Writes the loops that scatter a row before a loop, and take it back after."""
-    one = ir_words.constant
+    one = build.constant
     with ir.InsertionPoint(around):
         begin, end = _hoisted(row.begin, around), _hoisted(row.end, around)
         coordinates = _hoisted(row.load.operands[0], around)
 
         def put(at: ir.Value) -> None:
-            ir_words.store(ir_words.add(at, one(1)), places, ir_words.widened(ir_words.load(coordinates, at)))
+            build.store(build.add(at, one(1)), places, build.widened(build.load(coordinates, at)))
 
         def take(at: ir.Value) -> None:
-            ir_words.store(one(0), places, ir_words.widened(ir_words.load(coordinates, at)))
+            build.store(one(0), places, build.widened(build.load(coordinates, at)))
 
-        ir_words.loop(end, [], put, begin)
+        build.loop(end, [], put, begin)
     with ir.InsertionPoint(following(around)):
-        ir_words.loop(end, [], take, begin)
+        build.loop(end, [], take, begin)
 
 
 def _look_up(loop: ir.Operation, choice: ir.Operation, row: _Segment, walked: _Segment, places: ir.Value) -> None:
@@ -191,10 +191,10 @@ def _look_up(loop: ir.Operation, choice: ir.Operation, row: _Segment, walked: _S
     kept = [at for at in range(len(arguments)) if at not in (row.at, walked.at)]
     kinds = [arguments[at].type for at in kept]
     with ir.InsertionPoint(loop):
-        operands = [walked.begin, walked.end, ir_words.constant(1), *(loop.operands[at] for at in kept)]
+        operands = [walked.begin, walked.end, build.constant(1), *(loop.operands[at] for at in kept)]
         new = ir.Operation.create("scf.for", results=kinds, operands=operands, regions=1)
     block = new.regions[0].blocks.append(
-        ir_words.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1)
+        build.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1)
     )
     with ir.InsertionPoint(block):
         yielded = ir.Operation.create("scf.yield", operands=[end.operation.operands[at] for at in kept])
@@ -204,9 +204,9 @@ def _look_up(loop: ir.Operation, choice: ir.Operation, row: _Segment, walked: _S
     for at, value in zip([walked.at, *kept], block.arguments, strict=True):
         arguments[at].replace_all_uses_with(value)
     with ir.InsertionPoint(choice):
-        place = ir_words.load(places, walked.coordinate)
-        choice.operands[0] = ir_words.compare("ne", place, ir_words.constant(0))
-        position = ir_words.add(place, ir_words.constant(-1))
+        place = build.load(places, walked.coordinate)
+        choice.operands[0] = build.compare("ne", place, build.constant(0))
+        position = build.add(place, build.constant(-1))
     for coordinate in (row.coordinate, *_least(moved, row, walked)):
         coordinate.replace_all_uses_with(walked.coordinate)
     arguments[row.at].replace_all_uses_with(position)

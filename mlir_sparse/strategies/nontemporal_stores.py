@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import maker, parent_of
 from mlir_sparse.loops.regions import operations_within
 from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.value_origins import maker, parent_of
 
-__all__ = ["write_around_caches"]
+__all__ = ["nontemporal_stores"]
 
 # Results with room for more entries are large: some megabytes. Pieces that are copied later have no more room.
 _FEW = 1 << 19
@@ -29,7 +29,7 @@ _MOST_OPERATIONS = 160
 _MARK = "appends"
 
 
-def write_around_caches(seen: Seen, _: Mapping[str, str]) -> bool:
+def nontemporal_stores(seen: Seen, _: Mapping[str, str]) -> bool:
     """Writes nests that merge operands of a matrix once more, for results that are large.
 
     Args:
@@ -93,9 +93,9 @@ def _divide(nest: ir.Operation, room: ir.Value, appending: list[ir.Operation]) -
     for op in appending:
         op.attributes[_MARK] = ir.UnitAttr.get()
     with ir.InsertionPoint(nest):
-        large = ir_words.compare("ugt", room, ir_words.constant(_FEW))
+        large = build.compare("ugt", room, build.constant(_FEW))
         kinds = [result.type for result in nest.results]
-        results = ir_words.branch(large, lambda: _copy(nest, large=True), lambda: _copy(nest, large=False), kinds)
+        results = build.branch(large, lambda: _copy(nest, large=True), lambda: _copy(nest, large=False), kinds)
     replace(nest, results)
 
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_prefetch import NEXT_ROWS, coordinate_load, later_coordinate, prefetch
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import parent_of, stored_load
 from mlir_sparse.loops.regions import body_of, operations_within
 from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.value_origins import parent_of, stored_load
 
 __all__ = ["is_row_of_entry", "prefetch_rows"]
 
@@ -90,7 +90,7 @@ def _ask(row: _Row, streams: list[ir.Value]) -> None:
     starts = row.positions.operands[0]
     prefetch(starts, [later_coordinate(row.coordinate, 2 * NEXT_ROWS)])
     # What lies beyond the last entry, or between rows that have room left, need not be coordinates.
-    last = ir_words.subtract(ir_words.size_of(starts), ir_words.constant(1))
-    begin = ir_words.widened(ir_words.load(starts, ir_words.minimum(later_coordinate(row.coordinate, NEXT_ROWS), last)))
+    last = build.subtract(build.size_of(starts), build.constant(1))
+    begin = build.widened(build.load(starts, build.minimum(later_coordinate(row.coordinate, NEXT_ROWS), last)))
     for buffer in streams:
         prefetch(buffer, [begin])

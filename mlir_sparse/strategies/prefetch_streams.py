@@ -13,13 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import access_of, root_of
 from mlir_sparse.loops.emit_copies import copy_body, replace
 from mlir_sparse.loops.emit_prefetch import FAR, is_loaded, prefetch
 from mlir_sparse.loops.emit_strips import loop_over_chunks
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import (
+from mlir_sparse.loops.regions import body_of, is_loop, operations_in, operations_within
+from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.value_origins import (
     is_constant,
     is_inside,
     maker,
@@ -28,8 +30,6 @@ from mlir_sparse.loops.origins import (
     result_maker,
     stored_load,
 )
-from mlir_sparse.loops.regions import body_of, is_loop, operations_in, operations_within
-from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.strategies.prefetch_rows import is_row_of_entry
 
 __all__ = ["prefetch_streams"]
@@ -65,7 +65,7 @@ def prefetch_streams(seen: Seen, _: Mapping[str, str]) -> bool:
         whether it changed anything.
     """
     changed = False
-    loops = [op for op in seen.whole.named("scf.for") if not ir_words.is_kept_rolled(op)]
+    loops = [op for op in seen.whole.named("scf.for") if not build.is_kept_rolled(op)]
     for loop in [op for op in loops if is_loaded(op.operands[0]) or _is_over_slots(op)]:
         body = operations_within(loop)  # looked at now: of what was cut before, inside it, operations are gone
         innermost = not any(is_loop(op) for op in body)
@@ -131,7 +131,7 @@ def _streams_of(loop: ir.Operation, body: list[ir.Operation]) -> tuple[_Stream, 
 
 def _ask(streams: tuple[_Stream, ...], place: ir.Value, first: ir.Value) -> None:
     """Writes the requests of a chunk."""
-    later = ir_words.add(first, ir_words.constant(FAR))
+    later = build.add(first, build.constant(FAR))
     for stream in streams:
         prefetch(stream.buffer, [_shifted(stream.place, place, later)], written=stream.written)
 
@@ -143,7 +143,7 @@ def _shifted(value: ir.Value, index: ir.Value, later: ir.Value) -> ir.Value:
     op = maker(value)
     if op is None or not is_inside(value, operation_around(index)):
         return value
-    return ir_words.add(*(_shifted(operand, index, later) for operand in op.operands))
+    return build.add(*(_shifted(operand, index, later) for operand in op.operands))
 
 
 def _cut(loop: ir.Operation, streams: tuple[_Stream, ...]) -> None:
@@ -154,11 +154,11 @@ def _cut(loop: ir.Operation, streams: tuple[_Stream, ...]) -> None:
 
     def chunk(first: ir.Value, *reached: ir.Value) -> list[ir.Value]:
         _ask(streams, place, first)
-        left = ir_words.subtract(upper, first)
-        return ir_words.loop(ir_words.minimum(left, ir_words.constant(_CHUNK)), reached, lambda *at: entry(first, *at))
+        left = build.subtract(upper, first)
+        return build.loop(build.minimum(left, build.constant(_CHUNK)), reached, lambda *at: entry(first, *at))
 
     def entry(first: ir.Value, number: ir.Value, *reached: ir.Value) -> list[ir.Value]:
-        here = ir_words.add(first, number)
+        here = build.add(first, number)
         for old, new in zip((place, *carried), (here, *reached), strict=True):
             old.replace_all_uses_with(new)
         behind = result_maker(here)
@@ -168,7 +168,7 @@ def _cut(loop: ir.Operation, streams: tuple[_Stream, ...]) -> None:
         return list(last.operands)
 
     with ir.InsertionPoint(loop):
-        results = ir_words.loop(upper, start, chunk, lower, _CHUNK)
+        results = build.loop(upper, start, chunk, lower, _CHUNK)
     replace(loop, results)
 
 
@@ -178,7 +178,7 @@ def _cut_off(loop: ir.Operation, streams: tuple[_Stream, ...]) -> None:
 
     def chunk(first: ir.Value) -> None:
         _ask(streams, place, first)
-        ir_words.loop(ir_words.constant(_CHUNK), (), lambda number: entry(ir_words.add(first, number)))
+        build.loop(build.constant(_CHUNK), (), lambda number: entry(build.add(first, number)))
 
     def entry(here: ir.Value) -> None:
         copy_body(loop, {place: here})

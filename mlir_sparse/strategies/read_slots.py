@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import access_of, is_pure, root_of
 from mlir_sparse.loops.emit_copies import copy_body, replace
 from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_constant, maker, operation_around, parent_of, stored_load
 from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.value_origins import is_constant, maker, operation_around, parent_of, stored_load
 
 __all__ = ["read_slots"]
 
@@ -107,12 +107,12 @@ def _read(slot: _Slot) -> None:
     starts, kinds = list(loop.operands)[3:], [result.type for result in loop.results]
     first = _first_position(slot)
     with ir.InsertionPoint(loop):
-        at = ir_words.add(slot.parent, first)
-        coordinate = ir_words.load(slot.coordinates[0].operands[0], at)
-        is_one = ir_words.compare("sge", coordinate, ir_words.integer(0, coordinate.type))
+        at = build.add(slot.parent, first)
+        coordinate = build.load(slot.coordinates[0].operands[0], at)
+        is_one = build.compare("sge", coordinate, build.integer(0, coordinate.type))
         known: dict[ir.Value, ir.Value] = {place: at, **dict(zip(carried, starts, strict=True))}
         known.update((load.results[0], coordinate) for load in slot.coordinates)
-        ends = ir_words.branch(
+        ends = build.branch(
             is_one, lambda: copy_body(loop, known, slot.coordinates), (lambda: starts) if starts else None, kinds
         )
     bounds = [maker(value) for value in list(loop.operands)[:2]]
@@ -130,11 +130,11 @@ def _first_position(slot: _Slot) -> ir.Value:
     while parent_of(outermost).name != "func.func":
         outermost = parent_of(outermost)
     with ir.InsertionPoint(outermost):
-        zero = ir_words.constant(0)
-        length = ir_words.operation("memref.dim", ir_words.index_type(), slot.positions, zero)
-        return ir_words.branch(
-            ir_words.compare("ugt", length, zero),
-            lambda: [ir_words.widened(ir_words.load(slot.positions, zero))],
+        zero = build.constant(0)
+        length = build.operation("memref.dim", build.index_type(), slot.positions, zero)
+        return build.branch(
+            build.compare("ugt", length, zero),
+            lambda: [build.widened(build.load(slot.positions, zero))],
             lambda: [zero],
-            [ir_words.index_type()],
+            [build.index_type()],
         )[0]

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.carry_values import LINE, PATH, carry
 from mlir_sparse.loops.effects import root_of
 from mlir_sparse.loops.emit_strips import whole_end
 from mlir_sparse.loops.emit_vectors import broadcast, mask_of
 from mlir_sparse.loops.inner_loops import Line, line_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_constant, is_inside, maker, parent_of
 from mlir_sparse.loops.outer_loops import OuterLoops, nests_of
 from mlir_sparse.loops.regions import is_loop, operations_in
 from mlir_sparse.loops.remarks import Remarks
+from mlir_sparse.loops.value_origins import is_constant, is_inside, maker, parent_of
 from mlir_sparse.loops.vector_bodies import Lanes, Tile, load_vector, store_vector
 from mlir_sparse.loops.vector_options import Target
+from mlir_sparse.strategies.fuse_fill import ConstantFill, constant_before, constant_before_rows
 from mlir_sparse.strategies.inner_sums import sum_of
-from mlir_sparse.strategies.rows_from_initial import ConstantFill, constant_before, constant_before_rows
 from mlir_sparse.strategies.several_entries import add_up_several, entries_around
 
 __all__ = ["register_tile"]
@@ -138,9 +138,9 @@ class _Tiler:
             self._tile(Tile(start, size, None, self.target.fuses, ahead, rolled=before > 0))
 
         if size < before <= 2 * size:
-            ir_words.branch(ir_words.compare("ult", at, end), lambda: tile(at))
+            build.branch(build.compare("ult", at, end), lambda: tile(at))
         else:
-            ir_words.loop(end, (), tile, at, size)
+            build.loop(end, (), tile, at, size)
         return end
 
     def _rest(self, at: ir.Value, upper: ir.Value, least: int) -> None:
@@ -148,16 +148,16 @@ class _Tiler:
         if least == 1:
             return
         if not self.target.masks:
-            ir_words.branch(ir_words.compare("ult", at, upper), lambda: self._scalar(at, upper))
+            build.branch(build.compare("ult", at, upper), lambda: self._scalar(at, upper))
             return
         size = self.target.masked(self.nest.lines[0].bits, least)
         if size < least:
-            ir_words.loop(upper, (), lambda start: self._masked(start, upper, size), at, size)
+            build.loop(upper, (), lambda start: self._masked(start, upper, size), at, size)
         else:
-            ir_words.branch(ir_words.compare("ult", at, upper), lambda: self._masked(at, upper, size))
+            build.branch(build.compare("ult", at, upper), lambda: self._masked(at, upper, size))
 
     def _masked(self, at: ir.Value, upper: ir.Value, size: int) -> None:
-        mask = mask_of(ir_words.subtract(upper, at), size)
+        mask = mask_of(build.subtract(upper, at), size)
         self._tile(Tile(at, size, mask, self.target.fuses, rolled=True))
 
     def _scalar(self, at: ir.Value, upper: ir.Value) -> None:
@@ -176,7 +176,7 @@ class _Tiler:
         root = self.nest.root.clone(ir.InsertionPoint.current)
         for op in (root, *_marked(root)) if tile.rolled else ():
             if is_loop(op) and PATH in op.attributes:
-                ir_words.keep_rolled(op)
+                build.keep_rolled(op)
         scope = parent_of(root)
         _, buffer, *at = self.nest.store.operands
         at = [*at[:-1], tile.start]

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import reduce
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import rewritten
 from mlir_sparse.loops.emit_prefetch import FAR, NEAR, prefetch
 from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers, slice_of, splat_number
-from mlir_sparse.loops.origins import maker
 from mlir_sparse.loops.regions import body_of
+from mlir_sparse.loops.value_origins import maker
 
 __all__ = ["LANES", "LaneRow", "sum_of_vectors"]
 
@@ -64,9 +64,9 @@ def sum_of_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
 def _ahead(size: ir.Value, short: bool) -> ir.Value:
     """Returns how many entries ahead are asked for."""
     if short:
-        return ir_words.constant(NEAR)
-    far = ir_words.compare("ugt", size, ir_words.constant(_HELD))
-    return ir_words.select(far, ir_words.constant(FAR), ir_words.constant(NEAR))
+        return build.constant(NEAR)
+    far = build.compare("ugt", size, build.constant(_HELD))
+    return build.select(far, build.constant(FAR), build.constant(NEAR))
 
 
 class _Vectors:
@@ -83,7 +83,7 @@ class _Vectors:
         self.upper = upper
         self.ahead = ahead
         element = row.summand.type
-        self.width = min(LANES, _BITS // ir_words.width_of(element))
+        self.width = min(LANES, _BITS // build.width_of(element))
         self.kind = ir.VectorType.get([self.width], element)
 
     def total(self, lower: ir.Value) -> ir.Value:
@@ -94,9 +94,9 @@ class _Vectors:
         turn, following = (r.blocks.append(*kinds, arg_locs=[ir.Location.unknown()] * 2) for r in op.regions)
         with ir.InsertionPoint(turn):
             first, held = turn.arguments
-            reached = ir_words.add(first, ir_words.constant(LANES))
+            reached = build.add(first, build.constant(LANES))
             after = [reached, self._added(first, held)]
-            ir.Operation.create("scf.condition", operands=[ir_words.compare("ult", reached, self.upper), *after])
+            ir.Operation.create("scf.condition", operands=[build.compare("ult", reached, self.upper), *after])
         with ir.InsertionPoint(following):
             ir.Operation.create("scf.yield", operands=list(following.arguments))
         return op.results[1]
@@ -104,20 +104,20 @@ class _Vectors:
     def _added(self, first: ir.Value, held: ir.Value) -> ir.Value:
         """Writes a turn; returns the sums of lanes after it."""
         for stream in self.row.streams:
-            prefetch(stream, [ir_words.add(first, self.ahead)])
+            prefetch(stream, [build.add(first, self.ahead)])
         own = self._own(first)
         parts = []
         for start in range(0, LANES, self.width):
-            begin = ir_words.add(first, ir_words.constant(start)) if start else first
+            begin = build.add(first, build.constant(start)) if start else first
             made = _Lanes(self.row, begin, self.width).of(self.row.summand)
             mask = own if self.width == LANES else slice_of(own, start, self.width)
-            parts.append(ir_words.select(mask, made, splat_number(made.type, 0)))
-        return reduce(ir_words.add, (held, *parts))
+            parts.append(build.select(mask, made, splat_number(made.type, 0)))
+        return reduce(build.add, (held, *parts))
 
     def _own(self, first: ir.Value) -> ir.Value:
         """Returns which lanes of a vector are entries of the row."""
-        left = ir_words.cut(ir_words.subtract(self.upper, first), ir_words.word_type())
-        return ir_words.compare("ult", lane_numbers(LANES), broadcast(left, LANES))
+        left = build.cut(build.subtract(self.upper, first), build.word_type())
+        return build.compare("ult", lane_numbers(LANES), broadcast(left, LANES))
 
 
 class _Lanes:
@@ -135,7 +135,7 @@ class _Lanes:
         self.count = count
         self.vectors: dict[ir.Value, ir.Value] = {}
         self.lanes: dict[ir.Value, list[ir.Value]] = {}
-        places = [ir_words.add(first, ir_words.constant(lane)) if lane else first for lane in range(count)]
+        places = [build.add(first, build.constant(lane)) if lane else first for lane in range(count)]
         self.lanes[body_of(row.loop).arguments[0]] = places
 
     def of(self, value: ir.Value) -> ir.Value:
@@ -152,7 +152,7 @@ class _Lanes:
             return rewritten(op, [self.of(operand) for operand in op.operands], self.count)
         buffer, *at = op.operands
         if buffer in self.row.streams:
-            return ir_words.operation("vector.load", kind, buffer, self.first)
+            return build.operation("vector.load", kind, buffer, self.first)
         return _gathered(buffer, list(zip(*map(self._each, at), strict=True)))
 
     def _each(self, value: ir.Value) -> list[ir.Value]:
@@ -173,11 +173,11 @@ def _gathered(buffer: ir.Value, places: list[tuple[ir.Value, ...]]) -> ir.Value:
 
     They are loaded as vectors of one: of elements LLVM would make gathers, which take twice as long on some processors.
     """
-    element = ir_words.element_of(buffer)
-    parts = [ir_words.operation("vector.load", ir.VectorType.get([1], element), buffer, *at) for at in places]
+    element = build.element_of(buffer)
+    parts = [build.operation("vector.load", ir.VectorType.get([1], element), buffer, *at) for at in places]
     while len(parts) > 1:
         size = len(places) // len(parts) * 2
         kind, order = ir.VectorType.get([size], element), ir.DenseI64ArrayAttr.get(list(range(size)))
         pairs = zip(parts[::2], parts[1::2], strict=True)
-        parts = [ir_words.operation("vector.shuffle", kind, left, right, mask=order) for left, right in pairs]
+        parts = [build.operation("vector.shuffle", kind, left, right, mask=order) for left, right in pairs]
     return parts[0]

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import only_reads, root_of
 from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.emit_prefetch import NEXT_RESULTS, NEXT_SUMMED_ROWS, prefetch
 from mlir_sparse.loops.emit_strips import loop_over_chunks, masked_rest, whole_end
 from mlir_sparse.loops.emit_vectors import slice_of
 from mlir_sparse.loops.inner_loops import Line, line_of
-from mlir_sparse.loops.origins import is_constant, maker, parent_of
 from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.value_origins import is_constant, maker, parent_of
 from mlir_sparse.loops.vector_bodies import Tile
 from mlir_sparse.loops.vector_options import Target
 from mlir_sparse.strategies.inner_sums import InnerSum
@@ -116,14 +116,14 @@ class _Several:
         if not streams:
             return
         lower, upper = line.bounds
-        later = ir_words.add(row, ir_words.constant(NEXT_RESULTS))
+        later = build.add(row, build.constant(NEXT_RESULTS))
         buffers = list(dict.fromkeys(load.operands[0] for load in streams))
 
         def body(at: ir.Value) -> None:
             for buffer in buffers:
                 prefetch(buffer, [later, at])
 
-        ir_words.loop(upper, (), body, lower, self.lanes)
+        build.loop(upper, (), body, lower, self.lanes)
 
     def _group(self, start: ir.Value) -> None:
         """Writes what is done for a group of entries."""
@@ -134,8 +134,8 @@ class _Several:
         for number, each in enumerate(known):
             first = copies[number].operands[3]
             place = ir.DenseI64ArrayAttr.get([number])
-            total = ir_words.operation("vector.extract", first.type, totals, static_position=place)
-            total = ir_words.add(first, total)
+            total = build.operation("vector.extract", first.type, totals, static_position=place)
+            total = build.add(first, total)
             copies[number].erase()
             each[self.entries.line.loop.results[0]] = total
         for op in self.entries.after:
@@ -144,7 +144,7 @@ class _Several:
 
     def _known(self, start: ir.Value, number: int) -> dict[ir.Value, ir.Value]:
         """Writes what is done before the sum of an entry; returns what its values are."""
-        place = ir_words.add(start, ir_words.constant(number)) if number else start
+        place = build.add(start, build.constant(number)) if number else start
         known: dict[ir.Value, ir.Value] = {body_of(self.entries.loop).arguments[0]: place}
         for op in self.entries.before:
             copy_of(op, known)
@@ -160,7 +160,7 @@ class _Several:
             tile = Tile(place, self.lanes, None, self.target.fuses, NEXT_SUMMED_ROWS)
             return [each.turn(tile, so_far) for each, so_far in zip(sums, reached, strict=True)]
 
-        held = ir_words.loop(end, held, body, at, self.lanes)
+        held = build.loop(end, held, body, at, self.lanes)
 
         def some(mask: ir.Value) -> list[ir.Value]:
             tile = Tile(end, self.lanes, mask, self.target.fuses)
@@ -179,7 +179,7 @@ def _folded(vectors: Sequence[ir.Value]) -> ir.Value:
     """Returns the sums of the elements of four vectors as one vector of four."""
     pairs = [_interleaved(*vectors[at : at + 2]) for at in (0, 2)]
     first, second = (_halved(pair) for pair in pairs)
-    return ir_words.add(_shuffled(first, second, [0, 1, 4, 5]), _shuffled(first, second, [2, 3, 6, 7]))
+    return build.add(_shuffled(first, second, [0, 1, 4, 5]), _shuffled(first, second, [2, 3, 6, 7]))
 
 
 def _interleaved(left: ir.Value, right: ir.Value) -> ir.Value:
@@ -187,17 +187,17 @@ def _interleaved(left: ir.Value, right: ir.Value) -> ir.Value:
     lanes = ir.VectorType(left.type).shape[0]
     even = [place for lane in range(0, lanes, 2) for place in (lane, lanes + lane)]
     odd = [place + 1 for place in even]
-    return ir_words.add(_shuffled(left, right, even), _shuffled(left, right, odd))
+    return build.add(_shuffled(left, right, even), _shuffled(left, right, odd))
 
 
 def _halved(vector: ir.Value) -> ir.Value:
     """Returns the sum of the parts of a vector that have as many elements as there are sums."""
     while (lanes := ir.VectorType(vector.type).shape[0]) > _ENTRIES:
         parts = [slice_of(vector, offset, lanes // 2) for offset in (0, lanes // 2)]
-        vector = ir_words.add(*parts)
+        vector = build.add(*parts)
     return vector
 
 
 def _shuffled(left: ir.Value, right: ir.Value, places: Sequence[int]) -> ir.Value:
     kind = ir.VectorType.get([len(places)], ir.VectorType(left.type).element_type)
-    return ir_words.operation("vector.shuffle", kind, left, right, mask=ir.DenseI64ArrayAttr.get(list(places)))
+    return build.operation("vector.shuffle", kind, left, right, mask=ir.DenseI64ArrayAttr.get(list(places)))

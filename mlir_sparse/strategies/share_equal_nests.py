@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from itertools import count, repeat
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.regions import LOOPS, has_loop, is_nest
 from mlir_sparse.loops.remarks import Missed, Remarks
 
-__all__ = ["share_copies"]
+__all__ = ["share_equal_nests"]
 
 # Selected values are held in registers beside those that they are selected from.
 _MOST_DIFFERENCES = 12
@@ -85,13 +85,13 @@ class _Match:
         self, condition: ir.Value, differences: Sequence[tuple[ir.Value, ir.Value]]
     ) -> dict[tuple[ir.Value, ir.Value], ir.Value]:
         """Writes selections, and lets the left region use those; returns them."""
-        chosen = {pair: ir_words.select(condition, *pair) for pair in differences}
+        chosen = {pair: build.select(condition, *pair) for pair in differences}
         for op, number, left, right in self.uses:
             op.operands[number] = chosen[left, right]
         return chosen
 
 
-def share_copies(seen: Seen, _: Mapping[str, str]) -> bool:
+def share_equal_nests(seen: Seen, _: Mapping[str, str]) -> bool:
     """Writes nests once that are the same but for what they read.
 
     Args:
@@ -175,7 +175,7 @@ def _one_branch(op: ir.Operation, same: _Same) -> ir.Operation:
         first, second = op.operands[0], inner.operands[0]
         same.match.select(first, same.differences)
         kinds = [result.type for result in op.results]
-        either = ir_words.bits_of("ori", first, second)
+        either = build.bits_of("ori", first, second)
         made = ir.Operation.create("scf.if", results=kinds, operands=[either], regions=2)
     then.append_to(made.regions[0])
     for block in list(inner.regions[1].blocks):
@@ -219,7 +219,7 @@ def _two_turns(first: ir.Operation, same: _Same) -> ir.Operation:
         made = _turns(list(first.operands)[3:])
     turn, *carried = made.regions[0].blocks[0].arguments
     with ir.InsertionPoint(made.regions[0].blocks[0]):
-        chosen = same.match.select(ir_words.compare("eq", turn, ir_words.constant(0)), same.differences)
+        chosen = same.match.select(build.compare("eq", turn, build.constant(0)), same.differences)
         kinds = [value.type for value in carried]
         limits = [chosen.get(pair, pair[0]) for pair in bounds]
         inner = ir.Operation.create("scf.for", results=kinds, operands=[*limits, *carried], regions=1)
@@ -235,10 +235,10 @@ def _two_turns(first: ir.Operation, same: _Same) -> ir.Operation:
 def _turns(start: Sequence[ir.Value]) -> ir.Operation:
     """Writes an `scf.for` of two turns, which are not to be written out, without what it does in them."""
     kinds = [value.type for value in start]
-    operands = [*map(ir_words.constant, (0, 2, 1)), *start]
+    operands = [*map(build.constant, (0, 2, 1)), *start]
     made = ir.Operation.create("scf.for", results=kinds, operands=operands, regions=1)
-    made.regions[0].blocks.append(ir_words.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1))
-    ir_words.keep_rolled(made)
+    made.regions[0].blocks.append(build.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1))
+    build.keep_rolled(made)
     return made
 
 

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_comparison, maker
 from mlir_sparse.loops.regions import is_loop
 from mlir_sparse.loops.remarks import Missed, Remarks
+from mlir_sparse.loops.value_origins import is_comparison, maker
 
 __all__ = ["split_merges"]
 
@@ -53,7 +53,7 @@ class _Meeting:
     def known(self, left: bool, right: bool) -> dict[ir.Value, ir.Value]:
         """Returns the same, and the least, as values at the insertion point."""
         truth = ir.IntegerType.get_signless(1)
-        found = {value: ir_words.integer(holds, truth) for value, holds in self.truths(left, right).items()}
+        found = {value: build.integer(holds, truth) for value, holds in self.truths(left, right).items()}
         return found | {self.least: self.left if left else self.right}
 
 
@@ -72,9 +72,9 @@ def split_merges(seen: Seen, _: Mapping[str, str]) -> bool:
         split = [loop for loop in merges if _split_loop(loop, seen.remarks)]
         for loop in counting if split else ():
             # It goes through what one operand alone has: few entries at a time.
-            ir_words.keep_rolled(loop)
+            build.keep_rolled(loop)
         if split and _appends(function, [*merges, *counting]):
-            ir_words.keep_scalar(function)
+            build.keep_scalar(function)
         changed |= bool(split)
     return changed
 
@@ -84,9 +84,7 @@ def _appends(function: ir.Operation, loops: Sequence[ir.Operation]) -> bool:
 
     Numbers of two parts are moved by a vector of two lanes.
     """
-    counts = all(
-        loop.results and all(result.type == ir_words.index_type() for result in loop.results) for loop in loops
-    )
+    counts = all(loop.results and all(result.type == build.index_type() for result in loop.results) for loop in loops)
     return counts and "complex<" not in str(function.attributes["function_type"])
 
 
@@ -166,12 +164,12 @@ def _split(operations: Sequence[ir.Operation], meeting: _Meeting) -> None:
         return [known.get(value, value) for value in end.operands]
 
     def apart() -> list[ir.Value]:
-        less = ir_words.compare("ult", meeting.left, meeting.right)
-        return ir_words.branch(less, lambda: way(left=True, right=False), lambda: way(left=False, right=True), kinds)
+        less = build.compare("ult", meeting.left, meeting.right)
+        return build.branch(less, lambda: way(left=True, right=False), lambda: way(left=False, right=True), kinds)
 
     with ir.InsertionPoint(end):
-        equal = ir_words.compare("eq", meeting.left, meeting.right)
-        ends = ir_words.branch(equal, lambda: way(left=True, right=True), apart, kinds)
+        equal = build.compare("eq", meeting.left, meeting.right)
+        ends = build.branch(equal, lambda: way(left=True, right=True), apart, kinds)
     for at, value in enumerate(ends):
         end.operands[at] = value
     for op in reversed(rest):

@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from functools import reduce
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import computes_lanes, counts, element_bits, is_contiguous, is_truth
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.emit_prefetch import is_loaded
 from mlir_sparse.loops.emit_vectors import sum_of_lanes
 from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_constant, maker, parent_of, result_maker, stored_load
 from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed, type_name
+from mlir_sparse.loops.value_origins import is_constant, maker, parent_of, result_maker, stored_load
 from mlir_sparse.program.nest_facts import NestFacts
 from mlir_sparse.strategies.row_lanes import LANES, LaneRow, sum_of_vectors
 
@@ -161,9 +161,9 @@ def _write(row: LaneRow, short: bool) -> None:
     _begin_where_the_last_ended(loop)
     _, upper, _, start = loop.operands
     with ir.InsertionPoint(loop):
-        size = reduce(ir_words.minimum, map(ir_words.size_of, row.streams))
-        (value,) = ir_words.branch(
-            ir_words.compare("ule", ir_words.add(upper, ir_words.constant(LANES)), size),
+        size = reduce(build.minimum, map(build.size_of, row.streams))
+        (value,) = build.branch(
+            build.compare("ule", build.add(upper, build.constant(LANES)), size),
             lambda: [start],
             lambda: [_by_entries(loop)],
             [start.type],
@@ -187,10 +187,10 @@ def _begin_where_the_last_ended(loop: ir.Operation) -> None:
     if following.name != "arith.addi" or following.operands[0] != row or not is_constant(following.operands[1], 1):
         return
     with ir.InsertionPoint(rows):
-        cell = ir_words.alloca_cell(ir_words.widened(ir_words.load(buffer, rows.operands[0])))
+        cell = build.alloca_cell(build.widened(build.load(buffer, rows.operands[0])))
     with ir.InsertionPoint(loop):
-        loop.operands[0] = ir_words.load(cell, ir_words.constant(0))
-        ir_words.store(upper, cell, ir_words.constant(0))
+        loop.operands[0] = build.load(cell, build.constant(0))
+        build.store(upper, cell, build.constant(0))
 
 
 def _position(value: ir.Value) -> ir.Operation | None:
@@ -201,7 +201,7 @@ def _position(value: ir.Value) -> ir.Operation | None:
 
 def _by_entries(loop: ir.Operation) -> ir.Value:
     copy = loop.clone(ir.InsertionPoint.current).operation
-    ir_words.keep_rolled(copy, scalar=True)
+    build.keep_rolled(copy, scalar=True)
     return copy.results[0]
 
 
@@ -214,4 +214,4 @@ def _by_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
     held = sum_of_vectors(row, size, short)
     if row.add.name in ("arith.addf", "arith.addi"):
         return sum_of_lanes(held, start)
-    return ir_words.operation(row.add.name, start.type, start, sum_of_lanes(held))
+    return build.operation(row.add.name, start.type, start, sum_of_lanes(held))

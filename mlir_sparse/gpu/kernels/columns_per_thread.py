@@ -13,8 +13,8 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernels.strided_loops import divided, strided, unrolled
 from mlir_sparse.gpu.loop_roles import LoopRole
 from mlir_sparse.gpu.sparsified_function import inside
-from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.loops import ir_words
+from mlir_sparse.gpu.unmapped_error import UnmappedError
+from mlir_sparse.loops import build_operations as build
 
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
@@ -45,30 +45,28 @@ def write_columns(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Val
     count = emitter.mapping.tile // adjacent
     bounds = lower, upper = emitter.value(op.operands[0]), emitter.value(op.operands[1])
     if adjacent > 1:  # counted by as many: LLVM then sees that each begins at a multiple
-        lower, upper = (
-            ir_words.operation("arith.divui", bound.type, bound, ir_words.constant(adjacent)) for bound in bounds
-        )
+        lower, upper = (build.operation("arith.divui", bound.type, bound, build.constant(adjacent)) for bound in bounds)
     width = kernel.identity("block_dim", "x")
-    block = ir_words.multiply(width, ir_words.constant(count))
-    first = ir_words.add(ir_words.multiply(kernel.identity("block_id", "y"), block), kernel.identity("thread_id", "x"))
-    last = ir_words.operation("arith.subi", upper.type, upper, ir_words.constant(1))
+    block = build.multiply(width, build.constant(count))
+    first = build.add(build.multiply(kernel.identity("block_id", "y"), block), kernel.identity("thread_id", "x"))
+    last = build.operation("arith.subi", upper.type, upper, build.constant(1))
     (index,) = op.regions[0].blocks[0].arguments
     ops = [one.operation for one in op.regions[0].blocks[0].operations]
 
     def body(at: ir.Value) -> list[ir.Value]:
         places = [at]
         while len(places) < count:
-            places.append(ir_words.add(places[-1], width))
+            places.append(build.add(places[-1], width))
         # The first is there, or the turn would not be.
-        guards = [None, *(ir_words.compare("ult", place, upper) for place in places[1:])]
-        begins = [ir_words.minimum(place, last) for place in places]
+        guards = [None, *(build.compare("ult", place, upper) for place in places[1:])]
+        begins = [build.minimum(place, last) for place in places]
         columns: list[dict[ir.Value, ir.Value]] = [
             {index: place} for begin in begins for place in _beside(begin, adjacent)
         ]
         _Columns(emitter, columns, [guard for guard in guards for _ in range(adjacent)]).write(ops, depth + 1)
         return []
 
-    strided(ir_words.add(lower, first), upper, ir_words.multiply(kernel.identity("grid_dim", "y"), block), (), body)
+    strided(build.add(lower, first), upper, build.multiply(kernel.identity("grid_dim", "y"), block), (), body)
     return []
 
 
@@ -76,8 +74,8 @@ def _beside(place: ir.Value, adjacent: int) -> list[ir.Value]:
     """Returns the columns of a place."""
     if adjacent == 1:
         return [place]
-    begin = ir_words.multiply(place, ir_words.constant(adjacent))
-    return [begin, *(ir_words.add(begin, ir_words.constant(number)) for number in range(1, adjacent))]
+    begin = build.multiply(place, build.constant(adjacent))
+    return [begin, *(build.add(begin, build.constant(number)) for number in range(1, adjacent))]
 
 
 class _Columns:

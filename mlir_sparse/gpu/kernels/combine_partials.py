@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from mlir_sparse._mlir import bindings, ir
-from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.loops import ir_words
+from mlir_sparse.gpu.unmapped_error import UnmappedError
+from mlir_sparse.loops import build_operations as build
 
 __all__ = ["OPERATORS", "atomically", "combined", "identity", "of_lane", "of_neighbour", "over_lanes"]
 
@@ -49,7 +49,7 @@ def _is_complex(kind: ir.Type) -> bool:
 
 def combined(combine: str, left: ir.Value, right: ir.Value) -> ir.Value:
     """Returns two values combined."""
-    return ir_words.operation(_operation(combine, left.type), left.type, left, right)
+    return build.operation(_operation(combine, left.type), left.type, left, right)
 
 
 def identity(combine: str, kind: ir.Type) -> ir.Value:
@@ -58,11 +58,11 @@ def identity(combine: str, kind: ir.Type) -> ir.Value:
     if _is_complex(kind):
         element = ir.ComplexType(kind).element_type
         parts = [ir.FloatAttr.get(element, start), ir.FloatAttr.get(element, 0.0)]
-        return ir_words.operation("complex.constant", kind, value=ir.ArrayAttr.get(parts))
+        return build.operation("complex.constant", kind, value=ir.ArrayAttr.get(parts))
     if isinstance(kind, ir.IntegerType):
         most = (1 << (kind.width - 1)) - 1
-        return ir_words.integer(int(min(max(start, -most - 1), most)), kind)
-    return ir_words.operation("arith.constant", kind, value=ir.FloatAttr.get(kind, start))
+        return build.integer(int(min(max(start, -most - 1), most)), kind)
+    return build.operation("arith.constant", kind, value=ir.FloatAttr.get(kind, start))
 
 
 # -- lanes ---------------------------------------------------------------------------------------------------------
@@ -96,30 +96,28 @@ def _exchanged(value: ir.Value, other: int, mode: str = "xor") -> ir.Value:
     kind = value.type
     if _is_complex(kind):
         element = ir.ComplexType(kind).element_type
-        parts = [
-            _exchanged(ir_words.operation(f"complex.{part}", element, value), other, mode) for part in ("re", "im")
-        ]
-        return ir_words.operation("complex.create", kind, *parts)
+        parts = [_exchanged(build.operation(f"complex.{part}", element, value), other, mode) for part in ("re", "im")]
+        return build.operation("complex.create", kind, *parts)
     if isinstance(kind, ir.IndexType):
-        moved = _exchanged(ir_words.operation("arith.index_cast", ir_words.word_type(), value), other, mode)
-        return ir_words.operation("arith.index_cast", kind, moved)
+        moved = _exchanged(build.operation("arith.index_cast", build.word_type(), value), other, mode)
+        return build.operation("arith.index_cast", kind, moved)
     if not isinstance(kind, ir.IntegerType):
         bits = ir.IntegerType.get_signless(_width(kind))
-        moved = _exchanged(ir_words.operation("arith.bitcast", bits, value), other, mode)
-        return ir_words.operation("arith.bitcast", kind, moved)
+        moved = _exchanged(build.operation("arith.bitcast", bits, value), other, mode)
+        return build.operation("arith.bitcast", kind, moved)
     word = ir.IntegerType.get_signless(_WORD)
     if kind.width < _WORD:
-        moved = _exchanged(ir_words.operation("arith.extui", word, value), other, mode)
-        return ir_words.operation("arith.trunci", kind, moved)
+        moved = _exchanged(build.operation("arith.extui", word, value), other, mode)
+        return build.operation("arith.trunci", kind, moved)
     if kind.width > _WORD:
-        half = ir_words.integer(_WORD, kind)
-        low = _exchanged(ir_words.operation("arith.trunci", word, value), other, mode)
-        high = _exchanged(ir_words.operation("arith.trunci", word, ir_words.bits_of("shrui", value, half)), other, mode)
-        wide = [ir_words.operation("arith.extui", kind, part) for part in (low, high)]
-        return ir_words.bits_of("ori", wide[0], ir_words.bits_of("shli", wide[1], half))
+        half = build.integer(_WORD, kind)
+        low = _exchanged(build.operation("arith.trunci", word, value), other, mode)
+        high = _exchanged(build.operation("arith.trunci", word, build.bits_of("shrui", value, half)), other, mode)
+        wide = [build.operation("arith.extui", kind, part) for part in (low, high)]
+        return build.bits_of("ori", wide[0], build.bits_of("shli", wide[1], half))
     how = ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")
     truth = ir.IntegerType.get_signless(1)
-    operands = [value, ir_words.integer(other, word), ir_words.integer(_WORD, word)]
+    operands = [value, build.integer(other, word), build.integer(_WORD, word)]
     made = ir.Operation.create("gpu.shuffle", results=[word, truth], operands=operands, attributes={"mode": how})
     return made.results[0]
 
@@ -139,7 +137,7 @@ def atomically(combine: str, value: ir.Value, memref: ir.Value, indices: Sequenc
         _swapped(combine, value, memref, indices)
         return
     kind = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _kinds()[name])
-    ir_words.operation("memref.atomic_rmw", value.type, value, memref, *indices, kind=kind)
+    build.operation("memref.atomic_rmw", value.type, value, memref, *indices, kind=kind)
 
 
 def _swapped(combine: str, value: ir.Value, memref: ir.Value, indices: Sequence[ir.Value]) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernels.combine_partials import combined, identity
-from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.loops import ir_words
+from mlir_sparse.gpu.unmapped_error import UnmappedError
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.program.launch_values import LevelBuffer
 from mlir_sparse.program.nest_facts import (
     ChainedSearch,
@@ -30,14 +30,14 @@ __all__ = ["find", "find_row"]
 
 def find_row(kernel: KernelText, located: RowSearch, row: ir.Value) -> ir.Value:
     """Writes a search, at the insertion point; returns where a row begins, or the next where there is none."""
-    level, kind = located.level, ir_words.index_type()
+    level, kind = located.level, build.index_type()
     search = _Search(kernel, CoordinateSearch(located.tensor, "", (level,), 0, False, located.widths), kind)
     buffer = search.positions(level.positions)
-    low, high = (ir_words.widened(ir_words.load(buffer, ir_words.constant(at))) for at in (0, 1))
+    low, high = (build.widened(build.load(buffer, build.constant(at))) for at in (0, 1))
     place = search.bound(low, high, level.coordinates, row, "ult")
     if located.listed:
         return place
-    return ir_words.widened(ir_words.load(search.positions(level.positions + 2), place))
+    return build.widened(build.load(search.positions(level.positions + 2), place))
 
 
 def find(
@@ -72,27 +72,25 @@ class _Search:
         for level in range(len(located.levels)):
             one = coordinates.get_submap([level])
             of = ir.AffineMapAttr.get(one)
-            self._coordinates.append(
-                ir_words.operation("affine.apply", ir_words.index_type(), *indices, *sizes, map=of)
-            )
-        value, found = self._below(0, ir_words.constant(0))
+            self._coordinates.append(build.operation("affine.apply", build.index_type(), *indices, *sizes, map=of))
+        value, found = self._below(0, build.constant(0))
         return value, found
 
     def _below(self, level: int, place: ir.Value) -> list[ir.Value]:
         """Returns the element below a place of the level above, and whether there is one."""
         if level == len(self._located.levels):
             values = self.buffer(self._located.values, self._kind)
-            return [ir_words.load(values, place), ir_words.integer(1, self._truth)]
+            return [build.load(values, place), build.integer(1, self._truth)]
         match self._located.levels[level]:
             case CountedSearch():
                 return self._counted(level, place)
             case GroupSearch(buffer, count):
                 return self._group(level, place, StoredCoordinates(buffer), count)
             case SegmentSearch(positions, width, coordinates):
-                begin = place if width == 1 else ir_words.multiply(place, ir_words.constant(width))
-                low = ir_words.widened(ir_words.load(self.positions(positions), begin))
-                end = ir_words.add(begin, ir_words.constant(1))
-                high = ir_words.widened(ir_words.load(self.positions(positions), end))
+                begin = place if width == 1 else build.multiply(place, build.constant(width))
+                low = build.widened(build.load(self.positions(positions), begin))
+                end = build.add(begin, build.constant(1))
+                high = build.widened(build.load(self.positions(positions), end))
                 return self._segment(level, low, high, coordinates)
             case ChainedSearch():
                 raise UnmappedError("expected coordinates in a range above those that stand beside others")
@@ -100,8 +98,8 @@ class _Search:
     def _counted(self, level: int, place: ir.Value) -> list[ir.Value]:
         """Returns the same, of a level that has all coordinates up to its size."""
         wanted, size = self._coordinates[level], self._kernel.size(LevelSize(self._located.tensor, level))
-        there = ir_words.compare("ult", wanted, size)
-        return self._where(there, lambda: self._below(level + 1, ir_words.add(ir_words.multiply(place, size), wanted)))
+        there = build.compare("ult", wanted, size)
+        return self._where(there, lambda: self._below(level + 1, build.add(build.multiply(place, size), wanted)))
 
     def _segment(self, level: int, low: ir.Value, high: ir.Value, where: StoredCoordinates) -> list[ir.Value]:
         """Returns the same, of coordinates in a range; those that tuples share are narrowed down level by level."""
@@ -110,48 +108,48 @@ class _Search:
         if following and isinstance(following[0], ChainedSearch):
             last = self.bound(first, high, where, wanted, "ule")
             return self._segment(level + 1, first, last, following[0].coordinates)
-        inside = ir_words.compare("ult", first, high)
+        inside = build.compare("ult", first, high)
 
         def look() -> list[ir.Value]:
-            same = ir_words.compare("eq", self._coordinate(first, where), wanted)
+            same = build.compare("eq", self._coordinate(first, where), wanted)
             return self._where(same, lambda: self._below(level + 1, first))
 
         return self._where(inside, look)
 
     def _group(self, level: int, place: ir.Value, where: StoredCoordinates, count: int) -> list[ir.Value]:
         """Returns the same, of so many coordinates; those of places without an entry are any, and hold zeros."""
-        value, found = identity("sum", self._kind), ir_words.integer(0, self._truth)
-        first = ir_words.multiply(place, ir_words.constant(count))
+        value, found = identity("sum", self._kind), build.integer(0, self._truth)
+        first = build.multiply(place, build.constant(count))
         for more in range(count):
-            at = ir_words.add(first, ir_words.constant(more))
-            same = ir_words.compare("eq", self._coordinate(at, where), self._coordinates[level])
+            at = build.add(first, build.constant(more))
+            same = build.compare("eq", self._coordinate(at, where), self._coordinates[level])
             one, there = self._where(same, partial(self._below, level + 1, at))
-            value, found = combined("sum", value, one), ir_words.bits_of("ori", found, there)
+            value, found = combined("sum", value, one), build.bits_of("ori", found, there)
         return [value, found]
 
     def bound(self, low: ir.Value, high: ir.Value, where: StoredCoordinates, wanted: ir.Value, before: str) -> ir.Value:
         """Returns the first place in a range whose coordinate is not before the one wanted, or not up to it."""
 
         def goes_on(start: ir.Value, end: ir.Value) -> ir.Value:
-            return ir_words.compare("ult", start, end)
+            return build.compare("ult", start, end)
 
         def half(start: ir.Value, end: ir.Value) -> list[ir.Value]:
-            middle = ir_words.bits_of("shrui", ir_words.add(start, end), ir_words.constant(1))
-            behind = ir_words.compare(before, self._coordinate(middle, where), wanted)
-            after = ir_words.add(middle, ir_words.constant(1))
+            middle = build.bits_of("shrui", build.add(start, end), build.constant(1))
+            behind = build.compare(before, self._coordinate(middle, where), wanted)
+            after = build.add(middle, build.constant(1))
             return [
-                ir_words.operation("arith.select", start.type, behind, after, start),
-                ir_words.operation("arith.select", start.type, behind, end, middle),
+                build.operation("arith.select", start.type, behind, after, start),
+                build.operation("arith.select", start.type, behind, end, middle),
             ]
 
-        return ir_words.value_after([low, high], goes_on, half)[0]
+        return build.value_after([low, high], goes_on, half)[0]
 
     def _coordinate(self, place: ir.Value, where: StoredCoordinates) -> ir.Value:
         at = place
         if (where.stride, where.offset) != (1, 0):
-            at = ir_words.multiply(place, ir_words.constant(where.stride))
-            at = ir_words.add(at, ir_words.constant(where.offset))
-        return ir_words.widened(ir_words.load(self.buffer(where.buffer, _integers(self._located.widths[1])), at))
+            at = build.multiply(place, build.constant(where.stride))
+            at = build.add(at, build.constant(where.offset))
+        return build.widened(build.load(self.buffer(where.buffer, _integers(self._located.widths[1])), at))
 
     def positions(self, number: int) -> ir.Value:
         """Returns a buffer of positions."""
@@ -166,11 +164,11 @@ class _Search:
         """Returns what is found where a condition holds; nothing is elsewhere."""
 
         def nothing() -> list[ir.Value]:
-            return [identity("sum", self._kind), ir_words.integer(0, self._truth)]
+            return [identity("sum", self._kind), build.integer(0, self._truth)]
 
-        return ir_words.branch(condition, then, nothing, [self._kind, self._truth])
+        return build.branch(condition, then, nothing, [self._kind, self._truth])
 
 
 def _integers(bits: int) -> ir.Type:
     """Returns the type of positions or coordinates; that of `index` for 0 bits."""
-    return ir.IntegerType.get_signless(bits) if bits else ir_words.index_type()
+    return ir.IntegerType.get_signless(bits) if bits else build.index_type()

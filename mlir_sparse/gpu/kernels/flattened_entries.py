@@ -16,10 +16,10 @@ from mlir_sparse.gpu.kernels.shared_memory_tiles import STAGED, wait, write_term
 from mlir_sparse.gpu.kernels.strided_loops import strided
 from mlir_sparse.gpu.loop_roles import NestWriter
 from mlir_sparse.gpu.sparsified_function import constant_of
-from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter
-from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.origins import made_by, maker
+from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.value_origins import made_by, maker
 from mlir_sparse.program.launch_values import Work
 
 __all__ = ["NESTS", "FlattenedEntries"]
@@ -108,36 +108,36 @@ class FlattenedEntries:
         """Writes the loops, at the insertion point; returns how many entries there are, and how many a row takes."""
         kernel, mapping = self._kernel, self._emitter.mapping
         stored = self._source.stored(self._last)
-        count, chunk = kernel.size(stored), ir_words.constant(mapping.chunk)
-        chunks = ir_words.operation("arith.ceildivui", count.type, count, chunk)
+        count, chunk = kernel.size(stored), build.constant(mapping.chunk)
+        chunks = build.operation("arith.ceildivui", count.type, count, chunk)
         height, row = kernel.identity("block_dim", "y"), kernel.identity("thread_id", "y")
-        begin = ir_words.multiply(kernel.identity("block_id", "x"), height)
-        step = ir_words.multiply(kernel.identity("grid_dim", "x"), height)
+        begin = build.multiply(kernel.identity("block_id", "x"), height)
+        step = build.multiply(kernel.identity("grid_dim", "x"), height)
 
         def apart(at: ir.Value) -> list[ir.Value]:
-            first = ir_words.multiply(at, chunk)
-            self._chunk(first, ir_words.minimum(ir_words.add(first, chunk), count))
+            first = build.multiply(at, chunk)
+            self._chunk(first, build.minimum(build.add(first, chunk), count))
             return []
 
         def summed(base: ir.Value) -> list[ir.Value]:
             # Threads beyond the last entry have no turn, and nothing to add.
-            first = ir_words.minimum(ir_words.multiply(ir_words.add(base, row), chunk), count)
+            first = build.minimum(build.multiply(build.add(base, row), chunk), count)
             if STAGED in mapping.roles:
                 *above, last = self._loops
-                self._made = write_terms(self._emitter, last, above, ir_words.multiply(base, chunk), count)
-            self._sums(first, ir_words.minimum(ir_words.add(first, chunk), count), count)
+                self._made = write_terms(self._emitter, last, above, build.multiply(base, chunk), count)
+            self._sums(first, build.minimum(build.add(first, chunk), count), count)
             if STAGED in mapping.roles:
                 wait()  # before others write to it again
             return []
 
         def together(base: ir.Value) -> list[ir.Value]:
-            self._steps(ir_words.multiply(ir_words.add(base, row), chunk), count)
+            self._steps(build.multiply(build.add(base, row), chunk), count)
             return []
 
         if self._emitter.shares or len(self._loops[-1].results):
             strided(begin, chunks, step, (), summed if len(self._loops[-1].results) else together)
         else:
-            strided(ir_words.add(begin, row), chunks, step, (), apart)
+            strided(build.add(begin, row), chunks, step, (), apart)
         return Work((stored,), mapping.chunk)
 
     def _chunk(self, first: ir.Value, end: ir.Value) -> None:
@@ -150,27 +150,27 @@ class FlattenedEntries:
                 self._emitter.block(self._bodies[-1], len(self._loops))
             return found
 
-        strided(first, end, ir_words.constant(1), self._first(first), body)
+        strided(first, end, build.constant(1), self._first(first), body)
 
     def _steps(self, first: ir.Value, count: ir.Value) -> None:
         """Writes the same for threads that stay together: those beyond the last entry do it again, and do not store."""
-        last = ir_words.operation("arith.subi", count.type, count, ir_words.constant(1))
-        start = ir_words.minimum(first, last)
+        last = build.operation("arith.subi", count.type, count, build.constant(1))
+        start = build.minimum(first, last)
 
         def body(turn: ir.Value, *parents: ir.Value) -> list[ir.Value]:
-            at = ir_words.add(first, turn)
-            entry = ir_words.minimum(at, last)
+            at = build.add(first, turn)
+            entry = build.minimum(at, last)
             found = self._advanced(entry, parents)
             with self._emitter.turns():
                 self._enter(entry, found)
                 self._emitter.within(
-                    ir_words.compare("ult", at, count),
+                    build.compare("ult", at, count),
                     lambda: self._emitter.block(self._bodies[-1], len(self._loops)),
                 )
             return found
 
-        chunk = ir_words.constant(self._emitter.mapping.chunk)
-        strided(ir_words.constant(0), chunk, ir_words.constant(1), self._first(start), body)
+        chunk = build.constant(self._emitter.mapping.chunk)
+        strided(build.constant(0), chunk, build.constant(1), self._first(start), body)
 
     def _enter(self, at: ir.Value, found: Sequence[ir.Value]) -> None:
         """Binds the loops' indices at an entry, and writes what is computed on the way down to it."""
@@ -200,8 +200,8 @@ class FlattenedEntries:
         within, above, size = _split(place, index)
         size = self._emitter.value(size)
         if within:
-            self._emitter.bind(index, ir_words.operation("arith.remui", position.type, position, size))
-        self._place(above, ir_words.operation("arith.divui", position.type, position, size), depth - 1)
+            self._emitter.bind(index, build.operation("arith.remui", position.type, position, size))
+        self._place(above, build.operation("arith.divui", position.type, position, size), depth - 1)
 
     # -- finding -------------------------------------------------------------------------------------------------
 
@@ -236,30 +236,30 @@ class FlattenedEntries:
         """Returns the last place whose positions begin at a key or before it."""
         positions = self._kernel.buffer(search.positions)
         size = self._kernel.size(self._source.known[search.positions].sizes[0])
-        one = ir_words.constant(1)
-        high = ir_words.operation("arith.subi", size.type, size, one)
+        one = build.constant(1)
+        high = build.operation("arith.subi", size.type, size, one)
 
         def goes_on(low: ir.Value, up: ir.Value) -> ir.Value:
-            return ir_words.compare("ugt", up, ir_words.add(low, one))
+            return build.compare("ugt", up, build.add(low, one))
 
         def half(low: ir.Value, up: ir.Value) -> list[ir.Value]:
-            middle = ir_words.bits_of("shrui", ir_words.add(low, up), one)
-            before = ir_words.compare("ule", ir_words.widened(ir_words.load(positions, middle)), key)
+            middle = build.bits_of("shrui", build.add(low, up), one)
+            before = build.compare("ule", build.widened(build.load(positions, middle)), key)
             return [
-                ir_words.operation("arith.select", low.type, before, middle, low),
-                ir_words.operation("arith.select", low.type, before, up, middle),
+                build.operation("arith.select", low.type, before, middle, low),
+                build.operation("arith.select", low.type, before, up, middle),
             ]
 
-        return ir_words.value_after([ir_words.constant(0), high], goes_on, half)[0]
+        return build.value_after([build.constant(0), high], goes_on, half)[0]
 
     def _stepped(self, search: _Search, key: ir.Value, before: ir.Value) -> ir.Value:
-        positions, one = self._kernel.buffer(search.positions), ir_words.constant(1)
+        positions, one = self._kernel.buffer(search.positions), build.constant(1)
 
         def goes_on(place: ir.Value) -> ir.Value:
-            following = ir_words.widened(ir_words.load(positions, ir_words.add(place, one)))
-            return ir_words.compare("ule", following, key)
+            following = build.widened(build.load(positions, build.add(place, one)))
+            return build.compare("ule", following, key)
 
-        return ir_words.value_after([before], goes_on, lambda place: [ir_words.add(place, one)])[0]
+        return build.value_after([before], goes_on, lambda place: [build.add(place, one)])[0]
 
     # -- sums ----------------------------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class FlattenedEntries:
         store = self._store()
         indices = list(store.operands)[2:]
         kind = self._loops[-1].results[0].type
-        entry = ir_words.minimum(first, ir_words.operation("arith.subi", count.type, count, ir_words.constant(1)))
+        entry = build.minimum(first, build.operation("arith.subi", count.type, count, build.constant(1)))
         parents = self._first(entry)
         with emitter.turns():
             self._enter(entry, parents)
@@ -283,9 +283,9 @@ class FlattenedEntries:
                 now = [emitter.value(index) for index in indices]
                 held = so_far
                 if rank:
-                    other = _any([ir_words.compare("ne", one, two) for one, two in zip(now, here, strict=True)])
-                    emitter.always(lambda: ir_words.branch(other, lambda: emitter.store(store, so_far, here)))
-                    held = ir_words.operation(
+                    other = _any([build.compare("ne", one, two) for one, two in zip(now, here, strict=True)])
+                    emitter.always(lambda: build.branch(other, lambda: emitter.store(store, so_far, here)))
+                    held = build.operation(
                         "arith.select", kind, other, combine_partials.identity(operator, kind), so_far
                     )
                 emitter.bind(self._loops[-1].regions[0].blocks[0].arguments[1], held)
@@ -295,22 +295,22 @@ class FlattenedEntries:
                     whole = counted(emitter.block(self._bodies[-1], len(self._loops)), [held])
             return [*whole, *now, *found]
 
-        whole, *state = strided(first, end, ir_words.constant(1), start, body)
+        whole, *state = strided(first, end, build.constant(1), start, body)
         self._add_last(store, whole, state[:rank])
 
     def _add_last(self, store: ir.Operation, whole: ir.Value, indices: Sequence[ir.Value]) -> None:
         """Adds what is left of each thread: at once for a warp that is within one element, as in a long row."""
         emitter, operator = self._emitter, self._emitter.combine
-        same = [ir_words.compare("eq", at, combine_partials.of_lane(at, 0)) for at in indices]
+        same = [build.compare("eq", at, combine_partials.of_lane(at, 0)) for at in indices]
 
         def at_once() -> None:
             total = combine_partials.over_lanes(operator, whole, _LANES)
-            first = ir_words.compare("eq", self._kernel.lane(), ir_words.constant(0))
-            ir_words.branch(first, lambda: emitter.store(store, total, indices))
+            first = build.compare("eq", self._kernel.lane(), build.constant(0))
+            build.branch(first, lambda: emitter.store(store, total, indices))
 
         if same:
-            everywhere = combine_partials.over_lanes("and", ir_words.conjunction(same), _LANES)
-            ir_words.branch(everywhere, at_once, lambda: emitter.store(store, whole, indices))
+            everywhere = combine_partials.over_lanes("and", build.conjunction(same), _LANES)
+            build.branch(everywhere, at_once, lambda: emitter.store(store, whole, indices))
         else:
             at_once()
 

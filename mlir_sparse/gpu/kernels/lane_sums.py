@@ -10,8 +10,8 @@ from mlir_sparse.gpu.kernel_writer import WARP
 from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.strided_loops import steps, strided
 from mlir_sparse.gpu.loop_roles import LoopRole
-from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.loops import ir_words
+from mlir_sparse.gpu.unmapped_error import UnmappedError
+from mlir_sparse.loops import build_operations as build
 
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
@@ -25,14 +25,14 @@ def write_lanes(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value
     lower, upper, start = _bounds(emitter, op)
     own = [combine_partials.identity(emitter.combine, start.type)]
     (part,) = strided(
-        ir_words.add(lower, lane),
+        build.add(lower, lane),
         upper,
-        ir_words.constant(lanes),
+        build.constant(lanes),
         own,
         lambda at, one: emitter.turn(op, at, [one], depth),
     )
     whole = combine_partials.over_lanes(emitter.combine, part, _halves(lanes // 2, 1))
-    emitter.guard(ir_words.compare("eq", lane, ir_words.constant(0)))
+    emitter.guard(build.compare("eq", lane, build.constant(0)))
     return [combine_partials.combined(emitter.combine, start, whole)]
 
 
@@ -54,16 +54,16 @@ def write_rows(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]
 
     def together(base: ir.Value, *held: ir.Value) -> list[ir.Value]:
         emitter.rows_of_block = op, base
-        at = ir_words.add(base, kernel.identity("thread_id", "y"))
-        inside_ = ir_words.compare("ult", at, upper)
-        last = ir_words.operation("arith.subi", upper.type, upper, ir_words.constant(1))
+        at = build.add(base, kernel.identity("thread_id", "y"))
+        inside_ = build.compare("ult", at, upper)
+        last = build.operation("arith.subi", upper.type, upper, build.constant(1))
         made: list[ir.Value] = []
-        emitter.within(inside_, lambda: made.extend(emitter.turn(op, ir_words.minimum(at, last), held, depth)))
-        return [ir_words.operation("arith.select", m.type, inside_, m, h) for m, h in zip(made, held, strict=True)]
+        emitter.within(inside_, lambda: made.extend(emitter.turn(op, build.minimum(at, last), held, depth)))
+        return [build.operation("arith.select", m.type, inside_, m, h) for m, h in zip(made, held, strict=True)]
 
     first, upper, step = steps(emitter, op, "rows")
     if emitter.shares:
-        first = ir_words.operation("arith.subi", first.type, first, kernel.identity("thread_id", "y"))
+        first = build.operation("arith.subi", first.type, first, kernel.identity("thread_id", "y"))
     sums = strided(first, upper, step, carried, together if emitter.shares else apart)
     return _summed(emitter, op, sums)
 
@@ -75,7 +75,7 @@ def _summed(emitter: Emitter, op: ir.Operation, sums: Sequence[ir.Value]) -> lis
     (_, _, start), (part,) = _bounds(emitter, op), sums
     lowest = emitter.mapping.lanes if emitter.shares else 1
     whole = combine_partials.over_lanes(emitter.combine, part, _halves(WARP // 2, lowest))
-    emitter.guard(ir_words.compare("eq", emitter.kernel.lane(), ir_words.constant(0)))
+    emitter.guard(build.compare("eq", emitter.kernel.lane(), build.constant(0)))
     return [combine_partials.combined(emitter.combine, start, whole)]
 
 

@@ -12,7 +12,7 @@ from mlir_sparse.gpu.kernel_writer import WARP, KernelText
 from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.strided_loops import strided
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.program.launch_values import Launch, Work
 from mlir_sparse.program.nest_facts import ThreadedNest
 
@@ -58,21 +58,21 @@ class _Parts:
     """The parts of the counts, one for each place of the sums but the last."""
 
     def __init__(self, kernel: KernelText) -> None:
-        one, lanes = ir_words.constant(1), ir_words.constant(WARP)
+        one, lanes = build.constant(1), build.constant(WARP)
         self.count = kernel.extent(_COUNTS, 0)
         sums = kernel.extent(_SUMS, 0)
-        self.number = ir_words.operation("arith.subi", sums.type, sums, one)
-        turns = ir_words.operation("arith.ceildivui", sums.type, self.count, ir_words.multiply(self.number, lanes))
-        self.length = ir_words.multiply(turns, lanes)
+        self.number = build.operation("arith.subi", sums.type, sums, one)
+        turns = build.operation("arith.ceildivui", sums.type, self.count, build.multiply(self.number, lanes))
+        self.length = build.multiply(turns, lanes)
         row, warps = kernel.identity("thread_id", "y"), kernel.identity("block_dim", "y")
-        self.first = ir_words.add(ir_words.multiply(kernel.identity("block_id", "x"), warps), row)
-        self.step = ir_words.multiply(kernel.identity("grid_dim", "x"), warps)
+        self.first = build.add(build.multiply(kernel.identity("block_id", "x"), warps), row)
+        self.step = build.multiply(kernel.identity("grid_dim", "x"), warps)
         self.lane = kernel.lane()
 
     def bounds(self, part: ir.Value) -> tuple[ir.Value, ir.Value]:
         """Returns where a part begins and ends."""
-        begin = ir_words.minimum(ir_words.multiply(part, self.length), self.count)
-        return begin, ir_words.minimum(ir_words.add(begin, self.length), self.count)
+        begin = build.minimum(build.multiply(part, self.length), self.count)
+        return begin, build.minimum(build.add(begin, self.length), self.count)
 
 
 def _sums(kernel: KernelText) -> None:
@@ -80,8 +80,8 @@ def _sums(kernel: KernelText) -> None:
 
     def body(part: ir.Value) -> list[ir.Value]:
         begin, end = parts.bounds(part)
-        whole = _summed(ir_words.add(begin, parts.lane), end, counts)
-        ir_words.branch(_is_first(parts.lane), lambda: ir_words.store(whole, sums, part))
+        whole = _summed(build.add(begin, parts.lane), end, counts)
+        build.branch(_is_first(parts.lane), lambda: build.store(whole, sums, part))
         return []
 
     strided(parts.first, parts.number, parts.step, (), body)
@@ -90,31 +90,31 @@ def _sums(kernel: KernelText) -> None:
 def _begins(kernel: KernelText) -> None:
     parts = _Parts(kernel)
     counts, sums, begins = (kernel.buffer(number) for number in (_COUNTS, _SUMS, _BEGINS))
-    lanes = ir_words.constant(WARP)
+    lanes = build.constant(WARP)
 
     def body(part: ir.Value) -> list[ir.Value]:
         begin, end = parts.bounds(part)
         before = _summed(parts.lane, part, sums)
 
         def turn(base: ir.Value, so_far: ir.Value) -> list[ir.Value]:
-            at = ir_words.add(base, parts.lane)
-            there = ir_words.compare("ult", at, end)
+            at = build.add(base, parts.lane)
+            there = build.compare("ult", at, end)
             # Lanes stay together: those beyond the end take nothing.
-            found = ir_words.load(counts, ir_words.operation("arith.select", at.type, there, at, base))
-            own = ir_words.operation("arith.select", at.type, there, found, ir_words.constant(0))
+            found = build.load(counts, build.operation("arith.select", at.type, there, at, base))
+            own = build.operation("arith.select", at.type, there, found, build.constant(0))
             ahead, whole = _before(own, parts.lane)
-            ir_words.branch(there, lambda: _put(ir_words.add(so_far, ahead), begins, at))
-            return [ir_words.add(so_far, whole)]
+            build.branch(there, lambda: _put(build.add(so_far, ahead), begins, at))
+            return [build.add(so_far, whole)]
 
         (after,) = strided(begin, end, lanes, [before], turn)
-        following = ir_words.add(part, ir_words.constant(1))
-        last = ir_words.compare("eq", following, parts.number)
+        following = build.add(part, build.constant(1))
+        last = build.compare("eq", following, parts.number)
 
         def ends() -> None:
             _put(after, begins, parts.count)
-            ir_words.store(after, sums, parts.number)
+            build.store(after, sums, parts.number)
 
-        ir_words.branch(ir_words.conjunction([last, _is_first(parts.lane)]), ends)
+        build.branch(build.conjunction([last, _is_first(parts.lane)]), ends)
         return []
 
     strided(parts.first, parts.number, parts.step, (), body)
@@ -124,26 +124,26 @@ def _summed(first: ir.Value, end: ir.Value, buffer: ir.Value) -> ir.Value:
     """Returns the sum of a buffer's elements up to an end; each lane begins at its own, and all get it."""
 
     def more(at: ir.Value, so_far: ir.Value) -> list[ir.Value]:
-        return [ir_words.add(so_far, ir_words.load(buffer, at))]
+        return [build.add(so_far, build.load(buffer, at))]
 
-    (own,) = strided(first, end, ir_words.constant(WARP), [ir_words.constant(0)], more)
+    (own,) = strided(first, end, build.constant(WARP), [build.constant(0)], more)
     return combine_partials.over_lanes("sum", own, _BITS)
 
 
 def _before(own: ir.Value, lane: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Returns the sum of the values of all lanes before this one, and that of all."""
-    ahead, whole = ir_words.constant(0), own
+    ahead, whole = build.constant(0), own
     for bit in reversed(_BITS):
         other = combine_partials.of_neighbour(whole, bit)
-        above = ir_words.compare("ne", ir_words.bits_of("andi", lane, ir_words.constant(bit)), ir_words.constant(0))
-        ahead = ir_words.operation("arith.select", own.type, above, ir_words.add(ahead, other), ahead)
-        whole = ir_words.add(whole, other)
+        above = build.compare("ne", build.bits_of("andi", lane, build.constant(bit)), build.constant(0))
+        ahead = build.operation("arith.select", own.type, above, build.add(ahead, other), ahead)
+        whole = build.add(whole, other)
     return ahead, whole
 
 
 def _put(value: ir.Value, buffer: ir.Value, at: ir.Value) -> None:
-    ir_words.store(ir_words.cut(value, ir_words.element_of(buffer)), buffer, at)
+    build.store(build.cut(value, build.element_of(buffer)), buffer, at)
 
 
 def _is_first(lane: ir.Value) -> ir.Value:
-    return ir_words.compare("eq", lane, ir_words.constant(0))
+    return build.compare("eq", lane, build.constant(0))

@@ -14,7 +14,7 @@ from mlir_sparse.gpu.kernel_writer import copied
 from mlir_sparse.gpu.kernels.strided_loops import steps, strided
 from mlir_sparse.gpu.loop_roles import LoopRole
 from mlir_sparse.gpu.sparsified_function import inside
-from mlir_sparse.gpu.unmapped import UnmappedError
+from mlir_sparse.gpu.unmapped_error import UnmappedError
 
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter

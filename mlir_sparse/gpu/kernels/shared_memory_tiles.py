@@ -16,9 +16,9 @@ from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.strided_loops import strided
 from mlir_sparse.gpu.loop_roles import LoopRole
 from mlir_sparse.gpu.sparsified_function import depends
-from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.origins import result_maker
+from mlir_sparse.gpu.unmapped_error import UnmappedError
+from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.value_origins import result_maker
 
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
@@ -68,18 +68,18 @@ def write_terms(
     """
     # A thread reads as many as it takes one after another: one more place keeps threads out of each other's banks.
     terms = _Terms(emitter, op, above, apart=emitter.mapping.chunk)
-    terms.fill(first, ir_words.operation("arith.subi", count.type, count, ir_words.constant(1)))
+    terms.fill(first, build.operation("arith.subi", count.type, count, build.constant(1)))
     wait()
-    return lambda at: terms.of(ir_words.operation("arith.subi", at.type, at, first))
+    return lambda at: terms.of(build.operation("arith.subi", at.type, at, first))
 
 
 def _of_block(emitter: Emitter, op: ir.Operation, row: ir.Operation, base: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Returns where the entries of all rows of a block begin and end."""
     index = row.regions[0].blocks[0].arguments[0]
     rows = emitter.value(row.operands[1])
-    one, height = ir_words.constant(1), emitter.kernel.identity("block_dim", "y")
-    after = ir_words.minimum(ir_words.add(base, height), rows)
-    last = ir_words.operation("arith.subi", after.type, after, one)
+    one, height = build.constant(1), emitter.kernel.identity("block_dim", "y")
+    after = build.minimum(build.add(base, height), rows)
+    last = build.operation("arith.subi", after.type, after, one)
     return _at(emitter, op.operands[0], index, base), _at(emitter, op.operands[1], index, last)
 
 
@@ -101,26 +101,24 @@ def _over_block(
     """Writes the sum of a row of each thread over the entries of the block, so many at a time as there is room for."""
     (lower, upper), (begin, end) = own, block
     count, operator = _THREADS * emitter.mapping.chunk, emitter.combine
-    last = ir_words.operation("arith.subi", end.type, end, ir_words.constant(1))
+    last = build.operation("arith.subi", end.type, end, build.constant(1))
 
     def some(first: ir.Value, so_far: ir.Value) -> list[ir.Value]:
         terms.fill(first, last)
         wait()
-        low = ir_words.operation("arith.maxui", lower.type, lower, first)
-        high = ir_words.minimum(upper, ir_words.add(first, ir_words.constant(count)))
+        low = build.operation("arith.maxui", lower.type, lower, first)
+        high = build.minimum(upper, build.add(first, build.constant(count)))
 
         def add(at: ir.Value, sum_: ir.Value) -> list[ir.Value]:
             return [
-                combine_partials.combined(
-                    operator, sum_, terms.of(ir_words.operation("arith.subi", at.type, at, first))
-                )
+                combine_partials.combined(operator, sum_, terms.of(build.operation("arith.subi", at.type, at, first)))
             ]
 
-        whole = strided(low, high, ir_words.constant(1), [so_far], add)
+        whole = strided(low, high, build.constant(1), [so_far], add)
         wait()  # before others write to it again
         return whole
 
-    (whole,) = strided(begin, end, ir_words.constant(count), [combine_partials.identity(operator, terms.kind)], some)
+    (whole,) = strided(begin, end, build.constant(count), [combine_partials.identity(operator, terms.kind)], some)
     return whole
 
 
@@ -148,27 +146,27 @@ class _Terms:
     def fill(self, first: ir.Value, last: ir.Value) -> None:
         """Writes the terms of some entries: all are read before any is stored; beyond the last it is read again."""
         # How far an entry is from the first fits in 32 bits, which are half the instructions of 64.
-        most, narrow = ir_words.operation("arith.subi", last.type, last, first), _narrow()
-        most = ir_words.operation("arith.index_cast", narrow, ir_words.minimum(most, ir_words.constant(_MOST)))
+        most, narrow = build.operation("arith.subi", last.type, last, first), _narrow()
+        most = build.operation("arith.index_cast", narrow, build.minimum(most, build.constant(_MOST)))
         thread = self._emitter.kernel.identity("thread_id", "y")
-        place, terms = ir_words.operation("arith.index_cast", narrow, thread), []
-        step = ir_words.integer(_THREADS, narrow)
+        place, terms = build.operation("arith.index_cast", narrow, thread), []
+        step = build.integer(_THREADS, narrow)
         for _ in range(self._emitter.mapping.chunk):
-            near = ir_words.operation("arith.minui", narrow, place, most)
-            terms.append((self._term(ir_words.add(first, ir_words.widened(near))), ir_words.widened(place)))
-            place = ir_words.operation("arith.addi", narrow, place, step)
+            near = build.operation("arith.minui", narrow, place, most)
+            terms.append((self._term(build.add(first, build.widened(near))), build.widened(place)))
+            place = build.operation("arith.addi", narrow, place, step)
         for term, at in terms:
-            ir_words.store(term, self._held, self._place(at))
+            build.store(term, self._held, self._place(at))
 
     def of(self, number: ir.Value) -> ir.Value:
         """Returns the term of an entry, by its number in the block."""
-        return ir_words.load(self._held, self._place(number))
+        return build.load(self._held, self._place(number))
 
     def _place(self, number: ir.Value) -> ir.Value:
         if not self._apart:
             return number
-        free = ir_words.operation("arith.divui", number.type, number, ir_words.constant(self._apart))
-        return ir_words.add(number, free)
+        free = build.operation("arith.divui", number.type, number, build.constant(self._apart))
+        return build.add(number, free)
 
     def _term(self, at: ir.Value) -> ir.Value:
         index, carried = self._op.regions[0].blocks[0].arguments

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 
 __all__ = ["Guards"]
 
@@ -41,9 +41,9 @@ class Guards:
             conditions = self._found[found:]
             if not conditions or not values:
                 return list(values)
-            truth = ir_words.conjunction(conditions)
+            truth = build.conjunction(conditions)
             pairs = zip(values, before, strict=True)
-            return [ir_words.operation("arith.select", value.type, truth, value, old) for value, old in pairs]
+            return [build.operation("arith.select", value.type, truth, value, old) for value, old in pairs]
 
         try:
             yield counted
@@ -53,7 +53,7 @@ class Guards:
     def guarded(self, write: Callable[[], None]) -> None:
         """Writes what only threads do that pass all guards."""
         if self._guards:
-            ir_words.branch(ir_words.conjunction(self._guards), write)
+            build.branch(build.conjunction(self._guards), write)
         else:
             write()
 

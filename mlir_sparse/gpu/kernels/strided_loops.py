@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.loop_roles import LoopRole
-from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.loops import ir_words
-from mlir_sparse.loops.origins import result_maker
+from mlir_sparse.gpu.unmapped_error import UnmappedError
+from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.value_origins import result_maker
 
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
@@ -37,18 +37,18 @@ def steps(emitter: Emitter, op: ir.Operation, role: str) -> tuple[ir.Value, ir.V
         case "rows" | "columns":
             blocks, threads = _AXES[role]
             size = kernel.identity("block_dim", threads)
-            begin = ir_words.multiply(kernel.identity("block_id", blocks), size)
-            first = ir_words.add(begin, kernel.identity("thread_id", threads))
-            step = ir_words.multiply(kernel.identity("grid_dim", blocks), size)
+            begin = build.multiply(kernel.identity("block_id", blocks), size)
+            first = build.add(begin, kernel.identity("thread_id", threads))
+            step = build.multiply(kernel.identity("grid_dim", blocks), size)
         case "layers":
             first, step = kernel.identity("block_id", "z"), kernel.identity("grid_dim", "z")
         case "spread":
-            first, step = kernel.identity("thread_id", "x"), ir_words.constant(emitter.mapping.lanes)
+            first, step = kernel.identity("thread_id", "x"), build.constant(emitter.mapping.lanes)
         case "run":
-            return lower, upper, ir_words.constant(1)
+            return lower, upper, build.constant(1)
         case _:
             raise UnmappedError(f"expected turns that are a thread's each, but got {role}")
-    return ir_words.add(lower, first), upper, step
+    return build.add(lower, first), upper, step
 
 
 # Blocks along z, lanes of a row that share nothing, and one thread for all turns.
@@ -65,9 +65,7 @@ def strided(
     """Writes an `scf.for` with a step; the body takes the index and the carried values, and returns those."""
     kinds = [value.type for value in start]
     op = ir.Operation.create("scf.for", results=kinds, operands=[lower, upper, step, *start], regions=1)
-    block = op.regions[0].blocks.append(
-        ir_words.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1)
-    )
+    block = op.regions[0].blocks.append(build.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1))
     with ir.InsertionPoint(block):
         ir.Operation.create("scf.yield", operands=list(body(*block.arguments)))
     return list(op.results)
@@ -88,19 +86,19 @@ def unrolled(
         body: takes the index and what the turn before handed on, and returns what this one does; it stores nothing.
         turns: how many at a time, a power of two.
     """
-    count = ir_words.operation("arith.subi", upper.type, upper, lower)
-    whole = ir_words.add(lower, ir_words.bits_of("andi", count, ir_words.constant(-turns)))
+    count = build.operation("arith.subi", upper.type, upper, lower)
+    whole = build.add(lower, build.bits_of("andi", count, build.constant(-turns)))
 
     def some(at: ir.Value, *held: ir.Value) -> Sequence[ir.Value]:
         carried: Sequence[ir.Value] = held
         for turn in range(turns):
-            carried = body(ir_words.add(at, ir_words.constant(turn)), *carried)
+            carried = body(build.add(at, build.constant(turn)), *carried)
         _load_first()
         return carried
 
-    made = strided(lower, whole, ir_words.constant(turns), start, some)
-    ir_words.keep_rolled(result_maker(made[0]))
-    left = ir_words.compare("ult", whole, upper)
+    made = strided(lower, whole, build.constant(turns), start, some)
+    build.keep_rolled(result_maker(made[0]))
+    left = build.compare("ult", whole, upper)
     rest = ir.Operation.create("scf.if", results=[value.type for value in made], operands=[left], regions=2)
     with ir.InsertionPoint(rest.regions[0].blocks.append()):
         ir.Operation.create("scf.yield", operands=_left_over(whole, upper, made, body, turns - 1))
@@ -113,14 +111,14 @@ def _left_over(
     lower: ir.Value, upper: ir.Value, held: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]], most: int
 ) -> list[ir.Value]:
     """Writes turns of which the first is there, and returns what the last one hands on that is."""
-    last = ir_words.operation("arith.subi", upper.type, upper, ir_words.constant(1))
+    last = build.operation("arith.subi", upper.type, upper, build.constant(1))
     carried = list(body(lower, *held))
     for turn in range(1, most):
-        at = ir_words.add(lower, ir_words.constant(turn))
-        counts = ir_words.compare("ult", at, upper)
-        handed = body(ir_words.minimum(at, last), *carried)
+        at = build.add(lower, build.constant(turn))
+        counts = build.compare("ult", at, upper)
+        handed = body(build.minimum(at, last), *carried)
         pairs = zip(handed, carried, strict=True)
-        carried = [ir_words.operation("arith.select", new.type, counts, new, old) for new, old in pairs]
+        carried = [build.operation("arith.select", new.type, counts, new, old) for new, old in pairs]
     _load_first()
     return carried
 

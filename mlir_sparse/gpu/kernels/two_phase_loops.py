@@ -16,10 +16,10 @@ from mlir_sparse.assembly.assemble import turns_of
 from mlir_sparse.assembly.result_arguments import ResultLevels, result_levels
 from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
 from mlir_sparse.assembly.shared_structure import finish
-from mlir_sparse.gpu.unmapped import UnmappedError
-from mlir_sparse.loops import ir_words
+from mlir_sparse.gpu.unmapped_error import UnmappedError
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.facts_in_ir import write_facts
-from mlir_sparse.loops.origins import parent_of, result_maker
+from mlir_sparse.loops.value_origins import parent_of, result_maker
 from mlir_sparse.program.nest_facts import NestFacts, ThreadedNest, TwoPhaseResult
 
 __all__ = ["count_and_fill"]
@@ -60,7 +60,7 @@ def count_and_fill(function: ir.Operation, nest: ThreadedNest, own: TwoPhaseResu
 def _scanning(name: str, chain: Chain, nest: ThreadedNest) -> None:
     """Writes what scans, as a function to be mapped."""
     func = bindings().module("dialects.func")
-    counts = _memref(ir_words.index_type())
+    counts = _memref(build.index_type())
     kinds = [counts, counts, _memref(_levels(chain).position)]
     op = func.FuncOp(f"{name}_scan", ir.FunctionType.get(kinds, []))
     write_facts(op.operation, NestFacts(threads=nest))
@@ -104,7 +104,7 @@ class _Part(ABC):
     def start(self, block: ir.Block, chain: Chain) -> None:
         """Adds what is written, as arguments, and writes what is to be done first."""
         self._add_arguments(block, chain)
-        self._cells = {level: ir_words.alloca(ir_words.index_type()) for level in self.levels[:-1]}
+        self._cells = {level: build.alloca(build.index_type()) for level in self.levels[:-1]}
 
     @abstractmethod
     def _add_arguments(self, block: ir.Block, chain: Chain) -> None: ...
@@ -126,7 +126,7 @@ class _Part(ABC):
     def begin(self, owner: ir.Value) -> ir.Value:
         """Returns what the number of an owner's first entry is."""
         for level, cell in self._cells.items():
-            ir_words.store(self._begin(level, owner), cell, ir_words.constant(0))
+            build.store(self._begin(level, owner), cell, build.constant(0))
         return self._begin(self.rank - 1, owner)
 
     def close(self, level: int, coordinate: ir.Value, before: ir.Value, after: ir.Value) -> None:
@@ -135,13 +135,13 @@ class _Part(ABC):
         def append() -> None:
             count = self._count(level, after)
             self._node(level, count, coordinate, self._count(level + 1, after))
-            ir_words.store(ir_words.add(count, ir_words.constant(1)), self._cells[level], ir_words.constant(0))
+            build.store(build.add(count, build.constant(1)), self._cells[level], build.constant(0))
 
-        ir_words.branch(ir_words.compare("ne", before, after), append)
+        build.branch(build.compare("ne", before, after), append)
 
     def _count(self, level: int, last: ir.Value) -> ir.Value:
         """Returns the number of entries of a level, given that of the last."""
-        return last if level == self.rank - 1 else ir_words.load(self._cells[level], ir_words.constant(0))
+        return last if level == self.rank - 1 else build.load(self._cells[level], build.constant(0))
 
 
 class _Counts(_Part):
@@ -150,18 +150,18 @@ class _Counts(_Part):
     name = "count"
 
     def _add_arguments(self, block: ir.Block, chain: Chain) -> None:
-        kind, where = _memref(ir_words.index_type()), ir.Location.unknown()
+        kind, where = _memref(build.index_type()), ir.Location.unknown()
         self._counts = {level: block.add_argument(kind, where) for level in self.levels}
         # Loops may leave owners out that have nothing.
-        nothing, size = ir_words.constant(0), ir_words.size_of(self._counts[self.levels[0]])
-        ir_words.loop(size, [], lambda at: self._put(at, dict.fromkeys(self.levels, nothing)))
+        nothing, size = build.constant(0), build.size_of(self._counts[self.levels[0]])
+        build.loop(size, [], lambda at: self._put(at, dict.fromkeys(self.levels, nothing)))
 
     def _put(self, owner: ir.Value, counts: Mapping[int, ir.Value]) -> None:
         for level, count in counts.items():
-            ir_words.store(count, self._counts[level], owner)
+            build.store(count, self._counts[level], owner)
 
     def _begin(self, level: int, owner: ir.Value) -> ir.Value:
-        return ir_words.constant(0)
+        return build.constant(0)
 
     def insert(self, count: ir.Value, value: ir.Value, coordinates: Sequence[ir.Value]) -> None:
         pass
@@ -193,26 +193,26 @@ class _Entries(_Part):
         self._values = argument(element)
 
     def _begin(self, level: int, owner: ir.Value) -> ir.Value:
-        return ir_words.widened(ir_words.load(self._begins[level], owner))
+        return build.widened(build.load(self._begins[level], owner))
 
     def insert(self, count: ir.Value, value: ir.Value, coordinates: Sequence[ir.Value]) -> None:
         buffer = self._coordinates[self.rank - 1]
         kept = coordinates if self.listed else coordinates[-1:]
-        first = ir_words.multiply(count, ir_words.constant(len(kept))) if self.listed else count
+        first = build.multiply(count, build.constant(len(kept))) if self.listed else count
         for shift, coordinate in enumerate(kept):
-            _store(coordinate, buffer, ir_words.add(first, ir_words.constant(shift)) if shift else first)
-        ir_words.store(value, self._values, count)
+            _store(coordinate, buffer, build.add(first, build.constant(shift)) if shift else first)
+        build.store(value, self._values, count)
 
     def _node(self, level: int, count: ir.Value, coordinate: ir.Value, children: ir.Value) -> None:
         _store(coordinate, self._coordinates[level], count)
-        _store(children, self._positions[level + 1], ir_words.add(count, ir_words.constant(1)))
+        _store(children, self._positions[level + 1], build.add(count, build.constant(1)))
 
     def end(self, owner: ir.Value, count: ir.Value) -> None:
         pass
 
 
 def _store(value: ir.Value, buffer: ir.Value, at: ir.Value) -> None:
-    ir_words.store(ir_words.cut(value, ir_words.element_of(buffer)), buffer, at)
+    build.store(build.cut(value, build.element_of(buffer)), buffer, at)
 
 
 # -- the loops -----------------------------------------------------------------------------------------------------
@@ -229,19 +229,19 @@ def _rewrite(function: ir.Operation, chain: Chain, part: _Part, depth: int) -> N
         op.erase()
     with ir.InsertionPoint(start):
         part.start(block, chain)
-        nothing = ir_words.constant(0)
+        nothing = build.constant(0)
     outer, coordinates = _owner(chain, depth)
     closes = [] if part.listed else [one for one in turns_of(chain) if one[0] in part.levels]
     sizes = list(start.operands)[:depth]
     chain.start.replace_all_uses_with(nothing)
     for value in chain.values:
         if value != chain.start:
-            value.set_type(ir_words.index_type())
+            value.set_type(build.index_type())
     for op in chain.inserts:
         with ir.InsertionPoint(op):
             value, count, *at = op.operands
             part.insert(count, value, at)
-            after = ir_words.add(count, ir_words.constant(1))
+            after = build.add(count, build.constant(1))
         op.results[0].replace_all_uses_with(after)
         op.erase()
     begin = _begin(outer[-1], coordinates, sizes, part)
@@ -283,7 +283,7 @@ def _place(coordinates: Sequence[ir.Value], sizes: Sequence[ir.Value]) -> ir.Val
     """Returns the number of an owner."""
     place = coordinates[0]
     for coordinate, size in zip(coordinates[1:], sizes[1:], strict=True):
-        place = ir_words.add(ir_words.multiply(place, size), coordinate)
+        place = build.add(build.multiply(place, size), coordinate)
     return place
 
 

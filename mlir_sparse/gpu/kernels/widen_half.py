@@ -9,7 +9,7 @@ from __future__ import annotations
 from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.gpu.sparsified_function import inside
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 
 __all__ = ["as_element", "as_register", "widen"]
 
@@ -42,9 +42,9 @@ def widen(function: ir.Operation) -> None:
 
 def as_register(value: ir.Value, kind: ir.Type) -> ir.Value:
     """Returns an element that was loaded, as loops have it."""
-    return value if value.type == kind else ir_words.operation("arith.extf", kind, value)
+    return value if value.type == kind else build.operation("arith.extf", kind, value)
 
 
 def as_element(value: ir.Value, kind: ir.Type) -> ir.Value:
     """Returns a value as it is stored."""
-    return value if value.type == kind else ir_words.operation("arith.truncf", kind, value)
+    return value if value.type == kind else build.operation("arith.truncf", kind, value)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.sparsified_function import inside
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 
 __all__ = ["pass_addresses"]
 
@@ -32,7 +32,7 @@ def _hand_over(launch: ir.Operation) -> None:
     for at, operand in enumerate(launch.operands):
         if isinstance(operand.type, ir.MemRefType):
             with ir.InsertionPoint(launch):
-                launch.operands[at] = ir_words.operation("builtin.unrealized_conversion_cast", pointer, operand)
+                launch.operands[at] = build.operation("builtin.unrealized_conversion_cast", pointer, operand)
 
 
 def _rewrite(kernel: ir.Operation) -> None:
@@ -56,17 +56,15 @@ def _memref(address: ir.Value, kind: ir.MemRefType) -> ir.Value:
     """Returns a memref over all that begins at an address; nobody asks for its extent."""
     dims = ", array<1 x i64>, array<1 x i64>" if kind.rank else ""
     struct = ir.Type.parse(f"!llvm.struct<(ptr, ptr, i64{dims})>")
-    made = ir_words.operation("llvm.mlir.poison", struct)
+    made = build.operation("llvm.mlir.poison", struct)
     zero, one = (_word(value) for value in (0, 1))
     fields: list[tuple[tuple[int, ...], ir.Value]] = [((0,), address), ((1,), address), ((2,), zero)]
     fields += [((3, 0), one), ((4, 0), one)] if kind.rank else []
     for place, value in fields:
         position = ir.DenseI64ArrayAttr.get(list(place))
-        made = ir_words.operation("llvm.insertvalue", struct, made, value, position=position)
-    return ir_words.operation("builtin.unrealized_conversion_cast", kind, made)
+        made = build.operation("llvm.insertvalue", struct, made, value, position=position)
+    return build.operation("builtin.unrealized_conversion_cast", kind, made)
 
 
 def _word(value: int) -> ir.Value:
-    return ir_words.operation(
-        "llvm.mlir.constant", ir_words.word_type(), value=ir.IntegerAttr.get(ir_words.word_type(), value)
-    )
+    return build.operation("llvm.mlir.constant", build.word_type(), value=ir.IntegerAttr.get(build.word_type(), value))

@@ -12,20 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import is_pure, root_of, writes_nothing
 from mlir_sparse.loops.emit_copies import copy_body
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_constant, parent_of
 from mlir_sparse.loops.regions import body_of, following, operations_in
 from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.value_origins import is_constant, parent_of
 
-__all__ = ["ConstantFill", "constant_before", "constant_before_rows", "start_rows"]
+__all__ = ["ConstantFill", "constant_before", "constant_before_rows", "fuse_fill"]
 
 _LOOKS = frozenset(("memref.dim", "func.return"))  # that need no value, or come last
 
 
-def start_rows(seen: Seen, options: Mapping[str, str]) -> bool:
+def fuse_fill(seen: Seen, options: Mapping[str, str]) -> bool:
     """Moves what fills a vector into the loop that goes through it.
 
     Args:
@@ -99,16 +99,16 @@ class ConstantFill:
             row: the subscripts before theirs.
         """
         upper = self._size(len(row)) if upper is None else upper
-        ir_words.loop(upper, (), lambda place: self._give([*row, place]), lower)
+        build.loop(upper, (), lambda place: self._give([*row, place]), lower)
 
     def store_rows_after(self, loop: ir.Operation) -> None:
         """Writes loops that give it to the rows of a matrix that a loop does not reach, behind that."""
         with ir.InsertionPoint(following(loop)):
             upper = loop.operands[1]
-            ir_words.loop(self._size(0), (), lambda row: self.store(ir_words.constant(0), row=[row]), upper)
+            build.loop(self._size(0), (), lambda row: self.store(build.constant(0), row=[row]), upper)
 
     def _size(self, dimension: int) -> ir.Value:
-        return ir_words.operation("memref.dim", ir_words.index_type(), self.fill.result, ir_words.constant(dimension))
+        return build.operation("memref.dim", build.index_type(), self.fill.result, build.constant(dimension))
 
     def _give(self, at: list[ir.Value]) -> None:
         ir.Operation.create("memref.store", operands=[self.value(), self.fill.result, *at])
@@ -235,9 +235,9 @@ def _start(fill: _Fill, row: _Row) -> None:
         row.load.erase()
     upper = row.loop.operands[1]
     with ir.InsertionPoint(following(row.loop)):
-        size = ir_words.operation("memref.dim", ir_words.index_type(), fill.result, ir_words.constant(0))
+        size = build.operation("memref.dim", build.index_type(), fill.result, build.constant(0))
         # The loop is as long as a level of an operand. The runtime sees to it that the result is so too; here it shows.
-        ir_words.loop(size, (), lambda place: ir_words.store(_value_at(fill, place), fill.result, place), upper)
+        build.loop(size, (), lambda place: build.store(_value_at(fill, place), fill.result, place), upper)
     fill.op.erase()
 
 
@@ -257,4 +257,4 @@ def _value_at(fill: _Fill, place: ir.Value | None) -> ir.Value:
 def _element(value: ir.Value, at: list[ir.Value]) -> ir.Value:
     if not isinstance(value.type, ir.MemRefType):
         return value
-    return ir_words.operation("memref.load", ir_words.element_of(value), value, *at)
+    return build.operation("memref.load", build.element_of(value), value, *at)

@@ -6,7 +6,7 @@ of the operands that may meet. Where all meet, the branch is told apart and move
 operands by one: predicted, it leaves the turns independent, as they are where operands
 have one structure. All other subsets become a choice of the value without branches: of
 more than two operands there are too many to be foreseen. (Where two merge innermost,
-`split.py` makes branches of the choice again once loops are all that there is.)
+`split_merges.py` makes branches of the choice again once loops are all that there is.)
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import is_cheap
-from mlir_sparse.loops.origins import conjuncts, is_comparison, maker, merges
 from mlir_sparse.loops.regions import operations_within
 from mlir_sparse.loops.remarks import Missed, Remarks
+from mlir_sparse.loops.value_origins import conjuncts, is_comparison, maker, merges
 
 __all__ = ["ARRANGE_MERGES", "arrange_merges"]
 
@@ -130,12 +130,12 @@ def _chosen(op: ir.Operation, outermost: ir.Operation, every: Collection[ir.Valu
         # Of all operands one has the least coordinate: the last asked is it.
         total = _is_least(condition, every)
         return _Choice(then.value, then.where, None if total else _all_of(condition, then.holds))
-    value = ir_words.select(condition, then.value, otherwise.value)
+    value = build.select(condition, then.value, otherwise.value)
     holds = None
     if then.holds is not None or otherwise.holds is not None:
-        truth = ir_words.integer(1, condition.type)
+        truth = build.integer(1, condition.type)
         sides = [truth if side.holds is None else side.holds for side in (then, otherwise)]
-        holds = ir_words.select(condition, *sides)
+        holds = build.select(condition, *sides)
     return _Choice(value, then.where, holds)
 
 
@@ -156,13 +156,13 @@ def _chosen_in(block: ir.Block, outermost: ir.Operation, every: Collection[ir.Va
 
 
 def _else(condition: ir.Value, holds: ir.Value | None) -> ir.Value:
-    truth = ir_words.integer(1, ir.IntegerType.get_signless(1))
-    negated = ir_words.bits_of("xori", condition, truth)
+    truth = build.integer(1, ir.IntegerType.get_signless(1))
+    negated = build.bits_of("xori", condition, truth)
     return _all_of(negated, holds)
 
 
 def _all_of(condition: ir.Value, holds: ir.Value | None) -> ir.Value:
-    return condition if holds is None else ir_words.bits_of("andi", condition, holds)
+    return condition if holds is None else build.bits_of("andi", condition, holds)
 
 
 def _leaves(op: ir.Operation) -> list[ir.Value]:
@@ -212,7 +212,7 @@ def _move_together(loop: ir.Operation, op: ir.Operation, steps: dict[int, tuple[
     """Lets the branch where all operands meet say itself that each moves on by one."""
     *_, end = loop.regions[1].blocks[0].operations
     end = end.operation
-    kinds = [*(result.type for result in op.results), *[ir_words.index_type()] * len(steps)]
+    kinds = [*(result.type for result in op.results), *[build.index_type()] * len(steps)]
     with ir.InsertionPoint(end):
         new = ir.Operation.create("scf.if", results=kinds, operands=[op.operands[0]], regions=2)
     for before, region, side in zip(op.regions, new.regions, range(2), strict=True):

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from math import prod
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import only_reads, root_of
 from mlir_sparse.loops.emit_copies import copy_body, copy_of
 from mlir_sparse.loops.emit_prefetch import FAR, is_loaded, prefetch_elements
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_constant, is_inside, maker, operation_around
 from mlir_sparse.loops.regions import body_of, operations_in, operations_within
 from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.value_origins import is_constant, is_inside, maker, operation_around
 
-__all__ = ["write_blocks_out"]
+__all__ = ["unroll_blocks"]
 
 _MOST_ROWS = 4
 _MOST_ENTRIES = 16
@@ -50,7 +50,7 @@ class _Blocks:
     size: tuple[int, int]
 
 
-def write_blocks_out(seen: Seen, _: Mapping[str, str]) -> bool:
+def unroll_blocks(seen: Seen, _: Mapping[str, str]) -> bool:
     """Writes small blocks out, in loops over positions that add to a dense result.
 
     Args:
@@ -148,7 +148,7 @@ def _write(blocks: _Blocks) -> None:
 
     def places(number: int) -> list[ir.Value]:
         """Writes where the element of a row is."""
-        known: dict[ir.Value, ir.Value] = {row: ir_words.constant(number)}
+        known: dict[ir.Value, ir.Value] = {row: build.constant(number)}
         for op in _made_for(blocks, list(blocks.load.operands)[1:]):
             copy_of(op, known)
         return [known.get(value, value) for value in list(blocks.load.operands)[1:]]
@@ -162,8 +162,8 @@ def _write(blocks: _Blocks) -> None:
 
     with ir.InsertionPoint(loop):
         where = [places(number) for number in range(count)]
-        start = [ir_words.operation("memref.load", ir_words.element_of(buffer), buffer, *at) for at in where]
-        ends = ir_words.loop(upper, start, block, lower)
+        start = [build.operation("memref.load", build.element_of(buffer), buffer, *at) for at in where]
+        ends = build.loop(upper, start, block, lower)
         for value, at in zip(ends, where, strict=True):
             ir.Operation.create("memref.store", operands=[value, buffer, *at])
     loop.erase()
@@ -180,11 +180,9 @@ def _ask_ahead(blocks: _Blocks, here: ir.Value) -> None:
             continue
         known: dict[ir.Value, ir.Value] = {
             # A block of wide numbers is asked for fewer blocks ahead: the bytes are as many.
-            place: ir_words.add(
-                here, ir_words.constant(FAR * 8 // (size * ir_words.bytes_of(ir_words.element_of(buffer))))
-            ),
-            row: ir_words.constant(0),
-            column: ir_words.constant(0),
+            place: build.add(here, build.constant(FAR * 8 // (size * build.bytes_of(build.element_of(buffer))))),
+            row: build.constant(0),
+            column: build.constant(0),
         }
         for op in made:
             copy_of(op, known)
@@ -204,12 +202,12 @@ def _made_for(blocks: _Blocks, values: list[ir.Value]) -> list[ir.Operation]:
 
 def _row(blocks: _Blocks, known: dict[ir.Value, ir.Value], number: int, value: ir.Value) -> ir.Value:
     """Writes what a row of a block adds to a value; returns the sum."""
-    known[body_of(blocks.rows).arguments[0]] = ir_words.constant(number)
+    known[body_of(blocks.rows).arguments[0]] = build.constant(number)
     for op in operations_in(blocks.rows)[:-1]:
         if op not in (blocks.load, blocks.sum, blocks.store):
             copy_of(op, known)
     column, held = body_of(blocks.sum).arguments
     for entry in range(blocks.size[1]):
-        known |= {column: ir_words.constant(entry), held: value}
+        known |= {column: build.constant(entry), held: value}
         (value,) = copy_body(blocks.sum, known)
     return value

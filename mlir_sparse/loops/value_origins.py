@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 
 __all__ = [
     "conjuncts",
@@ -114,7 +114,7 @@ def is_comparison(op: ir.Operation, predicate: str) -> bool:
     """Returns whether an operation compares two integers in the way named."""
     if op.name != "arith.cmpi":
         return False
-    return bool(ir.IntegerAttr(op.attributes["predicate"]).value == ir_words.PREDICATES[predicate])
+    return bool(ir.IntegerAttr(op.attributes["predicate"]).value == build.PREDICATES[predicate])
 
 
 def conjuncts(value: ir.Value) -> list[ir.Operation]:

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import access_of, computes_lanes, element_bits, is_contiguous, is_truth, may_alias
 from mlir_sparse.loops.emit_copies import copy_body, rewritten
 from mlir_sparse.loops.emit_prefetch import FAR, is_loaded, prefetch
 from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_constant, is_widening, maker, stored_load
 from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed, type_name
+from mlir_sparse.loops.value_origins import is_constant, is_widening, maker, stored_load
 
 __all__ = ["scatter_runs"]
 
@@ -73,7 +73,7 @@ class _Scatter:
 
 def _adds_to_elements(loop: ir.Operation) -> bool:
     """Returns whether a loop over stored entries reads elements where it stores them."""
-    if loop.results or not is_loaded(loop.operands[0]) or ir_words.is_kept_rolled(loop):
+    if loop.results or not is_loaded(loop.operands[0]) or build.is_kept_rolled(loop):
         return False
     body = operations_in(loop)
     stored = [list(op.operands)[1:] for op in body if op.name == "memref.store"]
@@ -125,50 +125,50 @@ def _write(scatter: _Scatter) -> None:
 
     def chunk(first: ir.Value) -> None:
         for load in (scatter.coordinate, *scatter.streams):
-            prefetch(load.operands[0], [ir_words.add(first, ir_words.constant(FAR))])
-        left = ir_words.subtract(upper, first)
-        whole = ir_words.compare("ule", ir_words.constant(_LANES), left)
-        ir_words.branch(whole, lambda: lanes(first), lambda: entries(first, left))
+            prefetch(load.operands[0], [build.add(first, build.constant(FAR))])
+        left = build.subtract(upper, first)
+        whole = build.compare("ule", build.constant(_LANES), left)
+        build.branch(whole, lambda: lanes(first), lambda: entries(first, left))
 
     def lanes(first: ir.Value) -> None:
-        ir_words.branch(_is_run(scatter, first), lambda: _vector(scatter, first), lambda: each(first))
+        build.branch(_is_run(scatter, first), lambda: _vector(scatter, first), lambda: each(first))
 
     def each(first: ir.Value) -> None:
-        ir_words.loop(ir_words.constant(_LANES), (), lambda number: entry(ir_words.add(first, number)))
+        build.loop(build.constant(_LANES), (), lambda number: entry(build.add(first, number)))
 
     def entries(first: ir.Value, left: ir.Value, number: int = 0) -> None:
-        entry(ir_words.add(first, ir_words.constant(number)))
+        entry(build.add(first, build.constant(number)))
         if number + 2 < _LANES:
-            more = ir_words.compare("ugt", left, ir_words.constant(number + 1))
-            ir_words.branch(more, lambda: entries(first, left, number + 1))
+            more = build.compare("ugt", left, build.constant(number + 1))
+            build.branch(more, lambda: entries(first, left, number + 1))
 
     def entry(here: ir.Value) -> None:
         copy_body(loop, {place: here})
 
     with ir.InsertionPoint(loop):
-        ir_words.loop(upper, (), chunk, lower, _LANES, like=loop)
+        build.loop(upper, (), chunk, lower, _LANES, like=loop)
     loop.erase()
 
 
 def _is_run(scatter: _Scatter, first: ir.Value) -> ir.Value:
     """Returns whether the coordinates of a vector of entries count up by one."""
-    buffer, word = scatter.coordinate.operands[0], ir_words.word_type()
+    buffer, word = scatter.coordinate.operands[0], build.word_type()
     kind = ir.VectorType.get([_LANES], word)
-    stored = ir_words.operation("vector.load", ir.VectorType.get([_LANES], ir_words.element_of(buffer)), buffer, first)
+    stored = build.operation("vector.load", ir.VectorType.get([_LANES], build.element_of(buffer)), buffer, first)
     if stored.type != kind:  # at full width: narrow numbers would count from their greatest to zero
-        is_index = isinstance(ir_words.element_of(buffer), ir.IndexType)
-        stored = ir_words.operation("arith.index_castui" if is_index else "arith.extui", kind, stored)
-    begin = ir_words.cut(ir_words.widened(ir_words.load(buffer, first)), word)
+        is_index = isinstance(build.element_of(buffer), ir.IndexType)
+        stored = build.operation("arith.index_castui" if is_index else "arith.extui", kind, stored)
+    begin = build.cut(build.widened(build.load(buffer, first)), word)
     steps = lane_numbers(_LANES)
-    same = ir_words.compare("eq", stored, ir_words.add(broadcast(begin, _LANES), steps))
+    same = build.compare("eq", stored, build.add(broadcast(begin, _LANES), steps))
     truth = ir.IntegerType.get_signless(1)
-    return ir_words.operation("vector.reduction", truth, same, kind=ir.Attribute.parse("#vector.kind<and>"))
+    return build.operation("vector.reduction", truth, same, kind=ir.Attribute.parse("#vector.kind<and>"))
 
 
 def _vector(scatter: _Scatter, first: ir.Value) -> None:
     """Writes the loop's body for a run."""
     buffer = scatter.element.operands[0]
-    begin = ir_words.widened(ir_words.load(scatter.coordinate.operands[0], first))
+    begin = build.widened(build.load(scatter.coordinate.operands[0], first))
     known: dict[ir.Value, ir.Value] = {}
 
     def of(value: ir.Value) -> ir.Value:
@@ -178,7 +178,7 @@ def _vector(scatter: _Scatter, first: ir.Value) -> None:
 
     for load, at in (*((load, first) for load in scatter.streams), (scatter.element, begin)):
         kind = ir.VectorType.get([_LANES], load.results[0].type)
-        known[load.results[0]] = ir_words.operation("vector.load", kind, load.operands[0], at)
+        known[load.results[0]] = build.operation("vector.load", kind, load.operands[0], at)
     for op in scatter.values:
         known[op.results[0]] = rewritten(op, [of(operand) for operand in op.operands], _LANES)
     ir.Operation.create("vector.store", operands=[of(scatter.store.operands[0]), buffer, begin])

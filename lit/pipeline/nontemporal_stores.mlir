@@ -1,6 +1,6 @@
-// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "C(i,j) = A(i,j) + B(i,j)" -f A:CSR -f B:CSR -f C:CSR --diff write-around-caches | FileCheck %s
-// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "D(i,j,k) = A(i,j,k) + B(i,j,k)" -f A:CSF -f B:CSF -f D:CSF --diff write-around-caches | FileCheck %s --check-prefix=LISTS --allow-empty
-// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "C(i,k) = A(i,j) * B(j,k)" -f A:CSR -f B:CSR -f C:CSR --diff write-around-caches | FileCheck %s --check-prefix=PRODUCT --allow-empty
+// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "C(i,j) = A(i,j) + B(i,j)" -f A:CSR -f B:CSR -f C:CSR --diff nontemporal-stores | FileCheck %s
+// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "D(i,j,k) = A(i,j,k) + B(i,j,k)" -f A:CSF -f B:CSF -f D:CSF --diff nontemporal-stores | FileCheck %s --check-prefix=LISTS --allow-empty
+// RUN: env MLIR_SPARSE_VECTOR_LANES=0 mlir-sparse emit "C(i,k) = A(i,j) * B(j,k)" -f A:CSR -f B:CSR -f C:CSR --diff nontemporal-stores | FileCheck %s --check-prefix=PRODUCT --allow-empty
 
 // If a result's capacity exceeds the caches, the nest stores each entry without reading its cache line; the ends of
 // rows

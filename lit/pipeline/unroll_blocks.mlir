@@ -1,5 +1,5 @@
-// RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f "A:BSR(3, 3)" --diff write-blocks-out | FileCheck %s
-// RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f "A:BSR(8, 8)" --diff write-blocks-out | FileCheck %s --check-prefix=LARGE --allow-empty
+// RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f "A:BSR(3, 3)" --diff unroll-blocks | FileCheck %s
+// RUN: mlir-sparse emit "y(i) = A(i,j) * x(j)" -f "A:BSR(8, 8)" --diff unroll-blocks | FileCheck %s --check-prefix=LARGE --allow-empty
 
 // The three elements of the result are read before the blocks of a row, and written after them.
 // CHECK-COUNT-3: %{{[0-9]+}} = memref.load [[Y:%arg[0-9]+]][

@@ -65,16 +65,16 @@ def test_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("dtype", ["f64", "i32"])
 @pytest.mark.parametrize("blocks", ["2, 2", "3, 3", "4, 4", "3, 2"])
 def test_it_says_which_blocks_are_written_out(blocks: str, dtype: str) -> None:
-    assert said_by("write-blocks-out", SPMV, dtype=dtype, A=f"BSR({blocks})", x="") == ["applied to loop 2 of 4"]
+    assert said_by("unroll-blocks", SPMV, dtype=dtype, A=f"BSR({blocks})", x="") == ["applied to loop 2 of 4"]
 
 
 def test_it_says_why_blocks_stay_loops() -> None:
     large = "loop 2 of 4: its blocks have 5 rows and 15 entries: up to 4 and 16 are written out"
-    assert said_by("write-blocks-out", SPMV, A="BSR(5, 3)", x="") == [large]
+    assert said_by("unroll-blocks", SPMV, A="BSR(5, 3)", x="") == [large]
     no_sum = "a row of a block is not one scalar sum of the result"
-    assert said_by("write-blocks-out", TRANSPOSED, A="BSR(2, 2)", x="") == [f"loop 2 of 4: {no_sum}"]
-    assert said_by("write-blocks-out", SPMM, A="BSR(2, 2)", B="") == [f"loop 2 of 5: {no_sum}"]
+    assert said_by("unroll-blocks", TRANSPOSED, A="BSR(2, 2)", x="") == [f"loop 2 of 4: {no_sum}"]
+    assert said_by("unroll-blocks", SPMM, A="BSR(2, 2)", B="") == [f"loop 2 of 5: {no_sum}"]
 
 
 def test_it_says_nothing_where_there_are_no_blocks() -> None:
-    assert said_by("write-blocks-out", SPMV, A="CSR", x="") == []
+    assert said_by("unroll-blocks", SPMV, A="CSR", x="") == []

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import ir_words
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import root_of, writes_nothing
 from mlir_sparse.loops.emit_copies import copy_body, copy_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.origins import is_comparison, is_constant, maker, parent_of, stored_load
 from mlir_sparse.loops.regions import is_nest, operations_in
 from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.value_origins import is_comparison, is_constant, maker, parent_of, stored_load
 
 __all__ = ["join_segments"]
 
@@ -242,7 +242,7 @@ def _join(segments: _Segments) -> None:
                 known.update({c: known[load.results[0]] for c, (load, _) in zip(carried, segments.sums, strict=True)})
                 known.update(zip(entries.results, copy_body(entries, known), strict=True))
 
-        ir_words.loop(segments.run.end, (), turn, segments.begin, like=entries)
+        build.loop(segments.run.end, (), turn, segments.begin, like=entries)
     first = maker(loop.operands[1])
     loop.erase()
     if first is not None and not list(first.results[0].uses):

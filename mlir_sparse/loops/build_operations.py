@@ -1,4 +1,4 @@
-"""Operations of `arith`, `memref` and `scf` by one word each, written at the insertion point."""
+"""Builds operations of `arith`, `memref` and `scf` at the insertion point, by one word each."""
 
 from __future__ import annotations
 

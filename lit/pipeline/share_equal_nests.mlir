@@ -1,5 +1,5 @@
 // RUN: mlir-sparse emit "A(i,j,k) = T(i,j,k) + U(i,j,k)" -f T:CSF -f U:CSF -f A:CSF --stage sparsified > %t.mlir
-// RUN: echo "// pipeline: builtin.module(share-copies)" >> %t.mlir
+// RUN: echo "// pipeline: builtin.module(share-equal-nests)" >> %t.mlir
 // RUN: %python -m mlir_sparse.pipeline %t.mlir | FileCheck %s
 
 // The same loops copy the parts of T alone and of U alone, below the first level and below the second.

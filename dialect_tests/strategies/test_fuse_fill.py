@@ -151,7 +151,7 @@ PLAIN = {
 
 def started(**changes: str) -> str:
     text = LOOPS.format(**{**PLAIN, **changes})
-    outcome = run_here(text, "builtin.module(start-rows)", as_text=True)
+    outcome = run_here(text, "builtin.module(fuse-fill)", as_text=True)
     assert outcome.module is not None, outcome.diagnostics
     return outcome.module.decode()
 
@@ -167,7 +167,7 @@ def test_a_vector_that_is_only_written_is_not_filled() -> None:
     read = "%first = memref.load %y[{read}] : memref<?xf64>"
     assert read in LOOPS
     text = LOOPS.replace(read, "%first = arith.constant 0.0 : f64").format(**PLAIN)
-    outcome = run_here(text, "builtin.module(start-rows)", as_text=True)
+    outcome = run_here(text, "builtin.module(fuse-fill)", as_text=True)
     assert outcome.module is not None, outcome.diagnostics
     assert b"linalg.generic" not in outcome.module
 
@@ -281,8 +281,8 @@ def test_what_of_a_matrix_is_filled_first_where_it_must_be(changes: dict[str, st
 
 @pytest.mark.parametrize("stored", ["CSR", "ELL"])
 def test_it_says_that_rows_start_in_their_loop(stored: str) -> None:
-    assert said_by("start-rows", SPMV, A=stored, x="") == ["applied to i"]
-    assert said_by("start-rows", RESIDUAL, A=stored, b="", x="") == ["applied to i"]
+    assert said_by("fuse-fill", SPMV, A=stored, x="") == ["applied to i"]
+    assert said_by("fuse-fill", RESIDUAL, A=stored, b="", x="") == ["applied to i"]
 
 
 @pytest.mark.parametrize(
@@ -294,13 +294,13 @@ def test_it_says_that_rows_start_in_their_loop(stored: str) -> None:
     ],
 )
 def test_it_says_why_results_are_filled_first(stored: str, reason: str) -> None:
-    assert said_by("start-rows", SPMV, A=stored, x="") == [reason]
+    assert said_by("fuse-fill", SPMV, A=stored, x="") == [reason]
 
 
 def test_it_says_who_starts_rows_of_matrices() -> None:
-    said = said_by("start-rows", SPMM, A="CSR", B="")
+    said = said_by("fuse-fill", SPMM, A="CSR", B="")
     assert said == ["its result is no vector: register-tile sees to what rows of a matrix start from"]
 
 
 def test_it_says_nothing_where_nothing_is_added() -> None:
-    assert said_by("start-rows", "y(i) = x(i) + 2 * z(i)", x="", z="") == []
+    assert said_by("fuse-fill", "y(i) = x(i) + 2 * z(i)", x="", z="") == []
