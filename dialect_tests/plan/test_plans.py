@@ -8,7 +8,7 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests.generated import FAMILY, places
 from mlir_sparse.notation import Reduce, ReduceOp, reads, walk
-from mlir_sparse.plan import Generic, Meeting, Program, plan
+from mlir_sparse.plan import AccumulateMode, Generic, Program, plan
 from mlir_sparse.program import Conversion
 
 VECTOR, MATRIX, CSR, CSC = "f64[?]", "f64[?,?]", "f64[?,?] CSR", "f64[?,?] CSC"
@@ -125,7 +125,7 @@ def test_each_generic_is_one_accumulation(text: str, storage: str) -> None:
         assert set(step.reductions) == set(step.loops) - set(step.computed.indices)
         assert len(step.loops) == len(set(step.loops))
         assert set(step.loops) == set(step.computed.indices) | set(step.reductions)
-        if step.meeting is Meeting.REPLACE:
+        if step.mode is AccumulateMode.REPLACE:
             assert not step.reductions
         assert step.reason
     for change in conversions(planned):

@@ -1,7 +1,7 @@
 """Sparse results with the structure of an operand: values only, each stored where the operand has its entry.
 
 Nothing has to be appended where the result has the entries of one operand: the position of an
-entry is that of the operand's. So pieces of the loops, and threads of a GPU, write side by side.
+entry is that of the operand's. So chunks of the loops, and threads of a GPU, write side by side.
 """
 
 from __future__ import annotations

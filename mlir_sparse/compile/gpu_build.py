@@ -52,10 +52,10 @@ class GpuBuild:
     @cached_property
     def planned(self) -> plan.Program:
         """Returns the steps; results are initialised before threads add to their elements."""
-        return plan.with_wide_sums(plan.parted(self.base.program))
+        return plan.with_wide_sums(plan.without_initial_addends(self.base.program))
 
     @cached_property
-    def mapped(self) -> tuple[plan.Mapped, ...]:
+    def mapped(self) -> tuple[plan.MappedNest, ...]:
         """Returns the mapping of each nest's loops to threads.
 
         Raises:
@@ -209,12 +209,12 @@ class GpuBuild:
         return launch_program(text, self.chip, self.program, self.lowered.functions, self.mapped, found)
 
 
-def _check_result(mapped: plan.Mapped, program: plan.Program) -> None:
+def _check_result(mapped: plan.MappedNest, program: plan.Program) -> None:
     """Refuses a temporary with a new structure: later launches would not know its size."""
     name = mapped.step.result
     # If it is the result before a conversion, name the conversion.
     converted = any(isinstance(step, Conversion) and step.operand == name for step in program.steps)
-    if mapped.own is not None and name != program.result and not converted:
+    if mapped.two_phase is not None and name != program.result and not converted:
         raise UnsupportedError(
             f"expected no sparse intermediate result, for a GPU, but got {name} = {mapped.step.payload} stored as "
             f"{program.type_of(name)} ({dict(program.notes).get(name, mapped.step.reason)}): "

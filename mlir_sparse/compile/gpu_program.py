@@ -30,7 +30,7 @@ def launch_program(
     chip: str,
     program: plan.Program,
     functions: Sequence[plan.NestFunction],
-    mapped: Sequence[plan.Mapped],
+    mapped: Sequence[plan.MappedNest],
     found: Found,
 ) -> LaunchProgram:
     """Returns a program as launches of kernels.
@@ -47,9 +47,9 @@ def launch_program(
     steps: list[Launch | Choice] = []
     assembled: MakeAssembled | None = None
     for function, nest in zip(functions, mapped, strict=True):
-        if nest.own is not None:
-            allocated |= _scanned(nest, nest.own, program)
-            counting, assembled = _two_phases(function, nest, nest.own, program, found)
+        if nest.two_phase is not None:
+            allocated |= _scanned(nest, nest.two_phase, program)
+            counting, assembled = _two_phases(function, nest, nest.two_phase, program, found)
             steps += counting
             continue
         allocated.setdefault(function.step.result, _allocated(function.step, program))
@@ -60,20 +60,24 @@ def launch_program(
     return LaunchProgram(text, chip, made, launched, program.result, assembled, rows, views)
 
 
-def _cases(name: str, mapped: plan.Mapped, found: Found) -> list[Launch | Choice]:
+def _cases(name: str, mapped: plan.MappedNest, found: Found) -> list[Launch | Choice]:
     """Returns the launches of a function, for each of its mappings."""
     cases = [(case.conditions, found[f"{name}_{case.name}"]) for case in mapped.cases]
     return list(cases[0][1]) if len(cases) == 1 else [Choice(tuple(cases))]
 
 
 def _two_phases(
-    function: plan.NestFunction, mapped: plan.Mapped, own: plan.Own, program: plan.Program, found: Found
+    function: plan.NestFunction,
+    mapped: plan.MappedNest,
+    two_phase: plan.TwoPhaseAssembly,
+    program: plan.Program,
+    found: Found,
 ) -> tuple[list[Launch | Choice], MakeAssembled]:
     """Returns the launches of a result's symbolic phase, and the result with those of its numeric phase."""
     name = function.step.result
     kind = program.type_of(name)
     assert kind.encoding is not None
-    scanned = [plan.scanned_arrays(name, level) for level in own.levels]
+    scanned = [plan.scanned_arrays(name, level) for level in two_phase.levels]
     counting = _cases(f"{function.name}_count", mapped, found)
     for arrays in scanned:
         names = dict(zip(scanned[0], arrays, strict=True))
@@ -94,13 +98,13 @@ def _scan_of(launch: Launch, names: Mapping[str, str]) -> Launch:
     return replace(launch, grid=(x, y, z), parameters=tuple(map(renamed, launch.parameters)))
 
 
-def _scanned(mapped: plan.Mapped, own: plan.Own, program: plan.Program) -> dict[str, Allocated]:
+def _scanned(mapped: plan.MappedNest, two_phase: plan.TwoPhaseAssembly, program: plan.Program) -> dict[str, Allocated]:
     """Returns the temporaries of a result's symbolic phase."""
     encoding = program.type_of(mapped.step.result).encoding
     assert encoding is not None
-    owners = tuple(Extent(str(variable)) for variable in own.owners)
+    owners = tuple(Extent(str(variable)) for variable in two_phase.owners)
     allocated: dict[str, Allocated] = {}
-    for level in own.levels:
+    for level in two_phase.levels:
         counts, sums, begins = plan.scanned_arrays(mapped.step.result, level)
         allocated[counts] = MakeArray(counts, INTEGER, (Product(owners),))
         allocated[sums] = MakeArray(sums, INTEGER, (Parts(Product(owners), _LEAST_COUNTS, _MOST_PARTS),))

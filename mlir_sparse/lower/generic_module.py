@@ -16,7 +16,16 @@ from mlir_sparse.lower.entry_region_ops import emit_entries
 from mlir_sparse.lower.mlir_types import element_type, indexing_map, iterator_types, tensor_type
 from mlir_sparse.lower.scalar_region import Arguments, emit_payload
 from mlir_sparse.notation import Access, Apply, Monoid, ReduceOp, Subscript, accesses_of, walk
-from mlir_sparse.plan import Generic, Mapped, Meeting, NestFunction, Program, facts_of_nest, functions_of, identity_of
+from mlir_sparse.plan import (
+    AccumulateMode,
+    Generic,
+    MappedNest,
+    NestFunction,
+    Program,
+    facts_of_nest,
+    functions_of,
+    identity_of,
+)
 
 __all__ = ["LoweredProgram", "lower"]
 
@@ -40,7 +49,7 @@ class LoweredProgram:
             return str(parse_module(self.bytecode))
 
 
-def lower(program: Program, mapped: Sequence[Mapped] = ()) -> LoweredProgram:
+def lower(program: Program, mapped: Sequence[MappedNest] = ()) -> LoweredProgram:
     """Builds the module of a program with MLIR's bindings and verifies it.
 
     Args:
@@ -66,7 +75,7 @@ def lower(program: Program, mapped: Sequence[Mapped] = ()) -> LoweredProgram:
         return LoweredProgram(buffer.getvalue(), functions)
 
 
-def _build(function: NestFunction, program: Program, mapped: Mapped | None) -> None:
+def _build(function: NestFunction, program: Program, mapped: MappedNest | None) -> None:
     func = bindings().module("dialects.func")
     step = function.step
     output = _output(step, program)
@@ -95,12 +104,12 @@ def _outs(function: NestFunction, program: Program, arguments: list[ir.Value]) -
     step, output = function.step, _output(function.step, program)
     if output.encoding is not None:
         return _empty(function, output, arguments)
-    if step.meeting is not Meeting.START:
+    if step.mode is not AccumulateMode.START:
         return arguments[-1]
     if step.start is not None:
         values = dict(zip(function.operands, arguments, strict=False))
         before = replace(
-            step, meeting=Meeting.REPLACE, loops=step.target.indices, reductions=(), payload=step.start, extents=()
+            step, mode=AccumulateMode.REPLACE, loops=step.target.indices, reductions=(), payload=step.start, extents=()
         )
         return _generic(before, program, values, arguments[-1])
     linalg = bindings().module("dialects.linalg")
@@ -155,7 +164,7 @@ def _generic(step: Generic, program: Program, arguments: Mapping[Access, ir.Valu
         *values, present = block.arguments
         sparse = {access.tensor for access in accesses if program.type_of(access.tensor).encoding is not None}
         read = Arguments(dict(zip(accesses, zip(values, kinds, strict=True), strict=True)), sparse)
-        kept = None if step.meeting is Meeting.REPLACE else present
+        kept = None if step.mode is AccumulateMode.REPLACE else present
         if about_entries:
             monoid = step.combine if isinstance(step.combine, Monoid) else None
             linalg.YieldOp([emit_entries(step.payload, read, kept, monoid, identity, output)])

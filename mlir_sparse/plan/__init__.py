@@ -9,22 +9,22 @@ from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.explain import explain
 from mlir_sparse.plan.facts_of_nests import facts_of_nest
 from mlir_sparse.plan.mapping.choose_mapping import map_loops
-from mlir_sparse.plan.mapping.mapped_loops import (
-    Mapped,
+from mlir_sparse.plan.mapping.mapped_nest import (
+    MappedNest,
     explain_mapping,
     shared_structure,
 )
-from mlir_sparse.plan.mapping.two_phase_results import Own, scanned_arrays
+from mlir_sparse.plan.mapping.two_phase_results import TwoPhaseAssembly, scanned_arrays
 from mlir_sparse.plan.nests.entry_regions import Regions, is_native, regions_of
-from mlir_sparse.plan.nests.initial_addends import parted
+from mlir_sparse.plan.nests.initial_addends import without_initial_addends
 from mlir_sparse.plan.nests.widen_half_sums import with_wide_sums
 from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.plan_steps import (
+    AccumulateMode,
     Frame,
     Generic,
     Located,
     LocatedRows,
-    Meeting,
     NestFunction,
     Program,
     Step,
@@ -36,17 +36,17 @@ from mlir_sparse.plan.planner import plan
 from mlir_sparse.plan.program_as_data import steps_of
 
 __all__ = [
+    "AccumulateMode",
     "Frame",
     "Generic",
     "Located",
     "LocatedRows",
-    "Mapped",
-    "Meeting",
+    "MappedNest",
     "NestFunction",
-    "Own",
     "Program",
     "Regions",
     "Step",
+    "TwoPhaseAssembly",
     "choose_cut",
     "combining_name",
     "explain",
@@ -56,7 +56,6 @@ __all__ = [
     "identity_of",
     "is_native",
     "map_loops",
-    "parted",
     "plan",
     "regions_of",
     "scanned_arrays",
@@ -64,4 +63,5 @@ __all__ = [
     "shared_structure",
     "steps_of",
     "with_wide_sums",
+    "without_initial_addends",
 ]

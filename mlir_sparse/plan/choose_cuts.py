@@ -19,7 +19,7 @@ from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.notation import Access, AffineSubscript, IndexVar, ReduceOp, Subscript, accesses_of
 from mlir_sparse.plan.order.co_iteration import products, walks
 from mlir_sparse.plan.order.storage_choice import is_sparse, level_variables
-from mlir_sparse.plan.plan_steps import Generic, Meeting, combining_name, identity_of, place_of
+from mlir_sparse.plan.plan_steps import AccumulateMode, Generic, combining_name, identity_of, place_of
 from mlir_sparse.program import Cut, CutResult, IndexSum, StoredCut
 
 __all__ = ["choose_cut"]
@@ -50,7 +50,7 @@ def _along_rows(step: Generic, types: Types) -> Cut | None:
     stored = [access for access in (*accesses_of(step.payload), *step.extents) if types[access.tensor].encoding]
     if types[step.result].encoding is not None or len(set(stored)) != 1:
         return None
-    if step.meeting is Meeting.REPLACE or step.sampled is not None:
+    if step.mode is AccumulateMode.REPLACE or step.sampled is not None:
         return None
     encoding = _encoding(stored[0], types)
     for level, spec in enumerate(encoding.levels):
@@ -92,7 +92,7 @@ def _cut(
             for axis in _axes(number, access, variable)
         ),
         factors=_factors(step, variable, types),
-        fills=step.meeting is Meeting.START and step.start is None and step.sampled is None,
+        fills=step.mode is AccumulateMode.START and step.start is None and step.sampled is None,
         identity=_identity(step, output),
         combine=f"{combining_name(step.combine)} {output.dtype.numpy.name}",
         reached=reached,
@@ -112,7 +112,7 @@ def _axes(number: int, access: Access, variable: IndexVar) -> list[tuple[int, in
 
 def _identity(step: Generic, output: TensorType) -> str:
     """Returns the bytes of an accumulation's initial value, as hexadecimal digits."""
-    if output.encoding is not None or step.meeting is Meeting.REPLACE:
+    if output.encoding is not None or step.mode is AccumulateMode.REPLACE:
         return ""
     return np.array(identity_of(step.combine, output.dtype), output.dtype.numpy).tobytes().hex()
 
@@ -235,7 +235,7 @@ def _refused_lists(step: Generic, variable: IndexVar, stored: tuple[StoredCut, .
             return f"the coordinates of {part.tensor} are in no order"
     return (
         f"what {variable} does not reach is given a value"
-        if step.meeting is Meeting.REPLACE and step.sampled is None and _is_dense(step, types)
+        if step.mode is AccumulateMode.REPLACE and step.sampled is None and _is_dense(step, types)
         else ""
     )
 
@@ -262,13 +262,13 @@ def _refused_result(step: Generic, variable: IndexVar, outcome: CutResult, types
         return "" if first else f"the first level of {step.sampled.tensor} is not {variable}"
     if outcome == "apart":
         return ""
-    if step.combine not in _COMBINED or step.meeting is Meeting.REPLACE:
-        return f"results of pieces are not combined by {getattr(step.combine, 'name', step.combine)}"
+    if step.combine not in _COMBINED or step.mode is AccumulateMode.REPLACE:
+        return f"results of chunks are not combined by {getattr(step.combine, 'name', step.combine)}"
     dtype = output.dtype
     # A result that is narrower than its sums would be rounded once for each piece.
     sums = not dtype.is_truth and not dtype.is_narrow
     combined = sums and (step.combine is ReduceOp.SUM or not dtype.is_complex)
-    return "" if combined else f"results of pieces in {dtype} are not combined"
+    return "" if combined else f"results of chunks in {dtype} are not combined"
 
 
 def _is_of_blocks(subscript: Subscript, variable: IndexVar, step: Generic, types: Types) -> bool:

@@ -30,7 +30,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.plan.order.storage_choice import is_sparse
 from mlir_sparse.spec import vanishes
 
-__all__ = ["CONVERSION", "conversion_cost", "entries", "nest_cost", "steps_in", "turns_of"]
+__all__ = ["CONVERSION", "conversion_cost", "entries", "nest_cost", "steps_in", "trip_counts"]
 
 EXTENT = 1000.0
 FANOUT = 10.0
@@ -56,21 +56,21 @@ def conversion_cost(kind: TensorType) -> float:
 
 def nest_cost(order: tuple[IndexVar, ...], payload: Expr, types: Types) -> float:
     """Returns the estimated number of loop steps of a payload under a loop order, over all depths of the nest."""
-    return steps_in(order, turns_of(order, payload, types))
+    return steps_in(order, trip_counts(order, payload, types))
 
 
-def turns_of(variables: Iterable[IndexVar], payload: Expr, types: Types) -> dict[IndexVar, float]:
+def trip_counts(variables: Iterable[IndexVar], payload: Expr, types: Types) -> dict[IndexVar, float]:
     """Returns the number of iterations of each variable for one iteration of those outside it, in any order."""
     extents = _extents(payload, types)
     found = {variable: _count(payload, variable, types) for variable in variables}
     return {v: extents.get(v, EXTENT) if count is None else count for v, count in found.items()}
 
 
-def steps_in(order: tuple[IndexVar, ...], turns: Mapping[IndexVar, float]) -> float:
+def steps_in(order: tuple[IndexVar, ...], counts: Mapping[IndexVar, float]) -> float:
     """Returns the number of loop steps of a loop order, over all depths of the nest."""
     total, steps = 0.0, 1.0
     for variable in order:
-        steps *= turns[variable]
+        steps *= counts[variable]
         total += steps
     return total
 

@@ -10,14 +10,14 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Apply, Extreme, Fold, Monoid, ReduceOp, accesses_of, walk
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.cost import nest_cost
-from mlir_sparse.plan.mapping.mapped_loops import Mapped, explain_mapping
+from mlir_sparse.plan.mapping.mapped_nest import MappedNest, explain_mapping
 from mlir_sparse.plan.order.co_iteration import how_walked, iteration_graph, lattice, products
 from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.plan_steps import (
+    AccumulateMode,
     Generic,
     Located,
     LocatedRows,
-    Meeting,
     Program,
     Step,
     combining_name,
@@ -39,7 +39,7 @@ _IDENTITIES = {
 }
 
 
-def explain(program: Program, mapped: Sequence[Mapped] = ()) -> str:
+def explain(program: Program, mapped: Sequence[MappedNest] = ()) -> str:
     """Returns the explanation of a program.
 
     Each loop nest is described in TACO's terms: the iteration graph, with a path of index variables for each operand;
@@ -73,7 +73,7 @@ def _operators(program: Program) -> list[str]:
     return [f"  {one}" for one in dict.fromkeys(map(str, (*applied, *folded)))]
 
 
-def _step(number: int, step: Step, program: Program, mapped: Mapped | None) -> list[str]:
+def _step(number: int, step: Step, program: Program, mapped: MappedNest | None) -> list[str]:
     match step:
         case LevelSpaceView():
             lines = [f"{step.result} is {step.operand} over its levels"]
@@ -103,7 +103,7 @@ def _step(number: int, step: Step, program: Program, mapped: Mapped | None) -> l
     return [f"step {number}: {lines[0]}", *lines[1:], *_sharing(step.result, program), f"  because: {step.reason}"]
 
 
-def _nest(step: Generic, program: Program, mapped: Mapped | None) -> list[str]:
+def _nest(step: Generic, program: Program, mapped: MappedNest | None) -> list[str]:
     types = dict(program.types)
     lines, row = [f"  {_statement(step)}"], scattered(step, types)
     graph = iteration_graph((*accesses_of(step.payload), step.target), types)
@@ -128,12 +128,12 @@ def _nest(step: Generic, program: Program, mapped: Mapped | None) -> list[str]:
         )
     if mapped is not None:
         return [*lines, f"  into {step.result}: {_named(program.type_of(step.result))}", *_on_threads(mapped)]
-    pieces = choose_cut(step, types)
-    lines.append(f"  in one chunk: {pieces}" if isinstance(pieces, str) else f"  in chunks: {pieces}")
+    chunks = choose_cut(step, types)
+    lines.append(f"  in one chunk: {chunks}" if isinstance(chunks, str) else f"  in chunks: {chunks}")
     return [*lines, f"  into {step.result}: {_named(program.type_of(step.result))}{_gathered(step, program)}"]
 
 
-def _on_threads(mapped: Mapped) -> list[str]:
+def _on_threads(mapped: MappedNest) -> list[str]:
     """Returns the mapping of loops to the threads of a GPU."""
     first, *rest = explain_mapping(mapped).splitlines()
     return [f"  {first.partition(' ')[2]}", *(f"  {line}" for line in rest)]
@@ -180,11 +180,13 @@ def _sharing(name: str, program: Program) -> list[str]:
 
 
 def _statement(step: Generic) -> str:
-    match step.meeting:
-        case Meeting.REPLACE:
+    match step.mode:
+        case AccumulateMode.REPLACE:
             return f"{step.target} = {step.payload}"
-        case Meeting.START | Meeting.CONTINUE:
-            start = "its present value" if step.meeting is Meeting.CONTINUE else step.start or _identity(step.combine)
+        case AccumulateMode.START | AccumulateMode.CONTINUE:
+            start = (
+                "its present value" if step.mode is AccumulateMode.CONTINUE else step.start or _identity(step.combine)
+            )
             sign = "+" if step.combine is ReduceOp.SUM else combining_name(step.combine)
             return f"{step.target} {sign}= {step.payload}, from {start}"
 

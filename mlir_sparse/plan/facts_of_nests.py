@@ -10,7 +10,7 @@ from mlir_sparse.encoding.levels.plain_levels import Buffer
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.mapping.buffer_arguments import arguments_of, two_phase_arguments
-from mlir_sparse.plan.mapping.mapped_loops import Mapped
+from mlir_sparse.plan.mapping.mapped_nest import MappedNest
 from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.plan_steps import Generic, NestFunction, Program
 from mlir_sparse.program import LevelSpaceView
@@ -19,7 +19,7 @@ from mlir_sparse.program.nest_facts import NestFacts, ThreadedNest
 __all__ = ["facts_of_nest"]
 
 
-def facts_of_nest(function: NestFunction, program: Program, mapped: Mapped | None = None) -> NestFacts:
+def facts_of_nest(function: NestFunction, program: Program, mapped: MappedNest | None = None) -> NestFacts:
     """Returns the facts of a loop nest.
 
     Args:
@@ -33,15 +33,15 @@ def facts_of_nest(function: NestFunction, program: Program, mapped: Mapped | Non
         slots=tuple(_slots(function, program)),
         sampled=step.sampled is not None,
         scatters=scattered(step, dict(program.types)) is not None,
-        short_rows=step.short,
+        short_rows=step.short_rows,
         threads=None if mapped is None else _threads(function, program, mapped),
     )
 
 
-def _threads(function: NestFunction, program: Program, mapped: Mapped) -> ThreadedNest:
-    own = None if mapped.own is None else two_phase_arguments(function.step, program, mapped.own)
-    arguments = arguments_of(function, program, mapped.own)
-    return ThreadedNest(mapped.cases, mapped.combine or "sum", arguments, own)
+def _threads(function: NestFunction, program: Program, mapped: MappedNest) -> ThreadedNest:
+    two_phase = None if mapped.two_phase is None else two_phase_arguments(function.step, program, mapped.two_phase)
+    arguments = arguments_of(function, program, mapped.two_phase)
+    return ThreadedNest(mapped.cases, mapped.combine or "sum", arguments, two_phase)
 
 
 def _rows(step: Generic, program: Program) -> int | None:

@@ -15,11 +15,11 @@ from mlir_sparse.program import Gathered, IndexSum, NativeStep, Place
 from mlir_sparse.spec import KernelSpec, extreme_or
 
 __all__ = [
+    "AccumulateMode",
     "Frame",
     "Generic",
     "Located",
     "LocatedRows",
-    "Meeting",
     "NestFunction",
     "Program",
     "Step",
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-class Meeting(Enum):
+class AccumulateMode(Enum):
     """The accumulate mode: how a Generic combines its payload with the output's present value."""
 
     REPLACE = "="
@@ -64,7 +64,7 @@ class Generic:
 
     Args:
         target: the output value at its subscripts, all plain variables.
-        meeting: the accumulate mode.
+        mode: the accumulate mode.
         combine: the operator of the accumulation.
         loops: the loop order, outermost first.
         reductions: the loops that the output lacks.
@@ -77,11 +77,11 @@ class Generic:
         start: the initial value of an accumulation, dense and elementwise; None for the identity.
         sampled: the operand for each of whose stored entries the result has an element, in order; None if the target
             decides the element.
-        short: whether rows of the sparse operand are fibres, which usually have few entries.
+        short_rows: whether rows of the sparse operand are fibres, which usually have few entries.
     """
 
     target: Access
-    meeting: Meeting
+    mode: AccumulateMode
     combine: ReduceOp | Monoid
     loops: tuple[IndexVar, ...]
     reductions: tuple[IndexVar, ...]
@@ -93,7 +93,7 @@ class Generic:
     order_reason: str = ""
     start: Expr | None = None
     sampled: Access | None = None
-    short: bool = False
+    short_rows: bool = False
 
     @property
     def result(self) -> str:
@@ -136,13 +136,13 @@ class Generic:
         order = ", ".join(map(str, self.loops)) or "no loops"
         sign = (
             "="
-            if self.meeting is Meeting.REPLACE
+            if self.mode is AccumulateMode.REPLACE
             else "+="
             if self.combine is ReduceOp.SUM
             else f"{combining_name(self.combine)}="
         )
         origin = "the identity" if self.start is None else self.start
-        start = f" from {origin}" if self.meeting is Meeting.START else ""
+        start = f" from {origin}" if self.mode is AccumulateMode.START else ""
         at = "" if self.sampled is None else f" at each entry of {self.sampled}"
         return f"{self.target} {sign} {self.payload}{start}{at}; loops {order}  # {self.reason}"
 

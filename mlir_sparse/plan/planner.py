@@ -14,28 +14,28 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Negate, Reduce, ReduceOp, accesses_of, free_indices
 from mlir_sparse.notation.entry_functions import is_about_entries
 from mlir_sparse.plan.mapping.coordinate_lookup import looked_up, looked_up_everywhere
-from mlir_sparse.plan.nests.common_subexpressions import Sharing
+from mlir_sparse.plan.nests.common_subexpressions import KnownTemporaries
 from mlir_sparse.plan.nests.fibre_products import compute_by_fibres, find_fibres
-from mlir_sparse.plan.nests.gather_first import Picking
-from mlir_sparse.plan.nests.initial_addends import inputs_first, joined
+from mlir_sparse.plan.nests.gather_first import PickEmitter
+from mlir_sparse.plan.nests.initial_addends import inputs_first, with_initial_addends
 from mlir_sparse.plan.nests.level_space_nests import level_nest, space_of
 from mlir_sparse.plan.nests.padded_loops import within_edges
 from mlir_sparse.plan.nests.round_once import accumulates, rounded
 from mlir_sparse.plan.nests.sampled_results import compute_at_entries, find_sampled
-from mlir_sparse.plan.nests.sparsifier_limits import Admission
+from mlir_sparse.plan.nests.sparsifier_limits import SparsifierPayloads
 from mlir_sparse.plan.nests.split_accumulations import Splitter
-from mlir_sparse.plan.nests.structural_plans import Presence
+from mlir_sparse.plan.nests.structural_plans import StructuralPlanner
 from mlir_sparse.plan.order.loop_order import LoopChoice, NestToOrder, choose_loops
 from mlir_sparse.plan.order.storage_choice import (
-    has_limited_room,
-    inserts_lists,
+    can_insert_into,
+    can_iterate_alone,
+    has_limited_capacity,
+    inserts_without_dense_levels,
     is_sparse,
     needs_level_space,
-    takes_alone,
-    takes_as_result,
     why_not_inserted,
 )
-from mlir_sparse.plan.plan_steps import Generic, Meeting, Program
+from mlir_sparse.plan.plan_steps import AccumulateMode, Generic, Program
 from mlir_sparse.plan.program_builder import Values, scheduled
 from mlir_sparse.plan.rewrite.negate_factors import NEGATE_FACTORS
 from mlir_sparse.plan.rewrite.sum_of_terms import Term, addends, assigned, combine, stored_indices, unites
@@ -52,9 +52,9 @@ _WIDEST_UNION = 2
 _WIDEST_ON_GPU = 4
 
 _ACCUMULATION = {
-    Meeting.REPLACE: "elementwise, every element once",
-    Meeting.START: "accumulates from the identity",
-    Meeting.CONTINUE: "accumulates in place",
+    AccumulateMode.REPLACE: "elementwise, every element once",
+    AccumulateMode.START: "accumulates from the identity",
+    AccumulateMode.CONTINUE: "accumulates in place",
 }
 
 
@@ -82,7 +82,7 @@ def plan(
     planner = _Planner(spec, densified, scheduled(spec, order), loops_only, wide)
     result = planner.values.result(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
-    value = planner.values.applied(SUMS_AS_FOLDS, planner.picking.picked(assigned(assignment)))
+    value = planner.values.applied(SUMS_AS_FOLDS, planner.picks.picked(assigned(assignment)))
     final = None
     if planner.values.output.dtype != spec.output.dtype:
         final = Access(result, variables)
@@ -99,7 +99,9 @@ def plan(
         rounded(steps, final, result, types, spec.output)
         result = final.tensor
     notes, licences = planner.values.notes(), planner.values.licences()
-    return Program(spec, tuple(types.items()), joined(inputs_first(spec, steps), types), result, notes, licences)
+    return Program(
+        spec, tuple(types.items()), with_initial_addends(inputs_first(spec, steps), types), result, notes, licences
+    )
 
 
 class _Planner:
@@ -108,13 +110,13 @@ class _Planner:
     ) -> None:
         self.loops_only = loops_only
         self.values = Values(spec, order, wide)
-        self.sharing = Sharing(renames=not (spec.assignment.ranges or spec.assignment.exists))
-        self.picking = Picking(self.values)
+        self.temporaries = KnownTemporaries(renames=not (spec.assignment.ranges or spec.assignment.exists))
+        self.picks = PickEmitter(self.values)
         self.split = Splitter(
             self.values, self.materialize, self._positions, lambda node: self.presence.value(node), self._fold
         )
-        self.admission = Admission(self.values, self.materialize, densified)
-        self.presence = Presence(self.values, self._everywhere)
+        self.payloads = SparsifierPayloads(self.values, self.materialize, densified)
+        self.presence = StructuralPlanner(self.values, self._everywhere)
 
     def entries(self, result: str, variables: tuple[IndexVar, ...], value: Expr) -> str:
         """Emits the steps of an expression on stored entries; returns the name of the value."""
@@ -145,22 +147,22 @@ class _Planner:
         whole = [term for term in terms if not term.indices and not self._reads_sparse(term.body)]
         rest = [term for term in terms if term not in whole]
         if whole:
-            body = self.admission.dense_payload(combine(whole))
+            body = self.payloads.dense_payload(combine(whole))
             order = variables
             reason = "the operands that are dense, elementwise"
-            self.values.emit(Generic(target, Meeting.REPLACE, ReduceOp.SUM, order, (), body, True, reason))
+            self.values.emit(Generic(target, AccumulateMode.REPLACE, ReduceOp.SUM, order, (), body, True, reason))
         for term in rest:
             started = bool(whole) or term is not rest[0]
-            self._accumulate(target, term, Meeting.CONTINUE if started else Meeting.START)
+            self._accumulate(target, term, AccumulateMode.CONTINUE if started else AccumulateMode.START)
 
-    def _accumulate(self, target: Access, term: Term, meeting: Meeting) -> None:
+    def _accumulate(self, target: Access, term: Term, mode: AccumulateMode) -> None:
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
         # Missing entries add nothing, and never make false true.
-        body = self.admission.payload(term.body, sums=term.op in (ReduceOp.SUM, ReduceOp.OR))
+        body = self.payloads.payload(term.body, sums=term.op in (ReduceOp.SUM, ReduceOp.OR))
         entries = self._reads_sparse(body)
         if self.loops_only:
             body = looked_up(body, self.values)
-        if self._over_levels(target, term, body, meeting):
+        if self._over_levels(target, term, body, mode):
             return
         if self.loops_only and not term.indices:
             body = looked_up_everywhere(body, target, self.values)
@@ -169,22 +171,22 @@ class _Planner:
         body = within_edges(self.values.converted(body, choice), target, (), self.values)
         if term.negative:
             body = self.values.applied(NEGATE_FACTORS, Negate(body))
-        if meeting is Meeting.START and not term.indices and not entries:
-            meeting = Meeting.REPLACE
-        reason = _ACCUMULATION[meeting]
-        nested = Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason)
+        if mode is AccumulateMode.START and not term.indices and not entries:
+            mode = AccumulateMode.REPLACE
+        reason = _ACCUMULATION[mode]
+        nested = Generic(target, mode, term.op, choice.order, term.indices, body, choice.in_order, reason)
         views = {step.result for step in self.values.steps if isinstance(step, FibreView)}
         short = len(variables) == 1 and any(access.tensor in views for access in accesses_of(body))
-        self.values.emit(replace(nested, order_reason=choice.order_reason, short=short))
+        self.values.emit(replace(nested, order_reason=choice.order_reason, short_rows=short))
 
-    def _over_levels(self, target: Access, term: Term, body: Expr, meeting: Meeting) -> bool:
+    def _over_levels(self, target: Access, term: Term, body: Expr, mode: AccumulateMode) -> bool:
         """Emits a loop nest in the level space of the one sparse operand, if that is necessary and possible."""
         sparse = [a for a in accesses_of(body) if is_sparse(self.values.type_of(a.tensor))]
         encoding = self.values.type_of(sparse[0].tensor).encoding if len(sparse) == 1 else None
         if encoding is None or not needs_level_space(encoding, body):
             return False
         space = space_of(encoding)
-        if space is None or not takes_alone(space.encoding):
+        if space is None or not can_iterate_alone(space.encoding):
             return False
         view = self.values.view_name(sparse[0].tensor)
         nest = level_nest(space, view, sparse[0], target, body, term.indices)
@@ -200,9 +202,9 @@ class _Planner:
         payload = self.values.applied(NEGATE_FACTORS, Negate(payload)) if term.negative else payload
         kept = set(nest.target.subscripts)
         reductions = tuple(variable for variable in nest.loops if variable not in kept)
-        reason = f"{_ACCUMULATION[meeting]}, over the levels of {sparse[0].tensor}"
+        reason = f"{_ACCUMULATION[mode]}, over the levels of {sparse[0].tensor}"
         self.values.emit(
-            Generic(nest.target, meeting, term.op, nest.loops, reductions, payload, True, reason, nest.frames)
+            Generic(nest.target, mode, term.op, nest.loops, reductions, payload, True, reason, nest.frames)
         )
         return True
 
@@ -238,7 +240,7 @@ class _Planner:
         return len(terms)
 
     def _insert(self, result: str, variables: tuple[IndexVar, ...], term: Term, encoding: Encoding | None) -> str:
-        body = self.admission.payload(term.signed, sums=True)
+        body = self.payloads.payload(term.signed, sums=True)
         if not self._skips(body, variables):
             return self._by_way_of_dense(result, variables, (replace(term, body=body, negative=False),), encoding)
         if encoding is not None and self.values.order is None:
@@ -251,7 +253,7 @@ class _Planner:
         body = self.values.converted(body, choice)
         assert choice.storage is not None
         storage = self.values.widened(choice.storage)
-        meeting = Meeting.START if term.indices else Meeting.REPLACE
+        mode = AccumulateMode.START if term.indices else AccumulateMode.REPLACE
         sampled = self._sampled(variables, body, choice, (storage, encoding))
         if sampled is not None:
             storage = self.values.encoding_of(sampled.tensor)
@@ -259,7 +261,7 @@ class _Planner:
         target = Access(result if direct else self.values.fresh(result, "natural"), variables)
         self.values.declare(target.tensor, self.values.typed(storage, variables))
         reason = "inserts in the order of the loops"
-        nested = Generic(target, meeting, term.op, choice.order, term.indices, body, choice.in_order, reason)
+        nested = Generic(target, mode, term.op, choice.order, term.indices, body, choice.in_order, reason)
         nested = replace(nested, order_reason=choice.order_reason)
         if sampled is None:
             self.values.emit(nested)
@@ -268,9 +270,9 @@ class _Planner:
         if direct:
             return result
         assert encoding is not None
-        ordered, kind = takes_as_result(encoding), self.values.typed(encoding, variables)
+        ordered, kind = can_insert_into(encoding), self.values.typed(encoding, variables)
         reason = "the loops cannot insert in the order asked for" if ordered else why_not_inserted(encoding)
-        self.values.conversion(result, target.tensor, kind, has_limited_room(encoding), reason)
+        self.values.conversion(result, target.tensor, kind, has_limited_capacity(encoding), reason)
         return result
 
     def _sampled(
@@ -336,10 +338,10 @@ class _Planner:
         """
         variables = free_indices(node) if variables is None else variables
         dtype = self.values.dtype
-        name = self.sharing.known(node, variables, dtype)
+        name = self.temporaries.known(node, variables, dtype)
         if name is None:
             name = self._computed(node, variables)
-            self.sharing.add(node, variables, dtype, name)
+            self.temporaries.add(node, variables, dtype, name)
         return Access(name, variables)
 
     def _computed(self, node: Expr, variables: tuple[IndexVar, ...]) -> str:
@@ -357,7 +359,7 @@ class _Planner:
             return None
         read = [access for access in accesses_of(node) if access.tensor in sparse]
         found = [self.values.encoding_of(access.tensor) for access in read if access.subscripts == variables]
-        listed = len(found) == len(read) and all(map(inserts_lists, found))
+        listed = len(found) == len(read) and all(map(inserts_without_dense_levels, found))
         return self.values.widened(found[0].with_widths(0, 0)) if listed else None
 
     def _covered(self, node: Expr, variables: tuple[IndexVar, ...]) -> bool:

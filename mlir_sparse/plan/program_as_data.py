@@ -9,10 +9,10 @@ from mlir_sparse.notation import Access, Binary, BinaryOp, Expr, IndexVar, Liter
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.plan_steps import (
+    AccumulateMode,
     Generic,
     Located,
     LocatedRows,
-    Meeting,
     NestFunction,
     Program,
     functions_of,
@@ -54,7 +54,7 @@ def _call(function: NestFunction, types: dict[str, TensorType]) -> NestCall:
         variables=tuple(name for s in step.target.subscripts if (name := _axis(s, step)) is not None),
         dtype=output.dtype,
         encoding=output.encoding,
-        continues=step.meeting is Meeting.CONTINUE,
+        continues=step.mode is AccumulateMode.CONTINUE,
         gathers=step.gathers,
         scatters=scattered(step, types) is not None,
         entries=EntryBounds(

@@ -13,7 +13,7 @@ from mlir_sparse.errors import ScheduleError
 from mlir_sparse.notation import Access, Expr, IndexVar, Literal, ReduceOp, replace_accesses, walk
 from mlir_sparse.plan.order.loop_order import LoopChoice
 from mlir_sparse.plan.order.storage_choice import is_sparse
-from mlir_sparse.plan.plan_steps import Generic, Located, LocatedRows, Meeting, Step
+from mlir_sparse.plan.plan_steps import AccumulateMode, Generic, Located, LocatedRows, Step
 from mlir_sparse.plan.rewrite.rewrite_rule import Context, Rule, WhyNot
 from mlir_sparse.program import Conversion, ExtentVector, LevelSpaceView
 from mlir_sparse.spec import KernelSpec
@@ -187,7 +187,7 @@ class Values:
                 self.declare(known, self.typed(None, (variable,)))
             reason = "what the storage pads with beyond the edges counts as nothing"
             target, one = Access(known, (variable,)), Literal(1)
-            self.emit(Generic(target, Meeting.REPLACE, ReduceOp.SUM, (variable,), (), one, True, reason))
+            self.emit(Generic(target, AccumulateMode.REPLACE, ReduceOp.SUM, (variable,), (), one, True, reason))
         return known
 
     def convert(self, name: str, kind: TensorType, reason: str, otherwise: str = "") -> str:

@@ -160,7 +160,7 @@ class ThreadedNest:
         mappings: the ways to give its loops to threads.
         combine: the operator of the accumulation, by its plain name.
         arguments: those of the function, as code has them: a buffer each, and the sizes of levels.
-        own: how a result with a structure of its own comes about; None for any other.
+        two_phase: how a result with a structure of its own comes about; None for any other.
         apart: whether turns of loops are known to store to places of their own.
         scans: the name that kernels of a function begin with which scans counts, and has no loops; empty for others.
     """
@@ -168,7 +168,7 @@ class ThreadedNest:
     mappings: tuple[ThreadMapping, ...]
     combine: str
     arguments: tuple[BufferArgument, ...]
-    own: TwoPhaseResult | None = None
+    two_phase: TwoPhaseResult | None = None
     apart: bool = False
     scans: str = ""
 

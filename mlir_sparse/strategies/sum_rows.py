@@ -69,12 +69,12 @@ def _adds_up_entries(loop: ir.Operation) -> bool:
 
 
 def _row_of(loop: ir.Operation, short: bool) -> LaneRow | Missed:
-    if not short and _has_room(loop):
+    if not short and _stays_in_bounds(loop):
         return Missed("its rows all have room for as many entries: where they end is foreseen")
     return _Reader(loop).row()
 
 
-def _has_room(loop: ir.Operation) -> bool:
+def _stays_in_bounds(loop: ir.Operation) -> bool:
     """Returns whether rows have a begin and an end each: in ELL, where they have one length, ends are foreseen."""
     first = _position(loop.operands[0])
     at = None if first is None else maker(first.operands[1])

@@ -34,7 +34,7 @@ def share_structure(module: ir.Module, options: Mapping[str, str]) -> None:
         chain = find_chain(op.operation)
         if chain is None:
             own_buffers(op.operation)
-        elif (nest := facts_of(op.operation).threads) is not None and nest.own is not None:
-            count_and_fill(op.operation, nest, nest.own)
+        elif (nest := facts_of(op.operation).threads) is not None and nest.two_phase is not None:
+            count_and_fill(op.operation, nest, nest.two_phase)
         else:
             store_at_entries(op.operation, chain, returned=False)

@@ -46,7 +46,7 @@ def count_and_fill(function: ir.Operation, nest: ThreadedNest, own: TwoPhaseResu
         with ir.InsertionPoint(function):
             copy = function.clone()
         copy.attributes["sym_name"] = ir.StringAttr.get(f"{name}_{kind.name}")
-        known = replace(nest, arguments=(*nest.arguments, *written), own=None, apart=True)
+        known = replace(nest, arguments=(*nest.arguments, *written), two_phase=None, apart=True)
         write_facts(copy, NestFacts(threads=known))
         chain = find_chain(copy)
         assert chain is not None

@@ -8,7 +8,7 @@ from mlir_sparse.notation import IndexVar, accesses_of
 from mlir_sparse.program.size_values import Address, Extent, Whole
 
 if TYPE_CHECKING:
-    from mlir_sparse.plan.mapping.mapped_nest import MappedNest
+    from mlir_sparse.plan.mapping.nest_to_map import NestToMap
 
 __all__ = ["most_adjacent", "needs_of"]
 
@@ -16,7 +16,7 @@ __all__ = ["most_adjacent", "needs_of"]
 _MOST_BYTES = 16
 
 
-def most_adjacent(nest: MappedNest, column: IndexVar, tile: int) -> int:
+def most_adjacent(nest: NestToMap, column: IndexVar, tile: int) -> int:
     """Returns how many adjacent columns, of those that a thread takes, an access can have; 1 where only one.
 
     All arrays with the column need it as their last axis, and there alone: its elements then follow each other.
@@ -32,7 +32,7 @@ def most_adjacent(nest: MappedNest, column: IndexVar, tile: int) -> int:
     return min(tile, *(_MOST_BYTES // kind.dtype.itemsize for kind in kinds))
 
 
-def needs_of(nest: MappedNest, column: IndexVar, adjacent: int) -> tuple[Whole, ...]:
+def needs_of(nest: NestToMap, column: IndexVar, adjacent: int) -> tuple[Whole, ...]:
     """Returns what must hold for all arrays with a column to be read and written by so many adjacent ones."""
     accesses = (*accesses_of(nest.step.payload), nest.step.target)
     names = dict.fromkeys(one.tensor for one in accesses if column in one.indices)

@@ -8,7 +8,7 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_buffers
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.notation import Access, IndexVar, Subscript
-from mlir_sparse.plan.mapping.two_phase_results import Own, scanned_arrays
+from mlir_sparse.plan.mapping.two_phase_results import TwoPhaseAssembly, scanned_arrays
 from mlir_sparse.plan.plan_steps import Generic, Located, LocatedRows, NestFunction, Program
 from mlir_sparse.program import ExtentVector
 from mlir_sparse.program.launch_values import Array, LevelBuffer
@@ -29,27 +29,29 @@ from mlir_sparse.program.size_values import AxisSize, Count, Extent, LevelSize, 
 __all__ = ["arguments_of", "two_phase_arguments"]
 
 
-def arguments_of(function: NestFunction, program: Program, own: Own | None) -> tuple[BufferArgument, ...]:
+def arguments_of(
+    function: NestFunction, program: Program, two_phase: TwoPhaseAssembly | None
+) -> tuple[BufferArgument, ...]:
     """Returns the arguments of a function; of one whose result has a structure of its own those of its operands."""
     reader = _Reader(function, program)
     found = [argument for access in function.operands for argument in reader.operand(access)]
     target, encoding = function.step.target, program.type_of(function.step.result).encoding
     if encoding is None:
         found.append(reader.array(target))
-    elif own is None:  # all but the values are those of an operand
+    elif two_phase is None:  # all but the values are those of an operand
         found.append(BufferArgument(LevelBuffer(target.tensor, len(level_buffers(encoding)))))
     return tuple(found)
 
 
-def two_phase_arguments(step: Generic, program: Program, own: Own) -> TwoPhaseResult:
+def two_phase_arguments(step: Generic, program: Program, two_phase: TwoPhaseAssembly) -> TwoPhaseResult:
     """Returns what else the functions have that a result with a structure of its own takes."""
     encoding = program.type_of(step.result).encoding
     assert encoding is not None
-    scanned = [tuple(map(_vector, scanned_arrays(step.result, level))) for level in own.levels]
+    scanned = [tuple(map(_vector, scanned_arrays(step.result, level))) for level in two_phase.levels]
     counts, _, begins = zip(*scanned, strict=True)
     # The first positions are where entries of the first level begin, or known without a kernel.
     rest = (BufferArgument(LevelBuffer(step.result, number + 1)) for number in range(len(level_buffers(encoding))))
-    return TwoPhaseResult(len(own.owners), counts, scanned[0], (*begins, *rest))
+    return TwoPhaseResult(len(two_phase.owners), counts, scanned[0], (*begins, *rest))
 
 
 def _vector(name: str) -> BufferArgument:

@@ -16,10 +16,10 @@ from mlir_sparse.notation import Access, IndexVar, Monoid, ReduceOp
 from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.mapping.map_blocks import map_blocks
 from mlir_sparse.plan.mapping.map_trees import map_tree
-from mlir_sparse.plan.mapping.map_two_phase import map_own
-from mlir_sparse.plan.mapping.mapped_loops import CPU, Mapped, shared_structure
-from mlir_sparse.plan.mapping.mapped_nest import CHUNK, THREADS, Level, MappedNest, Types, held_roles
-from mlir_sparse.plan.mapping.two_phase_results import own_structure
+from mlir_sparse.plan.mapping.map_two_phase import map_two_phase
+from mlir_sparse.plan.mapping.mapped_nest import CPU, MappedNest, shared_structure
+from mlir_sparse.plan.mapping.nest_to_map import CHUNK, THREADS, Level, NestToMap, Types, held_roles
+from mlir_sparse.plan.mapping.two_phase_results import two_phase_assembly
 from mlir_sparse.plan.order.storage_choice import is_packed
 from mlir_sparse.plan.plan_steps import Generic, combining_name
 from mlir_sparse.program.thread_mapping import ThreadMapping
@@ -35,7 +35,7 @@ _OF_INTEGERS = ("or", "and")
 _OF_TRUTH = {"sum": "or", "max": "or", "prod": "and", "min": "and"}
 
 
-def map_loops(step: Generic, types: Types, located: frozenset[str] = frozenset()) -> Mapped:
+def map_loops(step: Generic, types: Types, located: frozenset[str] = frozenset()) -> MappedNest:
     """Gives the loops of a nest to the threads of a GPU.
 
     Args:
@@ -51,7 +51,7 @@ def map_loops(step: Generic, types: Types, located: frozenset[str] = frozenset()
         combine = _OF_TRUTH.get(combine, combine)
     if combine in _OF_INTEGERS and not dtype.is_exact:
         combine = ""
-    return _mapped(MappedNest(step, types, combine, located))
+    return _mapped(NestToMap(step, types, combine, located))
 
 
 def _combining(combine: ReduceOp | Monoid) -> str:
@@ -63,10 +63,10 @@ def _combining(combine: ReduceOp | Monoid) -> str:
     return _MONOIDS.get(combine.name, "") if same else ""
 
 
-def _mapped(nest: MappedNest) -> Mapped:
+def _mapped(nest: NestToMap) -> MappedNest:
     """Returns the mapping."""
     if nest.types[nest.step.result].encoding is not None and shared_structure(nest.step, nest.types) is None:
-        return map_own(nest, own_structure(nest.step, nest.types))
+        return map_two_phase(nest, two_phase_assembly(nest.step, nest.types))
     if not nest.sparse:
         return _dense(nest)
     refused: UnsupportedError | None = None
@@ -79,7 +79,7 @@ def _mapped(nest: MappedNest) -> Mapped:
     raise refused
 
 
-def _led(nest: MappedNest, lead: Access) -> Mapped:
+def _led(nest: NestToMap, lead: Access) -> MappedNest:
     """Maps a nest whose threads take what one operand stores."""
     encoding = nest.types[lead.tensor].encoding
     assert encoding is not None
@@ -90,23 +90,25 @@ def _led(nest: MappedNest, lead: Access) -> Mapped:
     return map_tree(nest, lead, nest.levels(lead, encoding))
 
 
-def _dense(nest: MappedNest) -> Mapped:
+def _dense(nest: NestToMap) -> MappedNest:
     """Maps a nest over arrays: the last variable of the result across threads, the first down."""
-    kept, summed = nest.free(())
+    kept, summed = nest.remaining_loops(())
     if nest.step.frames and nest.step.target.subscripts:
         return _whole(nest, kept)
     if not kept:
         roles: tuple[str, ...] = ("rows",) if summed else ()
         nest.need_atomics(f"{listed(summed)} is summed by many threads") if summed else None
         case = ThreadMapping("all", roles, (1, THREADS) if summed else (1, 1), atomic=bool(summed))
-        return nest.ordered(summed, "one number, of parts of the loops", [case])
+        return nest.map_in_order(summed, "one number, of parts of the loops", [case])
     if len(kept) == 1:
-        return nest.ordered((*kept, *summed), "a thread an element", [ThreadMapping("all", ("rows",), (1, THREADS))])
+        return nest.map_in_order(
+            (*kept, *summed), "a thread an element", [ThreadMapping("all", ("rows",), (1, THREADS))]
+        )
     roles = ("rows", *(["layers"] if len(kept) > 2 else []), *["run"] * (len(kept) - 3), "columns")
-    return nest.ordered((*kept, *summed), "a thread an element", nest.wide(roles, kept[-1]))
+    return nest.map_in_order((*kept, *summed), "a thread an element", nest.column_cases(roles, kept[-1]))
 
 
-def _whole(nest: MappedNest, kept: Sequence[IndexVar]) -> Mapped:
+def _whole(nest: NestToMap, kept: Sequence[IndexVar]) -> MappedNest:
     """Maps a nest over levels that are all dense: in their order, which is that of the operand in memory."""
     loops = nest.step.loops
     if any(not nest.owners(subscript) for subscript in nest.step.target.subscripts):
@@ -117,23 +119,23 @@ def _whole(nest: MappedNest, kept: Sequence[IndexVar]) -> Mapped:
     else:
         why, atomic = "a thread an element, over levels in their order", False
         roles = held_roles([variable in kept for variable in loops])
-    cases = nest.wide(tuple(roles), loops[-1], atomic=atomic) if kept and "columns" in roles else []
+    cases = nest.column_cases(tuple(roles), loops[-1], atomic=atomic) if kept and "columns" in roles else []
     threads = (32, THREADS // 32) if "columns" in roles else (1, THREADS)
     single = ThreadMapping("all", tuple(roles), threads, atomic=atomic)
-    return Mapped(nest.step, tuple(cases or [single]), nest.combine, why)
+    return MappedNest(nest.step, tuple(cases or [single]), nest.combine, why)
 
 
-def _list(nest: MappedNest, lead: Access, encoding: Encoding) -> Mapped:
+def _list(nest: NestToMap, lead: Access, encoding: Encoding) -> MappedNest:
     """Maps a nest over a list of coordinates: entries to threads."""
     own = [s for spec in encoding.levels for d in spec.expr.dims() if isinstance(s := lead.subscripts[d], IndexVar)]
-    if any(not nest.alone(lead, variable) for variable in own) or any(
+    if any(not nest.walks_alone(lead, variable) for variable in own) or any(
         not kind.functions.is_chained for kind in encoding.level_types[1:]
     ):
         raise UnsupportedError(
             f"expected {lead} as the one sparse operand of a GPU's loops over a list of coordinates, but got "
             f"{listed(nest.sparse)}: convert it to CSR or CSF, or {CPU}"
         )
-    kept, summed = nest.free(own)
+    kept, summed = nest.remaining_loops(own)
     shared = [variable for variable in own if variable not in nest.parallel]
     why = f"a thread each entry of {lead}"
     if shared:
@@ -143,11 +145,11 @@ def _list(nest: MappedNest, lead: Access, encoding: Encoding) -> Mapped:
     loops = (*own, *kept, *summed)
     if kept:
         roles = (*entries, *["run"] * (len(kept) - 1), "columns")
-        return nest.ordered(loops, why, nest.wide(roles, kept[-1], atomic=bool(shared)))
+        return nest.map_in_order(loops, why, nest.column_cases(roles, kept[-1], atomic=bool(shared)))
     sums = own[-1] not in nest.parallel and not summed
     if summed and not shared and nest.combine and len(loops) == len(own) + 1:
         listing = Level(own[0], dense=False, parallel=True, joined=True)
-        cases = nest.shared((*entries, "lanes"), lead, 0, None, listing, summed)
-        return nest.ordered(loops, why, [replace(case, chunk=CHUNK) for case in cases])
+        cases = nest.lane_cases((*entries, "lanes"), lead, 0, None, listing, summed)
+        return nest.map_in_order(loops, why, [replace(case, chunk=CHUNK) for case in cases])
     case = ThreadMapping("entries", entries, (1, THREADS), chunk=CHUNK if sums else 1, atomic=bool(shared))
-    return nest.ordered(loops, why, [case])
+    return nest.map_in_order(loops, why, [case])

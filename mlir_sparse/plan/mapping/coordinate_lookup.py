@@ -15,7 +15,13 @@ from mlir_sparse.encoding import Encoding, LevelFormat, LevelType, TensorType
 from mlir_sparse.encoding.levels.level_loops import LoopKind
 from mlir_sparse.notation import Access, Binary, BinaryOp, Expr, IndexVar, Negate, accesses_of, replace_accesses
 from mlir_sparse.plan.nests.level_space_nests import space_of
-from mlir_sparse.plan.order.storage_choice import is_packed, is_sparse, needs_level_space, takes_alone, takes_shared
+from mlir_sparse.plan.order.storage_choice import (
+    can_co_iterate,
+    can_iterate_alone,
+    is_packed,
+    is_sparse,
+    needs_level_space,
+)
 from mlir_sparse.plan.plan_steps import Located, LocatedRows
 from mlir_sparse.plan.program_builder import Values
 
@@ -35,7 +41,7 @@ def looked_up(body: Expr, values: Values) -> Expr:
     sparse = [access for access in accesses_of(body) if is_sparse(values.type_of(access.tensor))]
     if len(sparse) < 2 or not all(access in factors for access in sparse):
         return body
-    leads = [lead for lead in sparse if takes_alone(values.encoding_of(lead.tensor))] or sparse
+    leads = [lead for lead in sparse if can_iterate_alone(values.encoding_of(lead.tensor))] or sparse
     found = {lead: [a for a in sparse if a != lead and _leads(lead, a) and _is_found(a, values)] for lead in leads}
     lead = max(leads, key=lambda lead: len(found[lead]))
     reason = f"its entries count where {lead} has some"
@@ -68,14 +74,14 @@ def looked_up_everywhere(body: Expr, target: Access, values: Values) -> Expr:
 def _is_walked(encodings: Sequence[Encoding], accesses: Sequence[Access]) -> bool:
     """Returns whether threads can walk operands: one by itself, several from rows that all of them have."""
     if len(encodings) == 1:
-        return takes_alone(encodings[0]) or not needs_level_space(encodings[0], accesses[0])
+        return can_iterate_alone(encodings[0]) or not needs_level_space(encodings[0], accesses[0])
     rows = {
         access.subscripts[spec.expr.dims()[0]]
         for access, encoding in zip(accesses, encodings, strict=True)
         for spec in encoding.levels[:1]
     }
     counted = all(encoding.level_types[0].functions.has_full_loop for encoding in encodings)
-    return len(rows) == 1 and counted and all(takes_shared(encoding) for encoding in encodings)
+    return len(rows) == 1 and counted and all(can_co_iterate(encoding) for encoding in encodings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar
-from mlir_sparse.plan.mapping.mapped_loops import CPU, Mapped
-from mlir_sparse.plan.mapping.mapped_nest import THREADS, Level, MappedNest, held_roles
+from mlir_sparse.plan.mapping.mapped_nest import CPU, MappedNest
+from mlir_sparse.plan.mapping.nest_to_map import THREADS, Level, NestToMap, held_roles
 from mlir_sparse.plan.order.storage_choice import is_packed
 from mlir_sparse.program.thread_mapping import ThreadMapping
 from mlir_sparse.text.listed_words import listed
@@ -16,16 +16,16 @@ from mlir_sparse.text.listed_words import listed
 __all__ = ["map_blocks"]
 
 
-def map_blocks(nest: MappedNest, lead: Access, encoding: Encoding) -> Mapped:
+def map_blocks(nest: NestToMap, lead: Access, encoding: Encoding) -> MappedNest:
     """Maps a nest over blocks: block rows, or blocks, to rows of threads, rows of blocks or columns across."""
     variables = [s for s in lead.subscripts if isinstance(s, IndexVar)]
     levels = [lead.subscripts[dim] for spec in encoding.levels for dim in spec.expr.dims()]
-    if not nest.only(lead):
+    if not nest.is_only_sparse(lead):
         raise UnsupportedError(
             f"expected {lead} as the one sparse operand of a GPU's loops over blocks, but got "
             f"{listed(nest.sparse)}: convert it to CSR, or {CPU}"
         )
-    kept, summed = nest.free(variables)
+    kept, summed = nest.remaining_loops(variables)
     if not _is_mapped(encoding) or (_is_n_of_m(encoding) and _is_inside(nest, variables, kept)):
         raise UnsupportedError(
             f"expected dense blocks of a matrix, or n of m of its rows, in a GPU's loops over blocks, but got {lead} "
@@ -39,31 +39,31 @@ def map_blocks(nest: MappedNest, lead: Access, encoding: Encoding) -> Mapped:
     why = f"a row of threads each {names[0]} of {lead}"
     if summed and (kept or _is_n_of_m(encoding)):
         # Where the sparsifier has the loops over what blocks do not have is not known before.
-        return Mapped(nest.step, (ThreadMapping("rows", ("rows",), (1, THREADS)),), nest.combine, why, names[:1])
+        return MappedNest(nest.step, (ThreadMapping("rows", ("rows",), (1, THREADS)),), nest.combine, why, names[:1])
     counted = [kind.functions.has_full_loop for kind in encoding.level_types]
     roles = held_roles([*owned, *[True] * len(kept)], [*counted, *[True] * len(kept)])
     if kept:
-        return Mapped(nest.step, tuple(nest.wide(tuple(roles), kept[-1])), nest.combine, why, names)
+        return MappedNest(nest.step, tuple(nest.column_cases(tuple(roles), kept[-1])), nest.combine, why, names)
     if owned.count(True) > 1:
         block = encoding.block_of(encoding.levels[roles.index("columns")].expr.dims()[0]) if "columns" in roles else 1
         width = min(32, 1 << max(block - 1, 0).bit_length())
         case = ThreadMapping("blocks", tuple(roles), (width, THREADS // width))
-        return Mapped(nest.step, (case,), nest.combine, why, names)
+        return MappedNest(nest.step, (case,), nest.combine, why, names)
     if not nest.combine:
-        return Mapped(nest.step, (ThreadMapping("blocks", ("rows",), (1, THREADS)),), nest.combine, why, names)
+        return MappedNest(nest.step, (ThreadMapping("blocks", ("rows",), (1, THREADS)),), nest.combine, why, names)
     below = Level(variables[-1], dense=True, parallel=False, joined=False)
-    cases = nest.shared(("rows", "lanes"), lead, 1, below, below, variables[-1:])
-    return Mapped(nest.step, tuple(cases), nest.combine, why, names)
+    cases = nest.lane_cases(("rows", "lanes"), lead, 1, below, below, variables[-1:])
+    return MappedNest(nest.step, tuple(cases), nest.combine, why, names)
 
 
 def _scattered(
-    nest: MappedNest,
+    nest: NestToMap,
     lead: Access,
     encoding: Encoding,
     owned: list[bool],
     kept: Sequence[IndexVar],
     names: tuple[str, ...],
-) -> Mapped:
+) -> MappedNest:
     """Maps a nest over blocks whose outermost loop is a sum: blocks add to the result atomically."""
     first, second = encoding.level_types[:2]
     why = f"atomic, because {names[0]} is summed and outermost in {lead}"
@@ -74,9 +74,9 @@ def _scattered(
     rest = [role if role == "held" else "run" for role in held_roles([*owned[depth:], *[True] * len(kept)])]
     if kept:
         roles = (*leading, *rest[:-1], "columns")
-        return Mapped(nest.step, tuple(nest.wide(roles, kept[-1], atomic=True)), nest.combine, why, names)
+        return MappedNest(nest.step, tuple(nest.column_cases(roles, kept[-1], atomic=True)), nest.combine, why, names)
     case = ThreadMapping("blocks", (*leading, *rest), (1, THREADS), atomic=True)
-    return Mapped(nest.step, (case,), nest.combine, why, names)
+    return MappedNest(nest.step, (case,), nest.combine, why, names)
 
 
 def _names(lead: Access, encoding: Encoding) -> list[str]:
@@ -98,7 +98,7 @@ def _is_mapped(encoding: Encoding) -> bool:
     return (encoding.lvl_rank == 4 and all(counted[2:])) or (_is_n_of_m(encoding) and counted == [True, True, False])
 
 
-def _is_inside(nest: MappedNest, variables: Sequence[IndexVar], kept: Sequence[IndexVar]) -> bool:
+def _is_inside(nest: NestToMap, variables: Sequence[IndexVar], kept: Sequence[IndexVar]) -> bool:
     """Returns whether the sparsifier has a loop over other variables around those over the levels."""
     order = nest.step.loops.index
     return any(order(other) < order(variables[0]) for other in kept)

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, IndexVar
-from mlir_sparse.plan.order.storage_choice import level_variables, takes_as_result
-from mlir_sparse.plan.plan_steps import Generic, Meeting
+from mlir_sparse.plan.order.storage_choice import can_insert_into, level_variables
+from mlir_sparse.plan.plan_steps import AccumulateMode, Generic
 
-__all__ = ["Own", "own_structure", "scanned_arrays"]
+__all__ = ["TwoPhaseAssembly", "scanned_arrays", "two_phase_assembly"]
 
 _CPU = "use target='cpu'"
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class TwoPhaseAssembly:
     """How a result with a structure of its own comes about.
 
     Args:
@@ -44,7 +44,7 @@ class Own:
         )
 
 
-def own_structure(step: Generic, types: Mapping[str, TensorType]) -> Own:
+def two_phase_assembly(step: Generic, types: Mapping[str, TensorType]) -> TwoPhaseAssembly:
     """Returns how threads make a sparse result that shares no operand's structure.
 
     Args:
@@ -57,16 +57,16 @@ def own_structure(step: Generic, types: Mapping[str, TensorType]) -> Own:
     encoding = types[step.result].encoding
     assert encoding is not None
     depth = _depth(encoding)
-    if step.meeting is Meeting.CONTINUE:
+    if step.mode is AccumulateMode.CONTINUE:
         raise _refused(step.target, step.payload, encoding, "a new tensor, not one that is added to")
-    assert takes_as_result(encoding), "loops are planned with results that they can insert into"
+    assert can_insert_into(encoding), "loops are planned with results that they can insert into"
     owners = level_variables(step.target, encoding)[: max(depth, 1)]
     if step.gathers or step.frames or step.loops[: len(owners)] != owners:
         order = ", ".join(map(str, step.loops))
         rule = f"loops that come to entries in the order of their storage, not {order}"
         raise _refused(step.target, step.payload, encoding, rule)
     listed = bool(encoding.aos_levels)
-    return Own(owners, tuple(range(encoding.lvl_rank - 1 if listed else depth, encoding.lvl_rank)), listed)
+    return TwoPhaseAssembly(owners, tuple(range(encoding.lvl_rank - 1 if listed else depth, encoding.lvl_rank)), listed)
 
 
 def scanned_arrays(result: str, level: int) -> tuple[str, str, str]:

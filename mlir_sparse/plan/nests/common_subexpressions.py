@@ -19,12 +19,12 @@ from mlir_sparse.notation import (
     walk,
 )
 
-__all__ = ["Sharing"]
+__all__ = ["KnownTemporaries"]
 
 _Key = tuple[Expr, int, DType]
 
 
-class Sharing:
+class KnownTemporaries:
     """The temporaries of a program, by what they hold.
 
     Args:

@@ -14,14 +14,14 @@ from mlir_sparse.affine import Dim
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
 from mlir_sparse.notation import Access, IndexVar, ReduceOp, accesses_of, substitute
 from mlir_sparse.plan.order.storage_choice import (
-    has_limited_room,
+    can_co_iterate,
+    has_limited_capacity,
     is_sparse,
     level_variables,
     ordered_as,
-    takes_shared,
     why_converted,
 )
-from mlir_sparse.plan.plan_steps import Meeting
+from mlir_sparse.plan.plan_steps import AccumulateMode
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.sum_of_terms import Term
 from mlir_sparse.program import FibreView, SharedLevels
@@ -33,7 +33,7 @@ _DENSE = LevelType(LevelFormat.DENSE)
 
 
 # Takes a target, a sum and how it meets what the target holds, and emits the loops.
-Accumulate = Callable[[Access, Term, Meeting], None]
+Accumulate = Callable[[Access, Term, AccumulateMode], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def compute_by_fibres(
     values.emit(FibreView(view, structure, fibres.depth, seen, why, place.name))
     values.declare(rows, values.typed(None, (place, *fibres.rows)))
     body = substitute(term.body, {fibres.access: Access(view, (place, *fibres.inner))})
-    accumulate(Access(rows, (place, *fibres.rows)), replace(term, body=body), Meeting.START)
+    accumulate(Access(rows, (place, *fibres.rows)), replace(term, body=body), AccumulateMode.START)
     storage = values.widened(_result(kind.encoding, variables, fibres))
     direct = storage == encoding
     target = result if direct else values.fresh(result, "by_fibres")
@@ -139,7 +139,7 @@ def compute_by_fibres(
     values.emit(SharedLevels(target, rows, structure, fibres.depth, names, made.encoding, why))
     if not direct:
         why = "the levels asked for are not those of the operand"
-        values.conversion(result, target, values.typed(encoding, variables), has_limited_room(encoding), why)
+        values.conversion(result, target, values.typed(encoding, variables), has_limited_capacity(encoding), why)
 
 
 def _is_plain(access: Access) -> bool:
@@ -149,7 +149,7 @@ def _is_plain(access: Access) -> bool:
 def _as_fibres(kind: TensorType, access: Access, variables: tuple[IndexVar, ...]) -> TensorType | None:
     """Returns the type that an operand has or, where loops do not insert from it well, is converted to."""
     assert kind.encoding is not None
-    if all(level in (_COMPRESSED, _DENSE) for level in kind.encoding.level_types) and takes_shared(kind.encoding):
+    if all(level in (_COMPRESSED, _DENSE) for level in kind.encoding.level_types) and can_co_iterate(kind.encoding):
         return kind
     kept = [dim for dim, subscript in enumerate(access.subscripts) if subscript in variables]
     rest = [dim for dim, subscript in enumerate(access.subscripts) if subscript not in variables]

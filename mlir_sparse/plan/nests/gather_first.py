@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, accesses_of, substitute
-from mlir_sparse.plan.order.storage_choice import is_sparse, natural
+from mlir_sparse.plan.order.storage_choice import insertable_storage, is_sparse
 from mlir_sparse.plan.plan_steps import place_of
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.program import Pick
 
-__all__ = ["Picking"]
+__all__ = ["PickEmitter"]
 
 
-class Picking:
+class PickEmitter:
     """Emits the steps that pick elements, each at most once.
 
     Args:
@@ -48,7 +48,7 @@ class Picking:
         variables = taken.indices
         storage = self._values.type_of(taken.tensor).encoding
         if storage is not None:  # one element is a number, whatever it was stored in
-            storage = None if not variables else self._values.widened(natural(variables, variables, storage))
+            storage = None if not variables else self._values.widened(insertable_storage(variables, variables, storage))
         result_type = replace(self._values.typed(storage, variables), dtype=kind.dtype)
         name = self._values.fresh(access.tensor, "picked")
         self._values.declare(name, result_type)

@@ -12,11 +12,11 @@ from dataclasses import replace
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Apply, Expr, Monoid, ReduceOp, accesses_of, walk
 from mlir_sparse.plan.choose_cuts import choose_cut
-from mlir_sparse.plan.plan_steps import Generic, Meeting, Program, Step, values_read
+from mlir_sparse.plan.plan_steps import AccumulateMode, Generic, Program, Step, values_read
 from mlir_sparse.program import ExtentVector
 from mlir_sparse.spec import KernelSpec
 
-__all__ = ["inputs_first", "joined", "parted"]
+__all__ = ["inputs_first", "with_initial_addends", "without_initial_addends"]
 
 Types = Mapping[str, TensorType]
 
@@ -35,7 +35,7 @@ def inputs_first(spec: KernelSpec, steps: Sequence[Step]) -> tuple[Step, ...]:
     return (*early, *(step for step in steps if step not in early))
 
 
-def joined(steps: Sequence[Step], types: Types) -> tuple[Step, ...]:
+def with_initial_addends(steps: Sequence[Step], types: Types) -> tuple[Step, ...]:
     """Returns the steps with accumulations that start from the step before, where loops can start each row there.
 
     Args:
@@ -46,13 +46,13 @@ def joined(steps: Sequence[Step], types: Types) -> tuple[Step, ...]:
     for step in steps:
         before = found[-1] if found else None
         if isinstance(before, Generic) and isinstance(step, Generic) and _starts(before, step, types):
-            found[-1] = replace(step, meeting=Meeting.START, start=before.payload, reason=_JOINED)
+            found[-1] = replace(step, mode=AccumulateMode.START, start=before.payload, reason=_JOINED)
         else:
             found.append(step)
     return tuple(found)
 
 
-def parted(program: Program) -> Program:
+def without_initial_addends(program: Program) -> Program:
     """Returns a program whose accumulations start from identities, or from what a step before has left."""
     steps: list[Step] = []
     for step in program.steps:
@@ -60,22 +60,28 @@ def parted(program: Program) -> Program:
             steps.append(step)
             continue
         variables = step.target.indices
-        steps.append(Generic(step.target, Meeting.REPLACE, ReduceOp.SUM, variables, (), step.start, True, _WHOLE))
-        steps.append(replace(step, meeting=Meeting.CONTINUE, start=None, reason=_IN_PLACE))
+        steps.append(
+            Generic(step.target, AccumulateMode.REPLACE, ReduceOp.SUM, variables, (), step.start, True, _WHOLE)
+        )
+        steps.append(replace(step, mode=AccumulateMode.CONTINUE, start=None, reason=_IN_PLACE))
     return replace(program, steps=tuple(steps))
 
 
 def _starts(before: Generic, step: Generic, types: Types) -> bool:
     """Returns whether a step fills the vector that the next adds to, row by row."""
-    if before.meeting is not Meeting.REPLACE or step.meeting is not Meeting.CONTINUE or before.target != step.target:
+    if (
+        before.mode is not AccumulateMode.REPLACE
+        or step.mode is not AccumulateMode.CONTINUE
+        or before.target != step.target
+    ):
         return False
     if types[step.result].encoding is not None or before.loops != step.target.subscripts or len(before.loops) != 1:
         return False
     if isinstance(step.combine, Monoid) or step.frames or before.frames or before.extents:
         return False
-    # In pieces, each has the rows it starts to itself; lists of rows leave some out, and those are not started.
-    pieces = choose_cut(step, types)
-    listed = not isinstance(pieces, str) and pieces.compressed
+    # In chunks, each has the rows it starts to itself; lists of rows leave some out, and those are not started.
+    cut = choose_cut(step, types)
+    listed = not isinstance(cut, str) and cut.compressed
     return step.loops[:1] == before.loops and not listed and _is_elementwise(before.payload, step, types)
 
 

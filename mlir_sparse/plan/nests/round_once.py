@@ -12,10 +12,10 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Expr, Fold, IndexVar, Reduce, ReduceOp, walk
 from mlir_sparse.notation.semiring import MONOIDS
-from mlir_sparse.plan.plan_steps import Generic, Meeting, Step
+from mlir_sparse.plan.plan_steps import AccumulateMode, Generic, Step
 from mlir_sparse.program import Conversion
 
-__all__ = ["accumulates", "rounded", "rounding"]
+__all__ = ["accumulates", "rounded", "rounding_step"]
 
 # What takes one of its operands as it is does not round.
 _CHOOSING = tuple(MONOIDS[name] for name in ("min", "max", "or", "and", "any"))
@@ -30,17 +30,17 @@ def accumulates(value: Expr) -> bool:
     )
 
 
-def rounding(target: Access, wide: str, meeting: Meeting, dtype: DType) -> Generic:
+def rounding_step(target: Access, wide: str, mode: AccumulateMode, dtype: DType) -> Generic:
     """Returns the step that rounds the elements of an array to those of another.
 
     Args:
         target: the array to write to, at plain variables.
         wide: the name of the array of the same shape to read.
-        meeting: whether elements are replaced or added to.
+        mode: whether elements are replaced or added to.
         dtype: the element type of the target.
     """
     variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
-    return Generic(target, meeting, ReduceOp.SUM, variables, (), Access(wide, variables), True, _reason(dtype))
+    return Generic(target, mode, ReduceOp.SUM, variables, (), Access(wide, variables), True, _reason(dtype))
 
 
 def _reason(dtype: DType) -> str:
@@ -61,7 +61,7 @@ def rounded(steps: list[Step], target: Access, wide: str, types: dict[str, Tenso
     types[target.tensor] = kind
     last = steps[-1]
     if kind.encoding is None:
-        steps.append(rounding(target, wide, Meeting.REPLACE, kind.dtype))
+        steps.append(rounding_step(target, wide, AccumulateMode.REPLACE, kind.dtype))
     elif isinstance(last, Conversion) and last.result == wide:
         del types[wide]
         reason = f"{last.reason}; {_reason(kind.dtype)}"

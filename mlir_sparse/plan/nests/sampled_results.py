@@ -1,7 +1,7 @@
 """Results with the entries of one operand: what is computed at each goes to a vector, in the order they are stored.
 
 `C(i,j) = S(i,j) * X(i,k) * Y(j,k)` has an entry where S has one, and nowhere else. So all that loops have
-to write is its value, at the position of that entry: nothing is appended, and pieces of the loops need not be joined.
+to write is its value, at the position of that entry: nothing is appended, and chunks of the loops need not be joined.
 """
 
 from __future__ import annotations

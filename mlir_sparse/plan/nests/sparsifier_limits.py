@@ -29,7 +29,7 @@ from mlir_sparse.plan.rewrite.split_choices import SPLIT_CHOICES
 from mlir_sparse.plan.rewrite.sum_of_terms import unites
 from mlir_sparse.spec import depends_on, operand_dtype, promote, vanishes
 
-__all__ = ["Admission"]
+__all__ = ["SparsifierPayloads"]
 
 
 def _operation(node: Expr) -> str:
@@ -42,7 +42,7 @@ def _operation(node: Expr) -> str:
             return "what is computed"
 
 
-class Admission:
+class SparsifierPayloads:
     """Rewrites payloads; conversions and temporaries that this takes become steps.
 
     Args:
@@ -68,7 +68,7 @@ class Admission:
         if not sums:
             return self.dense_payload(body)
         body = self._plain_storage(body)
-        body = self._admitted(body)
+        body = self._supported(body)
         return self._without_diagonals(body)
 
     def dense_payload(self, body: Expr) -> Expr:
@@ -104,28 +104,28 @@ class Admission:
         with self._values.computing(own):
             return self._compute(node)
 
-    def _admitted(self, node: Expr) -> Expr:
+    def _supported(self, node: Expr) -> Expr:
         sparse = self._values.sparse_names()
         if not depends_on(node, sparse):
             return node
         if not vanishes(node, sparse):
             return self._densified(node, f"{_operation(node)} of what is not stored is not zero")
         if is_native(node, sparse, self._values.dtype.kind):
-            return self._kept_together(node, rebuild(node, tuple(self._admitted(child) for child in children(node))))
+            return self._kept_together(node, rebuild(node, tuple(self._supported(child) for child in children(node))))
         found = regions_of(node, sparse)
         if found is None:
             return self._regrouped(node)
         if all(isinstance(operand, Access) for operand in found.operands):
             return node
-        return self._kept_together(node, rebuild(node, tuple(self._admitted(child) for child in children(node))))
+        return self._kept_together(node, rebuild(node, tuple(self._supported(child) for child in children(node))))
 
-    def _kept_together(self, node: Expr, admitted: Expr) -> Expr:
-        """Returns a node with its operands admitted; all of it dense where one of several was: they do not unite."""
+    def _kept_together(self, node: Expr, supported: Expr) -> Expr:
+        """Returns a node with its operands supported; all of it dense where one of several was: they do not unite."""
         sparse = self._values.sparse_names()
-        if not depends_on(admitted, sparse) or is_native(admitted, sparse, self._values.dtype.kind):
-            return admitted
-        if not is_native(node, sparse, self._values.dtype.kind) and regions_of(admitted, sparse) is not None:
-            return admitted
+        if not depends_on(supported, sparse) or is_native(supported, sparse, self._values.dtype.kind):
+            return supported
+        if not is_native(node, sparse, self._values.dtype.kind) and regions_of(supported, sparse) is not None:
+            return supported
         return self._densified(node, f"a part of {_operation(node)} is read densely")
 
     def _regrouped(self, node: Expr) -> Expr:
@@ -137,7 +137,7 @@ class Admission:
         split = SPLIT_CHOICES.apply(node, self._values.context())
         if not isinstance(split, WhyNot) and unites(split, sparse):
             self._values.rewritten(SPLIT_CHOICES, f"`{node}` is `{split}`")
-            return self._admitted(split)
+            return self._supported(split)
         parts: dict[Expr, Expr] = {
             child: self._materialize(child)
             for child in children(node)
@@ -145,7 +145,7 @@ class Admission:
         }
         if not parts:
             return self._densified(node, f"the sparsifier does not know {_operation(node)} of so many operands")
-        return self._admitted(rebuild(node, tuple(parts.get(child, child) for child in children(node))))
+        return self._supported(rebuild(node, tuple(parts.get(child, child) for child in children(node))))
 
     def _densified(self, node: Expr, reason: str) -> Expr:
         names = {

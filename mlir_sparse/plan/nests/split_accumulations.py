@@ -32,7 +32,7 @@ from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.nests.products_at_entries import entry_product, sparse_factors
 from mlir_sparse.plan.order.loop_order import NestToOrder, choose_loops
-from mlir_sparse.plan.order.storage_choice import takes_shared
+from mlir_sparse.plan.order.storage_choice import can_co_iterate
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.distribute import DISTRIBUTE
 from mlir_sparse.plan.rewrite.factors_into_sums import FACTORS_INTO_SUMS
@@ -222,7 +222,7 @@ class Splitter:
             return False
         read = [access for access in accesses_of(body) if access.tensor in sparse]
         plain = all(isinstance(s, IndexVar) for access in read for s in access.subscripts)
-        shared = plain and all(takes_shared(self._values.encoding_of(access.tensor)) for access in read)
+        shared = plain and all(can_co_iterate(self._values.encoding_of(access.tensor)) for access in read)
         return shared and unites(body, sparse) and not any(map(is_about_entries, walk(body)))
 
     def _united(self, body: Expr) -> Expr:

@@ -30,7 +30,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.notation.entry_functions import entries_of
 from mlir_sparse.notation.laws import Law, holds
 from mlir_sparse.notation.semiring import Semiring
-from mlir_sparse.plan.order.storage_choice import is_sparse, natural_of, ordered_as, stores_padding, takes_shared
+from mlir_sparse.plan.order.storage_choice import can_co_iterate, is_sparse, ordered_as, plain_storage, stores_padding
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.masks_into_folds import MASKS_INTO_FOLDS
 from mlir_sparse.plan.rewrite.merge_sums import MERGE_SUMS
@@ -38,7 +38,7 @@ from mlir_sparse.plan.rewrite.missing_as_masks import MISSING_AS_MASKS
 from mlir_sparse.plan.rewrite.sum_of_terms import stored_indices
 from mlir_sparse.spec import depends_on, missing
 
-__all__ = ["Bodies", "without"]
+__all__ = ["StructuralPayloads", "without"]
 
 
 def without(node: Expr) -> tuple[Expr | None, Expr]:
@@ -52,7 +52,7 @@ def without(node: Expr) -> tuple[Expr | None, Expr]:
             return None, node
 
 
-class Bodies:
+class StructuralPayloads:
     """Brings expressions to payloads.
 
     Args:
@@ -98,7 +98,7 @@ class Bodies:
         if is_sparse(kind) or kind.rank == 0:
             return mask
         names = tuple(str(subscript) for subscript in mask.subscripts)
-        encoding = self._values.widened(natural_of(names))
+        encoding = self._values.widened(plain_storage(names))
         # An array has no widths that the mask could take.
         stored = replace(kind, encoding=encoding.with_widths(encoding.pos_width or 64, encoding.crd_width or 64))
         return replace(mask, tensor=self._values.convert(mask.tensor, stored, "what is not zero is in the mask"))
@@ -234,7 +234,7 @@ class Bodies:
                 f"expected an index variable of its own for each dimension of the sparse operand {access.tensor} of an "
                 f"operator, but got {access}: assign it to a tensor of its own first"
             )
-        if takes_shared(kind.encoding) and not stores_padding(kind.encoding):
+        if can_co_iterate(kind.encoding) and not stores_padding(kind.encoding):
             return access
         reason = "entries are told from padding" if stores_padding(kind.encoding) else "entries are visited once"
         plain = ordered_as(kind, tuple(range(kind.rank)))

@@ -32,15 +32,15 @@ from mlir_sparse.notation import (
 from mlir_sparse.notation.entry_functions import lifted
 from mlir_sparse.notation.operator import Number
 from mlir_sparse.notation.semiring import MONOIDS
-from mlir_sparse.plan.nests.structural_payloads import Bodies, without
+from mlir_sparse.plan.nests.structural_payloads import StructuralPayloads, without
 from mlir_sparse.plan.order.loop_order import LoopChoice, NestToOrder, choose_loops
-from mlir_sparse.plan.order.storage_choice import has_limited_room, stores_padding
-from mlir_sparse.plan.plan_steps import Generic, Meeting
+from mlir_sparse.plan.order.storage_choice import has_limited_capacity, stores_padding
+from mlir_sparse.plan.plan_steps import AccumulateMode, Generic
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.sum_of_terms import stored_indices
 from mlir_sparse.spec import extreme_or, result_dtype
 
-__all__ = ["Presence"]
+__all__ = ["StructuralPlanner"]
 
 _LATER = MONOIDS["any"]  # of two values the later: what overwrites
 
@@ -67,7 +67,7 @@ def _chosen(body: Expr, monoid: Monoid | None, dtype: DType) -> Expr:
     return replace(body, operator=replace(SELECT, overlap=Call("where", (condition, value, Literal(identity)))))
 
 
-class Presence:
+class StructuralPlanner:
     """Emits the steps of expressions about stored entries.
 
     Args:
@@ -77,7 +77,7 @@ class Presence:
 
     def __init__(self, values: Values, regular: Callable[[Expr], Access]) -> None:
         self._values = values
-        self._bodies = Bodies(values, regular, self.value, self._everywhere)
+        self._bodies = StructuralPayloads(values, regular, self.value, self._everywhere)
 
     # -- results -------------------------------------------------------------------------------------------------
 
@@ -88,17 +88,17 @@ class Presence:
         if isinstance(node, Fold):
             self._accumulated(target, node)
         else:
-            self._loops(target, (), self._bodies.payload(node), _LATER, Meeting.START)
+            self._loops(target, (), self._bodies.payload(node), _LATER, AccumulateMode.START)
         if mask is not None:
             self._erase(target, mask, node.monoid.identity if isinstance(node, Fold) else 0)
 
     def _accumulated(self, target: Access, node: Fold) -> None:
         """Emits a loop nest for each term of a fold, those first that read every element."""
-        meeting = Meeting.START
+        mode = AccumulateMode.START
         for indices, body in sorted(self._terms(node.monoid, node), key=lambda term: self._bodies.is_partial(term[1])):
             payload = body if without(body)[0] is None else self._holed(node.monoid, body)
-            self._loops(target, indices, self._bodies.payload(payload), node.monoid, meeting)
-            meeting = Meeting.CONTINUE
+            self._loops(target, indices, self._bodies.payload(payload), node.monoid, mode)
+            mode = AccumulateMode.CONTINUE
 
     def _holed(self, monoid: Monoid, node: Expr) -> Access:
         """Computes what a mask leaves into a dense temporary, the identity where it leaves nothing."""
@@ -111,7 +111,7 @@ class Presence:
         """Emits the loops that leave no entry where a mask has one."""
         dtype = self._values.type_of(target.tensor).dtype
         nothing = Operator("missing", ("m",), Literal(extreme_or(missing, dtype)), dtype=dtype.name)
-        self._loops(target, (), Apply(nothing, (self._bodies.payload(mask),)), _LATER, Meeting.CONTINUE)
+        self._loops(target, (), Apply(nothing, (self._bodies.payload(mask),)), _LATER, AccumulateMode.CONTINUE)
 
     def sparse(self, result: str, variables: tuple[IndexVar, ...], node: Expr, encoding: Encoding | None) -> str:
         """Emits the steps that leave an expression in a sparse value; returns its name."""
@@ -140,17 +140,17 @@ class Presence:
         direct = encoding is None or storage == encoding
         target = Access(result if direct else self._values.fresh(result, "natural"), variables)
         self._declare(target, storage, self._declared_dtype(result, node))
-        meeting = Meeting.START if indices else Meeting.REPLACE
+        mode = AccumulateMode.START if indices else AccumulateMode.REPLACE
         reason = "inserts entries in the order of the loops"
         combine = ReduceOp.SUM if monoid is None else monoid
-        nested = Generic(target, meeting, combine, choice.order, indices, body, True, reason)
+        nested = Generic(target, mode, combine, choice.order, indices, body, True, reason)
         self._values.emit(replace(nested, order_reason=choice.order_reason))
         if direct:
             return result
         assert encoding is not None
         kind = self._typed(encoding, variables, self._declared_dtype(result, node))
         reason = "the loops cannot insert in the order asked for"
-        self._values.conversion(result, target.tensor, kind, has_limited_room(encoding), reason)
+        self._values.conversion(result, target.tensor, kind, has_limited_capacity(encoding), reason)
         return result
 
     def value(self, node: Expr) -> Access:
@@ -206,14 +206,14 @@ class Presence:
             region = operator.left if node.arguments[0] is total else operator.right
             parameter = operator.parameters[0 if node.arguments[0] is total else 1]
             base = Apply(Operator(operator.name, (parameter,), region), (total,))
-        self._loops(target, (), base, None, Meeting.REPLACE)
-        self._loops(target, (), self._bodies.overlapping(node), _LATER, Meeting.CONTINUE)
+        self._loops(target, (), base, None, AccumulateMode.REPLACE)
+        self._loops(target, (), self._bodies.overlapping(node), _LATER, AccumulateMode.CONTINUE)
         return target
 
     # -- loops ---------------------------------------------------------------------------------------------------
 
     def _loops(
-        self, target: Access, indices: tuple[IndexVar, ...], body: Expr, monoid: Monoid | None, meeting: Meeting
+        self, target: Access, indices: tuple[IndexVar, ...], body: Expr, monoid: Monoid | None, mode: AccumulateMode
     ) -> None:
         """Emits one loop nest into a dense value."""
         if self._bodies.is_ragged(body):
@@ -221,19 +221,21 @@ class Presence:
         body = _chosen(body, monoid, self._values.type_of(target.tensor).dtype)
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
         choice = self._choice(NestToOrder(variables, indices, body, None, False, _starts_anew(monoid)))
-        if meeting is Meeting.CONTINUE and indices and choice.order[-1] in indices and monoid != MONOIDS["plus"]:
+        if mode is AccumulateMode.CONTINUE and indices and choice.order[-1] in indices and monoid != MONOIDS["plus"]:
             body, indices = self._apart(target, indices, body, monoid), ()
             choice = self._choice(NestToOrder(variables, (), body, None, False))
         body = self._values.converted(body, choice)
-        if meeting is Meeting.START and not indices and not self._bodies.is_partial(body):
-            meeting = Meeting.REPLACE
+        if mode is AccumulateMode.START and not indices and not self._bodies.is_partial(body):
+            mode = AccumulateMode.REPLACE
         reason = {
-            Meeting.REPLACE: "every entry once",
-            Meeting.START: "entries, and the identity elsewhere",
-            Meeting.CONTINUE: "overwrites where there are entries" if monoid is _LATER else "combines entries in place",
-        }[meeting]
+            AccumulateMode.REPLACE: "every entry once",
+            AccumulateMode.START: "entries, and the identity elsewhere",
+            AccumulateMode.CONTINUE: "overwrites where there are entries"
+            if monoid is _LATER
+            else "combines entries in place",
+        }[mode]
         combine = ReduceOp.SUM if monoid is None else monoid
-        nested = Generic(target, meeting, combine, choice.order, indices, body, True, reason)
+        nested = Generic(target, mode, combine, choice.order, indices, body, True, reason)
         self._values.emit(replace(nested, order_reason=choice.order_reason))
 
     def _apart(self, target: Access, indices: tuple[IndexVar, ...], body: Expr, monoid: Monoid | None) -> Access:
@@ -244,7 +246,7 @@ class Presence:
         """
         apart = Access(self._values.fresh(), target.subscripts)
         self._declare(apart, None, self._values.type_of(target.tensor).dtype)
-        self._loops(apart, indices, body, monoid, Meeting.START)
+        self._loops(apart, indices, body, monoid, AccumulateMode.START)
         return apart
 
     def _choice(self, nest: NestToOrder) -> LoopChoice:

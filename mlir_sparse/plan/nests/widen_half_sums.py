@@ -11,8 +11,8 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, ReduceOp
 from mlir_sparse.plan.mapping.choose_mapping import map_loops
-from mlir_sparse.plan.nests.round_once import rounding
-from mlir_sparse.plan.plan_steps import Generic, Located, Meeting, Program, Step
+from mlir_sparse.plan.nests.round_once import rounding_step
+from mlir_sparse.plan.plan_steps import AccumulateMode, Generic, Located, Program, Step
 
 __all__ = ["with_wide_sums"]
 
@@ -39,7 +39,7 @@ def _rounds(step: Generic, types: dict[str, TensorType], located: frozenset[str]
     kind = types[step.result]
     if not kind.dtype.is_narrow or kind.encoding is not None or step.combine is not ReduceOp.SUM:
         return False
-    if not step.reductions or step.meeting is Meeting.REPLACE:
+    if not step.reductions or step.mode is AccumulateMode.REPLACE:
         return False
     try:
         return all(case.atomic for case in map_loops(step, types, located).cases)
@@ -57,7 +57,7 @@ def _in_two(step: Generic, types: dict[str, TensorType]) -> list[Step]:
     frames = {frame.subscript: frame.variable for frame in step.frames}
     variables = tuple(s if isinstance(s, IndexVar) else frames[s] for s in step.target.subscripts)  # type: ignore[index]
     target = Access(step.result, variables)
-    summed = replace(step, target=replace(step.target, tensor=name), meeting=Meeting.START)
-    meeting = Meeting.REPLACE if step.meeting is Meeting.START else Meeting.CONTINUE
-    rounds = rounding(target, name, meeting, kind.dtype)
+    summed = replace(step, target=replace(step.target, tensor=name), mode=AccumulateMode.START)
+    mode = AccumulateMode.REPLACE if step.mode is AccumulateMode.START else AccumulateMode.CONTINUE
+    rounds = rounding_step(target, name, mode, kind.dtype)
     return [replace(summed, reason=f"{step.reason}, in {types[name].dtype}"), rounds]

@@ -15,16 +15,16 @@ from itertools import islice, permutations, takewhile
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of, replace_accesses
-from mlir_sparse.plan.cost import conversion_cost, entries, steps_in, turns_of
+from mlir_sparse.plan.cost import conversion_cost, entries, steps_in, trip_counts
 from mlir_sparse.plan.order.scattered_masks import scattered_in
 from mlir_sparse.plan.order.storage_choice import (
+    can_co_iterate,
+    can_insert_into,
+    can_iterate_alone,
+    insertable_storage,
     is_sparse,
     level_variables,
-    natural,
     ordered_as,
-    takes_alone,
-    takes_as_result,
-    takes_shared,
     why_converted,
 )
 from mlir_sparse.text.listed_words import listed
@@ -51,7 +51,7 @@ class NestToOrder:
         payload: the computation, free of reductions.
         output: the wanted storage; None for a dense result.
         sparse: whether the result is sparse; with `output` None it gets the natural storage.
-        anew: whether innermost reductions overwrite the result's present value, as `sparse_tensor.reduce` does.
+        overwrites: whether innermost reductions overwrite the result's present value, as `sparse_tensor.reduce` does.
     """
 
     variables: tuple[IndexVar, ...]
@@ -59,12 +59,12 @@ class NestToOrder:
     payload: Expr
     output: Encoding | None
     sparse: bool
-    anew: bool = False
+    overwrites: bool = False
 
-    def keeps(self, order: tuple[IndexVar, ...]) -> bool:
+    def accumulates(self, order: tuple[IndexVar, ...]) -> bool:
         """Returns whether reductions in an order accumulate into the values of earlier ones."""
         below = list(takewhile(self.reductions.__contains__, reversed(order)))
-        return not (self.anew and below) or len(below) == len(self.reductions)
+        return not (self.overwrites and below) or len(below) == len(self.reductions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def choose_loops(
         UnsupportedError: if the user's order cannot insert into the result, or the plan cannot choose the order.
     """
     search = _Search.of(nest, types)
-    orders = filter(nest.keeps, islice(permutations(nest.variables + nest.reductions), _MOST_ORDERS))
+    orders = filter(nest.accumulates, islice(permutations(nest.variables + nest.reductions), _MOST_ORDERS))
     found = [choice for order in orders if (choice := _evaluate(search, order)) is not None]
     # `min` returns the first of equals: the order of the text.
     best = min(found, key=lambda choice: choice.cost, default=None)
@@ -139,7 +139,7 @@ def _as_asked(search: _Search, asked: tuple[IndexVar, ...], best: LoopChoice) ->
             f"expected a loop order that can insert into a sparse result over {listed(nest.variables)} (all of these "
             f"but one outside {listed(nest.reductions)}), but got {told}: ask for out='dense', or for another order"
         )
-    if not nest.keeps(order):
+    if not nest.accumulates(order):
         one = f"expected a loop order with all reductions over {listed(nest.reductions)} innermost, or none of them"
         raise UnsupportedError(f"{one}, but got {told}: the innermost would overwrite what the others left")
     if not chosen.in_order and order != best.order:
@@ -197,7 +197,7 @@ class _Work:
         payload: the computation on converted operands.
         accesses: those of the computation.
         types: the types, with those of conversions.
-        turns: the number of iterations of each loop for one iteration of those around it.
+        trip_counts: the number of iterations of each loop for one iteration of those around it.
         conversions: the conversions.
         cost: the cost of the conversions.
         kept: the factor by which loops are longer than the storage suggests.
@@ -207,7 +207,7 @@ class _Work:
     payload: Expr
     accesses: tuple[Access, ...]
     types: Mapping[str, TensorType]
-    turns: Mapping[IndexVar, float]
+    trip_counts: Mapping[IndexVar, float]
     conversions: tuple[tuple[Access, TensorType], ...]
     cost: float
     kept: float
@@ -221,7 +221,7 @@ class _Work:
             payload,
             accesses,
             after,
-            turns_of(nest.variables + nest.reductions, payload, after),
+            trip_counts(nest.variables + nest.reductions, payload, after),
             tuple(conversions.items()),
             sum(conversion_cost(types[access.tensor]) for access in conversions),
             _kept(conversions, types),
@@ -271,7 +271,9 @@ class _Search:
 
 def _levels(nest: NestToOrder, access: Access, kind: TensorType, alone: bool) -> tuple[IndexVar, ...] | None:
     assert kind.encoding is not None
-    takes = takes_shared(kind.encoding) or (alone and takes_alone(kind.encoding) and _has_room(nest, kind))
+    takes = can_co_iterate(kind.encoding) or (
+        alone and can_iterate_alone(kind.encoding) and _stays_in_bounds(nest, kind)
+    )
     return level_variables(access, kind.encoding) if takes else None
 
 
@@ -292,9 +294,9 @@ def _evaluate(search: _Search, order: tuple[IndexVar, ...]) -> LoopChoice | None
     if storage is not None and nest.output not in (None, storage):
         # The result has at most as many entries as steps of the loops over its variables.
         own = tuple(variable for variable in order if variable in nest.variables)
-        output_cost = steps_in(own, work.turns)
+        output_cost = steps_in(own, work.trip_counts)
     strided = _strided(nest, work, order)
-    cost = steps_in(order, work.turns) * work.kept * (1 + _STRIDED * strided)
+    cost = steps_in(order, work.trip_counts) * work.kept * (1 + _STRIDED * strided)
     if nest.sparse and not _injective(nest, order):
         scattered = scattered_in(order, nest.reductions, work.payload, work.types)
         cost *= _WORKSPACE if scattered is None else _SCATTERED
@@ -342,12 +344,12 @@ def _reason(nest: NestToOrder, access: Access, kind: TensorType, order: tuple[In
     levels = level_variables(access, kind.encoding)
     if kind.encoding.is_native and not kind.encoding.has_slices and not _follows(levels, order):
         return f"its levels run {', '.join(map(str, levels))}, the loops {', '.join(map(str, order))}"
-    if takes_alone(kind.encoding) and not _has_room(nest, kind):
+    if can_iterate_alone(kind.encoding) and not _stays_in_bounds(nest, kind):
         return "loops over blocks run beyond the last index, where an affine subscript has no room"
     return why_converted(kind.encoding)
 
 
-def _has_room(nest: NestToOrder, kind: TensorType) -> bool:
+def _stays_in_bounds(nest: NestToOrder, kind: TensorType) -> bool:
     """Returns whether loops over blocks, which exceed the last index, stay inside the dense operands.
 
     Dense operands are padded for plain subscripts only.
@@ -381,11 +383,11 @@ def _injective(nest: NestToOrder, order: tuple[IndexVar, ...]) -> bool:
 
 
 def _result_storage(nest: NestToOrder, order: tuple[IndexVar, ...]) -> Encoding:
-    if nest.output is not None and takes_as_result(nest.output):
+    if nest.output is not None and can_insert_into(nest.output):
         levels = tuple(nest.variables[dim] for dim in nest.output.level_order)
         if _follows(levels, order):
             return nest.output
-    return natural(nest.variables, order, nest.output)
+    return insertable_storage(nest.variables, order, nest.output)
 
 
 def _strided(nest: NestToOrder, work: _Work, order: tuple[IndexVar, ...]) -> int:

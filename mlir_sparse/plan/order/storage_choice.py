@@ -15,19 +15,19 @@ from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, Te
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of
 
 __all__ = [
-    "has_limited_room",
-    "inserts_lists",
+    "can_co_iterate",
+    "can_insert_into",
+    "can_iterate_alone",
+    "has_limited_capacity",
+    "insertable_storage",
+    "inserts_without_dense_levels",
     "is_packed",
     "is_sparse",
     "level_variables",
-    "natural",
-    "natural_of",
     "needs_level_space",
     "ordered_as",
+    "plain_storage",
     "stores_padding",
-    "takes_alone",
-    "takes_as_result",
-    "takes_shared",
     "why_converted",
     "why_not_inserted",
 ]
@@ -51,7 +51,7 @@ def stores_padding(encoding: Encoding) -> bool:
     return encoding.has_padding
 
 
-def has_limited_room(encoding: Encoding) -> bool:
+def has_limited_capacity(encoding: Encoding) -> bool:
     """Returns whether the storage cannot hold every tensor, such as triangles, bands and n:m.
 
     Zeros of loops need no place in it: they are padding or dropped.
@@ -67,7 +67,7 @@ def level_variables(access: Access, encoding: Encoding) -> tuple[IndexVar, ...]:
 
 
 @lru_cache(maxsize=512)
-def takes_shared(encoding: Encoding) -> bool:
+def can_co_iterate(encoding: Encoding) -> bool:
     """Returns whether loops can co-iterate the storage with other sparse operands.
 
     Co-iteration visits coordinates once, in order: this rules out unordered levels, repeated coordinates, blocks and
@@ -81,7 +81,7 @@ def takes_shared(encoding: Encoding) -> bool:
     return plain and not encoding.batch_rank and _visits_all(encoding) and all(t.ordered for t in types)
 
 
-def takes_alone(encoding: Encoding) -> bool:
+def can_iterate_alone(encoding: Encoding) -> bool:
     """Returns whether loops with a dense result can have the storage as their only sparse operand."""
     if encoding.has_slices or encoding.batch_rank or not (encoding.is_native and _visits_all(encoding)):
         return False
@@ -100,7 +100,7 @@ def needs_level_space(encoding: Encoding, payload: Expr) -> bool:
     """Returns whether the one sparse operand of a nest with a dense result must be read in level space."""
     plain = all(isinstance(s, IndexVar) for a in accesses_of(payload) for s in a.subscripts)
     part = encoding.has_slices or encoding.batch_rank > 0
-    return plain and _visits_all(encoding) and not (part or takes_alone(encoding))
+    return plain and _visits_all(encoding) and not (part or can_iterate_alone(encoding))
 
 
 def _visits_all(encoding: Encoding) -> bool:
@@ -140,7 +140,7 @@ def why_converted(encoding: Encoding) -> str:
     return "coordinates in no order join neither another sparse operand nor a sparse result"
 
 
-def takes_as_result(encoding: Encoding) -> bool:
+def can_insert_into(encoding: Encoding) -> bool:
     """Returns whether loops can insert into the storage.
 
     Insertion appends in the order of the levels: dense levels, then compressed ones, or coordinates as an array of
@@ -152,12 +152,12 @@ def takes_as_result(encoding: Encoding) -> bool:
     return bool(rest) and (all(kind == _COMPRESSED for kind in rest) or _is_coo(encoding))
 
 
-def inserts_lists(encoding: Encoding) -> bool:
+def inserts_without_dense_levels(encoding: Encoding) -> bool:
     """Returns whether loops can insert into the storage, and none of its levels is dense.
 
     Temporaries then get such storage too: a position for each of 2^40 rows would fit in no memory.
     """
-    return takes_as_result(encoding) and not any(kind.functions.has_full_loop for kind in encoding.level_types)
+    return can_insert_into(encoding) and not any(kind.functions.has_full_loop for kind in encoding.level_types)
 
 
 def why_not_inserted(encoding: Encoding) -> str:
@@ -171,7 +171,7 @@ def _is_coo(encoding: Encoding) -> bool:
     return encoding.aos_levels == range(encoding.lvl_rank) and types[-1].unique and all(t.ordered for t in types)
 
 
-def natural(variables: tuple[IndexVar, ...], order: tuple[IndexVar, ...], like: Encoding | None) -> Encoding:
+def insertable_storage(variables: tuple[IndexVar, ...], order: tuple[IndexVar, ...], like: Encoding | None) -> Encoding:
     """Returns the storage that a loop order can insert into by appending.
 
     Args:
@@ -184,7 +184,7 @@ def natural(variables: tuple[IndexVar, ...], order: tuple[IndexVar, ...], like: 
     return _plain(names, dims, like)
 
 
-def natural_of(names: tuple[str, ...]) -> Encoding:
+def plain_storage(names: tuple[str, ...]) -> Encoding:
     """Returns plain storage with a level for each dimension, in their order."""
     return _plain(names, tuple(range(len(names))), None)
 
