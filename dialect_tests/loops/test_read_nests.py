@@ -11,11 +11,12 @@ from dialect_tests.strategy_remarks import ADD, SPMM, SPMV
 from mlir_sparse import pipeline, plan
 from mlir_sparse._mlir import mlir_context, parse_module
 from mlir_sparse.compile.cpu_build import Build
+from mlir_sparse.loops.model import loop_of
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.read_nests import LoopForm, form_of
 from mlir_sparse.pipeline import Pipeline, Remark
 from mlir_sparse.pipeline.own_passes import OWN_PASSES
 from mlir_sparse.pipeline.pass_values import Pass
+from mlir_sparse.program.loop_form import LoopForm
 
 DENSE, POSITIONS, MERGE, SEGMENT_END = LoopForm
 TO_WHILE = Pass("scf-for-to-while", "loops as another compiler might write them", on_functions=True)
@@ -50,8 +51,9 @@ def test_all_loops_are_read(text: str, out: str | None, storage: dict[str, str],
     build = built(text, out, **storage)
     with mlir_context():
         seen = Seen(parse_module(build.compile(with_loops(build)[0], as_text=True).decode()))
-        found = [form_of(loop) for name in ("scf.for", "scf.while") for loop in seen.whole.named(name)]
-    assert set(found) == forms
+        loops = [loop_of(op) for name in ("scf.for", "scf.while") for op in seen.whole.named(name)]
+        found = {None if loop is None else loop.form for loop in loops}
+    assert found == forms
     assert unread(build) == []
 
 

@@ -7,14 +7,17 @@ to do in most modules.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.loops.facts_in_ir import facts_of
+from mlir_sparse.loops.model import ForLoop, WhileLoop
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.process.forks import cached_property
+from mlir_sparse.program.nest_facts import NestFacts
 
-__all__ = ["Inside", "Seen"]
+__all__ = ["Inside", "Nest", "Seen"]
 
 _BRANCHES = ("scf.for", "scf.while", "scf.if")
 
@@ -40,6 +43,41 @@ class Inside:
         return [op for op in self.named("scf.for") if op not in around]
 
 
+@dataclass(frozen=True)
+class Nest(Inside):
+    """The loop nest of a function, read once until a strategy rewrites it.
+
+    Args:
+        function: the `func.func`.
+        options: those of the pass that looks at it.
+        asked: whether somebody asks for remarks: whether to look at loops that a strategy does not take anyway.
+    """
+
+    function: ir.Operation
+    options: Mapping[str, str]
+    asked: bool
+
+    @cached_property
+    def facts(self) -> NestFacts:
+        """Returns what the plan knows of it."""
+        return facts_of(self.function)
+
+    @cached_property
+    def for_loops(self) -> Sequence[ForLoop]:
+        """Returns its `scf.for`, each behind those in it."""
+        return [ForLoop(op) for op in self.named("scf.for")]
+
+    @cached_property
+    def while_loops(self) -> Sequence[WhileLoop]:
+        """Returns its `scf.while`, each behind those in it."""
+        return [WhileLoop(op) for op in self.named("scf.while")]
+
+    @cached_property
+    def innermost_loops(self) -> Sequence[ForLoop]:
+        """Returns its `scf.for` without loops or branches inside."""
+        return [ForLoop(op) for op in self.innermost]
+
+
 class Seen:
     """A module, its operations as they were when last looked at, and what passes say of them.
 
@@ -63,6 +101,11 @@ class Seen:
         if self._whole is None:
             self._whole = _inside(self.module.operation)
         return self._whole
+
+    def nests(self, options: Mapping[str, str]) -> Iterator[Nest]:
+        """Yields the loop nests of the functions, for a pass with options."""
+        for function, inside in self.functions:
+            yield Nest(inside.by_name, function, options, self.remarks.wanted)
 
     @property
     def functions(self) -> Sequence[tuple[ir.Operation, Inside]]:

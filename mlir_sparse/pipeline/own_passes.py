@@ -12,20 +12,17 @@ from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.read_nests import remark_unread_loops
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.pipeline.bound_rows import bound_rows
-from mlir_sparse.strategies import (
-    fuse_fill,
-    join_segments,
-    read_slots,
-    register_tile,
-    scatter_runs,
-    sum_rows,
-    unroll_blocks,
-)
+from mlir_sparse.strategies import STRATEGIES
+from mlir_sparse.strategies.fuse_fill import fuse_fill
+from mlir_sparse.strategies.join_segments import join_segments
 from mlir_sparse.strategies.nontemporal_stores import nontemporal_stores
 from mlir_sparse.strategies.prefetch_rows import prefetch_rows
 from mlir_sparse.strategies.prefetch_streams import prefetch_streams
+from mlir_sparse.strategies.register_tile import register_tile
+from mlir_sparse.strategies.scatter_runs import scatter_runs
 from mlir_sparse.strategies.share_equal_nests import share_equal_nests
 from mlir_sparse.strategies.split_merges import split_merges
+from mlir_sparse.strategies.unroll_blocks import unroll_blocks
 
 __all__ = ["OWN_PASSES", "run_passes"]
 
@@ -54,14 +51,13 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "pass-gpu-addresses": _anywhere(pass_addresses),
     "prefetch-rows": prefetch_rows,
     "prefetch-streams": prefetch_streams,
-    "read-slots": read_slots,
     "register-tile": register_tile,
     "scatter-runs": scatter_runs,
     "share-equal-nests": share_equal_nests,
     "share-structure": _anywhere(share_structure),
     "split-merges": split_merges,
-    "sum-rows": sum_rows,
     "unroll-blocks": unroll_blocks,
+    **{strategy.name: strategy.run for strategy in STRATEGIES},
 }
 # The operations that a pass of MLIR's changes: it is skipped in a module without them.
 _ABOUT: Mapping[str, tuple[str, ...]] = {

@@ -1,19 +1,13 @@
-"""How loops run fast: a strategy to a file, each a pass over sparsified code."""
+"""How loops run fast: a strategy to a file, which says whether it applies to a loop, and writes what is faster."""
 
-from mlir_sparse.strategies.fuse_fill import fuse_fill
-from mlir_sparse.strategies.join_segments import join_segments
-from mlir_sparse.strategies.read_slots import read_slots
-from mlir_sparse.strategies.register_tile import register_tile
-from mlir_sparse.strategies.scatter_runs import scatter_runs
-from mlir_sparse.strategies.sum_rows import sum_rows
-from mlir_sparse.strategies.unroll_blocks import unroll_blocks
+from mlir_sparse.loops.strategy import StrategyPass
+from mlir_sparse.strategies.read_slots import READ_SLOTS
+from mlir_sparse.strategies.sum_rows import SUM_ROWS
 
-__all__ = [
-    "fuse_fill",
-    "join_segments",
-    "read_slots",
-    "register_tile",
-    "scatter_runs",
-    "sum_rows",
-    "unroll_blocks",
-]
+__all__ = ["STRATEGIES"]
+
+STRATEGIES: tuple[StrategyPass, ...] = (
+    READ_SLOTS,
+    SUM_ROWS,
+)
+"""All strategies, each a pass of its name."""

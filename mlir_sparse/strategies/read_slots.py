@@ -8,20 +8,20 @@ read these costs as much as the values. Here the coordinate says itself whether 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import access_of, is_pure, root_of
 from mlir_sparse.loops.emit_copies import copy_body, replace
-from mlir_sparse.loops.facts_in_ir import facts_of
-from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.regions import body_of, operations_in
+from mlir_sparse.loops.model import ForLoop, Segment, StreamAccess
+from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.remarks import Missed
-from mlir_sparse.loops.value_origins import is_constant, maker, operation_around, parent_of, stored_load
+from mlir_sparse.loops.strategy import Strategy
+from mlir_sparse.loops.value_origins import is_constant, made_by, maker, parent_of
 
-__all__ = ["read_slots"]
+__all__ = ["READ_SLOTS"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,94 +29,69 @@ class _Slot:
     """A loop over the one entry that there may be.
 
     Args:
-        loop: the `scf.for`.
+        loop: the loop.
         parent: which list it is of.
         positions: the made positions.
         coordinates: the loads of the coordinate in its body.
     """
 
-    loop: ir.Operation
+    loop: ForLoop
     parent: ir.Value
     positions: ir.Value
     coordinates: tuple[ir.Operation, ...]
 
 
-def read_slots(seen: Seen, _: Mapping[str, str]) -> bool:
-    """Replaces loops over slots by branches, where no other loops are in them.
-
-    Args:
-        seen: a module after bufferization; rewritten in place.
-
-    Returns:
-        whether it changed anything.
-    """
-    if not any(facts_of(function).slots for function, _ in seen.functions):
-        return False
-    loops = [(loop, found) for loop in seen.whole.named("scf.for") if (found := _slot_of(loop)) is not None]
-    slots = [slot for loop, found in loops if (slot := seen.remarks.of(loop, found)) is not None]
-    for slot in slots:
-        _read(slot)
-    return bool(slots)
+def _candidates(nest: Nest) -> Iterable[ForLoop]:
+    return nest.for_loops if nest.facts.slots else ()
 
 
-def _slot_of(loop: ir.Operation) -> _Slot | Missed | None:
+def _applies(loop: ForLoop, nest: Nest) -> _Slot | Missed | None:
     """Returns a loop over a slot as that, or why it stays one; None for any other."""
-    lower, upper, step, *_ = loop.operands
-    begin, end = stored_load(lower), stored_load(upper)
-    if begin is None or end is None or not is_constant(step, 1):
+    segment = Segment.of(loop) if loop.step == 1 else None
+    parent = None if segment is None else _doubled(segment.parent)
+    list_ = None if segment is None else _coordinates_of(segment.positions, nest)
+    if segment is None or parent is None or list_ is None:
         return None
-    (positions, at), (others, after) = begin.operands, end.operands
-    parent = _doubled(at)
-    following = maker(after)
-    if parent is None or following is None or following.name != "arith.addi" or positions != others:
-        return None
-    if following.operands[0] != at or not is_constant(following.operands[1], 1):
-        return None
-    list_ = _coordinates_of(positions)
-    place, body = body_of(loop).arguments[0], operations_in(loop)
-    loads = [op for op in body if op.name == "memref.load" and list(op.operands)[1:] == [place]]
-    if list_ is None:
-        return None
-    roots = [root_of(op.operands[0]) for op in loads]
-    coordinates = tuple(op for op, root in zip(loads, roots, strict=True) if root is not None and root == list_)
+    streams = [stream.access for stream in StreamAccess.all_of(loop)]
+    coordinates = tuple(load.op for load in streams if load.value is None and root_of(load.buffer) == list_)
     if not coordinates:
         return Missed("it does not read the coordinate of its slot")
-    if not all(is_pure(op) or access_of(op) is not None for op in body):
+    if not all(is_pure(op) or access_of(op) is not None for op in loop.body):
         return Missed("loops or branches are inside")
-    return _Slot(loop, parent, positions, coordinates)
+    return _Slot(loop, parent, segment.positions, coordinates)
 
 
 def _doubled(value: ir.Value) -> ir.Value | None:
-    op = maker(value)
-    return op.operands[0] if op is not None and op.name == "arith.muli" and is_constant(op.operands[1], 2) else None
+    """Returns what a number is twice of."""
+    op = made_by(value, "arith.muli")
+    return op.operands[0] if op is not None and is_constant(op.operands[1], 2) else None
 
 
-def _coordinates_of(positions: ir.Value) -> ir.Value | None:
+def _coordinates_of(positions: ir.Value, nest: Nest) -> ir.Value | None:
     """Returns the argument that follows made positions; None for a buffer that is something else."""
     root = root_of(positions)
     if root is None or maker(root) is not None:
         return None
-    function = operation_around(root)
     number = ir.BlockArgument(root).arg_number
-    return function.regions[0].blocks[0].arguments[number + 1] if number in facts_of(function).slots else None
+    return nest.function.regions[0].blocks[0].arguments[number + 1] if number in nest.facts.slots else None
 
 
-def _read(slot: _Slot) -> None:
+def _rewrite(slot: _Slot, _: Nest) -> None:
     """Puts a branch in place of a loop."""
-    loop, (place, *carried) = slot.loop, list(body_of(slot.loop).arguments)
-    starts, kinds = list(loop.operands)[3:], [result.type for result in loop.results]
+    loop = slot.loop
+    starts, kinds = loop.starts, [result.type for result in loop.results]
     first = _first_position(slot)
-    with ir.InsertionPoint(loop):
+    with ir.InsertionPoint(loop.op):
         at = build.add(slot.parent, first)
         coordinate = build.load(slot.coordinates[0].operands[0], at)
         is_one = build.compare("sge", coordinate, build.integer(0, coordinate.type))
-        known: dict[ir.Value, ir.Value] = {place: at, **dict(zip(carried, starts, strict=True))}
+        known: dict[ir.Value, ir.Value] = {loop.index: at, **dict(zip(loop.carried, starts, strict=True))}
         known.update((load.results[0], coordinate) for load in slot.coordinates)
         ends = build.branch(
-            is_one, lambda: copy_body(loop, known, slot.coordinates), (lambda: starts) if starts else None, kinds
+            is_one, lambda: copy_body(loop.op, known, slot.coordinates), (lambda: starts) if starts else None, kinds
         )
-    bounds = [maker(value) for value in list(loop.operands)[:2]]
-    replace(loop, ends)
+    bounds = [maker(value) for value in loop.bounds]
+    replace(loop.op, ends)
     for op in bounds:
         while op is not None and op.name != "arith.muli" and not list(op.results[0].uses):
             above = maker(op.operands[0] if op.name != "memref.load" else op.operands[1])
@@ -126,7 +101,7 @@ def _read(slot: _Slot) -> None:
 
 def _first_position(slot: _Slot) -> ir.Value:
     """Writes, before all loops, where the first list begins: a piece of a call has the lists from there on."""
-    outermost = slot.loop
+    outermost = slot.loop.op
     while parent_of(outermost).name != "func.func":
         outermost = parent_of(outermost)
     with ir.InsertionPoint(outermost):
@@ -138,3 +113,7 @@ def _first_position(slot: _Slot) -> ir.Value:
             lambda: [zero],
             [build.index_type()],
         )[0]
+
+
+READ_SLOTS = Strategy("read-slots", _candidates, _applies, _rewrite)
+"""Replaces loops over slots by branches, where no other loops are in them."""

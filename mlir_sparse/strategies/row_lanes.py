@@ -10,7 +10,7 @@ from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import rewritten
 from mlir_sparse.loops.emit_prefetch import FAR, NEAR, prefetch
 from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers, slice_of, splat_number
-from mlir_sparse.loops.regions import body_of
+from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.value_origins import maker
 
 __all__ = ["LANES", "LaneRow", "sum_of_vectors"]
@@ -28,13 +28,13 @@ class LaneRow:
     """A loop that adds up what it makes of the entries of a row.
 
     Args:
-        loop: the `scf.for` over positions.
+        loop: the loop over positions.
         streams: the buffers that it reads at its index.
         values: the values that differ from entry to entry and are vectors of elements; other such are integers.
         add: the sum or difference of the sum so far and the summand, or the sum of the summand and it.
     """
 
-    loop: ir.Operation
+    loop: ForLoop
     streams: tuple[ir.Value, ...]
     values: frozenset[ir.Value]
     add: ir.Operation
@@ -43,7 +43,7 @@ class LaneRow:
     def summand(self) -> ir.Value:
         """Returns what is added, or subtracted, for each entry."""
         left, right = self.add.operands
-        return right if left == body_of(self.loop).arguments[1] else left
+        return right if left in self.loop.carried else left
 
 
 def sum_of_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
@@ -57,8 +57,7 @@ def sum_of_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
     Returns:
         the sums of lanes.
     """
-    lower, upper, *_ = row.loop.operands
-    return _Vectors(row, upper, _ahead(size, short)).total(lower)
+    return _Vectors(row, row.loop.upper, _ahead(size, short)).total(row.loop.lower)
 
 
 def _ahead(size: ir.Value, short: bool) -> ir.Value:
@@ -136,7 +135,7 @@ class _Lanes:
         self.vectors: dict[ir.Value, ir.Value] = {}
         self.lanes: dict[ir.Value, list[ir.Value]] = {}
         places = [build.add(first, build.constant(lane)) if lane else first for lane in range(count)]
-        self.lanes[body_of(row.loop).arguments[0]] = places
+        self.lanes[row.loop.index] = places
 
     def of(self, value: ir.Value) -> ir.Value:
         """Returns the vector that a value is."""
@@ -160,7 +159,7 @@ class _Lanes:
         if value in self.lanes:
             return self.lanes[value]
         op = maker(value)
-        if op is None or op.parent != self.row.loop:
+        if op is None or op.parent != self.row.loop.op:
             return [value] * self.count
         given = [self._each(operand) for operand in op.operands]
         made = [rewritten(op, operands) for operands in zip(*given, strict=True)]

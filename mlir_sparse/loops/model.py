@@ -1,0 +1,390 @@
+"""Sparsified code as typed values: loops, what runs through them, and where they read and write, each part by a name.
+
+Strategies ask these values, and no operation for its operands by number: which operand is what stands here alone.
+Values are views: they hold the operation they are of, and read it when asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mlir_sparse._mlir import ir
+from mlir_sparse.loops.effects import MemoryAccess, access_of
+from mlir_sparse.loops.regions import body_of, operations_in
+from mlir_sparse.loops.value_origins import (
+    conjuncts,
+    constant_of,
+    is_comparison,
+    made_by,
+    maker,
+    parent_of,
+    stored_load,
+)
+from mlir_sparse.program.loop_form import LoopForm
+
+__all__ = [
+    "Accumulate",
+    "ForLoop",
+    "Gather",
+    "Insert",
+    "Loop",
+    "MergedList",
+    "Segment",
+    "StreamAccess",
+    "WhileLoop",
+    "is_next",
+    "loop_of",
+    "position_load",
+]
+
+
+# -- loops ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ForLoop:
+    """An `scf.for`."""
+
+    op: ir.Operation
+
+    @property
+    def lower(self) -> ir.Value:
+        """Returns where it begins."""
+        return self.op.operands[0]
+
+    @property
+    def upper(self) -> ir.Value:
+        """Returns where it ends."""
+        return self.op.operands[1]
+
+    @property
+    def bounds(self) -> tuple[ir.Value, ir.Value]:
+        """Returns where it begins and where it ends."""
+        return self.lower, self.upper
+
+    @property
+    def step(self) -> int | None:
+        """Returns how far it moves in a turn; None where code computes that."""
+        return constant_of(self.op.operands[2])
+
+    @property
+    def starts(self) -> Sequence[ir.Value]:
+        """Returns the carried values before it."""
+        return list(self.op.operands)[3:]
+
+    @property
+    def results(self) -> Sequence[ir.Value]:
+        """Returns the carried values after it."""
+        return list(self.op.results)
+
+    @property
+    def index(self) -> ir.Value:
+        """Returns its index."""
+        return body_of(self.op).arguments[0]
+
+    @property
+    def carried(self) -> Sequence[ir.Value]:
+        """Returns the carried values at the begin of a turn."""
+        return list(body_of(self.op).arguments)[1:]
+
+    @property
+    def body(self) -> Sequence[ir.Operation]:
+        """Returns what a turn does, but for handing on the carried values."""
+        return operations_in(self.op)[:-1]
+
+    @property
+    def ends(self) -> Sequence[ir.Value]:
+        """Returns the carried values at the end of a turn."""
+        return list(operations_in(self.op)[-1].operands)
+
+    @property
+    def around(self) -> ir.Operation:
+        """Returns the operation that it is right inside."""
+        return parent_of(self.op)
+
+    @property
+    def is_over_level(self) -> bool:
+        """Returns whether it begins at 0: loops over dense levels do, those over stored entries begin anywhere."""
+        return constant_of(self.lower) == 0
+
+    @property
+    def is_over_entries(self) -> bool:
+        """Returns whether it begins at a position that a buffer holds."""
+        return stored_load(self.lower) is not None
+
+    @property
+    def form(self) -> LoopForm | None:
+        """Returns what it runs over; None for a loop that strategies do not read."""
+        if self.step != 1:
+            return None
+        return LoopForm.DENSE if self.is_over_level else LoopForm.POSITIONS
+
+    def set_lower(self, value: ir.Value) -> None:
+        """Lets it begin elsewhere."""
+        self.op.operands[0] = value
+
+    def set_start(self, number: int, value: ir.Value) -> None:
+        """Gives a carried value another one to start from."""
+        self.op.operands[3 + number] = value
+
+
+@dataclass(frozen=True, slots=True)
+class MergedList:
+    """One of the lists that an `scf.while` goes through.
+
+    Args:
+        number: which of the carried values is the position in it.
+        end: the position behind the last.
+    """
+
+    number: int
+    end: ir.Value
+
+
+@dataclass(frozen=True, slots=True)
+class WhileLoop:
+    """An `scf.while`: a test of carried values, and the turn that follows while it holds."""
+
+    op: ir.Operation
+
+    @property
+    def starts(self) -> Sequence[ir.Value]:
+        """Returns the carried values before it."""
+        return list(self.op.operands)
+
+    @property
+    def results(self) -> Sequence[ir.Value]:
+        """Returns the carried values after it."""
+        return list(self.op.results)
+
+    @property
+    def tested(self) -> Sequence[ir.Value]:
+        """Returns the carried values that the test sees."""
+        return list(self.op.regions[0].blocks[0].arguments)
+
+    @property
+    def test(self) -> Sequence[ir.Operation]:
+        """Returns what the test does, but for its end."""
+        return _operations(self.op.regions[0].blocks[0])[:-1]
+
+    @property
+    def condition(self) -> ir.Value:
+        """Returns the truth value as long as which it goes on."""
+        return self._test_end.operands[0]
+
+    @property
+    def passed(self) -> Sequence[ir.Value]:
+        """Returns what the test hands to the turn."""
+        return list(self._test_end.operands)[1:]
+
+    @property
+    def _test_end(self) -> ir.Operation:
+        *_, end = self.op.regions[0].blocks[0].operations
+        return end.operation
+
+    @property
+    def turn(self) -> ir.Block:
+        """Returns the block of a turn."""
+        return self.op.regions[1].blocks[0]
+
+    @property
+    def carried(self) -> Sequence[ir.Value]:
+        """Returns the carried values at the begin of a turn."""
+        return list(self.turn.arguments)
+
+    @property
+    def body(self) -> Sequence[ir.Operation]:
+        """Returns what a turn does, but for handing on the carried values."""
+        return _operations(self.turn)[:-1]
+
+    @property
+    def end(self) -> ir.Operation:
+        """Returns the operation that hands on the carried values at the end of a turn."""
+        *_, end = self.turn.operations
+        return end.operation
+
+    @property
+    def ends(self) -> Sequence[ir.Value]:
+        """Returns the carried values at the end of a turn."""
+        return list(self.end.operands)
+
+    @property
+    def around(self) -> ir.Operation:
+        """Returns the operation that it is right inside."""
+        return parent_of(self.op)
+
+    @property
+    def lists(self) -> list[MergedList] | None:
+        """Returns the lists that it goes through as long as no position is at an end; None for another condition."""
+        tested, found = self.tested, []
+        for term in conjuncts(self.condition):
+            if not is_comparison(term, "ult"):
+                return None
+            position, end = term.operands
+            if position not in tested:
+                return None
+            found.append(MergedList(tested.index(position), end))
+        return found
+
+    @property
+    def form(self) -> LoopForm | None:
+        """Returns what it runs over; None for a loop that strategies do not read."""
+        if made_by(self.condition, "scf.if") is not None:
+            return LoopForm.SEGMENT_END
+        terms = conjuncts(self.condition)
+        return LoopForm.MERGE if terms and all(is_comparison(term, "ult") for term in terms) else None
+
+
+Loop = ForLoop | WhileLoop
+"""A loop of sparsified code."""
+
+
+def loop_of(op: ir.Operation) -> Loop | None:
+    """Returns an operation as a loop; None for any other."""
+    match op.name:
+        case "scf.for":
+            return ForLoop(op)
+        case "scf.while":
+            return WhileLoop(op)
+        case _:
+            return None
+
+
+def _operations(block: ir.Block) -> list[ir.Operation]:
+    return [op.operation for op in block.operations]
+
+
+# -- what runs through loops ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The entries of one parent: from where its number in a buffer of positions says up to where the next one does.
+
+    Args:
+        positions: the buffer.
+        parent: the number.
+    """
+
+    positions: ir.Value
+    parent: ir.Value
+
+    @classmethod
+    def of(cls, loop: ForLoop) -> Segment | None:
+        """Returns what a loop goes through as a segment; None for any other."""
+        begin, end = position_load(loop.lower), position_load(loop.upper)
+        if begin is None or end is None or begin.buffer != end.buffer or not is_next(begin.at[0], end.at[0]):
+            return None
+        return cls(begin.buffer, begin.at[0])
+
+
+def position_load(value: ir.Value) -> MemoryAccess | None:
+    """Returns the load that a number is read by, widened or not, from a buffer of rank 1; None for any other value."""
+    op = stored_load(value)
+    access = None if op is None else access_of(op)
+    return access if access is not None and len(access.at) == 1 else None
+
+
+def is_next(value: ir.Value, following: ir.Value) -> bool:
+    """Returns whether a number is another one plus 1."""
+    op = made_by(following, "arith.addi")
+    return op is not None and bool(op.operands[0] == value) and constant_of(op.operands[1]) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAccess:
+    """A buffer of which each turn of a loop reads, or writes, the element at the loop's index.
+
+    Args:
+        access: the load or the store.
+    """
+
+    access: MemoryAccess
+
+    @classmethod
+    def of(cls, op: ir.Operation, loop: ForLoop) -> StreamAccess | None:
+        """Returns an operation in a loop as one on a stream; None for any other."""
+        access = access_of(op)
+        return cls(access) if access is not None and access.at == (loop.index,) else None
+
+    @classmethod
+    def all_of(cls, loop: ForLoop) -> Iterator[StreamAccess]:
+        """Yields the streams of a loop's own body."""
+        for op in loop.body:
+            stream = cls.of(op, loop)
+            if stream is not None:
+                yield stream
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """An element where a stored coordinate says.
+
+    Args:
+        access: the load or the store of the element.
+        coordinate: the load of the coordinate.
+    """
+
+    access: MemoryAccess
+    coordinate: MemoryAccess
+
+    @classmethod
+    def of(cls, op: ir.Operation) -> Gather | None:
+        """Returns an access to a buffer of rank 1 as a gather; None for any other operation."""
+        access = access_of(op)
+        if access is None or len(access.at) != 1:
+            return None
+        coordinate = position_load(access.at[0])
+        return None if coordinate is None else cls(access, coordinate)
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """An element that is read, added to and stored.
+
+    Args:
+        load: the load of it.
+        store: the store to the same address.
+    """
+
+    load: MemoryAccess
+    store: MemoryAccess
+
+    @classmethod
+    def of(cls, store: MemoryAccess, accesses: Sequence[MemoryAccess]) -> Accumulate | None:
+        """Returns a store with the one load of its address among accesses; None where there is none, or several."""
+        loads = [access for access in accesses if access.value is None and access.address == store.address]
+        return cls(loads[0], store) if len(loads) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A `tensor.insert` into a sparse result.
+
+    Args:
+        op: the operation.
+    """
+
+    op: ir.Operation
+
+    @property
+    def value(self) -> ir.Value:
+        """Returns the value of the entry."""
+        return self.op.operands[0]
+
+    @property
+    def tensor(self) -> ir.Value:
+        """Returns the tensor before it."""
+        return self.op.operands[1]
+
+    @property
+    def coordinates(self) -> Sequence[ir.Value]:
+        """Returns where the entry is."""
+        return list(self.op.operands)[2:]
+
+    @classmethod
+    def of(cls, value: ir.Value) -> Insert | None:
+        """Returns what made a tensor as an insertion; None for any other value."""
+        op = maker(value)
+        return cls(op) if op is not None and op.name == "tensor.insert" else None

@@ -1,0 +1,68 @@
+"""What a strategy is: the loops that it is about, whether it applies to one, and what it writes in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from mlir_sparse._mlir import ir
+from mlir_sparse.loops.model import ForLoop, WhileLoop
+from mlir_sparse.loops.operation_index import Nest, Seen
+from mlir_sparse.loops.remarks import Missed
+
+__all__ = ["Strategy", "StrategyPass"]
+
+Found = TypeVar("Found")
+Candidate = TypeVar("Candidate", ForLoop, WhileLoop, ir.Operation)
+
+
+class StrategyPass(Protocol):
+    """A strategy, whatever it is about: what passes are made of."""
+
+    @property
+    def name(self) -> str:
+        """Returns the name of its pass."""
+
+    def run(self, seen: Seen, options: Mapping[str, str]) -> bool:
+        """Rewrites all that it applies to; returns whether it changed anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy(Generic[Candidate, Found]):
+    """One way to make loops fast.
+
+    Args:
+        name: of its pass, and in remarks.
+        candidates: the loops of a nest, or other operations, that it is about.
+        applies: says of one of them what is to be rewritten, or why not; None where it turns out to be about another.
+        rewrite: writes the code.
+    """
+
+    name: str
+    candidates: Callable[[Nest], Iterable[Candidate]]
+    applies: Callable[[Candidate, Nest], Found | Missed | None]
+    rewrite: Callable[[Found, Nest], None]
+
+    def run(self, seen: Seen, options: Mapping[str, str]) -> bool:
+        """Rewrites all that it applies to, and notes remarks; looks at a loop when those before it are rewritten.
+
+        Args:
+            seen: a module after bufferization; rewritten in place.
+            options: those of the pass.
+
+        Returns:
+            whether it changed anything.
+        """
+        changed = False
+        for nest in seen.nests(options):
+            for candidate in self.candidates(nest):
+                verdict = self.applies(candidate, nest)
+                if verdict is None:
+                    continue
+                op = candidate if isinstance(candidate, ir.Operation) else candidate.op
+                found = seen.remarks.of(op, verdict, self.name)
+                if found is not None:
+                    self.rewrite(found, nest)
+                    changed = True
+        return changed
