@@ -12,10 +12,8 @@ import atexit
 import importlib.util
 import os
 import platform
-import shutil
-import subprocess
+import shlex
 import sys
-import tempfile
 from pathlib import Path
 
 import lit.formats
@@ -23,6 +21,9 @@ import lit.formats
 from mlir_sparse.tools.doctor import find_program
 
 root = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(root / "scripts"))
+
+from served import Programs  # noqa: E402
 
 config.name = "mlir_sparse"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -44,33 +45,20 @@ def command(name: str) -> str:
     return find_program(name) or name
 
 
-def served(names: tuple[str, ...]) -> dict[str, str]:
-    """Returns how programs are run by a server that has loaded them, and ends with lit."""
-    here, folder = Path(__file__).resolve().parent / "programs", tempfile.mkdtemp(prefix="lit-")
-    path = os.path.join(folder, "socket")  # in a short folder: names of sockets have 107 characters at most
-    server = subprocess.Popen([sys.executable, here / "server.py", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def end() -> None:
-        server.kill()
-        server.wait()
-        shutil.rmtree(folder)
-
-    atexit.register(end)
-    if server.stdout.readline() != b"ready\n":
-        lit_config.fatal("expected the server of programs to start")
-    return {name: f"{sys.executable} -I -S {here / 'client.py'} {path} {name}" for name in names}
-
-
-names = ("filecheck", "mlir-sparse")
-# A server runs a child a command, which has Python and the package loaded: a third of the time.
-programs = {name: command(name) for name in names} if lit_config.params.get("processes") else served(names)
+programs = {"filecheck": command("filecheck"), "mlir-sparse": command("mlir-sparse"), "python": sys.executable}
+if not lit_config.params.get("processes"):
+    # A server runs a child a command, and a compiler, which has Python and the package loaded: a third of the time.
+    server = Programs()
+    atexit.register(server.end)
+    programs = {name: shlex.join(server.command(name)) for name in programs}
+    config.environment["MLIR_SPARSE_PYTHON"] = server.python()
 file_check = find_program("FileCheck")
 word = r"(?<![\w./-]){}(?![\w.-])"
 config.substitutions += [
     (word.format("FileCheck"), file_check or programs["filecheck"]),
     (word.format("filecheck-py"), programs["filecheck"]),
     (word.format("mlir-sparse"), programs["mlir-sparse"]),
-    ("%python", sys.executable),
+    ("%python", programs["python"]),
 ]
 
 config.available_features.add(platform.machine())
