@@ -8,7 +8,8 @@ import pytest
 
 from mlir_sparse._mlir import ir, mlir_context, parse_module
 from mlir_sparse.loops.effects import access_of
-from mlir_sparse.loops.model import Accumulate, ForLoop, Gather, Insert, Segment, StreamAccess, is_next, loop_of
+from mlir_sparse.loops.model import ForLoop, loop_of
+from mlir_sparse.loops.model_accesses import Accumulate, Gather, Insert, Segment, StreamAccess, is_next
 from mlir_sparse.loops.operation_index import Nest, Seen
 from mlir_sparse.program.loop_form import LoopForm
 

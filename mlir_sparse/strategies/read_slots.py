@@ -15,7 +15,8 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import access_of, is_pure, root_of
 from mlir_sparse.loops.emit_copies import copy_body, replace
-from mlir_sparse.loops.model import ForLoop, Segment, StreamAccess
+from mlir_sparse.loops.model import ForLoop
+from mlir_sparse.loops.model_accesses import Segment, StreamAccess
 from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.strategy import Strategy

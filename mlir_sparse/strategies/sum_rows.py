@@ -15,7 +15,8 @@ from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import computes_lanes, counts, element_bits, is_contiguous, is_truth
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.emit_vectors import sum_of_lanes
-from mlir_sparse.loops.model import ForLoop, Segment, StreamAccess, loop_of, position_load
+from mlir_sparse.loops.model import ForLoop, loop_of
+from mlir_sparse.loops.model_accesses import Segment, StreamAccess, position_load
 from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.regions import operations_in
 from mlir_sparse.loops.remarks import Missed, type_name

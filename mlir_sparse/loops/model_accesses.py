@@ -1,0 +1,145 @@
+"""What loops of sparsified code go through, read and write, as typed values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mlir_sparse._mlir import ir
+from mlir_sparse.loops.effects import MemoryAccess, access_of
+from mlir_sparse.loops.model import ForLoop
+from mlir_sparse.loops.value_origins import constant_of, made_by, maker, stored_load
+
+__all__ = ["Accumulate", "Gather", "Insert", "Segment", "StreamAccess", "is_next", "position_load"]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The entries of one parent: from where its number in a buffer of positions says up to where the next one does.
+
+    Args:
+        positions: the buffer.
+        parent: the number.
+    """
+
+    positions: ir.Value
+    parent: ir.Value
+
+    @classmethod
+    def of(cls, loop: ForLoop) -> Segment | None:
+        """Returns what a loop goes through as a segment; None for any other."""
+        begin, end = position_load(loop.lower), position_load(loop.upper)
+        if begin is None or end is None or begin.buffer != end.buffer or not is_next(begin.at[0], end.at[0]):
+            return None
+        return cls(begin.buffer, begin.at[0])
+
+
+def position_load(value: ir.Value) -> MemoryAccess | None:
+    """Returns the load that a number is read by, widened or not, from a buffer of rank 1; None for any other value."""
+    op = stored_load(value)
+    access = None if op is None else access_of(op)
+    return access if access is not None and len(access.at) == 1 else None
+
+
+def is_next(value: ir.Value, following: ir.Value) -> bool:
+    """Returns whether a number is another one plus 1."""
+    op = made_by(following, "arith.addi")
+    return op is not None and bool(op.operands[0] == value) and constant_of(op.operands[1]) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAccess:
+    """A buffer of which each turn of a loop reads, or writes, the element at the loop's index.
+
+    Args:
+        access: the load or the store.
+    """
+
+    access: MemoryAccess
+
+    @classmethod
+    def of(cls, op: ir.Operation, loop: ForLoop) -> StreamAccess | None:
+        """Returns an operation in a loop as one on a stream; None for any other."""
+        access = access_of(op)
+        return cls(access) if access is not None and access.at == (loop.index,) else None
+
+    @classmethod
+    def all_of(cls, loop: ForLoop) -> Iterator[StreamAccess]:
+        """Yields the streams of a loop's own body."""
+        for op in loop.body:
+            stream = cls.of(op, loop)
+            if stream is not None:
+                yield stream
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """An element where a stored coordinate says.
+
+    Args:
+        access: the load or the store of the element.
+        coordinate: the load of the coordinate.
+    """
+
+    access: MemoryAccess
+    coordinate: MemoryAccess
+
+    @classmethod
+    def of(cls, op: ir.Operation) -> Gather | None:
+        """Returns an access to a buffer of rank 1 as a gather; None for any other operation."""
+        access = access_of(op)
+        if access is None or len(access.at) != 1:
+            return None
+        coordinate = position_load(access.at[0])
+        return None if coordinate is None else cls(access, coordinate)
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """An element that is read, added to and stored.
+
+    Args:
+        load: the load of it.
+        store: the store to the same address.
+    """
+
+    load: MemoryAccess
+    store: MemoryAccess
+
+    @classmethod
+    def of(cls, store: MemoryAccess, accesses: Sequence[MemoryAccess]) -> Accumulate | None:
+        """Returns a store with the one load of its address among accesses; None where there is none, or several."""
+        loads = [access for access in accesses if access.value is None and access.address == store.address]
+        return cls(loads[0], store) if len(loads) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A `tensor.insert` into a sparse result.
+
+    Args:
+        op: the operation.
+    """
+
+    op: ir.Operation
+
+    @property
+    def value(self) -> ir.Value:
+        """Returns the value of the entry."""
+        return self.op.operands[0]
+
+    @property
+    def tensor(self) -> ir.Value:
+        """Returns the tensor before it."""
+        return self.op.operands[1]
+
+    @property
+    def coordinates(self) -> Sequence[ir.Value]:
+        """Returns where the entry is."""
+        return list(self.op.operands)[2:]
+
+    @classmethod
+    def of(cls, value: ir.Value) -> Insert | None:
+        """Returns what made a tensor as an insertion; None for any other value."""
+        op = maker(value)
+        return cls(op) if op is not None and op.name == "tensor.insert" else None
