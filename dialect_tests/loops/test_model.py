@@ -144,6 +144,8 @@ def test_loops_that_merge() -> None:
     lists = merge.lists
     assert lists is not None
     assert [(each.number, each.end) for each in lists] == [(0, n), (1, m)]
+    assert [each.begin for each in lists] == merge.starts
+    assert [each.position for each in lists] == merge.carried
     assert merge.passed == merge.tested
     assert [op.name for op in merge.test] == ["arith.cmpi", "arith.cmpi", "arith.andi"]
     assert [op.name for op in merge.body] == ["arith.addi"]

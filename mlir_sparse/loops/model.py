@@ -1,5 +1,6 @@
-"""Sparsified code as typed values: its loops, each part by a name; `model_accesses` has what they read and write.
+"""Sparsified code as typed values: its loops, each part by a name.
 
+`model_accesses` has what they read and write, `model_branches` what they decide.
 Strategies ask these values, and no operation for its operands by number: which operand is what stands here alone.
 Values are views: they hold the operation they are of, and read it when asked.
 """
@@ -10,11 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops.regions import body_of, operations_in
-from mlir_sparse.loops.value_origins import conjuncts, constant_of, is_comparison, made_by, parent_of, stored_load
+from mlir_sparse.loops.model_branches import IntegerComparison
+from mlir_sparse.loops.regions import body_of, operations_in, operations_of, operations_within
+from mlir_sparse.loops.value_origins import conjuncts, constant_of, made_by, parent_of, stored_load
 from mlir_sparse.program.loop_form import LoopForm
 
-__all__ = ["ForLoop", "Loop", "MergedList", "WhileLoop", "loop_of"]
+__all__ = ["EMITTED", "ForLoop", "Loop", "MergedList", "WhileLoop", "loop_of", "merging_loops"]
+
+# What the sparsifier writes on the loops that it makes of index variables, and not on searches on the way.
+EMITTED = "Emitted from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +115,14 @@ class MergedList:
 
     Args:
         number: which of the carried values is the position in it.
+        begin: the first position.
+        position: the position as a turn gets it.
         end: the position behind the last.
     """
 
     number: int
+    begin: ir.Value
+    position: ir.Value
     end: ir.Value
 
 
@@ -141,7 +150,7 @@ class WhileLoop:
     @property
     def test(self) -> Sequence[ir.Operation]:
         """Returns what the test does, but for its end."""
-        return _operations(self.op.regions[0].blocks[0])[:-1]
+        return operations_of(self.op.regions[0].blocks[0])[:-1]
 
     @property
     def condition(self) -> ir.Value:
@@ -171,7 +180,7 @@ class WhileLoop:
     @property
     def body(self) -> Sequence[ir.Operation]:
         """Returns what a turn does, but for handing on the carried values."""
-        return _operations(self.turn)[:-1]
+        return operations_of(self.turn)[:-1]
 
     @property
     def end(self) -> ir.Operation:
@@ -192,14 +201,13 @@ class WhileLoop:
     @property
     def lists(self) -> list[MergedList] | None:
         """Returns the lists that it goes through as long as no position is at an end; None for another condition."""
-        tested, found = self.tested, []
+        tested, passed, found = self.tested, self.passed, []
         for term in conjuncts(self.condition):
-            if not is_comparison(term, "ult"):
+            inside = IntegerComparison.of(term, "ult")
+            if inside is None or inside.left not in tested or inside.left not in passed:
                 return None
-            position, end = term.operands
-            if position not in tested:
-                return None
-            found.append(MergedList(tested.index(position), end))
+            number, position = tested.index(inside.left), self.carried[passed.index(inside.left)]
+            found.append(MergedList(number, self.starts[number], position, inside.right))
         return found
 
     @property
@@ -208,7 +216,7 @@ class WhileLoop:
         if made_by(self.condition, "scf.if") is not None:
             return LoopForm.SEGMENT_END
         terms = conjuncts(self.condition)
-        return LoopForm.MERGE if terms and all(is_comparison(term, "ult") for term in terms) else None
+        return LoopForm.MERGE if terms and all(IntegerComparison.of(term, "ult") for term in terms) else None
 
 
 Loop = ForLoop | WhileLoop
@@ -226,5 +234,7 @@ def loop_of(op: ir.Operation) -> Loop | None:
             return None
 
 
-def _operations(block: ir.Block) -> list[ir.Operation]:
-    return [op.operation for op in block.operations]
+def merging_loops(function: ir.Operation) -> list[WhileLoop]:
+    """Returns the loops of a sparsified function that advance in several operands at once."""
+    loops = (op for op in operations_within(function) if op.name == "scf.while")
+    return [WhileLoop(op) for op in loops if EMITTED in op.attributes]

@@ -5,7 +5,17 @@ from __future__ import annotations
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops.value_origins import parent_of
 
-__all__ = ["LOOPS", "body_of", "following", "has_loop", "is_loop", "is_nest", "operations_in", "operations_within"]
+__all__ = [
+    "LOOPS",
+    "body_of",
+    "following",
+    "has_loop",
+    "is_loop",
+    "is_nest",
+    "operations_in",
+    "operations_of",
+    "operations_within",
+]
 
 LOOPS = frozenset(("scf.for", "scf.while", "scf.parallel"))
 
@@ -22,13 +32,17 @@ def is_nest(op: ir.Operation) -> bool:
 
 def has_loop(block: ir.Block) -> bool:
     """Returns whether there are loops in a block, at any depth."""
-    operations = [op.operation for op in block.operations]
-    return any(is_loop(op) or any(map(is_loop, operations_within(op))) for op in operations)
+    return any(is_loop(op) or any(map(is_loop, operations_within(op))) for op in operations_of(block))
 
 
 def body_of(loop: ir.Operation) -> ir.Block:
     """Returns the block of an `scf.for`."""
     return loop.regions[0].blocks[0]
+
+
+def operations_of(block: ir.Block) -> list[ir.Operation]:
+    """Returns the operations right inside a block, in order, its end among them."""
+    return [op.operation for op in block.operations]
 
 
 def operations_in(op: ir.Operation) -> list[ir.Operation]:

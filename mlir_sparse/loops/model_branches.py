@@ -1,0 +1,151 @@
+"""What sparsified code decides, as typed values: branches, comparisons, selections, and the least of coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir_sparse._mlir import ir
+from mlir_sparse.loops.regions import operations_of
+from mlir_sparse.loops.value_origins import conjuncts, is_comparison, made_by, maker
+
+__all__ = ["Branch", "IntegerComparison", "Select", "Side", "coordinates_of_least"]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A side of a branch."""
+
+    block: ir.Block
+
+    @property
+    def body(self) -> Sequence[ir.Operation]:
+        """Returns what it does, but for handing on values."""
+        return operations_of(self.block)[:-1]
+
+    @property
+    def ends(self) -> Sequence[ir.Value]:
+        """Returns the values that it hands on."""
+        return list(operations_of(self.block)[-1].operands)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """An `scf.if`."""
+
+    op: ir.Operation
+
+    @classmethod
+    def of(cls, op: ir.Operation | None) -> Branch | None:
+        """Returns an operation as a branch; None for any other."""
+        return cls(op) if op is not None and op.name == "scf.if" else None
+
+    @property
+    def condition(self) -> ir.Value:
+        """Returns the truth value that it asks for."""
+        return self.op.operands[0]
+
+    @property
+    def results(self) -> Sequence[ir.Value]:
+        """Returns the values that its sides hand on."""
+        return list(self.op.results)
+
+    @property
+    def then(self) -> Side:
+        """Returns the side that is taken where the condition holds."""
+        return Side(self.op.regions[0].blocks[0])
+
+    @property
+    def otherwise(self) -> Side | None:
+        """Returns the other side; None where there is none."""
+        blocks = list(self.op.regions[1].blocks)
+        return Side(blocks[0]) if blocks else None
+
+    def set_condition(self, value: ir.Value) -> None:
+        """Lets it ask for another truth value."""
+        self.op.operands[0] = value
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerComparison:
+    """A comparison of two integers."""
+
+    op: ir.Operation
+
+    @classmethod
+    def of(cls, op: ir.Operation | None, predicate: str) -> IntegerComparison | None:
+        """Returns an operation as a comparison in the way named; None for any other."""
+        return cls(op) if op is not None and is_comparison(op, predicate) else None
+
+    @classmethod
+    def all_of(cls, condition: ir.Value, predicate: str) -> list[IntegerComparison]:
+        """Returns the comparisons in the way named among those whose truth, all together, is a condition."""
+        return [cls(term) for term in conjuncts(condition) if is_comparison(term, predicate)]
+
+    @property
+    def left(self) -> ir.Value:
+        """Returns what it compares."""
+        return self.op.operands[0]
+
+    @property
+    def right(self) -> ir.Value:
+        """Returns what it compares that with."""
+        return self.op.operands[1]
+
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
+        """Returns the two that it compares."""
+        return self.left, self.right
+
+    @property
+    def truth(self) -> ir.Value:
+        """Returns its truth."""
+        return self.op.results[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """One of two values, chosen without a branch."""
+
+    op: ir.Operation
+
+    @classmethod
+    def of(cls, value: ir.Value) -> Select | None:
+        """Returns what made a value as a selection; None for any other value."""
+        op = made_by(value, "arith.select")
+        return None if op is None else cls(op)
+
+    @property
+    def condition(self) -> ir.Value:
+        """Returns the truth value that chooses."""
+        return self.op.operands[0]
+
+    @property
+    def left(self) -> ir.Value:
+        """Returns the value where the condition holds."""
+        return self.op.operands[1]
+
+    @property
+    def right(self) -> ir.Value:
+        """Returns the value where it does not."""
+        return self.op.operands[2]
+
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
+        """Returns both."""
+        return self.left, self.right
+
+
+def coordinates_of_least(value: ir.Value) -> list[ir.Value]:
+    """Returns the coordinates that a value is the least of, as minima or chains of selections; itself for any other."""
+    sides = _lesser_of(value)
+    return [value] if sides is None else [leaf for side in sides for leaf in coordinates_of_least(side)]
+
+
+def _lesser_of(value: ir.Value) -> tuple[ir.Value, ...] | None:
+    least = made_by(value, "arith.minui")
+    if least is not None:
+        return tuple(least.operands)
+    choice = Select.of(value)
+    less = None if choice is None else IntegerComparison.of(maker(choice.condition), "ult")
+    return choice.sides if choice is not None and less is not None and less.sides == choice.sides else None
