@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from mlir_sparse._mlir import mlir_context, parse_module
-from mlir_sparse.loops.model_branches import Branch, IntegerComparison, Select, coordinates_of_least
+from mlir_sparse.loops.model_branches import Branch, IntegerComparison, Lesser, Select
 from mlir_sparse.loops.operation_index import Nest, Seen
 
 TEXT = """
@@ -72,9 +72,12 @@ def test_conditions_are_comparisons_that_all_hold(nest: Nest) -> None:
 def test_the_least_is_of_coordinates(nest: Nest) -> None:
     i, j, k = nest.function.regions[0].blocks[0].arguments
     (least,), (two, other) = nest.named("arith.minui"), nest.named("arith.select")
-    assert coordinates_of_least(least.results[0]) == [i, j, k]
-    assert coordinates_of_least(other.results[0]) == [other.results[0]]
-    choice = Select.of(two.results[0])
+    choice, lesser = Select.of(two.results[0]), Lesser.of(least.results[0])
     assert choice is not None
     assert (choice.left, choice.right) == (i, j)
+    assert lesser is not None
+    assert (lesser.left, lesser.right, lesser.coordinates) == (two.results[0], k, [i, j, k])
+    is_i, is_k = (op.results[0] for op in nest.named("arith.cmpi")[2:])
+    assert [lesser.asked(coordinate) for coordinate in (i, j, k)] == [(is_i,), (), (is_k,)]
+    assert Lesser.of(other.results[0]) is None
     assert Select.of(least.results[0]) is None

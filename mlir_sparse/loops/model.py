@@ -193,6 +193,10 @@ class WhileLoop:
         """Returns the carried values at the end of a turn."""
         return list(self.end.operands)
 
+    def set_end(self, number: int, value: ir.Value) -> None:
+        """Hands another value on at the end of a turn."""
+        self.end.operands[number] = value
+
     @property
     def around(self) -> ir.Operation:
         """Returns the operation that it is right inside."""

@@ -9,7 +9,7 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.loops.regions import operations_of
 from mlir_sparse.loops.value_origins import conjuncts, is_comparison, made_by, maker
 
-__all__ = ["Branch", "IntegerComparison", "Select", "Side", "coordinates_of_least"]
+__all__ = ["Branch", "IntegerComparison", "Lesser", "Select", "Side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +136,39 @@ class Select:
         return self.left, self.right
 
 
-def coordinates_of_least(value: ir.Value) -> list[ir.Value]:
-    """Returns the coordinates that a value is the least of, as minima or chains of selections; itself for any other."""
-    sides = _lesser_of(value)
-    return [value] if sides is None else [leaf for side in sides for leaf in coordinates_of_least(side)]
+@dataclass(frozen=True, slots=True)
+class Lesser:
+    """The lesser of two coordinates, as a minimum or as a selection.
 
+    Args:
+        value: the coordinate.
+        left: the one that it is of.
+        right: the other.
+    """
 
-def _lesser_of(value: ir.Value) -> tuple[ir.Value, ...] | None:
-    least = made_by(value, "arith.minui")
-    if least is not None:
-        return tuple(least.operands)
-    choice = Select.of(value)
-    less = None if choice is None else IntegerComparison.of(maker(choice.condition), "ult")
-    return choice.sides if choice is not None and less is not None and less.sides == choice.sides else None
+    value: ir.Value
+    left: ir.Value
+    right: ir.Value
+
+    @classmethod
+    def of(cls, value: ir.Value) -> Lesser | None:
+        """Returns what made a value as that; None for any other value."""
+        least, choice = made_by(value, "arith.minui"), Select.of(value)
+        if least is not None:
+            return cls(value, *least.operands)
+        less = None if choice is None else IntegerComparison.of(maker(choice.condition), "ult")
+        if choice is None or less is None or less.sides != choice.sides:
+            return None
+        return cls(value, *choice.sides)
+
+    @property
+    def coordinates(self) -> list[ir.Value]:
+        """Returns the coordinates that it is the least of, through others like it."""
+        found = ((side, Lesser.of(side)) for side in (self.left, self.right))
+        return [leaf for side, lesser in found for leaf in ([side] if lesser is None else lesser.coordinates)]
+
+    def asked(self, coordinate: ir.Value) -> tuple[ir.Value, ...]:
+        """Returns the truth values that say whether a coordinate is the lesser one."""
+        owners = (use.owner.operation for use in self.value.uses)
+        found = (equal for op in owners if (equal := IntegerComparison.of(op, "eq")) is not None)
+        return tuple(equal.truth for equal in found if set(equal.sides) == {self.value, coordinate})

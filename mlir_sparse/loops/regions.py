@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops.value_origins import parent_of
 
@@ -15,6 +17,7 @@ __all__ = [
     "operations_in",
     "operations_of",
     "operations_within",
+    "walk",
 ]
 
 LOOPS = frozenset(("scf.for", "scf.while", "scf.parallel"))
@@ -73,6 +76,15 @@ def operations_within(op: ir.Operation) -> list[ir.Operation]:
 
     op.walk(visit)
     return found[:-1]
+
+
+def walk(op: ir.Operation) -> Iterator[ir.Operation]:
+    """Yields an operation and all operations inside it, each before what is in it."""
+    yield op
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in operations_of(block):
+                yield from walk(inner)
 
 
 def following(op: ir.Operation) -> ir.Operation:

@@ -14,14 +14,12 @@ from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.strategies import STRATEGIES
 from mlir_sparse.strategies.fuse_fill import fuse_fill
-from mlir_sparse.strategies.join_segments import join_segments
 from mlir_sparse.strategies.nontemporal_stores import nontemporal_stores
 from mlir_sparse.strategies.prefetch_rows import prefetch_rows
 from mlir_sparse.strategies.prefetch_streams import prefetch_streams
 from mlir_sparse.strategies.register_tile import register_tile
 from mlir_sparse.strategies.scatter_runs import scatter_runs
 from mlir_sparse.strategies.share_equal_nests import share_equal_nests
-from mlir_sparse.strategies.split_merges import split_merges
 from mlir_sparse.strategies.unroll_blocks import unroll_blocks
 
 __all__ = ["OWN_PASSES", "run_passes"]
@@ -45,7 +43,6 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "bound-rows": bound_rows,
     "fuse-fill": fuse_fill,
     "gpu-to-ptx": _anywhere(assemble_kernels),
-    "join-segments": join_segments,
     "map-loops-to-gpu": _anywhere(map_loops),
     "nontemporal-stores": nontemporal_stores,
     "pass-gpu-addresses": _anywhere(pass_addresses),
@@ -55,7 +52,6 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "scatter-runs": scatter_runs,
     "share-equal-nests": share_equal_nests,
     "share-structure": _anywhere(share_structure),
-    "split-merges": split_merges,
     "unroll-blocks": unroll_blocks,
     **{strategy.name: strategy.run for strategy in STRATEGIES},
 }

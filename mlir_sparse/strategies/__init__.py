@@ -1,13 +1,17 @@
 """How loops run fast: a strategy to a file, which says whether it applies to a loop, and writes what is faster."""
 
 from mlir_sparse.loops.strategy import StrategyPass
+from mlir_sparse.strategies.join_segments import JOIN_SEGMENTS
 from mlir_sparse.strategies.read_slots import READ_SLOTS
+from mlir_sparse.strategies.split_merges import SPLIT_MERGES
 from mlir_sparse.strategies.sum_rows import SUM_ROWS
 
 __all__ = ["STRATEGIES"]
 
 STRATEGIES: tuple[StrategyPass, ...] = (
+    JOIN_SEGMENTS,
     READ_SLOTS,
+    SPLIT_MERGES,
     SUM_ROWS,
 )
 """All strategies, each a pass of its name."""

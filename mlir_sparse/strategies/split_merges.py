@@ -11,18 +11,21 @@ was measured takes less for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import copy_of
-from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.regions import is_loop
-from mlir_sparse.loops.remarks import Missed, Remarks
-from mlir_sparse.loops.value_origins import is_comparison, maker
+from mlir_sparse.loops.model import Loop, WhileLoop
+from mlir_sparse.loops.model_branches import Branch, Lesser
+from mlir_sparse.loops.operation_index import Nest
+from mlir_sparse.loops.regions import is_loop, walk
+from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.strategy import Strategy
+from mlir_sparse.loops.value_origins import maker
 
-__all__ = ["split_merges"]
+__all__ = ["SPLIT_MERGES"]
 
 # A body is written three times; in one of this size the order of its turns is not what takes the time.
 _MOST_OPERATIONS = 80
@@ -33,6 +36,7 @@ class _Meeting:
     """What the body of a loop finds out about two coordinates.
 
     Args:
+        loop: the loop.
         least: the lesser of them.
         left: the one.
         right: the other.
@@ -40,6 +44,7 @@ class _Meeting:
         is_right: where it asks whether the least is the other.
     """
 
+    loop: WhileLoop
     least: ir.Value
     left: ir.Value
     right: ir.Value
@@ -57,52 +62,32 @@ class _Meeting:
         return found | {self.least: self.left if left else self.right}
 
 
-def split_merges(seen: Seen, _: Mapping[str, str]) -> bool:
-    """Splits the bodies of innermost loops that merge two operands into branches.
-
-    Args:
-        seen: a module after bufferization; rewritten in place.
-
-    Returns:
-        whether it changed anything.
-    """
-    changed = False
-    for function, inside in seen.functions:
-        merges, counting = inside.named("scf.while"), inside.named("scf.for")
-        split = [loop for loop in merges if _split_loop(loop, seen.remarks)]
-        for loop in counting if split else ():
-            # It goes through what one operand alone has: few entries at a time.
-            build.keep_rolled(loop)
-        if split and _appends(function, [*merges, *counting]):
-            build.keep_scalar(function)
-        changed |= bool(split)
-    return changed
+def _candidates(nest: Nest) -> Iterator[WhileLoop]:
+    return (loop for loop in nest.while_loops if _lesser_in(loop))
 
 
-def _appends(function: ir.Operation, loops: Sequence[ir.Operation]) -> bool:
-    """Returns whether all that loops do is to append entries, so many as each turn finds: no two turns are of one kind.
-
-    Numbers of two parts are moved by a vector of two lanes.
-    """
-    counts = all(loop.results and all(result.type == build.index_type() for result in loop.results) for loop in loops)
-    return counts and "complex<" not in str(function.attributes["function_type"])
+def _lesser_in(loop: WhileLoop) -> list[Lesser]:
+    """Returns where the body of a loop finds the lesser of two coordinates, and asks whether it is the one."""
+    found = (Lesser.of(result) for op in loop.body for result in op.results)
+    return [lesser for lesser in found if lesser is not None and lesser.asked(lesser.left)]
 
 
-def _split_loop(loop: ir.Operation, remarks: Remarks) -> bool:
-    """Splits the body of a loop, if it is innermost and merges two operands; returns whether it does."""
-    body = loop.regions[1].blocks[0]
-    operations = [op.operation for op in body.operations]
-    least = _least_in(operations)
-    meeting = remarks.of(loop, _meeting_of(operations, least)) if least else None
-    if meeting is None:
-        return False
-    _split(operations, meeting)
-    return True
+def _applies(loop: WhileLoop, _: Nest) -> _Meeting | Missed:
+    """Returns how two coordinates meet in a body, or why it stays as it is."""
+    why, (lesser, *more) = _why_long(loop), _lesser_in(loop)
+    if why:
+        return Missed(why)
+    is_left, is_right = lesser.asked(lesser.left), lesser.asked(lesser.right)
+    # Of three coordinates the least of two is compared with the third.
+    users = [result for use in lesser.value.uses for result in use.owner.operation.results]
+    if more or not is_right or any(map(Lesser.of, (lesser.left, lesser.right, *users))):
+        return Missed("more than two operands meet: of the ways that they do most are rare")
+    return _Meeting(loop, lesser.value, lesser.left, lesser.right, is_left, is_right)
 
 
-def _why_long(body: Sequence[ir.Operation]) -> str:
+def _why_long(loop: WhileLoop) -> str:
     """Returns why a body is not to be written three times, "" where it may be; looks no further than it must."""
-    inside = (inner for op in body for inner in _with_inner(op))
+    inside = (inner for op in (*loop.body, loop.end) for inner in walk(op))
     for count, inner in enumerate(inside):
         if is_loop(inner):
             return "loops are inside: the order of its turns is not what takes the time"
@@ -111,69 +96,37 @@ def _why_long(body: Sequence[ir.Operation]) -> str:
     return ""
 
 
-def _with_inner(op: ir.Operation) -> Iterator[ir.Operation]:
-    yield op
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield from _with_inner(inner.operation)
-
-
-def _least_in(operations: Sequence[ir.Operation]) -> list[ir.Operation]:
-    """Returns the operations of a body that find the least of two coordinates that meet."""
-    return [op for op in operations if op.name == "arith.minui" and _asked(op.results[0], op.operands[0])]
-
-
-def _meeting_of(operations: Sequence[ir.Operation], least: Sequence[ir.Operation]) -> _Meeting | Missed:
-    """Returns how two coordinates meet in a body, or why it stays as it is."""
-    why = _why_long(operations)
-    if why or len(least) != 1:
-        return Missed(why or "more than two operands meet: of the ways that they do most are rare")
-    left, right = least[0].operands
-    value = least[0].results[0]
-    is_right = _asked(value, right)
-    # Of three coordinates the least of two is compared with the third.
-    others = [use.owner for use in value.uses if use.owner.operation.name == "arith.minui"]
-    if not is_right or others or any(_is_least(side) for side in (left, right)):
-        return Missed("more than two operands meet: of the ways that they do most are rare")
-    return _Meeting(value, left, right, _asked(value, left), is_right)
-
-
-def _is_least(value: ir.Value) -> bool:
-    op = maker(value)
-    return op is not None and bool(op.name == "arith.minui")
-
-
-def _asked(least: ir.Value, coordinate: ir.Value) -> tuple[ir.Value, ...]:
-    """Returns the truth values that say whether a coordinate is the least."""
-    owners = (use.owner.operation for use in least.uses)
-    return tuple(op.results[0] for op in owners if is_comparison(op, "eq") and set(op.operands) == {least, coordinate})
-
-
-def _split(operations: Sequence[ir.Operation], meeting: _Meeting) -> None:
+def _rewrite(meeting: _Meeting, nest: Nest) -> None:
     """Writes what follows the coordinates once for each way they meet, and each way to its own end."""
+    loop, body = meeting.loop, meeting.loop.body
     makers = [maker(value) for value in (meeting.least, meeting.left, meeting.right)]
-    *rest, end = operations[max(operations.index(op) for op in makers if op in operations) + 1 :]
-    kinds = [value.type for value in end.operands]
+    rest = body[max(body.index(op) for op in makers if op in body) + 1 :]
+    before = loop.ends
+    kinds = [value.type for value in before]
 
     def way(left: bool, right: bool) -> list[ir.Value]:
         known = meeting.known(left, right)
         _copy(rest, known, meeting.truths(left, right))
         if left:
             _stay_apart()
-        return [known.get(value, value) for value in end.operands]
+        return [known.get(value, value) for value in before]
 
     def apart() -> list[ir.Value]:
         less = build.compare("ult", meeting.left, meeting.right)
         return build.branch(less, lambda: way(left=True, right=False), lambda: way(left=False, right=True), kinds)
 
-    with ir.InsertionPoint(end):
+    with ir.InsertionPoint(loop.end):
         equal = build.compare("eq", meeting.left, meeting.right)
         ends = build.branch(equal, lambda: way(left=True, right=True), apart, kinds)
     for at, value in enumerate(ends):
-        end.operands[at] = value
+        loop.set_end(at, value)
     for op in reversed(rest):
         op.erase()
+    for counting in nest.for_loops:
+        # It goes through what one operand alone has: few entries at a time.
+        build.keep_rolled(counting.op)
+    if _appends(nest):
+        build.keep_scalar(nest.function)
 
 
 def _copy(operations: Sequence[ir.Operation], known: dict[ir.Value, ir.Value], truths: dict[ir.Value, bool]) -> None:
@@ -186,22 +139,31 @@ def _copy(operations: Sequence[ir.Operation], known: dict[ir.Value, ir.Value], t
             continue
         if op.name == "arith.andi" and all(operand in truths for operand in op.operands):
             truths[op.results[0]] = all(truths[operand] for operand in op.operands)
-        if op.name == "scf.if" and op.operands[0] in truths:
-            _copy_side(op, known, truths)
+        branch = Branch.of(op)
+        if branch is None or branch.condition not in truths:
+            copy_of(op, known)
             continue
-        copy_of(op, known)
-
-
-def _copy_side(op: ir.Operation, known: dict[ir.Value, ir.Value], truths: dict[ir.Value, bool]) -> None:
-    blocks = list(op.regions[0 if truths[op.operands[0]] else 1].blocks)
-    if not blocks:
-        return
-    *inside, end = (inner.operation for inner in blocks[0].operations)
-    _copy(inside, known, truths)
-    known.update((result, known.get(value, value)) for result, value in zip(op.results, end.operands, strict=True))
+        side = branch.then if truths[branch.condition] else branch.otherwise
+        if side is not None:
+            _copy(side.body, known, truths)
+            known.update((old, known.get(value, value)) for old, value in zip(branch.results, side.ends, strict=True))
 
 
 def _stay_apart() -> None:
     """Writes no instruction that LLVM may not move: without it the branches would end in one choice of values again."""
     texts = {name: ir.StringAttr.get("") for name in ("asm_string", "constraints")}
     ir.Operation.create("llvm.inline_asm", attributes={**texts, "has_side_effects": ir.UnitAttr.get()})
+
+
+def _appends(nest: Nest) -> bool:
+    """Returns whether all that loops do is to append entries, so many as each turn finds: no two turns are of one kind.
+
+    Numbers of two parts are moved by a vector of two lanes.
+    """
+    loops: list[Loop] = [*nest.while_loops, *nest.for_loops]
+    counts = all(loop.results and all(result.type == build.index_type() for result in loop.results) for loop in loops)
+    return counts and "complex<" not in str(nest.function.attributes["function_type"])
+
+
+SPLIT_MERGES = Strategy("split-merges", _candidates, _applies, _rewrite)
+"""Splits the bodies of innermost loops that merge two operands into branches."""
