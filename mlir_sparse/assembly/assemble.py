@@ -18,7 +18,7 @@ from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.loops.value_origins import result_maker
 from mlir_sparse.strategies.arrange_merges import arrange_merges
-from mlir_sparse.strategies.lookup_rows import scatter_rows
+from mlir_sparse.strategies.lookup_rows import look_up_rows
 
 __all__ = ["MODES", "assemble_sparse_results", "own_buffers", "turns_of"]
 
@@ -74,7 +74,7 @@ def _rewrite(function: ir.Operation, found: Chain, mode: type[Writer], remarks: 
         result = append_arguments(block, kind, gathers=bool(found.expands), scatters=facts_of(function).scatters)
         writer = mode(result)
     if result.places is not None:
-        scatter_rows(function, result.places, remarks)
+        look_up_rows(function, result.places, remarks)
     sometimes = arrange_merges(function, remarks)
     chain = find_chain(function)
     assert chain is not None

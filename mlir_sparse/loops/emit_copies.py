@@ -8,7 +8,7 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.regions import operations_in
 
-__all__ = ["copy_body", "copy_of", "replace", "rewritten"]
+__all__ = ["copy_body", "copy_of", "move_here", "replace", "rewritten"]
 
 
 def copy_of(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> ir.Operation:
@@ -65,6 +65,12 @@ def rewritten(op: ir.Operation, operands: Sequence[ir.Value], lanes: int = 0) ->
     kind = op.results[0].type
     attributes = {name: op.attributes[name] for name in op.attributes}
     return build.operation(op.name, ir.VectorType.get([lanes], kind) if lanes else kind, *operands, **attributes)
+
+
+def move_here(operations: Iterable[ir.Operation]) -> None:
+    """Moves operations to the end of the block that is written."""
+    for op in operations:
+        ir.InsertionPoint.current.block.append(op)
 
 
 def replace(op: ir.Operation, values: Iterable[ir.Value]) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.regions import operations_of
-from mlir_sparse.loops.value_origins import conjuncts, is_comparison, made_by, maker
+from mlir_sparse.loops.value_origins import conjuncts, made_by, maker
 
 __all__ = ["Branch", "IntegerComparison", "Lesser", "Select", "Side"]
 
@@ -75,12 +76,15 @@ class IntegerComparison:
     @classmethod
     def of(cls, op: ir.Operation | None, predicate: str) -> IntegerComparison | None:
         """Returns an operation as a comparison in the way named; None for any other."""
-        return cls(op) if op is not None and is_comparison(op, predicate) else None
+        if op is None or op.name != "arith.cmpi":
+            return None
+        return cls(op) if ir.IntegerAttr(op.attributes["predicate"]).value == build.PREDICATES[predicate] else None
 
     @classmethod
     def all_of(cls, condition: ir.Value, predicate: str) -> list[IntegerComparison]:
         """Returns the comparisons in the way named among those whose truth, all together, is a condition."""
-        return [cls(term) for term in conjuncts(condition) if is_comparison(term, predicate)]
+        found = (cls.of(term, predicate) for term in conjuncts(condition))
+        return [one for one in found if one is not None]
 
     @property
     def left(self) -> ir.Value:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops import build_operations as build
 
 __all__ = [
     "conjuncts",
     "constant_of",
     "is_around",
-    "is_comparison",
     "is_constant",
     "is_inside",
     "is_widening",
     "made_by",
     "maker",
-    "merges",
     "operation_around",
     "parent_of",
     "result_maker",
@@ -95,26 +92,6 @@ def stored_load(value: ir.Value) -> ir.Operation | None:
     while op is not None and is_widening(op):
         op = maker(op.operands[0])
     return op if op is not None and op.name == "memref.load" else None
-
-
-def merges(function: ir.Operation) -> list[ir.Operation]:
-    """Returns the loops of a sparsified function that advance in several operands at once."""
-    loops: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "scf.while" and "Emitted from" in op.attributes:
-            loops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
-    return loops
-
-
-def is_comparison(op: ir.Operation, predicate: str) -> bool:
-    """Returns whether an operation compares two integers in the way named."""
-    if op.name != "arith.cmpi":
-        return False
-    return bool(ir.IntegerAttr(op.attributes["predicate"]).value == build.PREDICATES[predicate])
 
 
 def conjuncts(value: ir.Value) -> list[ir.Operation]:

@@ -11,15 +11,19 @@ more than two operands there are too many to be foreseen. (Where two merge inner
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.effects import is_cheap
+from mlir_sparse.loops.effects import access_of, is_cheap
+from mlir_sparse.loops.emit_copies import move_here, replace
+from mlir_sparse.loops.model import WhileLoop, merging_loops
+from mlir_sparse.loops.model_accesses import Insert
+from mlir_sparse.loops.model_branches import Branch, IntegerComparison, Lesser, Select, Side
 from mlir_sparse.loops.regions import operations_within
 from mlir_sparse.loops.remarks import Missed, Remarks
-from mlir_sparse.loops.value_origins import conjuncts, is_comparison, maker, merges
+from mlir_sparse.loops.value_origins import conjuncts, maker
 
 __all__ = ["ARRANGE_MERGES", "arrange_merges"]
 
@@ -44,6 +48,21 @@ class _Choice:
     holds: ir.Value | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """A branch where all operands of a loop meet.
+
+    Args:
+        loop: the loop.
+        branch: the branch.
+        steps: by the number of a carried value, where that goes if all meet, and in general.
+    """
+
+    loop: WhileLoop
+    branch: Branch
+    steps: Mapping[int, tuple[ir.Value, ir.Value]]
+
+
 def arrange_merges(function: ir.Operation, remarks: Remarks) -> list[tuple[ir.Operation, ir.Value]]:
     """Rewrites the merging loops of a sparsified function that inserts into a sparse result.
 
@@ -55,80 +74,76 @@ def arrange_merges(function: ir.Operation, remarks: Remarks) -> list[tuple[ir.Op
         the insertions that happen only sometimes, each with its condition.
     """
     found: list[tuple[ir.Operation, ir.Value]] = []
-    for loop in merges(function):
-        body = loop.regions[1].blocks[0]
-        ends = [op.operation for op in body.operations if op.operation.name == "scf.if"]
-        if len(ends) != 1 or not list(ends[0].regions[1].blocks):
+    for loop in merging_loops(function):
+        branches = _branches_in(loop.body)
+        if len(branches) != 1 or branches[0].otherwise is None:
             continue
-        rest = [op.operation for op in ends[0].regions[1].blocks[0].operations]
-        nested = [op for op in rest if op.name == "scf.if"]
-        if len(nested) == 1 and len(ends[0].results) == 1:
-            found += _without_branches(nested[0], loop)
-        steps = remarks.of(loop, _steps_of(loop, ends[0]), ARRANGE_MERGES)
-        if steps is not None:
-            _move_together(loop, ends[0], steps)
+        found += _without_branches(branches[0], branches[0].otherwise, loop)
+        meeting = remarks.of(loop.op, _applies(loop, branches[0]), ARRANGE_MERGES)
+        if meeting is not None:
+            _rewrite(meeting)
     return found
+
+
+def _branches_in(operations: Collection[ir.Operation]) -> list[Branch]:
+    return [branch for op in operations if (branch := Branch.of(op)) is not None]
 
 
 # -- choices instead of branches ------------------------------------------------------------------------------------
 
 
-def _without_branches(op: ir.Operation, loop: ir.Operation) -> list[tuple[ir.Operation, ir.Value]]:
-    """Puts one insertion in place of nested branches that each insert at the same coordinates."""
-    inside = operations_within(op)
-    safe = _read_safely(loop)
-    if len(inside) > _MOST_OPERATIONS or not all(_may_run(o, safe) for o in inside) or len(op.results) != 1:
+def _without_branches(around: Branch, side: Side, loop: WhileLoop) -> list[tuple[ir.Operation, ir.Value]]:
+    """Puts one insertion in place of nested branches on a side that each insert at the same coordinates."""
+    nested = _branches_in(side.body)
+    if len(nested) != 1 or len(around.results) != 1 or len(nested[0].results) != 1:
         return []
-    if not _is_one_insertion(op):
+    (branch,) = nested
+    inside = operations_within(branch.op)
+    # Positions that the loop's condition has found inside their lists.
+    safe = [entries.position for entries in loop.lists or ()]
+    if len(inside) > _MOST_OPERATIONS or not all(_may_run(op, safe) for op in inside) or not _is_one_insertion(inside):
         return []
-    with ir.InsertionPoint(op):
-        choice = _chosen(op, op, _leaves(op))
+    with ir.InsertionPoint(branch.op):
+        choice = _chosen(branch, branch.op, _asked_in([branch, *_branches_in(inside)]))
         assert choice.value is not None
-        tensor, *coordinates = choice.where
-        operands = [choice.value, tensor, *coordinates]
-        insert = ir.Operation.create("tensor.insert", results=[tensor.type], operands=operands)
-    op.results[0].replace_all_uses_with(insert.result)
-    op.erase()
+        tensor, *_ = choice.where
+        insert = ir.Operation.create("tensor.insert", results=[tensor.type], operands=[choice.value, *choice.where])
+    replace(branch.op, insert.results)
     return [] if choice.holds is None else [(insert, choice.holds)]
 
 
 def _may_run(op: ir.Operation, safe: Collection[ir.Value]) -> bool:
     """Returns whether an operation may run where its branch is not taken."""
-    if op.name == "memref.load":
-        return len(op.operands) == 2 and op.operands[1] in safe
+    access = access_of(op)
+    if access is not None:
+        return access.value is None and len(access.at) == 1 and access.at[0] in safe
     return is_cheap(op) or op.name in ("scf.if", "scf.yield", "tensor.insert")
 
 
-def _read_safely(loop: ir.Operation) -> list[ir.Value]:
-    """Returns the positions that the loop's condition has found inside their segments."""
-    *_, condition = loop.regions[0].blocks[0].operations
-    holds, *passed = condition.operation.operands
-    checked = [op.operands[0] for op in conjuncts(holds) if is_comparison(op, "ult")]
-    arguments = loop.regions[1].blocks[0].arguments
-    return [arguments[at] for at, value in enumerate(passed) if value in checked]
-
-
-def _is_one_insertion(op: ir.Operation) -> bool:
+def _is_one_insertion(inside: Collection[ir.Operation]) -> bool:
     """Returns whether each branch inserts once, into the same tensor at the same coordinates, or nothing at all."""
-    inserts = [o for o in operations_within(op) if o.name == "tensor.insert"]
-    if not inserts or any(list(o.operands)[1:] != list(inserts[0].operands)[1:] for o in inserts):
+    inserts = [Insert(op) for op in inside if op.name == "tensor.insert"]
+    if not inserts or any(_where(insert) != _where(inserts[0]) for insert in inserts):
         return False
-    tensor = inserts[0].operands[1]
-    ends = [o.operands for o in operations_within(op) if o.name == "scf.yield"]
-    made = [o.results[0] for o in operations_within(op) if o.name in ("tensor.insert", "scf.if")]
-    return all(len(end) == 1 and (end[0] == tensor or end[0] in made) for end in ends)
+    made = [inserts[0].tensor, *(op.results[0] for op in inside if op.name in ("tensor.insert", "scf.if"))]
+    ends = [list(op.operands) for op in inside if op.name == "scf.yield"]
+    return all(len(end) == 1 and end[0] in made for end in ends)
 
 
-def _chosen(op: ir.Operation, outermost: ir.Operation, every: Collection[ir.Value]) -> _Choice:
+def _where(insert: Insert) -> tuple[ir.Value, ...]:
+    return (insert.tensor, *insert.coordinates)
+
+
+def _chosen(branch: Branch, outermost: ir.Operation, asked: Collection[ir.Value]) -> _Choice:
     """Moves what branches compute before the outermost, and returns the insertion that is to be made instead."""
-    condition = op.operands[0]
-    then, otherwise = (_chosen_in(region.blocks[0], outermost, every) for region in op.regions)
+    condition = branch.condition
+    then, otherwise = (_chosen_in(side, outermost, asked) for side in (branch.then, branch.otherwise))
     if then.value is None:
         holds = None if otherwise.value is None else _else(condition, otherwise.holds)
         return _Choice(otherwise.value, otherwise.where, holds)
     if otherwise.value is None:
         # Of all operands one has the least coordinate: the last asked is it.
-        total = _is_least(condition, every)
+        total = _is_least(condition, asked)
         return _Choice(then.value, then.where, None if total else _all_of(condition, then.holds))
     value = build.select(condition, then.value, otherwise.value)
     holds = None
@@ -139,19 +154,16 @@ def _chosen(op: ir.Operation, outermost: ir.Operation, every: Collection[ir.Valu
     return _Choice(value, then.where, holds)
 
 
-def _chosen_in(block: ir.Block, outermost: ir.Operation, every: Collection[ir.Value]) -> _Choice:
+def _chosen_in(side: Side | None, outermost: ir.Operation, asked: Collection[ir.Value]) -> _Choice:
     choice = _Choice(None, (), None)
-    for below in [o.operation for o in block.operations]:
-        match below.name:
-            case "scf.yield":
-                break
+    for op in side.body if side is not None else ():
+        match op.name:
             case "tensor.insert":
-                value, *where = below.operands
-                choice = _Choice(value, tuple(where), None)
+                choice = _Choice(Insert(op).value, _where(Insert(op)), None)
             case "scf.if":
-                choice = _chosen(below, outermost, every)
+                choice = _chosen(Branch(op), outermost, asked)
             case _:
-                below.move_before(outermost)
+                op.move_before(outermost)
     return choice
 
 
@@ -165,77 +177,61 @@ def _all_of(condition: ir.Value, holds: ir.Value | None) -> ir.Value:
     return condition if holds is None else build.bits_of("andi", condition, holds)
 
 
-def _leaves(op: ir.Operation) -> list[ir.Value]:
-    """Returns the coordinates that nested branches ask for one by one."""
-    found = []
-    for below in (op, *(o for o in operations_within(op) if o.name == "scf.if")):
-        terms = conjuncts(below.operands[0])
-        if len(terms) == 1 and is_comparison(terms[0], "eq"):
-            found.append(terms[0].operands[0])
-    return found
+def _asked_in(branches: Collection[Branch]) -> list[ir.Value]:
+    """Returns the coordinates that branches ask for one by one."""
+    asked = (_asked(branch.condition) for branch in branches)
+    return [equal.left for equal in asked if equal is not None]
 
 
-def _is_least(condition: ir.Value, every: Collection[ir.Value]) -> bool:
+def _asked(condition: ir.Value) -> IntegerComparison | None:
+    """Returns a condition that asks whether one coordinate is the least; None for any other."""
+    equal = IntegerComparison.all_of(condition, "eq")
+    return equal[0] if len(conjuncts(condition)) == len(equal) == 1 else None
+
+
+def _is_least(condition: ir.Value, asked: Collection[ir.Value]) -> bool:
     """Returns whether a condition must hold once those before it failed: the least coordinate is one of them all."""
-    terms = conjuncts(condition)
-    if len(terms) != 1 or not is_comparison(terms[0], "eq"):
+    equal = _asked(condition)
+    if equal is None:
         return False
-    return all(leaf in every for leaf in _least_of(terms[0].operands[1]))
-
-
-def _least_of(value: ir.Value) -> list[ir.Value]:
-    """Returns the values that a chain of selections takes the least of."""
-    op = maker(value)
-    if op is None or op.name != "arith.select":
-        return [value]
-    less, left, right = op.operands
-    comparison = maker(less)
-    if comparison is None or not is_comparison(comparison, "ult") or list(comparison.operands) != [left, right]:
-        return [value]
-    return [*_least_of(left), *_least_of(right)]
+    least = Lesser.of(equal.right)
+    return all(coordinate in asked for coordinate in ([equal.right] if least is None else least.coordinates))
 
 
 # -- moving on together ---------------------------------------------------------------------------------------------
 
 
-def _steps_of(loop: ir.Operation, op: ir.Operation) -> dict[int, tuple[ir.Value, ir.Value]] | Missed:
+def _applies(loop: WhileLoop, branch: Branch) -> _Meeting | Missed:
     """Returns where each operand goes in a branch where all meet, and in general, or why not all move on there."""
-    *_, end = loop.regions[1].blocks[0].operations
-    met = [list(term.operands) for term in conjuncts(op.operands[0]) if is_comparison(term, "eq")]
-    steps = {at: step for at, value in enumerate(end.operation.operands) if (step := _step(value, met)) is not None}
+    met = [equal.sides for equal in IntegerComparison.all_of(branch.condition, "eq")]
+    found = ((number, _step(value, met)) for number, value in enumerate(loop.ends))
+    steps = {number: step for number, step in found if step is not None}
     if len(steps) < 2 or len(steps) != len(met):
         return Missed("not all operands that meet move on by one entry: coordinates repeat, or rows are dense")
-    return steps
+    return _Meeting(loop, branch, steps)
 
 
-def _move_together(loop: ir.Operation, op: ir.Operation, steps: dict[int, tuple[ir.Value, ir.Value]]) -> None:
+def _rewrite(meeting: _Meeting) -> None:
     """Lets the branch where all operands meet say itself that each moves on by one."""
-    *_, end = loop.regions[1].blocks[0].operations
-    end = end.operation
-    kinds = [*(result.type for result in op.results), *[build.index_type()] * len(steps)]
-    with ir.InsertionPoint(end):
-        new = ir.Operation.create("scf.if", results=kinds, operands=[op.operands[0]], regions=2)
-    for before, region, side in zip(op.regions, new.regions, range(2), strict=True):
-        before.blocks[0].append_to(region)
-        *_, last = region.blocks[0].operations
-        with ir.InsertionPoint(last.operation):
-            moved = [step[side] for step in steps.values()]
-            ir.Operation.create("scf.yield", operands=[*last.operation.operands, *moved])
-        last.operation.erase()
-    results = list(new.results)
-    for old, fresh in zip(op.results, results, strict=False):
-        old.replace_all_uses_with(fresh)
-    for at, fresh in zip(steps, results[len(op.results) :], strict=True):
-        end.operands[at] = fresh
-    op.erase()
+    loop, branch, steps = meeting.loop, meeting.branch, meeting.steps
+    kinds = [*(result.type for result in branch.results), *[build.index_type()] * len(steps)]
+
+    def side(before: Side | None, which: int) -> list[ir.Value]:
+        assert before is not None
+        move_here(before.body)
+        return [*before.ends, *(step[which] for step in steps.values())]
+
+    with ir.InsertionPoint(loop.end):
+        then, otherwise = branch.then, branch.otherwise
+        results = build.branch(branch.condition, lambda: side(then, 0), lambda: side(otherwise, 1), kinds)
+    count = len(branch.results)
+    for number, value in zip(steps, results[count:], strict=True):
+        loop.set_end(number, value)
+    replace(branch.op, results[:count])
 
 
-def _step(value: ir.Value, met: Collection[list[ir.Value]]) -> tuple[ir.Value, ir.Value] | None:
+def _step(value: ir.Value, met: Collection[tuple[ir.Value, ir.Value]]) -> tuple[ir.Value, ir.Value] | None:
     """Returns where an operand goes if it meets the others, and where in general; None for any other value."""
-    op = maker(value)
-    if op is None or op.name != "arith.select":
-        return None
-    comparison = maker(op.operands[0])
-    if comparison is None or not is_comparison(comparison, "eq") or list(comparison.operands) not in met:
-        return None
-    return op.operands[1], value
+    choice = Select.of(value)
+    equal = None if choice is None else IntegerComparison.of(maker(choice.condition), "eq")
+    return (choice.left, value) if choice is not None and equal is not None and equal.sides in met else None
