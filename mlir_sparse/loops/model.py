@@ -49,6 +49,11 @@ class ForLoop:
         return constant_of(self.op.operands[2])
 
     @property
+    def limits(self) -> Sequence[ir.Value]:
+        """Returns where it begins, where it ends, and how far it moves in a turn."""
+        return list(self.op.operands)[:3]
+
+    @property
     def starts(self) -> Sequence[ir.Value]:
         """Returns the carried values before it."""
         return list(self.op.operands)[3:]
@@ -59,14 +64,19 @@ class ForLoop:
         return list(self.op.results)
 
     @property
+    def turn(self) -> ir.Block:
+        """Returns the block of a turn."""
+        return body_of(self.op)
+
+    @property
     def index(self) -> ir.Value:
         """Returns its index."""
-        return body_of(self.op).arguments[0]
+        return self.turn.arguments[0]
 
     @property
     def carried(self) -> Sequence[ir.Value]:
         """Returns the carried values at the begin of a turn."""
-        return list(body_of(self.op).arguments)[1:]
+        return list(self.turn.arguments)[1:]
 
     @property
     def body(self) -> Sequence[ir.Operation]:
@@ -103,6 +113,11 @@ class ForLoop:
     def set_lower(self, value: ir.Value) -> None:
         """Lets it begin elsewhere."""
         self.op.operands[0] = value
+
+    def set_limits(self, values: Sequence[ir.Value]) -> None:
+        """Lets it begin and end elsewhere, and move otherwise."""
+        for place, value in enumerate(values):
+            self.op.operands[place] = value
 
     def set_start(self, number: int, value: ir.Value) -> None:
         """Gives a carried value another one to start from."""

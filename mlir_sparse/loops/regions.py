@@ -9,6 +9,7 @@ from mlir_sparse.loops.value_origins import parent_of
 
 __all__ = [
     "LOOPS",
+    "blocks_of",
     "body_of",
     "following",
     "has_loop",
@@ -17,6 +18,7 @@ __all__ = [
     "operations_in",
     "operations_of",
     "operations_within",
+    "preceding",
     "walk",
 ]
 
@@ -78,16 +80,27 @@ def operations_within(op: ir.Operation) -> list[ir.Operation]:
     return found[:-1]
 
 
+def blocks_of(op: ir.Operation) -> list[ir.Block]:
+    """Returns the blocks of an operation's regions, in order."""
+    return [block for region in op.regions for block in region.blocks]
+
+
 def walk(op: ir.Operation) -> Iterator[ir.Operation]:
     """Yields an operation and all operations inside it, each before what is in it."""
     yield op
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in operations_of(block):
-                yield from walk(inner)
+    for block in blocks_of(op):
+        for inner in operations_of(block):
+            yield from walk(inner)
 
 
 def following(op: ir.Operation) -> ir.Operation:
     """Returns the operation behind one."""
     operations = operations_in(parent_of(op))
     return operations[operations.index(op) + 1]
+
+
+def preceding(op: ir.Operation) -> ir.Operation | None:
+    """Returns the operation before one; None for the first inside an operation."""
+    operations = operations_in(parent_of(op))
+    place = operations.index(op)
+    return operations[place - 1] if place else None

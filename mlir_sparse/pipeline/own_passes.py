@@ -19,7 +19,6 @@ from mlir_sparse.strategies.prefetch_rows import prefetch_rows
 from mlir_sparse.strategies.prefetch_streams import prefetch_streams
 from mlir_sparse.strategies.register_tile import register_tile
 from mlir_sparse.strategies.scatter_runs import scatter_runs
-from mlir_sparse.strategies.share_equal_nests import share_equal_nests
 from mlir_sparse.strategies.unroll_blocks import unroll_blocks
 
 __all__ = ["OWN_PASSES", "run_passes"]
@@ -50,7 +49,6 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "prefetch-streams": prefetch_streams,
     "register-tile": register_tile,
     "scatter-runs": scatter_runs,
-    "share-equal-nests": share_equal_nests,
     "share-structure": _anywhere(share_structure),
     "unroll-blocks": unroll_blocks,
     **{strategy.name: strategy.run for strategy in STRATEGIES},

@@ -3,6 +3,7 @@
 from mlir_sparse.loops.strategy import StrategyPass
 from mlir_sparse.strategies.join_segments import JOIN_SEGMENTS
 from mlir_sparse.strategies.read_slots import READ_SLOTS
+from mlir_sparse.strategies.share_equal_nests import SHARE_EQUAL_NESTS
 from mlir_sparse.strategies.split_merges import SPLIT_MERGES
 from mlir_sparse.strategies.sum_rows import SUM_ROWS
 
@@ -11,6 +12,7 @@ __all__ = ["STRATEGIES"]
 STRATEGIES: tuple[StrategyPass, ...] = (
     JOIN_SEGMENTS,
     READ_SLOTS,
+    SHARE_EQUAL_NESTS,
     SPLIT_MERGES,
     SUM_ROWS,
 )

@@ -9,18 +9,22 @@ Innermost loops stay as they are: a selection takes as long as some of those.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count, repeat
+from itertools import count, pairwise, repeat
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.emit_copies import replace
-from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.regions import LOOPS, has_loop, is_nest
-from mlir_sparse.loops.remarks import Missed, Remarks
+from mlir_sparse.loops.emit_copies import move_here, replace
+from mlir_sparse.loops.model import ForLoop
+from mlir_sparse.loops.model_branches import Branch, Side
+from mlir_sparse.loops.operation_index import Nest
+from mlir_sparse.loops.regions import LOOPS, blocks_of, has_loop, is_nest, operations_of, preceding
+from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.strategy import Strategy
+from mlir_sparse.loops.value_origins import parent_of
 
-__all__ = ["share_equal_nests"]
+__all__ = ["SHARE_EQUAL_NESTS"]
 
 # Selected values are held in registers beside those that they are selected from.
 _MOST_DIFFERENCES = 12
@@ -42,7 +46,7 @@ class _Match:
         """Returns whether blocks are the same but for values from outside."""
         if not self._same_values(list(left.arguments), list(right.arguments)):
             return False
-        ours, theirs = ([op.operation for op in block.operations] for block in (left, right))
+        ours, theirs = operations_of(left), operations_of(right)
         return len(ours) == len(theirs) and all(map(self._operations, ours, theirs))
 
     def _same_values(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> bool:
@@ -91,157 +95,133 @@ class _Match:
         return chosen
 
 
-def share_equal_nests(seen: Seen, _: Mapping[str, str]) -> bool:
-    """Writes nests once that are the same but for what they read.
-
-    Args:
-        seen: a module after bufferization; rewritten in place.
-
-    Returns:
-        whether it changed anything.
-    """
-    bodies = [op.regions[0].blocks for op, inside in seen.functions if any(map(inside.named, LOOPS))]
-    changed = [_share_in(blocks[0], seen.remarks) for blocks in bodies]
-    return any(changed)
-
-
-def _share_in(block: ir.Block, remarks: Remarks) -> bool:
-    """Goes through a block from the outside in: what became one need not be looked through twice."""
-    before: ir.Operation | None = None
-    changed = False
-    for op in [found.operation for found in block.operations]:
-        if not is_nest(op):  # most are
-            before = None
-            continue
-        made = _shared(before, op, remarks)
-        changed |= made is not op
-        before = made
-        for region in made.regions:
-            for inner in region.blocks:
-                changed |= _share_in(inner, remarks)
-    return changed
-
-
-def _shared(before: ir.Operation | None, nest: ir.Operation, remarks: Remarks) -> ir.Operation:
-    """Returns the nest that stands for one, and perhaps for the one before it."""
-    if nest.name == "scf.if":
-        branches = _branches_of(nest)
-        same = None if branches is None else remarks.of(nest, branches)
-        return nest if same is None else _one_branch(nest, same)
-    if nest.name == "scf.for" and before is not None and before.name == "scf.for":
-        turns = _turns_of(before, nest)
-        same = None if turns is None else remarks.of(nest, turns)
-        return nest if same is None else _two_turns(before, same)
-    return nest
-
-
 @dataclass(frozen=True, slots=True)
 class _Same:
     """Two nests that are one but for what they read.
 
     Args:
+        first: the first one.
         second: the second one.
         match: how they compare.
         differences: the values to select between.
     """
 
+    first: ir.Operation
     second: ir.Operation
     match: _Match
     differences: list[tuple[ir.Value, ir.Value]]
 
 
-def _same(left: ir.Block, second: ir.Operation, *others: tuple[ir.Value, ir.Value]) -> _Same | Missed | None:
-    """Compares a block with that of a second nest, and pairs of values besides; None where they do different things."""
+def _candidates(nest: Nest) -> Iterator[ir.Operation]:
+    return _nests_in(nest.function) if any(map(nest.named, LOOPS)) else iter(())
+
+
+def _nests_in(around: ir.Operation) -> Iterator[ir.Operation]:
+    """Yields loops and branches from the outside in: what became one need not be looked through twice."""
+    for op, behind in (pair for block in blocks_of(around) for pair in pairwise(operations_of(block))):
+        if is_nest(op):
+            yield op
+            made = preceding(behind)
+            assert made is not None
+            yield from _nests_in(made)
+
+
+def _applies(op: ir.Operation, _: Nest) -> _Same | Missed | None:
+    """Returns how a nest and another one are the same, or why they are not."""
+    branch, before = Branch.of(op), preceding(op)
+    if branch is not None:
+        return _branches_of(branch)
+    if op.name == "scf.for" and before is not None and before.name == "scf.for":
+        return _turns_of(ForLoop(before), ForLoop(op))
+    return None
+
+
+def _compared(
+    blocks: tuple[ir.Block, ir.Block], nests: tuple[ir.Operation, ir.Operation], *others: tuple[ir.Value, ir.Value]
+) -> _Same | Missed | None:
+    """Compares the blocks of two nests, and pairs of values besides; None where they do different things."""
     match = _Match()
-    if not match.blocks(left, second.regions[0].blocks[0]):
+    if not match.blocks(*blocks):
         return None
     differences = match.differences(*others)
-    return differences if isinstance(differences, Missed) else _Same(second, match, differences)
+    return differences if isinstance(differences, Missed) else _Same(*nests, match, differences)
 
 
-def _branches_of(op: ir.Operation) -> _Same | Missed | None:
+def _branches_of(branch: Branch) -> _Same | Missed | None:
     """Returns how the loops of `if` and `else if` are the same, or why they are not; None for any other branch."""
-    then, others = (list(region.blocks) for region in op.regions)
-    inner = _alone(others[0]) if others else None
-    if inner is None or not has_loop(then[0]):
+    inner = _alone(branch.otherwise)
+    if inner is None or not has_loop(branch.then.block):
         return None
-    return _same(then[0], inner)
+    return _compared((branch.then.block, inner.then.block), (branch.op, inner.op))
 
 
-def _one_branch(op: ir.Operation, same: _Same) -> ir.Operation:
-    """Makes one branch of `if` and `else if`."""
-    then, inner = op.regions[0].blocks[0], same.second
-    with ir.InsertionPoint(op):
-        first, second = op.operands[0], inner.operands[0]
-        same.match.select(first, same.differences)
-        kinds = [result.type for result in op.results]
-        either = build.bits_of("ori", first, second)
-        made = ir.Operation.create("scf.if", results=kinds, operands=[either], regions=2)
-    then.append_to(made.regions[0])
-    for block in list(inner.regions[1].blocks):
-        block.append_to(made.regions[1])
-    replace(op, made.results)
-    return made
-
-
-def _alone(block: ir.Block) -> ir.Operation | None:
-    """Returns the `scf.if` that a block consists of, with its results handed on; None for any other block."""
-    operations = [op.operation for op in block.operations]
-    if len(operations) != 2 or operations[0].name != "scf.if":
+def _alone(side: Side | None) -> Branch | None:
+    """Returns the branch that a side consists of, with its results handed on; None for any other side."""
+    if side is None or len(side.body) != 1:
         return None
-    inner, end = operations
-    return inner if list(end.operands) == list(inner.results) else None
+    inner = Branch.of(side.body[0])
+    return inner if inner is not None and side.ends == inner.results else None
 
 
-def _turns_of(first: ir.Operation, second: ir.Operation) -> _Same | Missed | None:
+def _turns_of(first: ForLoop, second: ForLoop) -> _Same | Missed | None:
     """Returns how two loops behind each other are the same, or why they are not; None where no loops are inside."""
-    body = first.regions[0].blocks[0]
-    if list(second.operands)[3:] != list(first.results) or not has_loop(body):
+    if second.starts != first.results or not has_loop(first.turn):
         return None
-    if any(use.owner.operation != second for result in first.results for use in result.uses):
+    if any(use.owner.operation != second.op for result in first.results for use in result.uses):
         return Missed("what the first of two nests makes is used behind the second")
-    same = _same(body, second, *_bounds(first, second))
-    if isinstance(same, _Same) and any(right in set(first.results) for _, right in same.differences):
+    limits = zip(first.limits, second.limits, strict=True)
+    same = _compared((first.turn, second.turn), (first.op, second.op), *limits)
+    if isinstance(same, _Same) and any(right in first.results for _, right in same.differences):
         return Missed("the second of two nests reads what the first makes")
     return same
 
 
-def _bounds(first: ir.Operation, second: ir.Operation) -> list[tuple[ir.Value, ir.Value]]:
-    """Returns the bounds and the steps of two loops in pairs."""
-    return list(zip(list(first.operands)[:3], list(second.operands)[:3], strict=True))
+def _rewrite(same: _Same, _: Nest) -> None:
+    if same.first.name == "scf.if":
+        _one_branch(Branch(same.first), Branch(same.second), same)
+    else:
+        _two_turns(ForLoop(same.first), ForLoop(same.second), same)
 
 
-def _two_turns(first: ir.Operation, same: _Same) -> ir.Operation:
-    """Makes turns of a loop of two loops behind each other."""
-    body, second = first.regions[0].blocks[0], same.second
-    bounds = _bounds(first, second)
-    with ir.InsertionPoint(first):
-        made = _turns(list(first.operands)[3:])
-    turn, *carried = made.regions[0].blocks[0].arguments
-    with ir.InsertionPoint(made.regions[0].blocks[0]):
-        chosen = same.match.select(build.compare("eq", turn, build.constant(0)), same.differences)
-        kinds = [value.type for value in carried]
-        limits = [chosen.get(pair, pair[0]) for pair in bounds]
-        inner = ir.Operation.create("scf.for", results=kinds, operands=[*limits, *carried], regions=1)
-        ir.Operation.create("scf.yield", operands=list(inner.results))
-    for name in first.attributes:
-        inner.attributes[name] = first.attributes[name]
-    body.append_to(inner.regions[0])
-    replace(second, made.results)
-    first.erase()
-    return made
+def _one_branch(branch: Branch, inner: Branch, same: _Same) -> None:
+    """Makes one branch of `if` and `else if`."""
+
+    def written(side: Side) -> Sequence[ir.Value]:
+        move_here(side.body)
+        return side.ends
+
+    then, otherwise = branch.then, inner.otherwise
+    kinds = [result.type for result in branch.results]
+    with ir.InsertionPoint(branch.op):
+        same.match.select(branch.condition, same.differences)
+        either = build.bits_of("ori", branch.condition, inner.condition)
+        rest = None if otherwise is None else lambda: written(otherwise)
+        results = build.branch(either, lambda: written(then), rest, kinds)
+    replace(branch.op, results)
 
 
-def _turns(start: Sequence[ir.Value]) -> ir.Operation:
-    """Writes an `scf.for` of two turns, which are not to be written out, without what it does in them."""
-    kinds = [value.type for value in start]
-    operands = [*map(build.constant, (0, 2, 1)), *start]
-    made = ir.Operation.create("scf.for", results=kinds, operands=operands, regions=1)
-    made.regions[0].blocks.append(build.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1))
-    build.keep_rolled(made)
-    return made
+def _two_turns(first: ForLoop, second: ForLoop, same: _Same) -> None:
+    """Makes turns of a loop, which are not to be written out, of two loops behind each other."""
+
+    def turn(number: ir.Value, *carried: ir.Value) -> Sequence[ir.Value]:
+        chosen = same.match.select(build.compare("eq", number, build.constant(0)), same.differences)
+        pairs = zip(first.limits, second.limits, strict=True)
+        move_here([first.op])
+        first.set_limits([chosen.get(pair, pair[0]) for pair in pairs])
+        for place, value in enumerate(carried):
+            first.set_start(place, value)
+        return first.results
+
+    with ir.InsertionPoint(first.op):
+        results = build.loop(build.constant(2), first.starts, turn)
+    build.keep_rolled(parent_of(first.op))
+    replace(second.op, results)
 
 
 def _same_attributes(left: ir.Operation, right: ir.Operation) -> bool:
     ours, theirs = left.attributes, right.attributes
     return len(ours) == len(theirs) and all(name in theirs and ours[name] == theirs[name] for name in ours)
+
+
+SHARE_EQUAL_NESTS = Strategy("share-equal-nests", _candidates, _applies, _rewrite)
+"""Writes nests once that are the same but for what they read."""
