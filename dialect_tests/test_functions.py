@@ -81,6 +81,20 @@ def test_functions_of_sparse_operands(function: Function) -> None:
     assert found.dtype == expected.dtype
 
 
+@pytest.mark.parametrize(
+    "function", [known for known in FUNCTIONS.values() if known.arity > 1], ids=lambda function: function.name
+)
+@pytest.mark.parametrize("text", ["y(i) = sum(j : A(i,j) * {})", "C(i,j) = A(i,j) * {}"], ids=["summed", "sparse"])
+def test_functions_of_a_sparse_operand_and_an_array(function: Function, text: str) -> None:
+    whole = "f" not in function.kinds
+    a = np.array([[0, 2, 0, 1], [0, 0, -3, 0], [1, 0, 0, 0]], np.int64 if whole else np.float64)
+    x = np.array([3, 1, 2, 5], a.dtype)
+    text = text.format(f"{function.name}({', '.join(['A(i,j)', 'x(j)', 'x(j)'][: function.arity])})")
+    found = ms.evaluate(text, A=ms.tensor(a, "CSR"), x=x)
+    found = found.to_numpy() if isinstance(found, ms.SparseTensor) else found
+    np.testing.assert_allclose(found, oracle.evaluate(text, {"A": a, "x": x}), rtol=1e-14)
+
+
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
 def test_types_without_the_function_are_refused(function: Function) -> None:
     for kind, dtype in (("i", np.int32), ("f", np.float32), ("c", np.complex64)):

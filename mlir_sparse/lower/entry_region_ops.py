@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.lower import arithmetic_ops, truth_ops
+from mlir_sparse.lower.arrays_in_regions import take_arrays_apart
 from mlir_sparse.lower.mlir_types import element_type
 from mlir_sparse.lower.scalar_region import Arguments, emit_payload
 from mlir_sparse.notation import SELECT, Access, Apply, BinaryOp, Expr, Extreme, Monoid, Operator, ReduceOp
@@ -19,10 +20,6 @@ from mlir_sparse.spec import depends_on, extreme_or, logic_of, result_dtype
 __all__ = ["emit_entries"]
 
 Region = Callable[..., "ir.Value"]
-_COMMUTATIVE = frozenset(
-    f"arith.{name}"
-    for name in ("addf", "addi", "mulf", "muli", "maxsi", "minsi", "maximumf", "minimumf", "maxnumf", "minnumf")
-)
 
 
 def emit_entries(
@@ -211,19 +208,5 @@ def _operation(
         block = region.blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
         with ir.InsertionPoint(block):
             ir.Operation.create("sparse_tensor.yield", operands=[compute(*block.arguments)])
-        _arrays_first(block)
+        take_arrays_apart(block)
     return op.result
-
-
-def _arrays_first(block: ir.Block) -> None:
-    """Lets operations of a region name elements of arrays before values that others use too, where that is the same.
-
-    The sparsifier puts the load of an element where it looked last: behind a value that it has moved before, that is
-    ahead of the coordinates that the load needs (lit/lower/array_in_region.mlir).
-    """
-    for op in block.operations:
-        if op.operation.name not in _COMMUTATIVE:
-            continue
-        left, right = op.operands
-        if isinstance(right.owner, ir.Block) and right.owner != block and len(list(left.uses)) > 1:
-            op.operands[0], op.operands[1] = right, left

@@ -13,6 +13,7 @@ from typing import NamedTuple, assert_never
 from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import DType
 from mlir_sparse.lower import arithmetic_ops, function_ops, truth_ops
+from mlir_sparse.lower.arrays_in_regions import take_arrays_apart
 from mlir_sparse.lower.mlir_types import element_type
 from mlir_sparse.notation import (
     Access,
@@ -201,4 +202,5 @@ def _region(
             given = dict(zip(present, block.arguments, strict=True))
             result = compute([given.get(place) for place in range(len(operands))])
             ir.Operation.create("sparse_tensor.yield", operands=[result])
+        take_arrays_apart(block)
     return op.result
