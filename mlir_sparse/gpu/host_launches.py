@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction
@@ -74,9 +75,7 @@ class _Host:
         )
 
     def _blocks(self, work: Work) -> ir.Value:
-        pieces = self._number(Fixed(1))
-        for count in work.counts:
-            pieces = self._number(count)
+        pieces = reduce(build.multiply, map(self._number, work.counts or (Fixed(1),)))
         if work.per_block == 1:
             return pieces
         return build.operation("arith.ceildivui", pieces.type, pieces, self._number(Fixed(work.per_block)))
