@@ -19,6 +19,7 @@ __all__ = [
     "operations_of",
     "operations_within",
     "preceding",
+    "users_in",
     "walk",
 ]
 
@@ -41,7 +42,7 @@ def has_loop(block: ir.Block) -> bool:
 
 
 def body_of(loop: ir.Operation) -> ir.Block:
-    """Returns the block of an `scf.for`."""
+    """Returns the block of an `scf.for`, or of another operation with one."""
     return loop.regions[0].blocks[0]
 
 
@@ -91,6 +92,11 @@ def walk(op: ir.Operation) -> Iterator[ir.Operation]:
     for block in blocks_of(op):
         for inner in operations_of(block):
             yield from walk(inner)
+
+
+def users_in(value: ir.Value, op: ir.Operation) -> list[ir.Operation]:
+    """Returns the operations inside one that take a value, each before those in it."""
+    return [inner for inner in walk(op) if inner != op and value in list(inner.operands)]
 
 
 def following(op: ir.Operation) -> ir.Operation:

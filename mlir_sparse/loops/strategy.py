@@ -7,14 +7,23 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops.model import ForLoop, WhileLoop
 from mlir_sparse.loops.operation_index import Nest, Seen
 from mlir_sparse.loops.remarks import Missed
 
-__all__ = ["Strategy", "StrategyPass"]
+__all__ = ["HasOperation", "Strategy", "StrategyPass"]
 
 Found = TypeVar("Found")
-Candidate = TypeVar("Candidate", ForLoop, WhileLoop, ir.Operation)
+
+
+class HasOperation(Protocol):
+    """What strategies are about: a typed view of an operation."""
+
+    @property
+    def op(self) -> ir.Operation:
+        """Returns the operation."""
+
+
+Candidate = TypeVar("Candidate", bound=HasOperation | ir.Operation)
 
 
 class StrategyPass(Protocol):
@@ -37,12 +46,14 @@ class Strategy(Generic[Candidate, Found]):
         candidates: the loops of a nest, or other operations, that it is about.
         applies: says of one of them what is to be rewritten, or why not; None where it turns out to be about another.
         rewrite: writes the code.
+        names: returns the loop that remarks of what is to be rewritten name; None where it is the candidate.
     """
 
     name: str
     candidates: Callable[[Nest], Iterable[Candidate]]
     applies: Callable[[Candidate, Nest], Found | Missed | None]
     rewrite: Callable[[Found, Nest], None]
+    names: Callable[[Found], ir.Operation] | None = None
 
     def run(self, seen: Seen, options: Mapping[str, str]) -> bool:
         """Rewrites all that it applies to, and notes remarks; looks at a loop when those before it are rewritten.
@@ -60,9 +71,13 @@ class Strategy(Generic[Candidate, Found]):
                 verdict = self.applies(candidate, nest)
                 if verdict is None:
                     continue
-                op = candidate if isinstance(candidate, ir.Operation) else candidate.op
-                found = seen.remarks.of(op, verdict, self.name)
+                found = seen.remarks.of(self._named(candidate, verdict), verdict, self.name)
                 if found is not None:
                     self.rewrite(found, nest)
                     changed = True
         return changed
+
+    def _named(self, candidate: Candidate, verdict: Found | Missed) -> ir.Operation:
+        if self.names is not None and not isinstance(verdict, Missed):
+            return self.names(verdict)
+        return candidate if isinstance(candidate, ir.Operation) else candidate.op

@@ -13,7 +13,6 @@ from mlir_sparse.loops.read_nests import remark_unread_loops
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.strategies import STRATEGIES
-from mlir_sparse.strategies.fuse_fill import fuse_fill
 from mlir_sparse.strategies.nontemporal_stores import nontemporal_stores
 from mlir_sparse.strategies.prefetch_rows import prefetch_rows
 from mlir_sparse.strategies.prefetch_streams import prefetch_streams
@@ -40,7 +39,6 @@ def _anywhere(change: Callable[[ir.Module, Mapping[str, str]], None]) -> _Pass:
 OWN_PASSES: Mapping[str, _Pass] = {
     "assemble-sparse-results": assemble_sparse_results,
     "bound-rows": bound_rows,
-    "fuse-fill": fuse_fill,
     "gpu-to-ptx": _anywhere(assemble_kernels),
     "map-loops-to-gpu": _anywhere(map_loops),
     "nontemporal-stores": nontemporal_stores,

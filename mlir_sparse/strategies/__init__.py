@@ -1,6 +1,7 @@
 """How loops run fast: a strategy to a file, which says whether it applies to a loop, and writes what is faster."""
 
 from mlir_sparse.loops.strategy import StrategyPass
+from mlir_sparse.strategies.fuse_fill import FUSE_FILL
 from mlir_sparse.strategies.join_segments import JOIN_SEGMENTS
 from mlir_sparse.strategies.read_slots import READ_SLOTS
 from mlir_sparse.strategies.share_equal_nests import SHARE_EQUAL_NESTS
@@ -10,6 +11,7 @@ from mlir_sparse.strategies.sum_rows import SUM_ROWS
 __all__ = ["STRATEGIES"]
 
 STRATEGIES: tuple[StrategyPass, ...] = (
+    FUSE_FILL,
     JOIN_SEGMENTS,
     READ_SLOTS,
     SHARE_EQUAL_NESTS,

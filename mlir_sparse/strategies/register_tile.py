@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.array_fills import ArrayFill, constant_before, constant_before_rows
 from mlir_sparse.loops.carry_values import LINE, PATH, carry
 from mlir_sparse.loops.effects import root_of
 from mlir_sparse.loops.emit_strips import whole_end
 from mlir_sparse.loops.emit_vectors import broadcast, mask_of
 from mlir_sparse.loops.inner_loops import Line, line_of
+from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.outer_loops import OuterLoops, nests_of
 from mlir_sparse.loops.regions import is_loop, operations_in
@@ -18,7 +20,6 @@ from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.loops.value_origins import is_constant, is_inside, maker, parent_of
 from mlir_sparse.loops.vector_bodies import Lanes, Tile, load_vector, store_vector
 from mlir_sparse.loops.vector_options import Target
-from mlir_sparse.strategies.fuse_fill import ConstantFill, constant_before, constant_before_rows
 from mlir_sparse.strategies.inner_sums import sum_of
 from mlir_sparse.strategies.several_entries import add_up_several, entries_around
 
@@ -85,7 +86,7 @@ class _Tiler:
         self.start = self._constant()
         self.rows = list(nest.store.operands)[2:-1]
 
-    def _constant(self) -> ConstantFill | None:
+    def _constant(self) -> ArrayFill | None:
         """Returns what the rows are filled with before, where tiles go through all of them once."""
         _, buffer, *at = self.nest.store.operands
         if not self.nest.stays or buffer != self.written or not is_constant(self.nest.lines[0].bounds[0], 0):
@@ -113,7 +114,7 @@ class _Tiler:
                 self.start.store(upper, row=self.rows)
         if self.start is not None:
             if self.rows:
-                self.start.store_rows_after(parent_of(self.nest.root))
+                self.start.store_rows_after(ForLoop(parent_of(self.nest.root)))
             self.start.erase()
         self.nest.root.erase()
 
