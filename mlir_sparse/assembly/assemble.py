@@ -8,13 +8,17 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.entry_writer import Computing, Laying, Writer
 from mlir_sparse.assembly.insert_short_rows import counting, find_gathered_row
 from mlir_sparse.assembly.result_arguments import append_arguments
-from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
+from mlir_sparse.assembly.result_chain import Carrier, Chain, end_function, find_chain
 from mlir_sparse.assembly.row_workspace import Workspace
 from mlir_sparse.assembly.shared_structure import store_at_entries
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.emit_copies import replace
+from mlir_sparse.loops.effects import access_of
+from mlir_sparse.loops.emit_copies import move_here, replace
 from mlir_sparse.loops.facts_in_ir import facts_of
+from mlir_sparse.loops.model import EMITTED, WhileLoop
+from mlir_sparse.loops.model_accesses import Compress, Expand
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.regions import blocks_of, operations_of, operations_within
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.loops.value_origins import result_maker
 from mlir_sparse.strategies.arrange_merges import arrange_merges
@@ -39,16 +43,16 @@ def assemble_sparse_results(seen: Seen, options: Mapping[str, str]) -> bool:
     Raises:
         ValueError: for a result that is not made by insertion.
     """
-    for op in seen.module.body.operations:
-        if op.operation.name != "func.func":
+    for function in operations_of(seen.module.body):
+        if function.name != "func.func":
             continue
-        chain = find_chain(op.operation)
+        chain = find_chain(function)
         if chain is None:
-            own_buffers(op.operation)
-        elif facts_of(op.operation).sampled:
-            store_at_entries(op.operation, chain, returned=True)
+            own_buffers(function)
+        elif facts_of(function).sampled:
+            store_at_entries(function, chain, returned=True)
         else:
-            _rewrite(op.operation, chain, MODES[options["mode"]], seen.remarks)
+            _rewrite(function, chain, MODES[options["mode"]], seen.remarks)
     return True
 
 
@@ -58,17 +62,13 @@ def own_buffers(function: ir.Operation) -> None:
     It wrote to the buffers of arguments, which the caller keeps apart; the passes that turn tensors
     into memory take no tensor of which that is not said.
     """
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    for op in operations_within(function):
         if op.name == "bufferization.to_tensor":
             op.attributes["restrict"] = op.attributes["writable"] = ir.UnitAttr.get()
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
 
 
 def _rewrite(function: ir.Operation, found: Chain, mode: type[Writer], remarks: Remarks) -> None:
-    block = function.regions[0].blocks[0]
+    (block,) = blocks_of(function)
     with ir.InsertionPoint.at_block_begin(block):
         kind = ir.RankedTensorType(found.start.type)
         result = append_arguments(block, kind, gathers=bool(found.expands), scatters=facts_of(function).scatters)
@@ -79,50 +79,53 @@ def _rewrite(function: ir.Operation, found: Chain, mode: type[Writer], remarks: 
     chain = find_chain(function)
     assert chain is not None
     closes = turns_of(chain)
-    for op in chain.sizes:
-        _replace_size(op, result.sizes)
+    chain.replace_sizes(result.sizes)
     start = result_maker(chain.start)
     chain.start.replace_all_uses_with(writer.start)
     for value in chain.values:
         if value != chain.start:
             value.set_type(build.index_type())
-    for op in chain.inserts:
-        with ir.InsertionPoint(op):
-            value, count, *at = op.operands
-            holds = next((condition for insert, condition in sometimes if insert == op), None)
-            replace(op, [writer.insert(count, value, at, holds)])
-    for op in chain.compresses:
-        with ir.InsertionPoint(op):
-            replace(op, [_compressed(op, writer)])
-    for op in chain.expands:
-        _replace_workspace(op, Workspace(result.workspace), ordered=mode is Laying)
+    for insert in chain.inserts:
+        with ir.InsertionPoint(insert.op):
+            holds = next((condition for op, condition in sometimes if op == insert.op), None)
+            replace(insert.op, [writer.insert(insert.tensor, insert.value, insert.coordinates, holds)])
+    for compress in chain.compresses:
+        with ir.InsertionPoint(compress.op):
+            replace(compress.op, [_compressed(compress, writer)])
+    for expand in chain.expands:
+        _replace_workspace(expand, Workspace(result.workspace), ordered=mode is Laying)
     for level, carrier, coordinates in closes:
-        with ir.InsertionPoint(carrier.end):
-            writer.close(level, coordinates, carrier.entry, carrier.end.operands[carrier.place])
+        with ir.InsertionPoint(carrier.loop.end):
+            writer.close(level, coordinates, carrier.entry, carrier.exit)
     for level, carrier, _ in closes:
         if level == 0 and mode is Laying:
             _stop(carrier, result.limit)
     gaps = any(level < result.depth and not carrier.covers for level, carrier, _ in closes)
-    _finish(function, chain, writer, gaps)
+
+    def finished(count: ir.Value) -> Sequence[ir.Value]:
+        writer.finish(count, gaps=gaps)
+        return ()
+
+    end_function(function, chain, finished)
     start.erase()
     _unmark(function)
 
 
-def _compressed(op: ir.Operation, writer: Writer) -> ir.Value:
+def _compressed(compress: Compress, writer: Writer) -> ir.Value:
     """Writes a row that was gathered; returns the number of entries after it."""
-    _, _, _, touched, count, *coordinates = op.operands
-    row = find_gathered_row(op) if writer.inserts_in_order else None
+    count, touched, coordinates = compress.tensor, compress.count, compress.coordinates
+    row = find_gathered_row(compress) if writer.inserts_in_order else None
     if row is None:
         return writer.compress(count, touched, coordinates)
 
     def gather() -> list[ir.Value]:
-        loops = row.outer.clone(ir.InsertionPoint.current)
+        loops = row.outer.op.clone(ir.InsertionPoint.current)
         return [writer.compress(count, loops.results[0], coordinates)]
 
     short = row.is_short(count, writer.result)
     after = build.branch(short, lambda: [row.insert(count, writer.result)], gather, [build.index_type()])[0]
-    op.operands[3] = build.constant(0)  # the loops there were have no use then
-    row.outer.erase()
+    compress.set_count(build.constant(0))  # the loops there were have no use then
+    row.outer.op.erase()
     return after
 
 
@@ -133,12 +136,11 @@ def turns_of(chain: Chain) -> list[tuple[int, Carrier, Sequence[ir.Value]]]:
         ValueError: where a loop does not stay at one coordinate of its level.
     """
     found: dict[ir.Value, tuple[int, Carrier, Sequence[ir.Value]]] = {}
-    for op in (*chain.inserts, *chain.compresses):
-        inserts = op.name == "tensor.insert"
-        coordinates = list(op.operands)[2 if inserts else 5 :]
-        above = coordinates[:-1] if inserts else coordinates
-        for level, carrier in enumerate(chain.around(op)[: len(above)]):
-            here = above[: level + 1]
+    above = [(insert.op, insert.coordinates[:-1]) for insert in chain.inserts]
+    above += [(compress.op, compress.coordinates) for compress in chain.compresses]
+    for op, coordinates in above:
+        for level, carrier in enumerate(chain.around(op)[: len(coordinates)]):
+            here = coordinates[: level + 1]
             known = found.setdefault(carrier.entry, (level, carrier, here))
             if known[0] != level or list(known[2]) != here:
                 raise ValueError(f"expected one coordinate of level {level} in each turn of its loop, but got two")
@@ -147,59 +149,47 @@ def turns_of(chain: Chain) -> list[tuple[int, Carrier, Sequence[ir.Value]]]:
 
 def _stop(carrier: Carrier, limit: ir.Value) -> None:
     """Lets an outermost loop do nothing more once there are more entries than can be of use."""
-    if carrier.op.name == "scf.while":
-        *_, condition = carrier.op.regions[0].blocks[0].operations
-        condition = condition.operation
-        passed = carrier.op.regions[0].blocks[0].arguments[carrier.place]
-        with ir.InsertionPoint(condition):
-            goes_on = build.compare("ule", passed, limit)
-            condition.operands[0] = build.bits_of("andi", condition.operands[0], goes_on)
+    loop = carrier.loop
+    if isinstance(loop, WhileLoop):
+        with ir.InsertionPoint(loop.test_end):
+            goes_on = build.compare("ule", loop.tested[carrier.number], limit)
+            loop.set_condition(build.bits_of("andi", loop.condition, goes_on))
         return
-    body = carrier.op.regions[0].blocks[0]
-    inside = [op.operation for op in body.operations][:-1]
-    kept = list(body.arguments)[1:]
-    with ir.InsertionPoint(carrier.end):
-        yielded = list(carrier.end.operands)
+    body, ends = loop.body, loop.ends
+
+    def turn() -> Sequence[ir.Value]:
+        move_here(body)
+        return ends
+
+    with ir.InsertionPoint(loop.end):
         goes_on = build.compare("ule", carrier.entry, limit)
-        kinds = [value.type for value in yielded]
-        results = build.branch(goes_on, lambda: yielded, lambda: kept, kinds)
-    *_, end = result_maker(results[0]).regions[0].blocks[0].operations
-    for op in inside:
-        op.move_before(end.operation)
-    for at, value in enumerate(results):
-        carrier.end.operands[at] = value
+        results = build.branch(goes_on, turn, lambda: loop.carried, [value.type for value in ends])
+    for number, value in enumerate(results):
+        loop.set_end(number, value)
 
 
-def _replace_size(op: ir.Operation, sizes: Sequence[ir.Value]) -> None:
-    """Reads a size of the result, of a level or of a dimension that is one, from the control."""
-    level = result_maker(op.operands[1])
-    if level.name != "arith.constant":
-        raise ValueError(f"expected a constant level, but got {level.name}")
-    replace(op, [sizes[ir.IntegerAttr(level.attributes["value"]).value]])
-
-
-def _replace_workspace(op: ir.Operation, workspace: Workspace, *, ordered: bool) -> None:
+def _replace_workspace(expand: Expand, workspace: Workspace, *, ordered: bool) -> None:
     """Reads and writes the workspace instead of the buffers of `sparse_tensor.expand`."""
-    values, filled, added, count = op.results
-    users = [use.owner.operation for use in filled.uses]
+    users = [use.owner.operation for use in expand.filled.uses]
     idle = [ordered and user.name == "memref.load" and _only_counts(user) for user in users]
     for user, is_idle in zip(users, idle, strict=True):
+        access = access_of(user)
+        if access is None:
+            raise ValueError(f"expected loads and stores of a workspace, but got {user.name}")
         with ir.InsertionPoint(user):
             if is_idle:
                 replace(user, [build.integer(0, user.results[0].type)])
-            elif user.name == "memref.load":
-                replace(user, [workspace.has(user.operands[1])])
-            elif user.name == "memref.store":
-                workspace.mark(user.operands[2], ordered=ordered)
-                user.erase()
+            elif access.value is None:
+                replace(user, [workspace.has(*access.at)])
             else:
-                raise ValueError(f"expected loads and stores of a workspace, but got {user.name}")
-    for use in list(added.uses):
+                workspace.mark(*access.at, ordered=ordered)
+                user.erase()
+    for use in list(expand.added.uses):
         use.owner.operation.erase()
-    values.replace_all_uses_with(workspace.values)
-    with ir.InsertionPoint(op):
-        count.replace_all_uses_with(build.constant(0))
-    op.erase()
+    expand.values.replace_all_uses_with(workspace.values)
+    with ir.InsertionPoint(expand.op):
+        expand.count.replace_all_uses_with(build.constant(0))
+    expand.op.erase()
 
 
 def _only_counts(load: ir.Operation) -> bool:
@@ -212,30 +202,8 @@ def _only_counts(load: ir.Operation) -> bool:
     return all(user.name == "arith.cmpi" for user in users) and all(map(counting, branches))
 
 
-def _finish(function: ir.Operation, chain: Chain, writer: Writer, gaps: bool) -> None:
-    """Ends the function with the number of entries instead of a tensor."""
-    for op in chain.ends:
-        if op.name != "func.return":
-            op.results[0].replace_all_uses_with(op.operands[0])
-    block = function.regions[0].blocks[0]
-    *_, last = block.operations
-    with ir.InsertionPoint(last):
-        writer.finish(last.operation.operands[0], gaps=gaps)
-        ir.Operation.create("func.return")
-    last.operation.erase()
-    for op in chain.ends:
-        if op.name != "func.return":
-            op.erase()
-    kinds = [argument.type for argument in block.arguments]
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
-
-
 def _unmark(function: ir.Operation) -> None:
     """Takes the mark off the loops that the vectoriser goes by: it would take a count of entries for a sum."""
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if "Emitted from" in op.attributes:
-            del op.attributes["Emitted from"]
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
+    for op in operations_within(function):
+        if EMITTED in op.attributes:
+            del op.attributes[EMITTED]

@@ -8,15 +8,20 @@ do it (Nagasaka et al. 2019, which puts hash tables and heaps beside dense array
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.result_arguments import Result
 from mlir_sparse.assembly.row_workspace import zero_of
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.emit_copies import copy_of
-from mlir_sparse.loops.regions import body_of, is_loop, operations_in, operations_within
-from mlir_sparse.loops.value_origins import maker, result_maker
+from mlir_sparse.loops.effects import MemoryAccess, access_of
+from mlir_sparse.loops.emit_copies import copy_of, replace
+from mlir_sparse.loops.model import ForLoop
+from mlir_sparse.loops.model_accesses import Compress, Expand
+from mlir_sparse.loops.model_branches import Branch, IntegerComparison
+from mlir_sparse.loops.regions import is_loop, operations_within
+from mlir_sparse.loops.value_origins import made_by, maker, result_maker
 
 __all__ = ["GatheredRow", "counting", "find_gathered_row"]
 
@@ -40,18 +45,18 @@ class GatheredRow:
         stores: where it is written.
     """
 
-    outer: ir.Operation
-    inner: ir.Operation
-    flags: tuple[ir.Operation, ...]
-    counts: ir.Operation
+    outer: ForLoop
+    inner: ForLoop
+    flags: tuple[MemoryAccess, ...]
+    counts: Branch
     count: ir.Value
-    loads: tuple[ir.Operation, ...]
-    stores: tuple[ir.Operation, ...]
+    loads: tuple[MemoryAccess, ...]
+    stores: tuple[MemoryAccess, ...]
 
     @property
     def coordinate(self) -> ir.Value:
         """Returns the coordinate."""
-        return self.flags[0].operands[1]
+        return self.flags[0].at[0]
 
     def is_short(self, begin: ir.Value, result: Result) -> ir.Value:
         """Writes how many entries the row may have; returns whether they are few, and have room in the result.
@@ -60,13 +65,13 @@ class GatheredRow:
             begin: the number of entries in the result before the row.
             result: the result.
         """
-        lower, upper, *_ = self.outer.operands
+        lower, upper = self.outer.bounds
 
         def body(place: ir.Value, so_far: ir.Value) -> list[ir.Value]:
-            known: dict[ir.Value, ir.Value] = {body_of(self.outer).arguments[0]: place}
+            known: dict[ir.Value, ir.Value] = {self.outer.index: place}
             for op in _before(self.inner, self.outer):
                 copy_of(op, known)
-            first, end = (known.get(bound, bound) for bound in list(self.inner.operands)[:2])
+            first, end = (known.get(bound, bound) for bound in self.inner.bounds)
             return [build.add(so_far, build.subtract(end, first))]
 
         size = build.loop(upper, [build.constant(0)], body, lower)[0]
@@ -81,100 +86,90 @@ class GatheredRow:
             begin: the number of entries in the result before the row.
             result: the result.
         """
-        copied = self.outer.clone(ir.InsertionPoint.current).operation
-        here = _found_in(copied)
+        copied = self.outer.op.clone(ir.InsertionPoint.current).operation
+        here = _found_in(ForLoop(copied))
         assert here is not None
-        copied.operands[3] = begin
+        here.outer.set_start(0, begin)
         coordinates, values = result.coordinates[result.rank - 1], result.values
-        with ir.InsertionPoint(min((*here.flags, *here.loads), key=operations_within(copied).index)):
+        reads = [access.op for access in (*here.flags, *here.loads)]
+        with ir.InsertionPoint(min(reads, key=operations_within(copied).index)):
             slot, found = _placed(here.coordinate, begin, here.count, coordinates, values)
-        for load in here.loads:
-            load.operands[0], load.operands[1] = values, slot
-        for store in here.stores:
-            store.operands[1], store.operands[2] = values, slot
+        for access in (*here.loads, *here.stores):
+            access.move_to(values, slot)
         for flag in here.flags:
-            flag.results[0].replace_all_uses_with(found)
-            flag.erase()
-        for op in operations_within(here.counts):
+            replace(flag.op, [found])
+        for op in operations_within(here.counts.op):
             if op.name == "memref.store":
                 op.erase()
         return copied.results[0]
 
 
-def find_gathered_row(compress: ir.Operation) -> GatheredRow | None:
+def find_gathered_row(compress: Compress) -> GatheredRow | None:
     """Returns the loops that gather a row for a `sparse_tensor.compress`; None where they have another form."""
-    loop = maker(compress.operands[3])
-    if loop is None or loop.name != "scf.for" or loop.parent != compress.parent or len(loop.results) != 1:
+    op, expand = made_by(compress.count, "scf.for"), compress.workspace
+    if op is None or op.parent != compress.op.parent or len(op.results) != 1 or len(list(compress.count.uses)) != 1:
         return None
-    if len(list(loop.results[0].uses)) != 1:
-        return None
-    expand = maker(compress.operands[0])
-    if expand is None or expand.name != "sparse_tensor.expand" or loop.operands[3] != expand.results[3]:
+    loop = ForLoop(op)
+    if expand is None or loop.starts != [expand.count]:
         return None
     row = _found_in(loop)
-    uses = [use.owner.operation for result in list(expand.results)[:3] for use in result.uses]
+    uses = [use.owner.operation for part in (expand.values, expand.filled, expand.added) for use in part.uses]
     known = len(row.flags) + len(row.loads) + len(row.stores) + 2 if row is not None else 0
-    return row if len([op for op in uses if op != compress]) == known else None
+    return row if len([op for op in uses if op != compress.op]) == known else None
 
 
-def _found_in(outer: ir.Operation) -> GatheredRow | None:
+def _found_in(outer: ForLoop) -> GatheredRow | None:
     """Returns the parts of the loops; None where they are not one over entries around one over a row."""
-    loops = [op for op in operations_within(outer) if is_loop(op)]
-    if len(loops) != 1 or loops[0].parent != outer or loops[0].name != "scf.for" or len(loops[0].results) != 1:
+    loops = [op for op in operations_within(outer.op) if is_loop(op)]
+    if len(loops) != 1 or loops[0].parent != outer.op or loops[0].name != "scf.for" or len(loops[0].results) != 1:
         return None
-    inner = loops[0]
+    inner = ForLoop(loops[0])
     if any(op.name == "memref.store" or len(op.regions) for op in _before(inner, outer)):
         return None
-    branches = [found for op in operations_within(inner) if (found := counting(op)) is not None]
+    inside = operations_within(inner.op)
+    branches = [found for op in inside if (found := counting(op)) is not None]
     if len(branches) != 1:
         return None
     counts, flag, count = branches[0]
-    if maker(count) is not None:
+    expand = Expand.of(flag.buffer)
+    if maker(count) is not None or expand is None:
         return None
-    # The buffers are results of one operation: values, flags and coordinates that were added.
-    made = maker(flag.operands[0])
-    if made is None or made.name != "sparse_tensor.expand":
-        return None
-    coordinate = flag.operands[1]
+    accesses = [access for op in inside if (access := access_of(op)) is not None]
+    reads, writes = ([access for access in accesses if (access.value is None) == reads] for reads in (True, False))
+    at_values, at_flags = ((buffer, *flag.at) for buffer in (expand.values, expand.filled))
     flags, loads, stores = (
-        tuple(
-            op for op in operations_within(inner) if op.name == name and list(op.operands)[at:] == [buffer, coordinate]
-        )
-        for name, at, buffer in (
-            ("memref.load", 0, made.results[1]),
-            ("memref.load", 0, made.results[0]),
-            ("memref.store", 1, made.results[0]),
-        )
+        tuple(access for access in some if access.address == address)
+        for some, address in ((reads, at_flags), (reads, at_values), (writes, at_values))
     )
-    if any(op.parent != flag.parent for op in (*flags, *loads, *stores)):
+    if any(access.op.parent != flag.op.parent for access in (*flags, *loads, *stores)):
         return None
     return GatheredRow(outer, inner, flags, counts, count, loads, stores)
 
 
-def counting(op: ir.Operation) -> tuple[ir.Operation, ir.Operation, ir.Value] | None:
+def counting(op: ir.Operation) -> tuple[Branch, MemoryAccess, ir.Value] | None:
     """Returns a branch that marks an entry which had none and counts it, the load of the mark, and the count.
 
     None for any other operation.
     """
-    if op.name != "scf.if" or len(op.results) != 1:
+    branch = Branch.of(op)
+    compared = None if branch is None else IntegerComparison.of(maker(branch.condition), "eq")
+    load = None if compared is None else made_by(compared.left, "memref.load")
+    flag = None if load is None else access_of(load)
+    if branch is None or flag is None or len(branch.results) != 1:
         return None
-    compared = maker(op.operands[0])
-    flag = maker(compared.operands[0]) if compared is not None and compared.name == "arith.cmpi" else None
     inside = operations_within(op)
-    stores = [inner for inner in inside if inner.name == "memref.store"]
-    if flag is None or flag.name != "memref.load" or len(stores) != 2:
+    stores = [access for inner in inside if (access := access_of(inner)) is not None and access.value is not None]
+    marks = [store for store in stores if store.buffer == flag.buffer]
+    counted = [inner.operands for inner in inside if inner.name == "arith.addi"]
+    if len(stores) != 2 or len(marks) != 1 or len(counted) != 1 or {inner.name for inner in inside} - _COUNTING:
         return None
-    marks = [store for store in stores if store.operands[1] == flag.operands[0]]
-    counted = [inner.operands[0] for inner in inside if inner.name == "arith.addi"]
-    if len(marks) != 1 or len(counted) != 1 or {inner.name for inner in inside} - _COUNTING:
-        return None
-    return op, flag, counted[0]
+    count, _ = counted[0]
+    return branch, flag, count
 
 
-def _before(op: ir.Operation, parent: ir.Operation) -> list[ir.Operation]:
-    """Returns the operations in front of one in its parent."""
-    inside = operations_in(parent)
-    return inside[: inside.index(op)]
+def _before(inner: ForLoop, outer: ForLoop) -> Sequence[ir.Operation]:
+    """Returns what a turn does in front of a loop."""
+    return outer.body[: outer.body.index(inner.op)]
 
 
 def _placed(

@@ -7,13 +7,17 @@ the loops that carry them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops.value_origins import is_constant, parent_of
+from mlir_sparse.loops.emit_copies import replace
+from mlir_sparse.loops.model import ForLoop, Loop, WhileLoop, loop_of
+from mlir_sparse.loops.model_accesses import Compress, Expand, Insert
+from mlir_sparse.loops.regions import blocks_of, operations_of
+from mlir_sparse.loops.value_origins import constant_of, maker, parent_of
 
-__all__ = ["Carrier", "Chain", "find_chain"]
+__all__ = ["Carrier", "Chain", "end_function", "find_chain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +25,24 @@ class Carrier:
     """A loop that the result goes through.
 
     Args:
-        op: the `scf.for` or `scf.while`.
-        entry: the result as the body gets it.
-        end: the terminator of the body.
-        place: which operand of the terminator hands the result on.
+        loop: the loop.
+        entry: the result as a turn gets it.
+        number: which of the values that a turn hands on is the result.
     """
 
-    op: ir.Operation
+    loop: Loop
     entry: ir.Value
-    end: ir.Operation
-    place: int
+    number: int
+
+    @property
+    def exit(self) -> ir.Value:
+        """Returns the result as a turn hands it on."""
+        return self.loop.ends[self.number]
 
     @property
     def covers(self) -> bool:
         """Returns whether the loop counts from zero: a dense level, each of whose coordinates is met."""
-        if self.op.name != "scf.for":
-            return False
-        return is_constant(self.op.operands[0], 0)
+        return isinstance(self.loop, ForLoop) and self.loop.is_over_level
 
 
 @dataclass(slots=True)
@@ -58,9 +63,9 @@ class Chain:
     start: ir.Value
     values: list[ir.Value] = field(default_factory=list)
     carriers: list[Carrier] = field(default_factory=list)
-    inserts: list[ir.Operation] = field(default_factory=list)
-    expands: list[ir.Operation] = field(default_factory=list)
-    compresses: list[ir.Operation] = field(default_factory=list)
+    inserts: list[Insert] = field(default_factory=list)
+    expands: list[Expand] = field(default_factory=list)
+    compresses: list[Compress] = field(default_factory=list)
     sizes: list[ir.Operation] = field(default_factory=list)
     ends: list[ir.Operation] = field(default_factory=list)
 
@@ -69,9 +74,22 @@ class Chain:
         found: list[Carrier] = []
         parent = op.parent
         while parent is not None and parent.name != "func.func":
-            found += [carrier for carrier in self.carriers if carrier.op == parent]
+            found += [carrier for carrier in self.carriers if carrier.loop.op == parent]
             parent = parent.parent
         return found[::-1]
+
+    def replace_sizes(self, sizes: Sequence[ir.Value]) -> None:
+        """Puts values in place of the sizes that are read of levels, or of dimensions that are levels.
+
+        Raises:
+            ValueError: for a level that code computes.
+        """
+        for op in self.sizes:
+            _, level = op.operands
+            number = constant_of(level)
+            if number is None:
+                raise ValueError(f"expected a constant level, but got {maker(level)}")
+            replace(op, [sizes[number]])
 
 
 def find_chain(function: ir.Operation) -> Chain | None:
@@ -80,14 +98,14 @@ def find_chain(function: ir.Operation) -> Chain | None:
     Raises:
         ValueError: where the result goes through an operation that insertion does not know.
     """
-    if not list(function.regions[0].blocks):
+    blocks = blocks_of(function)
+    if not blocks:
         return None  # a declaration
-    block = function.regions[0].blocks[0]
-    *_, last = block.operations
-    results = [operand for operand in last.operation.operands if isinstance(operand.type, ir.RankedTensorType)]
+    operations = operations_of(blocks[0])
+    results = [operand for operand in operations[-1].operands if isinstance(operand.type, ir.RankedTensorType)]
     if not any(ir.RankedTensorType(result.type).encoding is not None for result in results):
         return None
-    starts = [op.operation for op in block.operations if op.operation.name == "bufferization.alloc_tensor"]
+    starts = [op for op in operations if op.name == "bufferization.alloc_tensor"]
     starts = [op for op in starts if ir.RankedTensorType(op.results[0].type).encoding is not None]
     if len(starts) != 1:
         raise ValueError(f"expected one empty sparse tensor in a function with a sparse result, but got {len(starts)}")
@@ -106,24 +124,31 @@ def find_chain(function: ir.Operation) -> Chain | None:
 
 def _after(chain: Chain, op: ir.Operation, place: int) -> Sequence[ir.Value]:
     """Returns the values that the result becomes in an operation."""
+    match loop_of(op):
+        case ForLoop() as loop:
+            number = place - len(loop.limits)
+            return [loop.carried[number], loop.results[number]]
+        case WhileLoop() as loop:
+            return [loop.tested[place]]
+        case None:
+            return _after_other(chain, op, place)
+
+
+def _after_other(chain: Chain, op: ir.Operation, place: int) -> Sequence[ir.Value]:
     match op.name:
-        case "scf.for":
-            return [op.regions[0].blocks[0].arguments[place - 2], op.results[place - 3]]
-        case "scf.while":
-            return [op.regions[0].blocks[0].arguments[place]]
         case "scf.condition":
-            parent = parent_of(op)
-            return [parent.regions[1].blocks[0].arguments[place - 1], parent.results[place - 1]]
+            loop, passed = WhileLoop(parent_of(op)), place - 1
+            return [loop.carried[passed], loop.results[passed]]
         case "scf.yield":
             return _yielded(chain, op, place)
         case "tensor.insert":
-            chain.inserts.append(op)
+            chain.inserts.append(Insert(op))
             return [op.results[0]]
         case "sparse_tensor.compress":
-            chain.compresses.append(op)
+            chain.compresses.append(Compress(op))
             return [op.results[0]]
         case "sparse_tensor.expand":
-            chain.expands.append(op)
+            chain.expands.append(Expand(op))
             return []
         case "sparse_tensor.lvl" | "tensor.dim":
             chain.sizes.append(op)
@@ -140,23 +165,45 @@ def _after(chain: Chain, op: ir.Operation, place: int) -> Sequence[ir.Value]:
 
 def _yielded(chain: Chain, op: ir.Operation, place: int) -> Sequence[ir.Value]:
     parent = parent_of(op)
-    match parent.name:
-        case "scf.if":
+    match loop_of(parent):
+        case ForLoop() as loop:
+            chain.carriers.append(Carrier(loop, loop.carried[place], place))
+            return [loop.results[place]]
+        case WhileLoop() as loop:
+            # A turn takes what the test passes on, in an order of its own.
+            tested = loop.tested[place]
+            chain.carriers.append(Carrier(loop, loop.carried[loop.passed.index(tested)], place))
+            return [tested]
+        case None:
+            if parent.name != "scf.if":
+                raise ValueError(
+                    f"expected insertions, loops and branches around a sparse result, but got {parent.name}"
+                )
             return [parent.results[place]]
-        case "scf.for":
-            entry = parent.regions[0].blocks[0].arguments[place + 1]
-            chain.carriers.append(Carrier(parent, entry, op, place))
-            return [parent.results[place]]
-        case "scf.while":
-            _carry_while(chain, parent, op, place)
-            return [parent.regions[0].blocks[0].arguments[place]]
-        case name:
-            raise ValueError(f"expected insertions, loops and branches around a sparse result, but got {name}")
 
 
-def _carry_while(chain: Chain, parent: ir.Operation, end: ir.Operation, place: int) -> None:
-    """Adds a co-iterating loop; its body takes what the condition passes on, in an order of its own."""
-    *_, condition = parent.regions[0].blocks[0].operations
-    before = parent.regions[0].blocks[0].arguments[place]
-    passed = list(condition.operation.operands)[1:].index(before)
-    chain.carriers.append(Carrier(parent, parent.regions[1].blocks[0].arguments[passed], end, place))
+def end_function(
+    function: ir.Operation, chain: Chain, results: Callable[[ir.Value], Sequence[ir.Value]] = lambda _: ()
+) -> None:
+    """Ends a function without the tensor that it returned.
+
+    Args:
+        function: in place.
+        chain: the tensor's way, of which nothing is left but its end.
+        results: given what stands for the tensor at its end, writes what else is to be done, and returns what the
+            function returns instead; nothing by default.
+    """
+    after = [op for op in chain.ends if op.name != "func.return"]
+    for op in after:
+        op.results[0].replace_all_uses_with(*op.operands)
+    (block,) = blocks_of(function)
+    last = operations_of(block)[-1]
+    with ir.InsertionPoint(last):
+        returned = list(results(*last.operands))
+        ir.Operation.create("func.return", operands=returned)
+    for op in (last, *after):
+        op.erase()
+    kinds = [argument.type for argument in block.arguments]
+    function.attributes["function_type"] = ir.TypeAttr.get(
+        ir.FunctionType.get(kinds, [value.type for value in returned])
+    )

@@ -100,6 +100,12 @@ class MemoryAccess:
         """Returns the buffer and the subscripts: two accesses with one address are of one element."""
         return (self.buffer, *self.at)
 
+    def move_to(self, buffer: ir.Value, *at: ir.Value) -> None:
+        """Lets the operation be on another element."""
+        first, _ = _ACCESSES[self.op.name]
+        for place, value in enumerate((buffer, *at), first):
+            self.op.operands[place] = value
+
 
 def access_of(op: ir.Operation) -> MemoryAccess | None:
     """Returns an operation as a load or a store; None for any other."""

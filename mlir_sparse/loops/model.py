@@ -84,9 +84,14 @@ class ForLoop:
         return operations_in(self.op)[:-1]
 
     @property
+    def end(self) -> ir.Operation:
+        """Returns the operation that hands on the carried values at the end of a turn."""
+        return operations_in(self.op)[-1]
+
+    @property
     def ends(self) -> Sequence[ir.Value]:
         """Returns the carried values at the end of a turn."""
-        return list(operations_in(self.op)[-1].operands)
+        return list(self.end.operands)
 
     @property
     def around(self) -> ir.Operation:
@@ -122,6 +127,10 @@ class ForLoop:
     def set_start(self, number: int, value: ir.Value) -> None:
         """Gives a carried value another one to start from."""
         self.op.operands[3 + number] = value
+
+    def set_end(self, number: int, value: ir.Value) -> None:
+        """Hands another value on at the end of a turn."""
+        self.end.operands[number] = value
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +179,16 @@ class WhileLoop:
     @property
     def condition(self) -> ir.Value:
         """Returns the truth value as long as which it goes on."""
-        return self._test_end.operands[0]
+        return self.test_end.operands[0]
 
     @property
     def passed(self) -> Sequence[ir.Value]:
         """Returns what the test hands to the turn."""
-        return list(self._test_end.operands)[1:]
+        return list(self.test_end.operands)[1:]
 
     @property
-    def _test_end(self) -> ir.Operation:
+    def test_end(self) -> ir.Operation:
+        """Returns the operation that hands the carried values to the turn as long as the condition holds."""
         *_, end = self.op.regions[0].blocks[0].operations
         return end.operation
 
@@ -211,6 +221,10 @@ class WhileLoop:
     def set_end(self, number: int, value: ir.Value) -> None:
         """Hands another value on at the end of a turn."""
         self.end.operands[number] = value
+
+    def set_condition(self, value: ir.Value) -> None:
+        """Lets it go on as long as another truth value holds."""
+        self.test_end.operands[0] = value
 
     @property
     def around(self) -> ir.Operation:

@@ -10,7 +10,17 @@ from mlir_sparse.loops.effects import MemoryAccess, access_of
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.value_origins import constant_of, made_by, maker, stored_load
 
-__all__ = ["Accumulate", "Gather", "Insert", "Segment", "StreamAccess", "is_next", "position_load"]
+__all__ = [
+    "Accumulate",
+    "Compress",
+    "Expand",
+    "Gather",
+    "Insert",
+    "Segment",
+    "StreamAccess",
+    "is_next",
+    "position_load",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +153,67 @@ class Insert:
         """Returns what made a tensor as an insertion; None for any other value."""
         op = maker(value)
         return cls(op) if op is not None and op.name == "tensor.insert" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """A `sparse_tensor.expand`: a workspace for a row of a sparse result."""
+
+    op: ir.Operation
+
+    @property
+    def values(self) -> ir.Value:
+        """Returns the buffer of values."""
+        return self.op.results[0]
+
+    @property
+    def filled(self) -> ir.Value:
+        """Returns the buffer of flags: which coordinates have an entry."""
+        return self.op.results[1]
+
+    @property
+    def added(self) -> ir.Value:
+        """Returns the buffer of coordinates that got an entry."""
+        return self.op.results[2]
+
+    @property
+    def count(self) -> ir.Value:
+        """Returns the number of those at first."""
+        return self.op.results[3]
+
+    @classmethod
+    def of(cls, value: ir.Value) -> Expand | None:
+        """Returns what made a part of a workspace as that; None for any other value."""
+        op = made_by(value, "sparse_tensor.expand")
+        return None if op is None else cls(op)
+
+
+@dataclass(frozen=True, slots=True)
+class Compress:
+    """A `sparse_tensor.compress`: a row of a sparse result from its workspace."""
+
+    op: ir.Operation
+
+    @property
+    def workspace(self) -> Expand | None:
+        """Returns the workspace."""
+        return Expand.of(self.op.operands[0])
+
+    @property
+    def count(self) -> ir.Value:
+        """Returns how many coordinates got an entry."""
+        return self.op.operands[3]
+
+    @property
+    def tensor(self) -> ir.Value:
+        """Returns the tensor before it."""
+        return self.op.operands[4]
+
+    @property
+    def coordinates(self) -> Sequence[ir.Value]:
+        """Returns which row it is."""
+        return list(self.op.operands)[5:]
+
+    def set_count(self, value: ir.Value) -> None:
+        """Says otherwise how many coordinates got an entry."""
+        self.op.operands[3] = value

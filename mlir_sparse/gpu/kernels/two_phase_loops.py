@@ -14,11 +14,12 @@ from dataclasses import replace
 from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.assembly.assemble import turns_of
 from mlir_sparse.assembly.result_arguments import ResultLevels, result_levels
-from mlir_sparse.assembly.result_chain import Carrier, Chain, find_chain
-from mlir_sparse.assembly.shared_structure import finish
+from mlir_sparse.assembly.result_chain import Carrier, Chain, end_function, find_chain
 from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.emit_copies import replace as replace_operation
 from mlir_sparse.loops.facts_in_ir import write_facts
+from mlir_sparse.loops.regions import blocks_of, operations_of
 from mlir_sparse.loops.value_origins import parent_of, result_maker
 from mlir_sparse.program.nest_facts import NestFacts, ThreadedNest, TwoPhaseResult
 
@@ -221,12 +222,9 @@ def _store(value: ir.Value, buffer: ir.Value, at: ir.Value) -> None:
 def _rewrite(function: ir.Operation, chain: Chain, part: _Part, depth: int) -> None:
     if chain.expands or chain.compresses or not chain.inserts:
         raise UnmappedError("expected insertions in the order of the loops")
-    block = function.regions[0].blocks[0]
+    (block,) = blocks_of(function)
     start = result_maker(chain.start)
-    for op in chain.sizes:
-        level = ir.IntegerAttr(result_maker(op.operands[1]).attributes["value"]).value
-        op.results[0].replace_all_uses_with(start.operands[level])
-        op.erase()
+    chain.replace_sizes(list(start.operands))
     with ir.InsertionPoint(start):
         part.start(block, chain)
         nothing = build.constant(0)
@@ -237,23 +235,20 @@ def _rewrite(function: ir.Operation, chain: Chain, part: _Part, depth: int) -> N
     for value in chain.values:
         if value != chain.start:
             value.set_type(build.index_type())
-    for op in chain.inserts:
-        with ir.InsertionPoint(op):
-            value, count, *at = op.operands
-            part.insert(count, value, at)
-            after = build.add(count, build.constant(1))
-        op.results[0].replace_all_uses_with(after)
-        op.erase()
+    for insert in chain.inserts:
+        with ir.InsertionPoint(insert.op):
+            part.insert(insert.tensor, insert.value, insert.coordinates)
+            replace_operation(insert.op, [build.add(insert.tensor, build.constant(1))])
     begin = _begin(outer[-1], coordinates, sizes, part)
     for level, carrier, here in closes:
-        with ir.InsertionPoint(carrier.end):
-            before = begin if carrier.op == outer[-1].op else carrier.entry
-            part.close(level, here[-1], before, carrier.end.operands[carrier.place])
-    with ir.InsertionPoint(outer[-1].end):
-        part.end(_place(coordinates, sizes), outer[-1].end.operands[outer[-1].place])
+        with ir.InsertionPoint(carrier.loop.end):
+            before = begin if carrier.loop == outer[-1].loop else carrier.entry
+            part.close(level, here[-1], before, carrier.exit)
+    with ir.InsertionPoint(outer[-1].loop.end):
+        part.end(_place(coordinates, sizes), outer[-1].exit)
     for carrier in outer:
-        carrier.end.operands[carrier.place] = carrier.entry
-    finish(function, chain, [])
+        carrier.loop.set_end(carrier.number, carrier.entry)
+    end_function(function, chain)
     start.erase()
 
 
@@ -263,9 +258,9 @@ def _owner(chain: Chain, depth: int) -> tuple[list[Carrier], list[ir.Value]]:
     Raises:
         UnmappedError: where there are several such loops, or a turn has several coordinates.
     """
-    found = [(chain.around(op)[:depth], list(op.operands)[2 : 2 + depth]) for op in chain.inserts]
+    found = [(chain.around(insert.op)[:depth], list(insert.coordinates)[:depth]) for insert in chain.inserts]
     loops, coordinates = found[0]
-    same = all([c.op for c in other] == [c.op for c in loops] and at == coordinates for other, at in found)
+    same = all([c.loop for c in other] == [c.loop for c in loops] and at == coordinates for other, at in found)
     if len(loops) != depth or not same:
         raise UnmappedError("expected one loop with all entries of an owner, but got several")
     return loops, coordinates
@@ -292,8 +287,7 @@ def _first_user(carrier: Carrier) -> ir.Operation:
     users = []
     for use in carrier.entry.uses:
         op = use.owner.operation
-        while parent_of(op) != carrier.op:
+        while parent_of(op) != carrier.loop.op:
             op = parent_of(op)
         users.append(op)
-    body = [op.operation for op in parent_of(carrier.end).regions[-1].blocks[0].operations]
-    return next(op for op in body if op in users)
+    return next(op for op in operations_of(carrier.loop.turn) if op in users)
