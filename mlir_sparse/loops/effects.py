@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Flag, auto
 
@@ -21,6 +21,7 @@ __all__ = [
     "is_contiguous",
     "is_pure",
     "is_truth",
+    "loads_in",
     "may_alias",
     "only_reads",
     "root_of",
@@ -115,6 +116,11 @@ def access_of(op: ir.Operation) -> MemoryAccess | None:
     operands, (first, stored) = list(op.operands), places
     at = operands[first + 1 : first + 1 + ir.MemRefType(operands[first].type).rank]
     return MemoryAccess(op, operands[first], tuple(at), None if stored is None else operands[stored])
+
+
+def loads_in(operations: Iterable[ir.Operation]) -> list[MemoryAccess]:
+    """Returns the loads of single elements among operations."""
+    return [access for op in operations if op.name == "memref.load" and (access := access_of(op)) is not None]
 
 
 def is_pure(op: ir.Operation) -> bool:

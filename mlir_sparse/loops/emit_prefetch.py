@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.value_origins import constant_of, maker, operation_around, stored_load
+from mlir_sparse.loops.effects import MemoryAccess
+from mlir_sparse.loops.model_accesses import coordinate_load
 
 __all__ = [
     "FAR",
@@ -12,8 +13,6 @@ __all__ = [
     "NEXT_RESULTS",
     "NEXT_ROWS",
     "NEXT_SUMMED_ROWS",
-    "coordinate_load",
-    "is_loaded",
     "later_coordinate",
     "prefetch",
     "prefetch_elements",
@@ -82,31 +81,9 @@ def prefetch(buffer: ir.Value, at: list[ir.Value], *, written: bool = False) -> 
     )
 
 
-def is_loaded(value: ir.Value) -> bool:
-    """Returns whether a number is one that a buffer holds."""
-    return stored_load(value) is not None
-
-
-def coordinate_load(value: ir.Value) -> ir.Operation | None:
-    """Returns the load that a coordinate is read by, at the index of a loop; None for any other value."""
-    op = stored_load(value)
-    if op is None or len(op.operands) != 2:
-        return None
-    index = _index_of(op.operands[1])
-    return op if index is not None and operation_around(index).name == "scf.for" else None
-
-
-def _index_of(value: ir.Value) -> ir.Value | None:
-    """Returns the argument of a block that a value is, or is a constant beyond; None for any other."""
-    op = maker(value)
-    if op is not None and op.name == "arith.addi" and constant_of(op.operands[1]) is not None:
-        value, op = op.operands[0], maker(op.operands[0])
-    return value if op is None else None
-
-
-def later_coordinate(load: ir.Operation, distance: int) -> ir.Value:
-    """Returns the coordinate some entries later, that of the last one where there are fewer."""
-    buffer, at = load.operands
-    last = build.subtract(build.size_of(buffer), build.constant(1))
+def later_coordinate(load: MemoryAccess, distance: int) -> ir.Value:
+    """Returns the coordinate some entries later than a load reads, that of the last one where there are fewer."""
+    (at,) = load.at
+    last = build.subtract(build.size_of(load.buffer), build.constant(1))
     place = build.minimum(build.add(at, build.constant(distance)), last)
-    return build.widened(build.load(buffer, place))
+    return build.widened(build.load(load.buffer, place))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_vectors import mask_of
+from mlir_sparse.loops.model import ForLoop
 
 __all__ = ["loop_over_chunks", "masked_rest", "whole_end"]
 
@@ -17,19 +18,19 @@ def whole_end(lower: ir.Value, upper: ir.Value, size: int) -> ir.Value:
     return build.subtract(upper, rest)
 
 
-def loop_over_chunks(loop: ir.Operation, size: int, chunk: Callable[[ir.Value], None]) -> None:
+def loop_over_chunks(loop: ForLoop, size: int, chunk: Callable[[ir.Value], None]) -> None:
     """Writes a loop over whole chunks before one over entries, which is left with those behind them.
 
     Args:
-        loop: an `scf.for` with step 1 and no results.
+        loop: a loop with step 1 and no results.
         size: the entries of a chunk.
         chunk: writes what is done for a chunk, given its first entry.
     """
-    lower, upper, *_ = loop.operands
-    with ir.InsertionPoint(loop):
+    lower, upper = loop.bounds
+    with ir.InsertionPoint(loop.op):
         end = whole_end(lower, upper, size)
         build.loop(end, (), chunk, lower, size)
-    loop.operands[0] = end
+    loop.set_lower(end)
 
 
 def masked_rest(

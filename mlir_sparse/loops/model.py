@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops.model_branches import IntegerComparison
 from mlir_sparse.loops.regions import body_of, operations_in, operations_of, operations_within
-from mlir_sparse.loops.value_origins import conjuncts, constant_of, made_by, parent_of, stored_load
+from mlir_sparse.loops.value_origins import (
+    conjuncts,
+    constant_of,
+    made_by,
+    maker,
+    operation_around,
+    parent_of,
+    stored_load,
+)
 from mlir_sparse.program.loop_form import LoopForm
 
 __all__ = ["EMITTED", "ForLoop", "Loop", "MergedList", "WhileLoop", "loop_of", "merging_loops"]
@@ -27,6 +35,12 @@ class ForLoop:
     """An `scf.for`."""
 
     op: ir.Operation
+
+    @classmethod
+    def of_index(cls, value: ir.Value) -> ForLoop | None:
+        """Returns the loop that a value is the index of; None for any other value."""
+        loop = loop_of(operation_around(value)) if maker(value) is None else None
+        return loop if isinstance(loop, cls) and loop.index == value else None
 
     @property
     def lower(self) -> ir.Value:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops.effects import MemoryAccess, access_of
-from mlir_sparse.loops.model import ForLoop
-from mlir_sparse.loops.value_origins import constant_of, made_by, maker, stored_load
+from mlir_sparse.loops.model import ForLoop, loop_of
+from mlir_sparse.loops.value_origins import base_and_offset, made_by, maker, stored_load
 
 __all__ = [
     "Accumulate",
@@ -16,8 +16,10 @@ __all__ = [
     "Expand",
     "Gather",
     "Insert",
+    "NamedRow",
     "Segment",
     "StreamAccess",
+    "coordinate_load",
     "is_next",
     "position_load",
 ]
@@ -53,8 +55,41 @@ def position_load(value: ir.Value) -> MemoryAccess | None:
 
 def is_next(value: ir.Value, following: ir.Value) -> bool:
     """Returns whether a number is another one plus 1."""
-    op = made_by(following, "arith.addi")
-    return op is not None and bool(op.operands[0] == value) and constant_of(op.operands[1]) == 1
+    return base_and_offset(following) == (value, 1)
+
+
+def coordinate_load(value: ir.Value) -> MemoryAccess | None:
+    """Returns the load that a coordinate is read by, at the index of a loop or a constant beyond; None for others."""
+    load = position_load(value)
+    return load if load is not None and ForLoop.of_index(base_and_offset(load.at[0])[0]) is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRow:
+    """A loop over the stored row that a stored coordinate names: that of B for an entry of A in `A(i,k) * B(k,j)`.
+
+    Args:
+        loop: the loop.
+        begin: the load of the position where the row begins.
+        coordinate: the load of the coordinate.
+    """
+
+    loop: ForLoop
+    begin: MemoryAccess
+    coordinate: MemoryAccess
+
+    @classmethod
+    def of(cls, loop: ForLoop) -> NamedRow | None:
+        """Returns a loop over a row that a coordinate names; None for any other."""
+        begin = position_load(loop.lower)
+        coordinate = None if begin is None else coordinate_load(begin.at[0])
+        return None if begin is None or coordinate is None else cls(loop, begin, coordinate)
+
+    @property
+    def is_of_entry(self) -> bool:
+        """Returns whether the coordinate is that of an entry of the loop right around."""
+        around = loop_of(self.loop.around)
+        return isinstance(around, ForLoop) and self.coordinate.at == (around.index,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mlir_sparse._mlir import ir
 
 __all__ = [
+    "base_and_offset",
     "conjuncts",
     "constant_of",
     "is_around",
@@ -51,6 +52,16 @@ def constant_of(value: ir.Value) -> int | None:
 def is_constant(value: ir.Value, number: int) -> bool:
     """Returns whether a value is a constant of type `index`."""
     return constant_of(value) == number
+
+
+def base_and_offset(value: ir.Value) -> tuple[ir.Value, int]:
+    """Returns what a number is a constant beyond, and the constant; itself and 0 for a number made otherwise."""
+    op = made_by(value, "arith.addi")
+    if op is not None:
+        base, offset = op.operands
+        if (number := constant_of(offset)) is not None:
+            return base, number
+    return value, 0
 
 
 def parent_of(op: ir.Operation) -> ir.Operation:

@@ -14,8 +14,6 @@ from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.strategies import STRATEGIES
 from mlir_sparse.strategies.nontemporal_stores import nontemporal_stores
-from mlir_sparse.strategies.prefetch_rows import prefetch_rows
-from mlir_sparse.strategies.prefetch_streams import prefetch_streams
 from mlir_sparse.strategies.register_tile import register_tile
 from mlir_sparse.strategies.scatter_runs import scatter_runs
 from mlir_sparse.strategies.unroll_blocks import unroll_blocks
@@ -43,8 +41,6 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "map-loops-to-gpu": _anywhere(map_loops),
     "nontemporal-stores": nontemporal_stores,
     "pass-gpu-addresses": _anywhere(pass_addresses),
-    "prefetch-rows": prefetch_rows,
-    "prefetch-streams": prefetch_streams,
     "register-tile": register_tile,
     "scatter-runs": scatter_runs,
     "share-structure": _anywhere(share_structure),

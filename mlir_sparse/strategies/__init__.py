@@ -3,6 +3,8 @@
 from mlir_sparse.loops.strategy import StrategyPass
 from mlir_sparse.strategies.fuse_fill import FUSE_FILL
 from mlir_sparse.strategies.join_segments import JOIN_SEGMENTS
+from mlir_sparse.strategies.prefetch_rows import PREFETCH_ROWS
+from mlir_sparse.strategies.prefetch_streams import PREFETCH_STREAMS
 from mlir_sparse.strategies.read_slots import READ_SLOTS
 from mlir_sparse.strategies.share_equal_nests import SHARE_EQUAL_NESTS
 from mlir_sparse.strategies.split_merges import SPLIT_MERGES
@@ -13,6 +15,8 @@ __all__ = ["STRATEGIES"]
 STRATEGIES: tuple[StrategyPass, ...] = (
     FUSE_FILL,
     JOIN_SEGMENTS,
+    PREFETCH_ROWS,
+    PREFETCH_STREAMS,
     READ_SLOTS,
     SHARE_EQUAL_NESTS,
     SPLIT_MERGES,

@@ -14,8 +14,9 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import access_of, computes_lanes, element_bits, is_contiguous, is_truth, may_alias
 from mlir_sparse.loops.emit_copies import copy_body, rewritten
-from mlir_sparse.loops.emit_prefetch import FAR, is_loaded, prefetch
+from mlir_sparse.loops.emit_prefetch import FAR, prefetch
 from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers
+from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed, type_name
@@ -73,7 +74,7 @@ class _Scatter:
 
 def _adds_to_elements(loop: ir.Operation) -> bool:
     """Returns whether a loop over stored entries reads elements where it stores them."""
-    if loop.results or not is_loaded(loop.operands[0]) or build.is_kept_rolled(loop):
+    if loop.results or not ForLoop(loop).is_over_entries or build.is_kept_rolled(loop):
         return False
     body = operations_in(loop)
     stored = [list(op.operands)[1:] for op in body if op.name == "memref.store"]

@@ -18,6 +18,7 @@ from mlir_sparse.loops.emit_prefetch import NEXT_RESULTS, NEXT_SUMMED_ROWS, pref
 from mlir_sparse.loops.emit_strips import loop_over_chunks, masked_rest, whole_end
 from mlir_sparse.loops.emit_vectors import slice_of
 from mlir_sparse.loops.inner_loops import Line, line_of
+from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.value_origins import is_constant, maker, parent_of
@@ -104,7 +105,7 @@ class _Several:
         loop = self.entries.loop
         with ir.InsertionPoint(loop):
             self._ask_for_rows()
-        loop_over_chunks(loop, _ENTRIES, self._group)
+        loop_over_chunks(ForLoop(loop), _ENTRIES, self._group)
 
     def _ask_for_rows(self) -> None:
         """Asks for the lines of a later row of the result, where they follow from its number."""

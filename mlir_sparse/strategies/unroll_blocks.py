@@ -15,7 +15,8 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import only_reads, root_of
 from mlir_sparse.loops.emit_copies import copy_body, copy_of
-from mlir_sparse.loops.emit_prefetch import FAR, is_loaded, prefetch_elements
+from mlir_sparse.loops.emit_prefetch import FAR, prefetch_elements
+from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.regions import body_of, operations_in, operations_within
 from mlir_sparse.loops.remarks import Missed
@@ -70,7 +71,7 @@ def unroll_blocks(seen: Seen, _: Mapping[str, str]) -> bool:
 
 
 def _is_over_positions(loop: ir.Operation) -> bool:
-    return not loop.results and is_loaded(loop.operands[0]) and is_constant(loop.operands[2], 1)
+    return not loop.results and ForLoop(loop).is_over_entries and is_constant(loop.operands[2], 1)
 
 
 def _blocks_of(loop: ir.Operation) -> _Blocks | Missed | None:
