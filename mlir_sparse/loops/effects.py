@@ -25,6 +25,7 @@ __all__ = [
     "may_alias",
     "only_reads",
     "root_of",
+    "stores_in",
     "writes_nothing",
 ]
 
@@ -121,6 +122,11 @@ def access_of(op: ir.Operation) -> MemoryAccess | None:
 def loads_in(operations: Iterable[ir.Operation]) -> list[MemoryAccess]:
     """Returns the loads of single elements among operations."""
     return [access for op in operations if op.name == "memref.load" and (access := access_of(op)) is not None]
+
+
+def stores_in(operations: Iterable[ir.Operation]) -> list[MemoryAccess]:
+    """Returns the stores of single elements among operations."""
+    return [access for op in operations if op.name == "memref.store" and (access := access_of(op)) is not None]
 
 
 def is_pure(op: ir.Operation) -> bool:

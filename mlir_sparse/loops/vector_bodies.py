@@ -1,8 +1,8 @@
-"""The body of a line on vectors instead of elements."""
+"""Bodies of loops on vectors instead of elements: of any, and of lines, whose vectors tiles say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
@@ -14,7 +14,7 @@ from mlir_sparse.loops.inner_loops import Line
 from mlir_sparse.loops.regions import body_of
 from mlir_sparse.loops.value_origins import maker, result_maker
 
-__all__ = ["Lanes", "Tile", "load_vector", "store_vector"]
+__all__ = ["Lanes", "Tile", "VectorValues", "load_vector", "store_vector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,33 @@ def store_vector(tile: Tile, value: ir.Value, buffer: ir.Value, at: Sequence[ir.
         ir.Operation.create("vector.maskedstore", operands=[buffer, *at, tile.mask, value])
 
 
-class Lanes:
+class VectorValues:
+    """The values of a loop's body in all lanes of vectors, written when they are asked for.
+
+    Args:
+        lanes: how many there are.
+        varying: the values that differ from lane to lane.
+        known: the vectors that some of them are.
+    """
+
+    def __init__(self, lanes: int, varying: Collection[ir.Value], known: Mapping[ir.Value, ir.Value]) -> None:
+        self.lanes = lanes
+        self.varying = varying
+        self.vectors = dict(known)
+
+    def of(self, value: ir.Value) -> ir.Value:
+        """Returns the vector that a value is."""
+        if value not in self.vectors:
+            varies = value in self.varying
+            self.vectors[value] = self.computed(result_maker(value)) if varies else broadcast(value, self.lanes)
+        return self.vectors[value]
+
+    def computed(self, op: ir.Operation) -> ir.Value:
+        """Writes an operation whose result differs from lane to lane; returns the vector."""
+        return rewritten(op, [self.of(operand) for operand in op.operands], self.lanes)
+
+
+class Lanes(VectorValues):
     """The body of a line for the places of a tile at once, written before its loop.
 
     What is the same for all lanes is moved out of the loop at once; what differs is
@@ -73,11 +99,11 @@ class Lanes:
     """
 
     def __init__(
-        self, line: Line, tile: Tile, known: dict[ir.Value, ir.Value], place: Callable[[ir.Operation], ir.Operation]
+        self, line: Line, tile: Tile, known: Mapping[ir.Value, ir.Value], place: Callable[[ir.Operation], ir.Operation]
     ) -> None:
+        super().__init__(tile.size, line.varying, known)
         self.line = line
         self.tile = tile
-        self.vectors = dict(known)
         body_of(line.loop).arguments[0].replace_all_uses_with(tile.start)
         for op in line.body:
             if op.name == "memref.store" or op.results[0] in self.vectors:
@@ -93,20 +119,14 @@ class Lanes:
 
     def of(self, value: ir.Value) -> ir.Value:
         """Returns the vector that a value of the line is."""
-        if value not in self.vectors:
-            with ir.InsertionPoint(self.line.loop):
-                if value in self.line.varying:
-                    self.vectors[value] = self._computed(result_maker(value))
-                else:
-                    self.vectors[value] = broadcast(value, self.tile.size)
-        return self.vectors[value]
+        with ir.InsertionPoint(self.line.loop):
+            return super().of(value)
 
-    def _computed(self, op: ir.Operation) -> ir.Value:
-        if self.tile.fuses and op.name in ("arith.addf", "arith.subf"):
-            fused = self._fused(op)
-            if fused is not None:
-                return fused
-        return rewritten(op, [self.of(operand) for operand in op.operands], self.tile.size)
+    def computed(self, op: ir.Operation) -> ir.Value:
+        """Writes an operation whose result differs from lane to lane, fused with a product where there are such."""
+        fuses = self.tile.fuses and op.name in ("arith.addf", "arith.subf")
+        fused = self._fused(op) if fuses else None
+        return super().computed(op) if fused is None else fused
 
     def _fused(self, op: ir.Operation) -> ir.Value | None:
         """Returns a sum with a product that nothing else takes, or the difference of one, rounded once."""

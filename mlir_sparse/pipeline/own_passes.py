@@ -15,7 +15,6 @@ from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.strategies import STRATEGIES
 from mlir_sparse.strategies.nontemporal_stores import nontemporal_stores
 from mlir_sparse.strategies.register_tile import register_tile
-from mlir_sparse.strategies.scatter_runs import scatter_runs
 from mlir_sparse.strategies.unroll_blocks import unroll_blocks
 
 __all__ = ["OWN_PASSES", "run_passes"]
@@ -42,7 +41,6 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "nontemporal-stores": nontemporal_stores,
     "pass-gpu-addresses": _anywhere(pass_addresses),
     "register-tile": register_tile,
-    "scatter-runs": scatter_runs,
     "share-structure": _anywhere(share_structure),
     "unroll-blocks": unroll_blocks,
     **{strategy.name: strategy.run for strategy in STRATEGIES},

@@ -6,6 +6,7 @@ from mlir_sparse.strategies.join_segments import JOIN_SEGMENTS
 from mlir_sparse.strategies.prefetch_rows import PREFETCH_ROWS
 from mlir_sparse.strategies.prefetch_streams import PREFETCH_STREAMS
 from mlir_sparse.strategies.read_slots import READ_SLOTS
+from mlir_sparse.strategies.scatter_runs import SCATTER_RUNS
 from mlir_sparse.strategies.share_equal_nests import SHARE_EQUAL_NESTS
 from mlir_sparse.strategies.split_merges import SPLIT_MERGES
 from mlir_sparse.strategies.sum_rows import SUM_ROWS
@@ -18,6 +19,7 @@ STRATEGIES: tuple[StrategyPass, ...] = (
     PREFETCH_ROWS,
     PREFETCH_STREAMS,
     READ_SLOTS,
+    SCATTER_RUNS,
     SHARE_EQUAL_NESTS,
     SPLIT_MERGES,
     SUM_ROWS,

@@ -7,11 +7,13 @@ from functools import reduce
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.effects import access_of
 from mlir_sparse.loops.emit_copies import rewritten
 from mlir_sparse.loops.emit_prefetch import FAR, NEAR, prefetch
 from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers, slice_of, splat_number
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.value_origins import maker
+from mlir_sparse.loops.vector_bodies import VectorValues
 
 __all__ = ["LANES", "LaneRow", "sum_of_vectors"]
 
@@ -108,7 +110,7 @@ class _Vectors:
         parts = []
         for start in range(0, LANES, self.width):
             begin = build.add(first, build.constant(start)) if start else first
-            made = _Lanes(self.row, begin, self.width).of(self.row.summand)
+            made = _Entries(self.row, begin, self.width).of(self.row.summand)
             mask = own if self.width == LANES else slice_of(own, start, self.width)
             parts.append(build.select(mask, made, splat_number(made.type, 0)))
         return reduce(build.add, (held, *parts))
@@ -119,8 +121,8 @@ class _Vectors:
         return build.compare("ult", lane_numbers(LANES), broadcast(left, LANES))
 
 
-class _Lanes:
-    """The values of a loop's body for some entries that follow each other, written when asked for.
+class _Entries(VectorValues):
+    """The values of a loop's body for some entries that follow each other.
 
     Args:
         row: the loop.
@@ -129,41 +131,32 @@ class _Lanes:
     """
 
     def __init__(self, row: LaneRow, first: ir.Value, count: int) -> None:
+        super().__init__(count, row.values, {})
         self.row = row
         self.first = first
-        self.count = count
-        self.vectors: dict[ir.Value, ir.Value] = {}
-        self.lanes: dict[ir.Value, list[ir.Value]] = {}
         places = [build.add(first, build.constant(lane)) if lane else first for lane in range(count)]
-        self.lanes[row.loop.index] = places
+        self.numbers = {row.loop.index: places}
 
-    def of(self, value: ir.Value) -> ir.Value:
-        """Returns the vector that a value is."""
-        if value not in self.vectors:
-            self.vectors[value] = self._vector(value)
-        return self.vectors[value]
-
-    def _vector(self, value: ir.Value) -> ir.Value:
-        kind, op = ir.VectorType.get([self.count], value.type), maker(value)
-        if op is None or value not in self.row.values:
-            return broadcast(value, self.count)
-        if op.name != "memref.load":
-            return rewritten(op, [self.of(operand) for operand in op.operands], self.count)
-        buffer, *at = op.operands
-        if buffer in self.row.streams:
-            return build.operation("vector.load", kind, buffer, self.first)
-        return _gathered(buffer, list(zip(*map(self._each, at), strict=True)))
+    def computed(self, op: ir.Operation) -> ir.Value:
+        """Writes an operation for the entries; loads what it loads."""
+        load = access_of(op)
+        if load is None:
+            return super().computed(op)
+        if load.buffer in self.row.streams:
+            kind = ir.VectorType.get([self.lanes], build.element_of(load.buffer))
+            return build.operation("vector.load", kind, load.buffer, self.first)
+        return _gathered(load.buffer, list(zip(*map(self._each, load.at), strict=True)))
 
     def _each(self, value: ir.Value) -> list[ir.Value]:
         """Returns a value for each entry; one that is the same for all as often."""
-        if value in self.lanes:
-            return self.lanes[value]
+        if value in self.numbers:
+            return self.numbers[value]
         op = maker(value)
         if op is None or op.parent != self.row.loop.op:
-            return [value] * self.count
+            return [value] * self.lanes
         given = [self._each(operand) for operand in op.operands]
         made = [rewritten(op, operands) for operands in zip(*given, strict=True)]
-        self.lanes[value] = made
+        self.numbers[value] = made
         return made
 
 
