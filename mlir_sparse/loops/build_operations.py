@@ -142,9 +142,9 @@ def bytes_of(kind: ir.Type) -> int:
     return width_of(kind) // 8
 
 
-def load(buffer: ir.Value, at: ir.Value) -> ir.Value:
-    """Returns an element of a memref of rank 1."""
-    return operation("memref.load", element_of(buffer), buffer, at)
+def load(buffer: ir.Value, *at: ir.Value) -> ir.Value:
+    """Returns an element of a memref."""
+    return operation("memref.load", element_of(buffer), buffer, *at)
 
 
 def size_of(buffer: ir.Value) -> ir.Value:
@@ -152,9 +152,9 @@ def size_of(buffer: ir.Value) -> ir.Value:
     return operation("memref.dim", index_type(), buffer, constant(0))
 
 
-def store(value: ir.Value, buffer: ir.Value, at: ir.Value) -> None:
-    """Stores an element of a memref of rank 1."""
-    ir.Operation.create("memref.store", operands=[value, buffer, at])
+def store(value: ir.Value, buffer: ir.Value, *at: ir.Value) -> None:
+    """Stores an element of a memref."""
+    ir.Operation.create("memref.store", operands=[value, buffer, *at])
 
 
 def cut(value: ir.Value, kind: ir.Type) -> ir.Value:

@@ -68,6 +68,11 @@ class ForLoop:
         return list(self.op.operands)[:3]
 
     @property
+    def turns(self) -> int | None:
+        """Returns how many turns it has; None where that is not known, or it does not count them from 0."""
+        return constant_of(self.upper) if self.form is LoopForm.DENSE else None
+
+    @property
     def starts(self) -> Sequence[ir.Value]:
         """Returns the carried values before it."""
         return list(self.op.operands)[3:]

@@ -15,7 +15,6 @@ from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.strategies import STRATEGIES
 from mlir_sparse.strategies.nontemporal_stores import nontemporal_stores
 from mlir_sparse.strategies.register_tile import register_tile
-from mlir_sparse.strategies.unroll_blocks import unroll_blocks
 
 __all__ = ["OWN_PASSES", "run_passes"]
 
@@ -42,7 +41,6 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "pass-gpu-addresses": _anywhere(pass_addresses),
     "register-tile": register_tile,
     "share-structure": _anywhere(share_structure),
-    "unroll-blocks": unroll_blocks,
     **{strategy.name: strategy.run for strategy in STRATEGIES},
 }
 # The operations that a pass of MLIR's changes: it is skipped in a module without them.

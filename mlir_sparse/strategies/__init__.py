@@ -10,6 +10,7 @@ from mlir_sparse.strategies.scatter_runs import SCATTER_RUNS
 from mlir_sparse.strategies.share_equal_nests import SHARE_EQUAL_NESTS
 from mlir_sparse.strategies.split_merges import SPLIT_MERGES
 from mlir_sparse.strategies.sum_rows import SUM_ROWS
+from mlir_sparse.strategies.unroll_blocks import UNROLL_BLOCKS
 
 __all__ = ["STRATEGIES"]
 
@@ -23,5 +24,6 @@ STRATEGIES: tuple[StrategyPass, ...] = (
     SHARE_EQUAL_NESTS,
     SPLIT_MERGES,
     SUM_ROWS,
+    UNROLL_BLOCKS,
 )
 """All strategies, each a pass of its name."""
