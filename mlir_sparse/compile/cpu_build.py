@@ -262,9 +262,10 @@ class Build:
         Raises:
             CompileError, CompilerCrash: if MLIR fails, with a reproducer.
         """
-        variables = {each.name: tuple(map(str, each.step.loops)) for each in plan.functions_of(self.program)}
+        types = dict(self.program.types)
+        expected = {each.name: plan.expected_loops(each.step, types) for each in plan.functions_of(self.program)}
         kernel = str(self.spec.assignment)
-        return pipeline.remarks_on(self.lowered.bytecode, self.passes, variables, kernel=kernel) if variables else ()
+        return pipeline.remarks_on(self.lowered.bytecode, self.passes, expected, kernel=kernel) if expected else ()
 
     def trace(self) -> pipeline.Trace:
         """Returns the module after each pass."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import DTYPES, DType
+from mlir_sparse.program.loop_form import NestLoops
 
-__all__ = ["Missed", "Remark", "Remarks", "keep_name", "type_name"]
+__all__ = ["Missed", "Remark", "Remarks", "keep_name", "loops_by_depth", "type_name"]
 
 T = TypeVar("T")
 
@@ -63,18 +64,18 @@ class Remarks:
     Nothing is kept where nobody asks, as in a compilation: loops are given names for remarks alone.
 
     Args:
-        variables: the index variables of each function's loops, the outermost first; None where nobody asks.
+        expected: the loops of each function, as the plan expects them; None where nobody asks.
     """
 
-    def __init__(self, variables: Mapping[str, Sequence[str]] | None = None) -> None:
-        self._variables = variables
+    def __init__(self, expected: Mapping[str, NestLoops] | None = None) -> None:
+        self._expected = expected
         self._found: dict[Remark, None] = {}
         self.strategy = ""
 
     @property
     def wanted(self) -> bool:
         """Returns whether somebody asks: whether to look at loops that a strategy does not take anyway."""
-        return self._variables is not None
+        return self._expected is not None
 
     @property
     def found(self) -> tuple[Remark, ...]:
@@ -92,7 +93,7 @@ class Remarks:
         Returns:
             what it is going to rewrite; None where it does not.
         """
-        if self._variables is not None:
+        if self._expected is not None:
             self._note(op, found.reason if isinstance(found, Missed) else "", strategy or self.strategy)
         return None if isinstance(found, Missed) else found
 
@@ -101,22 +102,25 @@ class Remarks:
         if not reason or _NAME in op.attributes or op.name not in _LOOPS:
             self._found[Remark(strategy, _function_of(op), _name_of(op), not reason, reason)] = None
 
+    def expected_in(self, function: ir.Operation) -> NestLoops:
+        """Returns the loops of a function as the plan expects them: none where nobody asks."""
+        return (self._expected or {}).get(_function_of(function), NestLoops((), ()))
+
     def name_loops(self, module: ir.Module) -> None:
         """Gives loops the names of their index variables, which copies of loops keep.
 
         Args:
             module: the module before any strategy rewrites it.
         """
-        if self._variables is None:
+        if self._expected is None:
             return
         for function in [op.operation for op in module.body.operations if op.operation.name == "func.func"]:
-            depths = {op: len(_loops_around(op)) for op in _loops_in(function)}
-            most = max(depths.values(), default=-1) + 1
-            variables = self._variables.get(_function_of(function), ())
-            if len(variables) != most:
-                variables = [f"loop {depth + 1} of {most}" for depth in range(most)]
-            for op, depth in depths.items():
-                op.attributes[_NAME] = ir.StringAttr.get(variables[depth])
+            depths, variables = loops_by_depth(function), self.expected_in(function).variables
+            if len(variables) != len(depths):
+                variables = tuple(f"loop {depth + 1} of {len(depths)}" for depth in range(len(depths)))
+            for variable, loops in zip(variables, depths, strict=True):
+                for op in loops:
+                    op.attributes[_NAME] = ir.StringAttr.get(variable)
 
 
 def keep_name(old: ir.Operation, new: ir.Operation) -> None:
@@ -131,6 +135,16 @@ _NAMES = {dtype.mlir: dtype.name for dtype in DTYPES if dtype.mlir not in DType.
 def type_name(kind: ir.Type) -> str:
     """Returns an element type as the notation calls it."""
     return _NAMES.get(str(kind), str(kind))
+
+
+def loops_by_depth(function: ir.Operation) -> list[list[ir.Operation]]:
+    """Returns the loops of a function at each depth, the outermost first."""
+    found: list[list[ir.Operation]] = []
+    for op in _loops_in(function):
+        depth = len(_loops_around(op))
+        found += [[] for _ in range(len(found), depth + 1)]
+        found[depth].append(op)
+    return found
 
 
 def _loops_in(op: ir.Operation) -> list[ir.Operation]:

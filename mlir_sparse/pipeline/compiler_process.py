@@ -24,6 +24,7 @@ from mlir_sparse.pipeline.reproducer import write_reproducer
 from mlir_sparse.pipeline.start_process import WRONG_PYTHON
 from mlir_sparse.process import settings
 from mlir_sparse.process.forks import Lock, no_fork
+from mlir_sparse.program.loop_form import NestLoops
 
 __all__ = ["compile_module", "remarks_on", "warm_up"]
 
@@ -158,20 +159,20 @@ def compile_module(
 
 
 def remarks_on(
-    module: bytes, pipeline: Pipeline, variables: Mapping[str, tuple[str, ...]], *, kernel: str
+    module: bytes, pipeline: Pipeline, expected: Mapping[str, NestLoops], *, kernel: str
 ) -> tuple[Remark, ...]:
     """Returns the remarks of a pipeline's strategies on a module, which is lowered to loops only.
 
     Args:
         module: bytecode of a verified module.
         pipeline: the passes that compile it.
-        variables: the index variables of each function's loops, the outermost first.
+        expected: the loops of each function, as the plan expects them.
         kernel: the assignment, for messages.
 
     Raises:
         UnsupportedError, CompileError, CompilerCrash: as for `compile_module`.
     """
-    request = PassRequest(module, str(pipeline.through_optional()), variables=variables)
+    request = PassRequest(module, str(pipeline.through_optional()), expected=expected)
     return _outcome(request, kernel).remarks
 
 

@@ -9,7 +9,7 @@ from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.assembly import assemble_sparse_results
 from mlir_sparse.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
 from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.read_nests import remark_unread_loops
+from mlir_sparse.loops.read_nests import remark_other_loops
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.strategies import STRATEGIES
@@ -80,7 +80,7 @@ def run_passes(module: ir.Module, pipeline: str, remarks: Remarks | None = None)
             if own:
                 if not named:  # now the loops exist, unchanged since MLIR built them
                     seen.remarks.name_loops(module)
-                    remark_unread_loops(seen)
+                    remark_other_loops(seen)
                     named = True
                 _run_ours(passes, seen)
                 module.operation.verify()  # before passes of MLIR's

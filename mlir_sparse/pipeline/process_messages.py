@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from mlir_sparse.loops.remarks import Remark
+from mlir_sparse.program.loop_form import NestLoops
 
 __all__ = ["PassOutcome", "PassRequest", "read_message", "write_message"]
 
@@ -24,14 +25,14 @@ class PassRequest:
         pipeline: the passes to run.
         as_text: whether to answer with text.
         functions: the functions to return as an object file; if none, the module is returned.
-        variables: the index variables of each function's loops, to return the remarks of strategies only.
+        expected: the loops of each function as the plan expects them, to return the remarks of strategies only.
     """
 
     module: bytes
     pipeline: str
     as_text: bool = False
     functions: tuple[str, ...] = ()
-    variables: Mapping[str, tuple[str, ...]] | None = None
+    expected: Mapping[str, NestLoops] | None = None
 
 
 @dataclass(frozen=True, slots=True)

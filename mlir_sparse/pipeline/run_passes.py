@@ -11,6 +11,7 @@ from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.pipeline.equal_functions import erase_equal_functions, restore_interfaces
 from mlir_sparse.pipeline.own_passes import run_passes
 from mlir_sparse.pipeline.process_messages import PassOutcome
+from mlir_sparse.program.loop_form import NestLoops
 
 __all__ = ["run_here"]
 
@@ -21,7 +22,7 @@ def run_here(
     *,
     as_text: bool = False,
     functions: tuple[str, ...] = (),
-    variables: Mapping[str, tuple[str, ...]] | None = None,
+    expected: Mapping[str, NestLoops] | None = None,
     used: list[object] | None = None,
 ) -> PassOutcome:
     """Runs a pipeline; a crash of the compiler is a crash of this process.
@@ -31,7 +32,7 @@ def run_here(
         pipeline: a pipeline in MLIR's syntax, which may name passes of this package.
         as_text: whether to return text instead of bytecode.
         functions: if any, return an object file with these functions instead.
-        variables: the index variables of each function's loops: if given, return what strategies say instead.
+        expected: the loops of each function: if given, return what strategies say instead.
         used: where to leave what takes milliseconds to take apart, for whoever has an answer to send first.
     """
     used = [] if used is None else used
@@ -40,9 +41,9 @@ def run_here(
             parsed = parse_module(module)
             used.append(parsed)
             equals = erase_equal_functions(parsed) if functions else {}
-            remarks = Remarks(variables)
+            remarks = Remarks(expected)
             run_passes(parsed, pipeline, remarks)
-            if variables is not None:
+            if expected is not None:
                 return PassOutcome(b"", remarks.found)
             if functions:
                 restore_interfaces(parsed, equals)

@@ -26,7 +26,7 @@ def _answer(request: PassRequest, used: list[object]) -> PassOutcome:
         request.pipeline,
         as_text=request.as_text,
         functions=request.functions,
-        variables=request.variables,
+        expected=request.expected,
         used=used,
     )
 

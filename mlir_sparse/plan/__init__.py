@@ -6,6 +6,7 @@ turns the plan into a program, and `explain` prints it.
 """
 
 from mlir_sparse.plan.choose_cuts import choose_cut
+from mlir_sparse.plan.expected_loops import expected_loops
 from mlir_sparse.plan.explain import explain
 from mlir_sparse.plan.facts_of_nests import facts_of_nest
 from mlir_sparse.plan.mapping.choose_mapping import map_loops
@@ -49,6 +50,7 @@ __all__ = [
     "TwoPhaseAssembly",
     "choose_cut",
     "combining_name",
+    "expected_loops",
     "explain",
     "explain_mapping",
     "facts_of_nest",

@@ -1,10 +1,11 @@
-"""What loops of sparsified code run over, as the plan expects it and as they are read."""
+"""What loops of sparsified code run over: as the plan expects it and as they are read."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["LoopForm"]
+__all__ = ["LoopForm", "NestLoops"]
 
 
 class LoopForm(Enum):
@@ -18,3 +19,16 @@ class LoopForm(Enum):
     """An `scf.while` as long as all positions lie before the ends of their lists; runs of coordinates too."""
     SEGMENT_END = "entries with one coordinate"
     """An `scf.while` that looks for the end of a run of equal coordinates."""
+
+
+@dataclass(frozen=True, slots=True)
+class NestLoops:
+    """The loops of a nest, as the plan expects them.
+
+    Args:
+        variables: the index variables, outermost first.
+        forms: the forms of the loops at each depth, outermost first: storage may have more loops than variables.
+    """
+
+    variables: tuple[str, ...]
+    forms: tuple[frozenset[LoopForm], ...]
