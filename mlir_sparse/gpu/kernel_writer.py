@@ -8,10 +8,12 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernels.combine_partials import identity
 from mlir_sparse.gpu.kernels.coordinate_search import find, find_row
 from mlir_sparse.gpu.kernels.widen_half import as_register
-from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of
+from mlir_sparse.gpu.sparsified_function import SparsifiedFunction
 from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.value_origins import made_by, maker, result_maker
+from mlir_sparse.loops.effects import MemoryAccess, access_of
+from mlir_sparse.loops.emit_copies import copy_of
+from mlir_sparse.loops.value_origins import constant_of, made_by, maker, result_maker
 from mlir_sparse.program.launch_values import Array, LevelBuffer, Parameter
 from mlir_sparse.program.nest_facts import CoordinateSearch, RowSearch
 from mlir_sparse.program.size_values import Count
@@ -185,21 +187,22 @@ class KernelText:
         op = maker(value)
         if op is None:
             raise UnmappedError(f"expected values that are known before the loops, but got {value}")
+        access = access_of(op)
+        if access is not None:
+            return self.load(access, [self.outer(index) for index in access.at])
         if op.name == "memref.dim":
-            axis = constant_of(op.operands[1])
-            alias = self.source.alias_of(op.operands[0])
+            of, along = op.operands
+            axis, alias = constant_of(along), self.source.alias_of(of)
             if axis is None or alias is None:
                 raise UnmappedError(f"expected an extent of an argument, but got {op}")
             return self.extent(alias.argument, axis)
         if op.name == "llvm.extractvalue":
-            field, level = ir.DenseI64ArrayAttr(op.attributes["position"])
-            if field != 0:
+            size = self.source.level_size(op)
+            if size is None:
                 raise UnmappedError(f"expected the size of a level, but got {op}")
-            return self.size(self.source.known[self.source.arguments.index(op.operands[0])].sizes[level])
-        if op.name == "arith.index_cast" and made_by(op.operands[0], "llvm.extractvalue") is not None:
-            return self.outer(op.operands[0])
-        if op.name == "memref.load":
-            return self.load(op, [self.outer(index) for index in list(op.operands)[1:]])
+            return self.size(size)
+        if op.name == "arith.index_cast" and all(made_by(of, "llvm.extractvalue") for of in op.operands):
+            return self.outer(*op.operands)
         return copied(op, self.outer)[ir.OpResult(value).result_number]
 
     def inside(self, number: int, indices: Sequence[ir.Value]) -> tuple[list[ir.Value], ir.Value | None]:
@@ -211,7 +214,7 @@ class KernelText:
         for axis, start in self.source.known[number].guards:
             at = found[axis] if start is None else build.add(found[axis], self.size(start))
             there = build.compare("ult", at, self.extent(number, axis))
-            found[axis] = build.operation("arith.select", at.type, there, at, build.constant(0))
+            found[axis] = build.select(there, at, build.constant(0))
             truth = there if truth is None else build.bits_of("andi", truth, there)
         return found, truth
 
@@ -230,30 +233,30 @@ class KernelText:
             at = [build.add(build.multiply(at[0], build.constant(stride)), build.constant(offset))]
         return self.buffer(alias.argument), at
 
-    def load(self, op: ir.Operation, indices: Sequence[ir.Value]) -> ir.Value:
+    def load(self, access: MemoryAccess, indices: Sequence[ir.Value]) -> ir.Value:
         """Returns what a load of the function reads, at other indices."""
-        return self.looked_up(op, indices)[0]
+        return self.looked_up(access, indices)[0]
 
-    def looked_up(self, op: ir.Operation, indices: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value | None]:
+    def looked_up(self, access: MemoryAccess, indices: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value | None]:
         """Returns the same, and whether there is an entry; None for arrays, which have all elements."""
-        alias = self.source.alias_of(op.operands[0])
-        kind = op.results[0].type
+        alias, element = self.source.alias_of(access.buffer), build.element_of(access.buffer)
+        kind = access.op.results[0].type
         indices, truth = self.inside(alias.argument, indices) if alias is not None else (list(indices), None)
         search = None if alias is None else self.source.known[alias.argument].search
         if isinstance(search, CoordinateSearch) and alias is not None:
-            value, found = find(self, search, alias.argument, indices, build.element_of(op.operands[0]))
+            value, found = find(self, search, alias.argument, indices, element)
             value = as_register(value, kind)
             if truth is not None:
-                value = build.operation("arith.select", kind, truth, value, identity("sum", kind))
+                value = build.select(truth, value, identity("sum", kind))
                 found = build.bits_of("andi", found, truth)
             return value, None if search.whole else found
         if isinstance(search, RowSearch):
             return build.cut(find_row(self, search, indices[0]), kind), None
-        memref, at = self.place(op.operands[0], indices)
-        loaded = as_register(build.operation("memref.load", build.element_of(op.operands[0]), memref, *at), kind)
+        memref, at = self.place(access.buffer, indices)
+        loaded = as_register(build.operation("memref.load", element, memref, *at), kind)
         if truth is None:
             return loaded, None
-        return build.operation("arith.select", kind, truth, loaded, identity("sum", kind)), None
+        return build.select(truth, loaded, identity("sum", kind)), None
 
     def shared(self, count: int, kind: ir.Type) -> ir.Value:
         """Returns memory that the threads of a block share, of some elements."""
@@ -299,11 +302,8 @@ def copied(op: ir.Operation, value_of: Callable[[ir.Value], ir.Value]) -> list[i
     """Writes an operation without regions once more, on other operands; returns its results."""
     if len(op.regions):
         raise UnmappedError(f"expected no {op.name} before the loops")
-    operands = [value_of(operand) for operand in op.operands]
-    copy = op.clone()
-    for at, operand in enumerate(operands):
-        copy.operands[at] = operand
-    return list(copy.results)
+    known = {operand: value_of(operand) for operand in op.operands}
+    return list(copy_of(op, known).results)
 
 
 def _any() -> int:

@@ -12,10 +12,13 @@ from mlir_sparse.gpu.kernels.prefix_scan import write_scan
 from mlir_sparse.gpu.kernels.register_accumulators import HELD
 from mlir_sparse.gpu.kernels.widen_half import widen
 from mlir_sparse.gpu.loop_roles import nest_writer, role_of
-from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, constant_of, inside, read_source
+from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, accesses_in, read_source, stores_in
 from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter
+from mlir_sparse.loops.effects import MemoryAccess
 from mlir_sparse.loops.facts_in_ir import facts_of
+from mlir_sparse.loops.model import ForLoop, Loop
+from mlir_sparse.loops.regions import operations_of, walk
 from mlir_sparse.loops.value_origins import parent_of
 from mlir_sparse.program.launch_values import Launch, Work
 from mlir_sparse.program.nest_facts import CoordinateSearch, ThreadedNest
@@ -41,7 +44,7 @@ def map_loops(module: ir.Module, options: Options[str, str]) -> None:
     Raises:
         UnmappedError: for loops that cannot be mapped so.
     """
-    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    functions = [op for op in operations_of(module.body) if op.name == "func.func"]
     module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
     with ir.InsertionPoint.at_block_begin(module.body):
         holder = ir.Operation.create("gpu.module", regions=1, attributes={"sym_name": ir.StringAttr.get(KERNELS)})
@@ -105,13 +108,13 @@ def _map(function: ir.Operation, nest: ThreadedNest, kernels: ir.Block) -> None:
             write_case(source, f"{source.name}_{mapping.name}", launches, kernels)
 
 
-def _spine(source: SparsifiedFunction) -> list[ir.Operation]:
+def _spine(source: SparsifiedFunction) -> list[Loop]:
     """Returns the loops of a nest, one in another; of those side by side the first."""
-    found: list[ir.Operation] = []
-    ops = list(source.main)
-    while loops := [op for op in ops if source.is_spine(op)]:
+    found: list[Loop] = []
+    loops = source.spines_in(source.main)
+    while loops:
         found.append(loops[0])
-        ops = [op.operation for op in loops[0].regions[-1].blocks[0].operations]
+        loops = source.spines_in(loops[0].body)
     return found
 
 
@@ -127,36 +130,33 @@ def _is_fresh(source: SparsifiedFunction, mapping: ThreadMapping) -> bool:
     searches = (one.search for one in source.known if isinstance(one.search, CoordinateSearch))
     if mapping.atomic or nest_writer(mapping.role(0)) is not None or not all(search.whole for search in searches):
         return False
-    stores = [inner for op in source.main for inner in inside(op) if inner.name == "memref.store"]
-    stores = [store for store in stores if source.alias_of(store.operands[1]) is not None]
-    held = [loop for loop, role in zip(_spine(source), mapping.roles, strict=False) if role == HELD]
+    stores = [store for store in stores_in(source.main) if source.alias_of(store.buffer) is not None]
+    held = [loop.op for loop, role in zip(_spine(source), mapping.roles, strict=False) if role == HELD]
     return all(_covers(source, store, held) for store in stores)
 
 
-def _covers(source: SparsifiedFunction, store: ir.Operation, held: list[ir.Operation]) -> bool:
-    indices, op = set(list(store.operands)[2:]), parent_of(store)
+def _covers(source: SparsifiedFunction, store: MemoryAccess, held: list[ir.Operation]) -> bool:
+    indices, op = set(store.at), parent_of(store.op)
     while op.name != "func.func":
-        if op in held:  # what it adds up is stored behind it
-            op = parent_of(op)
-            continue
-        if op.name != "scf.for" or not source.is_spine(op) or constant_of(op.operands[0]) != 0:
-            return False
-        index = op.regions[0].blocks[0].arguments[0]
-        if index not in indices or _is_inside(op.operands[1], source):
-            return False
-        indices.discard(index)
+        if op not in held:  # what those add up is stored behind them
+            loop = source.spine_of(op)
+            if not isinstance(loop, ForLoop) or not loop.is_over_level:
+                return False
+            if loop.index not in indices or _is_inside(loop.upper, source):
+                return False
+            indices.discard(loop.index)
         op = parent_of(op)
     return not indices
 
 
 def _is_inside(value: ir.Value, source: SparsifiedFunction) -> bool:
     """Returns whether a value is computed in the loops."""
-    return any(value in list(op.results) for outer in source.main for op in inside(outer))
+    return any(value in list(op.results) for outer in source.main for op in walk(outer))
 
 
 def _fill(source: SparsifiedFunction, fill: ir.Operation, kernels: ir.Block) -> Launch:
     """Writes the kernel that sets the result to what an accumulation starts from."""
-    depth = sum(1 for op in inside(fill) if op.name == "scf.for")
+    depth = sum(1 for op in walk(fill) if op.name == "scf.for")
     roles = ("rows", "columns")[:depth] if depth < 3 else ("rows", *["layers"], *["run"] * (depth - 3), "columns")
     threads = (1, _FILL_THREADS[0] if depth else 1) if depth < 2 else _FILL_THREADS[1]
     mapping = ThreadMapping("fill", roles, threads)
@@ -191,13 +191,11 @@ def _adjacent(source: SparsifiedFunction, mapping: ThreadMapping) -> frozenset[i
     """Returns the arguments of which a thread takes adjacent elements: those whose last index is the column."""
     if mapping.adjacent == 1:
         return frozenset()
-    (column,) = _spine(source)[mapping.roles.index("columns")].regions[0].blocks[0].arguments
-    ops = [op for outer in source.main for op in inside(outer) if op.name in ("memref.load", "memref.store")]
+    (column,) = _spine(source)[mapping.roles.index("columns")].turn.arguments
     found = set()
-    for op in ops:
-        memref, *indices = list(op.operands)[op.name == "memref.store" :]
-        alias = source.alias_of(memref)
-        if alias is not None and indices and indices[-1] == column:
+    for access in accesses_in(source.main):
+        alias = source.alias_of(access.buffer)
+        if alias is not None and access.at[-1:] == (column,):
             found.add(alias.argument)
     return frozenset(found)
 
@@ -205,7 +203,7 @@ def _adjacent(source: SparsifiedFunction, mapping: ThreadMapping) -> frozenset[i
 def _work(source: SparsifiedFunction, mapping: ThreadMapping, axis: str) -> Work:
     """Returns how many turns the loop has whose blocks are along an axis of the grid."""
     for loop, name in zip(_spine(source), mapping.roles, strict=False):
-        if nest_writer(name) is None and role_of(name).grid == axis:
-            count = source.size_of(loop.operands[1])
+        if isinstance(loop, ForLoop) and nest_writer(name) is None and role_of(name).grid == axis:
+            count = source.size_of(loop.upper)
             return Work() if count == Fixed(1) else Work((count,))
     return Work()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.unmapped_error import UnmappedError
-from mlir_sparse.loops.value_origins import made_by, maker
+from mlir_sparse.loops.effects import MemoryAccess, access_of
+from mlir_sparse.loops.model import EMITTED, Loop, loop_of
+from mlir_sparse.loops.regions import blocks_of, operations_of, walk
+from mlir_sparse.loops.value_origins import constant_of, made_by, maker
 from mlir_sparse.program.nest_facts import BufferArgument, ThreadedNest
 from mlir_sparse.program.size_values import Count, Fixed, Stored
 
-__all__ = ["Alias", "SparsifiedFunction", "constant_of", "depends", "inside", "is_loop", "read_source"]
-
-_LOOPS = ("scf.for", "scf.while")
-_MARK = "Emitted from"  # what the sparsifier writes on the loops that it makes of index variables
+__all__ = ["Alias", "SparsifiedFunction", "accesses_in", "depends", "read_source", "stores_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,17 @@ class SparsifiedFunction:
         """Returns what the fill stores."""
         if self.fill is None:
             raise UnmappedError(f"expected loops that fill the result of {self.name}, but got none")
-        store = next(op for op in inside(self.fill) if op.name == "memref.store")
-        return store.operands[0]
+        value = stores_in([self.fill])[0].value
+        assert value is not None
+        return value
 
-    def is_spine(self, op: ir.Operation) -> bool:
-        """Returns whether an operation is a loop over an index variable, and no search on the way."""
-        return is_loop(op) and (not self.marked or _MARK in op.attributes)
+    def spine_of(self, op: ir.Operation) -> Loop | None:
+        """Returns an operation as a loop over an index variable; None for a search on the way, and any other."""
+        return loop_of(op) if not self.marked or EMITTED in op.attributes else None
+
+    def spines_in(self, operations: Iterable[ir.Operation]) -> list[Loop]:
+        """Returns the loops over index variables among operations."""
+        return [loop for op in operations if (loop := self.spine_of(op)) is not None]
 
     def alias_of(self, value: ir.Value) -> Alias | None:
         """Returns which buffer argument a memref is or views; None for no memref of an argument."""
@@ -76,7 +81,8 @@ class SparsifiedFunction:
         op = made_by(value, "memref.subview")
         if op is None:
             return None
-        base = self.alias_of(op.operands[0])
+        viewed, *_ = op.operands
+        base = self.alias_of(viewed)
         if base is None:
             return None
         offset, stride = (_static(op, name) for name in ("static_offsets", "static_strides"))
@@ -96,22 +102,27 @@ class SparsifiedFunction:
         op = maker(value)
         if op is None:
             raise UnmappedError(f"expected a bound that arguments tell, but got {value}")
-        read = made_by(op.operands[0], "llvm.extractvalue") if op.name == "arith.index_cast" else None
-        if read is not None:
-            op = read
-        elif op.name.startswith(("arith.index_cast", "arith.ext")):
-            return self.size_of(op.operands[0])
-        if op.name == "llvm.extractvalue":
-            field, level = ir.DenseI64ArrayAttr(op.attributes["position"])
-            if field == 0:
-                return self.known[self.arguments.index(op.operands[0])].sizes[level]
-        alias = self.alias_of(op.operands[0]) if op.name in ("memref.dim", "memref.load") else None
-        at = constant_of(op.operands[1]) if alias is not None and len(op.operands) == 2 else None
-        if alias is not None and at is not None and op.name == "memref.dim":
-            return self.known[alias.argument].sizes[at]
-        if alias is not None and at == 1:
+        of, *at = op.operands
+        read = made_by(of, "llvm.extractvalue") if op.name == "arith.index_cast" else None
+        if read is None and op.name.startswith(("arith.index_cast", "arith.ext")):
+            return self.size_of(of)
+        size = self.level_size(op if read is None else read)
+        if size is not None:
+            return size
+        alias = self.alias_of(of) if op.name in ("memref.dim", "memref.load") else None
+        place = constant_of(at[0]) if alias is not None and len(at) == 1 else None
+        if alias is not None and place is not None and op.name == "memref.dim":
+            return self.known[alias.argument].sizes[place]
+        if alias is not None and place == 1:
             return self.stored(alias.argument)
         raise UnmappedError(f"expected a bound that arguments tell, but got {op}")
+
+    def level_size(self, op: ir.Operation) -> Count | None:
+        """Returns the size of a level that an operation reads from what describes a tensor; None for any other."""
+        if op.name != "llvm.extractvalue":
+            return None
+        (of,), (field, level) = op.operands, ir.DenseI64ArrayAttr(op.attributes["position"])
+        return self.known[self.arguments.index(of)].sizes[level] if field == 0 else None
 
     def stored(self, positions: int) -> Stored:
         """Returns the number of coordinates of a level, by the argument of its positions."""
@@ -133,20 +144,20 @@ def read_source(function: ir.Operation, nest: ThreadedNest) -> SparsifiedFunctio
     Raises:
         UnmappedError: for a function that writes nothing, or to more than one buffer where it does not say how.
     """
-    ops = [op.operation for op in function.regions[0].blocks[0].operations]
-    stored = [number for number, op in enumerate(ops) if any(inner.name == "memref.store" for inner in inside(op))]
+    (block,) = blocks_of(function)
+    ops = operations_of(block)
+    stored = [number for number, op in enumerate(ops) if stores_in([op])]
     if not stored:
         raise UnmappedError("expected loops that store a result, but got none")
-    arguments = tuple(function.regions[0].blocks[0].arguments)
-    stores = (inner for op in ops for inner in inside(op) if inner.name == "memref.store")
+    arguments = tuple(block.arguments)
     # What one thread keeps to itself is no output.
-    written = {op.operands[1] for op in stores if made_by(op.operands[1], "memref.alloca") is None}
+    written = {store.buffer for store in stores_in(ops) if made_by(store.buffer, "memref.alloca") is None}
     outputs = tuple(number for number, argument in enumerate(arguments) if argument in written)
     if len(outputs) != len(written) or (len(written) != 1 and not nest.apart):
         raise UnmappedError(f"expected stores to one buffer, but got {len(written)}")
     fill = ops[stored[0]] if len(stored) > 1 and _is_fill(ops[stored[0]]) else None
     first = stored[1] if fill is not None else stored[0]
-    marks = [number for number, op in enumerate(ops) if is_loop(op) and _MARK in op.attributes]
+    marks = [number for number, op in enumerate(ops) if loop_of(op) is not None and EMITTED in op.attributes]
     main = tuple(ops[min([first, *marks]) : stored[-1] + 1])
     marked = bool(marks)
     name = ir.StringAttr(function.attributes["sym_name"]).value
@@ -155,7 +166,18 @@ def read_source(function: ir.Operation, nest: ThreadedNest) -> SparsifiedFunctio
 
 def _is_fill(op: ir.Operation) -> bool:
     """Returns whether loops store one value everywhere."""
-    return all(inner.name not in ("memref.load", "scf.while", "scf.if") for inner in inside(op))
+    return all(inner.name not in ("memref.load", "scf.while", "scf.if") for inner in walk(op))
+
+
+def accesses_in(operations: Iterable[ir.Operation]) -> list[MemoryAccess]:
+    """Returns the loads and stores among operations and inside them."""
+    found = (access_of(inner) for op in operations for inner in walk(op))
+    return [access for access in found if access is not None]
+
+
+def stores_in(operations: Iterable[ir.Operation]) -> list[MemoryAccess]:
+    """Returns the stores among operations and inside them."""
+    return [access for access in accesses_in(operations) if access.value is not None]
 
 
 def depends(value: ir.Value, on: ir.Value) -> bool:
@@ -164,29 +186,6 @@ def depends(value: ir.Value, on: ir.Value) -> bool:
         return True
     op = maker(value)
     return op is not None and any(depends(operand, on) for operand in op.operands)
-
-
-def inside(op: ir.Operation) -> Iterator[ir.Operation]:
-    """Yields an operation and all operations in its regions."""
-    yield op
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield from inside(inner.operation)
-
-
-def is_loop(op: ir.Operation) -> bool:
-    """Returns whether an operation is a loop."""
-    return op.name in _LOOPS
-
-
-def constant_of(value: ir.Value) -> int | None:
-    """Returns the number that a value of an integer type always is; None where that is not known."""
-    op = made_by(value, "arith.constant")
-    if op is None:
-        return None
-    attribute = op.attributes["value"]
-    return int(ir.IntegerAttr(attribute).value) if isinstance(attribute, ir.IntegerAttr) else None
 
 
 def _static(op: ir.Operation, name: str) -> int:

@@ -10,10 +10,13 @@ from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.store_guards import Guards
 from mlir_sparse.gpu.kernels.widen_half import as_element
 from mlir_sparse.gpu.loop_roles import nest_writer, role_of
-from mlir_sparse.gpu.sparsified_function import constant_of, depends, inside
+from mlir_sparse.gpu.sparsified_function import depends, stores_in
 from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.value_origins import made_by, parent_of, result_maker
+from mlir_sparse.loops.effects import MemoryAccess, access_of
+from mlir_sparse.loops.model import ForLoop, Loop
+from mlir_sparse.loops.regions import operations_of
+from mlir_sparse.loops.value_origins import made_by, maker, parent_of, result_maker
 from mlir_sparse.program.thread_mapping import ThreadMapping
 
 __all__ = ["Emitter"]
@@ -41,7 +44,7 @@ class Emitter(Guards):
         # Of the column that is written, where a thread takes several together.
         self._own = self._values
         # The loop over rows of the function, and the first of those that the block takes in a turn.
-        self.rows_of_block: tuple[ir.Operation, ir.Value] | None = None
+        self.rows_of_block: tuple[ForLoop, ir.Value] | None = None
 
     # -- values --------------------------------------------------------------------------------------------------
 
@@ -50,9 +53,10 @@ class Emitter(Guards):
         for known in (self._own, self._values):
             if old in known:
                 return known[old]
-        op = made_by(old, "memref.load")
-        if op is not None and self.is_output(op.operands[0]):
-            return self.present(op)
+        op = maker(old)
+        access = None if op is None else access_of(op)
+        if access is not None and self.is_output(access.buffer):
+            return self.present(access)
         return self.kernel.outer(old)
 
     def turn_to(self, own: dict[ir.Value, ir.Value] | None) -> None:
@@ -72,13 +76,13 @@ class Emitter(Guards):
         """Returns whether something stands for a value of the function already."""
         return old in self._own or old in self._values
 
-    def present(self, op: ir.Operation, indices: Sequence[ir.Value] | None = None) -> ir.Value:
+    def present(self, access: MemoryAccess, indices: Sequence[ir.Value] | None = None) -> ir.Value:
         """Returns what the result holds before: the identity where other threads add to it, or nothing did."""
         if self.mapping.atomic:
-            return combine_partials.identity(self.combine, op.results[0].type)
+            return combine_partials.identity(self.combine, access.op.results[0].type)
         if self._fresh:
             return self.kernel.outer(self.kernel.source.filler)
-        return self.kernel.load(op, [self.value(i) for i in list(op.operands)[1:]] if indices is None else indices)
+        return self.kernel.load(access, [self.value(index) for index in access.at] if indices is None else indices)
 
     # -- operations ----------------------------------------------------------------------------------------------
 
@@ -98,27 +102,30 @@ class Emitter(Guards):
         loop = parent_of(op)
         if loop.name != "scf.for" or not self.searches:
             return []
-        return [self.value(argument) for argument in list(loop.regions[0].blocks[0].arguments)[1:]]
+        return [self.value(carried) for carried in ForLoop(loop).carried]
 
     def one(self, op: ir.Operation, depth: int) -> None:
         """Writes an operation."""
-        if self.kernel.source.is_spine(op):
-            self._loop(op, depth)
-        elif op.name in ("memref.load", "memref.store") and _is_cell(op):
-            self._copied(op)
-        elif op.name == "memref.store":
-            self.store(op)
-        elif op.name == "memref.load":
-            loaded = self.present(op) if self.is_output(op.operands[0]) else self._load(op)
-            self.bind(op.results[0], loaded)
+        loop, access = self.kernel.source.spine_of(op), access_of(op)
+        if loop is not None:
+            self._loop(loop, depth)
+        elif access is not None and made_by(access.buffer, "memref.alloca") is None:
+            self._access(access)
         elif len(op.regions):
             for old, new in zip(op.results, self.rebuilt(op, depth), strict=True):
                 self.bind(old, new)
         else:
-            self._copied(op)
+            self._copied(op)  # a load or a store of a thread's own memory too, which LLVM makes registers of
 
-    def _load(self, op: ir.Operation) -> ir.Value:
-        loaded, found = self.kernel.looked_up(op, [self.value(index) for index in list(op.operands)[1:]])
+    def _access(self, access: MemoryAccess) -> None:
+        if access.value is not None:
+            self.store(access)
+        else:
+            loaded = self.present(access) if self.is_output(access.buffer) else self._load(access)
+            self.bind(access.op.results[0], loaded)
+
+    def _load(self, access: MemoryAccess) -> ir.Value:
+        loaded, found = self.kernel.looked_up(access, [self.value(index) for index in access.at])
         if found is not None:
             self.found(found)
         return loaded
@@ -141,23 +148,25 @@ class Emitter(Guards):
                 made = after.blocks.append(*kinds, arg_locs=[ir.Location.unknown()] * len(kinds))
                 for old, new in zip(block.arguments, made.arguments, strict=True):
                     self.bind(old, new)
-                inner = [one.operation for one in block.operations]
+                inner = operations_of(block)
                 with ir.InsertionPoint(made):
                     ir.Operation.create(inner[-1].name, operands=self.block(inner, depth))
         return list(copy.results)
 
     # -- stores --------------------------------------------------------------------------------------------------
 
-    def store(self, op: ir.Operation, value: ir.Value | None = None, indices: Sequence[ir.Value] | None = None) -> None:
-        """Writes a store, of another value at other indices where these are given."""
-        old, memref, *at = op.operands
-        value = self.value(old) if value is None else value
-        indices = [self.value(index) for index in at] if indices is None else indices
+    def store(self, access: MemoryAccess) -> None:
+        """Writes a store."""
+        assert access.value is not None
+        self.store_at(access, self.value(access.value), [self.value(index) for index in access.at])
+
+    def store_at(self, access: MemoryAccess, value: ir.Value, indices: Sequence[ir.Value]) -> None:
+        """Writes a store of another value at other indices."""
         at, truth = self.kernel.inside(self.kernel.source.output, indices)
         if truth is None:
-            self.guarded(lambda: self._stored(value, memref, at))
+            self.guarded(lambda: self._stored(value, access.buffer, at))
         else:
-            self.within(truth, lambda: self.guarded(lambda: self._stored(value, memref, at)))
+            self.within(truth, lambda: self.guarded(lambda: self._stored(value, access.buffer, at)))
 
     def _stored(self, value: ir.Value, memref: ir.Value, indices: Sequence[ir.Value]) -> None:
         value = as_element(value, ir.MemRefType(memref.type).element_type)
@@ -187,37 +196,26 @@ class Emitter(Guards):
 
     # -- loops ---------------------------------------------------------------------------------------------------
 
-    def _loop(self, op: ir.Operation, depth: int) -> None:
+    def _loop(self, loop: Loop, depth: int) -> None:
         name = self.mapping.role(depth)
         role = role_of(name)
-        if role.divides and (op.name != "scf.for" or constant_of(op.operands[2]) != 1):
-            raise UnmappedError(f"expected a loop that counts, to be mapped to {name}, but got {op.name}")
-        if role.divides and not role.shares:
-            self.check_apart(op, name)
-        for old, new in zip(op.results, role.write(self, op, depth), strict=True):
+        if role.divides and not (isinstance(loop, ForLoop) and loop.step == 1):
+            raise UnmappedError(f"expected a loop that counts, to be mapped to {name}, but got {loop.op.name}")
+        if isinstance(loop, ForLoop) and role.divides and not role.shares:
+            self.check_apart(loop, name)
+        for old, new in zip(loop.results, role.write(self, loop.op, depth), strict=True):
             self.bind(old, new)
 
-    def turn(self, op: ir.Operation, index: ir.Value, carried: Sequence[ir.Value], depth: int) -> list[ir.Value]:
+    def turn(self, loop: ForLoop, index: ir.Value, carried: Sequence[ir.Value], depth: int) -> list[ir.Value]:
         """Writes a turn of a loop; returns what it hands on."""
-        block = op.regions[0].blocks[0]
-        for old, new in zip(block.arguments, [index, *carried], strict=True):
+        self.bind(loop.index, index)
+        for old, new in zip(loop.carried, carried, strict=True):
             self.bind(old, new)
-        return self.block([one.operation for one in block.operations], depth + 1)
+        return self.block(operations_of(loop.turn), depth + 1)
 
-    def check_apart(self, op: ir.Operation, role: str) -> None:
+    def check_apart(self, loop: ForLoop, role: str) -> None:
         """Refuses to divide turns that store to one element, where nothing makes that safe."""
         if self.mapping.atomic or self.kernel.source.apart:
             return
-        for store in (inner for inner in inside(op) if inner.name == "memref.store"):
-            if not any(depends(index, _index(op)) for index in list(store.operands)[2:]):
-                raise UnmappedError(f"expected turns that store to elements of their own, for {role}")
-
-
-def _is_cell(op: ir.Operation) -> bool:
-    """Returns whether a load or a store is one of a thread's own memory, which LLVM makes registers of."""
-    memref = op.operands[0 if op.name == "memref.load" else 1]
-    return made_by(memref, "memref.alloca") is not None
-
-
-def _index(loop: ir.Operation) -> ir.Value:
-    return loop.regions[0].blocks[0].arguments[0]
+        if not all(any(depends(index, loop.index) for index in store.at) for store in stores_in([loop.op])):
+            raise UnmappedError(f"expected turns that store to elements of their own, for {role}")

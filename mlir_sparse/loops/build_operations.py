@@ -204,7 +204,7 @@ def loop(
     start: Sequence[ir.Value],
     body: Callable[..., Sequence[ir.Value] | None],
     lower: ir.Value | None = None,
-    step: int = 1,
+    step: int | ir.Value = 1,
     like: ir.Operation | None = None,
 ) -> list[ir.Value]:
     """Writes an `scf.for`; the body takes the index and the carried values, and returns those.
@@ -222,7 +222,8 @@ def loop(
     """
     kinds = [value.type for value in start]
     first = constant(0) if lower is None else lower
-    op = ir.Operation.create("scf.for", results=kinds, operands=[first, upper, constant(step), *start], regions=1)
+    move = constant(step) if isinstance(step, int) else step
+    op = ir.Operation.create("scf.for", results=kinds, operands=[first, upper, move, *start], regions=1)
     if like is not None:
         keep_name(like, op)
     block = op.regions[0].blocks.append(index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1))

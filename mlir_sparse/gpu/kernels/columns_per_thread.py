@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernels.strided_loops import divided, strided, unrolled
 from mlir_sparse.gpu.loop_roles import LoopRole
-from mlir_sparse.gpu.sparsified_function import inside
 from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.model import ForLoop, Loop
+from mlir_sparse.loops.regions import is_nest, operations_of, walk
 
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
@@ -39,19 +40,18 @@ def write_columns(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Val
     Raises:
         UnmappedError: for loops below that make more than one sum, and turns that hand something on.
     """
-    if emitter.mapping.tile == 1 or len(op.results):
+    loop = ForLoop(op)
+    if emitter.mapping.tile == 1 or loop.results:
         return divided(emitter, op, depth)
     kernel, adjacent = emitter.kernel, emitter.mapping.adjacent
     count = emitter.mapping.tile // adjacent
-    bounds = lower, upper = emitter.value(op.operands[0]), emitter.value(op.operands[1])
+    bounds = lower, upper = [emitter.value(bound) for bound in loop.bounds]
     if adjacent > 1:  # counted by as many: LLVM then sees that each begins at a multiple
         lower, upper = (build.operation("arith.divui", bound.type, bound, build.constant(adjacent)) for bound in bounds)
     width = kernel.identity("block_dim", "x")
     block = build.multiply(width, build.constant(count))
     first = build.add(build.multiply(kernel.identity("block_id", "y"), block), kernel.identity("thread_id", "x"))
     last = build.operation("arith.subi", upper.type, upper, build.constant(1))
-    (index,) = op.regions[0].blocks[0].arguments
-    ops = [one.operation for one in op.regions[0].blocks[0].operations]
 
     def body(at: ir.Value) -> list[ir.Value]:
         places = [at]
@@ -61,9 +61,11 @@ def write_columns(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Val
         guards = [None, *(build.compare("ult", place, upper) for place in places[1:])]
         begins = [build.minimum(place, last) for place in places]
         columns: list[dict[ir.Value, ir.Value]] = [
-            {index: place} for begin in begins for place in _beside(begin, adjacent)
+            {loop.index: place} for begin in begins for place in _beside(begin, adjacent)
         ]
-        _Columns(emitter, columns, [guard for guard in guards for _ in range(adjacent)]).write(ops, depth + 1)
+        _Columns(emitter, columns, [guard for guard in guards for _ in range(adjacent)]).write(
+            operations_of(loop.turn), depth + 1
+        )
         return []
 
     strided(build.add(lower, first), upper, build.multiply(kernel.identity("grid_dim", "y"), block), (), body)
@@ -96,8 +98,9 @@ class _Columns:
         """Writes operations once for each column, and loops once for all; returns what each column hands on."""
         yielded: list[ir.Value] = []
         for op in ops:
-            if self._emitter.kernel.source.is_spine(op):
-                self._loop(op, depth + 1)
+            loop = self._emitter.kernel.source.spine_of(op)
+            if loop is not None:
+                self._loop(loop, depth + 1)
                 continue
             for own, guard in zip(self._own, self._guards, strict=True):
                 self._emitter.turn_to(own)
@@ -114,19 +117,19 @@ class _Columns:
             self._emitter.one(op, depth)
         return []
 
-    def _loop(self, op: ir.Operation, depth: int) -> None:
+    def _loop(self, loop: Loop, depth: int) -> None:
         """Writes a loop that sums up for all columns at once."""
-        if op.name != "scf.for" or len(op.results) != 1:
-            raise UnmappedError(f"expected a loop that hands on one value for each column, but got {op.name}")
+        if not isinstance(loop, ForLoop) or len(loop.results) != 1:
+            raise UnmappedError(f"expected a loop that hands on one value for each column, but got {loop.op.name}")
+        (first,), (carried,), (result,) = loop.starts, loop.carried, loop.results
         start = []
         for own in self._own:
             self._emitter.turn_to(own)
-            start.append(self._emitter.value(op.operands[3]))
+            start.append(self._emitter.value(first))
         self._emitter.turn_to(self._own[0])
-        lower, upper, step = (self._emitter.value(operand) for operand in list(op.operands)[:3])
+        lower, upper, step = map(self._emitter.value, loop.limits)
         self._emitter.turn_to(None)
-        index, carried = op.regions[0].blocks[0].arguments
-        inner = [one.operation for one in op.regions[0].blocks[0].operations]
+        index, inner = loop.index, operations_of(loop.turn)
 
         def body(at: ir.Value, *held: ir.Value) -> list[ir.Value]:
             for own, value in zip(self._own, held, strict=True):
@@ -136,12 +139,11 @@ class _Columns:
         straight = self._emitter.mapping.adjacent > 1 and self._is_innermost(inner)
         sums = unrolled(lower, upper, start, body, _TURNS) if straight else strided(lower, upper, step, start, body)
         for own, made in zip(self._own, sums, strict=True):
-            own[op.results[0]] = made
+            own[result] = made
 
     def _is_innermost(self, ops: Sequence[ir.Operation]) -> bool:
         """Returns whether turns hold no loop and store nothing, so that some may be written and not count."""
-        every = [one for op in ops for one in inside(op)]
-        return not any(op.name == "memref.store" or (op.name.startswith("scf.") and len(op.regions)) for op in every)
+        return not any(is_nest(one) or one.name == "memref.store" for op in ops for one in walk(op))
 
 
 ROLES = {"columns": LoopRole(write_columns, grid="y")}  # threads along x, and blocks along y

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.shared_memory_tiles import STAGED, wait, write_terms
 from mlir_sparse.gpu.kernels.strided_loops import strided
 from mlir_sparse.gpu.loop_roles import NestWriter
-from mlir_sparse.gpu.sparsified_function import constant_of
 from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.gpu.write_loops import Emitter
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.value_origins import made_by, maker
+from mlir_sparse.loops.effects import MemoryAccess, access_of
+from mlir_sparse.loops.model import ForLoop, Loop, WhileLoop
+from mlir_sparse.loops.model_accesses import position_load
+from mlir_sparse.loops.regions import operations_of
+from mlir_sparse.loops.value_origins import constant_of, made_by
 from mlir_sparse.program.launch_values import Work
 
 __all__ = ["NESTS", "FlattenedEntries"]
@@ -62,45 +66,59 @@ class FlattenedEntries:
         # What writes the term of an entry, where the threads of a block make them together.
         self._made: Callable[[ir.Value], ir.Value] | None = None
         self._loops = self._chain(count)
-        self._bodies = [[op.operation for op in loop.regions[-1].blocks[0].operations] for loop in self._loops]
-        self._listed = self._loops[0].name == "scf.while"
+        self._bodies = [operations_of(loop.turn) for loop in self._loops]
+        self._last_loop = self._innermost()
+        self._listed = isinstance(self._loops[0], WhileLoop)
         self._searches = () if self._listed else tuple(self._found())
         self._last = self._positions_of_list() if self._listed else self._searches[0].positions
 
-    def _chain(self, count: int) -> list[ir.Operation]:
-        loops: list[ir.Operation] = []
-        ops = list(self._source.main)
+    def _chain(self, count: int) -> list[Loop]:
+        loops: list[Loop] = []
+        ops: Sequence[ir.Operation] = self._source.main
         for _ in range(count):
-            here = [op for op in ops if self._source.is_spine(op)]
+            here = self._source.spines_in(ops)
             if len(here) != 1:
                 raise UnmappedError(f"expected {count} loops, one in another, but got {len(here)} side by side")
             loops += here
-            ops = [op.operation for op in here[0].regions[-1].blocks[0].operations]
+            ops = here[0].body
         return loops
+
+    def _innermost(self) -> ForLoop:
+        last = self._loops[-1]
+        if not isinstance(last, ForLoop):
+            raise UnmappedError(f"expected a loop over entries innermost, but got {last.op}")
+        return last
 
     def _positions_of_list(self) -> int:
         """Returns the argument of the positions of coordinates that are stored with each entry."""
-        first = _read(self._loops[0].operands[0])
-        alias = self._source.alias_of(first.operands[0]) if first is not None else None
+        first = position_load(self._loops[0].starts[0])
+        alias = self._source.alias_of(first.buffer) if first is not None else None
         if alias is None:
-            raise UnmappedError(f"expected a list of entries, but got {self._loops[0]}")
+            raise UnmappedError(f"expected a list of entries, but got {self._loops[0].op}")
         return alias.argument
 
     def _found(self) -> list[_Search]:
         """Returns the searches from the last level up."""
         searches: list[_Search] = []
-        for depth in range(len(self._loops) - 1, 0, -1):
-            lower = self._loops[depth].operands[0]
-            if constant_of(lower) == 0:
-                continue  # a dense level: its index is a remainder
-            op, upper = _read(lower), _read(self._loops[depth].operands[1])
-            alias = self._source.alias_of(op.operands[0]) if op is not None else None
-            if op is None or upper is None or alias is None or not _follows(op.operands[1], upper.operands[1]):
-                raise UnmappedError(f"expected entries that follow each other in memory, but got {self._loops[depth]}")
-            searches.append(_Search(alias.argument, op.operands[1], depth))
+        for depth, loop in reversed(list(enumerate(self._loops))[1:]):
+            search = None
+            if isinstance(loop, ForLoop):
+                if loop.is_over_level:
+                    continue  # a dense level: its index is a remainder
+                search = self._search(loop, depth)
+            if search is None:
+                raise UnmappedError(f"expected entries that follow each other in memory, but got {loop.op}")
+            searches.append(search)
         if not searches or searches[0].depth != len(self._loops) - 1:
             raise UnmappedError("expected a sparse level last")
         return searches
+
+    def _search(self, loop: ForLoop, depth: int) -> _Search | None:
+        first, end = position_load(loop.lower), position_load(loop.upper)
+        alias = self._source.alias_of(first.buffer) if first is not None else None
+        if first is None or end is None or alias is None or not _follows(first.at[0], end.at[0]):
+            return None
+        return _Search(alias.argument, first.at[0], depth)
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -123,8 +141,8 @@ class FlattenedEntries:
             # Threads beyond the last entry have no turn, and nothing to add.
             first = build.minimum(build.multiply(build.add(base, row), chunk), count)
             if STAGED in mapping.roles:
-                *above, last = self._loops
-                self._made = write_terms(self._emitter, last, above, build.multiply(base, chunk), count)
+                above = self._loops[:-1]
+                self._made = write_terms(self._emitter, self._last_loop, above, build.multiply(base, chunk), count)
             self._sums(first, build.minimum(build.add(first, chunk), count), count)
             if STAGED in mapping.roles:
                 wait()  # before others write to it again
@@ -134,8 +152,8 @@ class FlattenedEntries:
             self._steps(build.multiply(build.add(base, row), chunk), count)
             return []
 
-        if self._emitter.shares or len(self._loops[-1].results):
-            strided(begin, chunks, step, (), summed if len(self._loops[-1].results) else together)
+        if self._emitter.shares or self._last_loop.results:
+            strided(begin, chunks, step, (), summed if self._last_loop.results else together)
         else:
             strided(build.add(begin, row), chunks, step, (), apart)
         return Work((stored,), mapping.chunk)
@@ -176,18 +194,17 @@ class FlattenedEntries:
         """Binds the loops' indices at an entry, and writes what is computed on the way down to it."""
         self._bind(at, found)
         for depth, body in enumerate(self._bodies[:-1]):
-            below = body.index(self._loops[depth + 1])
+            below = body.index(self._loops[depth + 1].op)
             for op in body[:below]:
                 self._emitter.one(op, depth + 1)
 
     def _bind(self, at: ir.Value, found: Sequence[ir.Value]) -> None:
         if self._listed:
             for loop in self._loops:
-                block = loop.regions[-1].blocks[0]
-                for argument in block.arguments if loop.name == "scf.while" else [block.arguments[0]]:
-                    self._emitter.bind(argument, at)
+                for place in [loop.index] if isinstance(loop, ForLoop) else loop.carried:
+                    self._emitter.bind(place, at)
             return
-        self._emitter.bind(_index(self._loops[-1]), at)
+        self._emitter.bind(self._last_loop.index, at)
         for search, position in zip(self._searches, found, strict=True):
             self._place(search.place, position, search.depth - 1)
 
@@ -245,10 +262,7 @@ class FlattenedEntries:
         def half(low: ir.Value, up: ir.Value) -> list[ir.Value]:
             middle = build.bits_of("shrui", build.add(low, up), one)
             before = build.compare("ule", build.widened(build.load(positions, middle)), key)
-            return [
-                build.operation("arith.select", low.type, before, middle, low),
-                build.operation("arith.select", low.type, before, up, middle),
-            ]
+            return [build.select(before, middle, low), build.select(before, up, middle)]
 
         return build.value_after([build.constant(0), high], goes_on, half)[0]
 
@@ -267,8 +281,8 @@ class FlattenedEntries:
         """Writes sums over entries: each is added to the result where another element begins, and at the end."""
         emitter, operator = self._emitter, self._emitter.combine
         store = self._store()
-        indices = list(store.operands)[2:]
-        kind = self._loops[-1].results[0].type
+        indices, (carried,) = store.at, self._last_loop.carried
+        kind = carried.type
         entry = build.minimum(first, build.operation("arith.subi", count.type, count, build.constant(1)))
         parents = self._first(entry)
         with emitter.turns():
@@ -284,11 +298,9 @@ class FlattenedEntries:
                 held = so_far
                 if rank:
                     other = _any([build.compare("ne", one, two) for one, two in zip(now, here, strict=True)])
-                    emitter.always(lambda: build.branch(other, lambda: emitter.store(store, so_far, here)))
-                    held = build.operation(
-                        "arith.select", kind, other, combine_partials.identity(operator, kind), so_far
-                    )
-                emitter.bind(self._loops[-1].regions[0].blocks[0].arguments[1], held)
+                    emitter.always(lambda: build.branch(other, lambda: emitter.store_at(store, so_far, here)))
+                    held = build.select(other, combine_partials.identity(operator, kind), so_far)
+                emitter.bind(carried, held)
                 if self._made is not None:
                     whole = [combine_partials.combined(operator, held, self._made(at))]
                 else:
@@ -298,7 +310,7 @@ class FlattenedEntries:
         whole, *state = strided(first, end, build.constant(1), start, body)
         self._add_last(store, whole, state[:rank])
 
-    def _add_last(self, store: ir.Operation, whole: ir.Value, indices: Sequence[ir.Value]) -> None:
+    def _add_last(self, store: MemoryAccess, whole: ir.Value, indices: Sequence[ir.Value]) -> None:
         """Adds what is left of each thread: at once for a warp that is within one element, as in a long row."""
         emitter, operator = self._emitter, self._emitter.combine
         same = [build.compare("eq", at, combine_partials.of_lane(at, 0)) for at in indices]
@@ -306,34 +318,26 @@ class FlattenedEntries:
         def at_once() -> None:
             total = combine_partials.over_lanes(operator, whole, _LANES)
             first = build.compare("eq", self._kernel.lane(), build.constant(0))
-            build.branch(first, lambda: emitter.store(store, total, indices))
+            build.branch(first, lambda: emitter.store_at(store, total, indices))
 
         if same:
             everywhere = combine_partials.over_lanes("and", build.conjunction(same), _LANES)
-            build.branch(everywhere, at_once, lambda: emitter.store(store, whole, indices))
+            build.branch(everywhere, at_once, lambda: emitter.store_at(store, whole, indices))
         else:
             at_once()
 
-    def _store(self) -> ir.Operation:
+    def _store(self) -> MemoryAccess:
         """Returns the store of the sum, behind the outermost loop that sums up."""
         for depth in range(len(self._loops) - 1, -1, -1):
-            around = self._bodies[depth - 1] if depth else list(self._source.main)
-            stores = [op for op in around if op.name == "memref.store"]
-            if len(stores) == 1 and stores[0].operands[0] in list(self._loops[depth].results):
+            around = self._bodies[depth - 1] if depth else self._source.main
+            stores = [access for op in around if (access := access_of(op)) is not None and access.value is not None]
+            if len(stores) == 1 and stores[0].value in self._loops[depth].results:
                 return stores[0]
         raise UnmappedError("expected a sum that is stored as it is")
 
 
-def _index(loop: ir.Operation) -> ir.Value:
-    return loop.regions[-1].blocks[0].arguments[0]
-
-
-def _read(value: ir.Value) -> ir.Operation | None:
-    """Returns the load of a position, behind what widens it; None for no load."""
-    op = maker(value)
-    while op is not None and op.name.startswith(("arith.index_cast", "arith.ext")):
-        op = maker(op.operands[0])
-    return op if op is not None and op.name == "memref.load" and len(op.operands) == 2 else None
+def _index(loop: Loop) -> ir.Value:
+    return loop.turn.arguments[0]
 
 
 def _follows(place: ir.Value, other: ir.Value) -> bool:
@@ -358,10 +362,7 @@ def _split(place: ir.Value, index: ir.Value) -> tuple[bool, ir.Value, ir.Value]:
 
 
 def _any(conditions: Sequence[ir.Value]) -> ir.Value:
-    truth = conditions[0]
-    for condition in conditions[1:]:
-        truth = ir.Operation.create("arith.ori", results=[truth.type], operands=[truth, condition]).result
-    return truth
+    return reduce(partial(build.bits_of, "ori"), conditions)
 
 
 NESTS: dict[str, NestWriter] = {"entries": lambda emitter: FlattenedEntries(emitter).write()}

@@ -12,6 +12,7 @@ from mlir_sparse.gpu.kernels.strided_loops import steps, strided
 from mlir_sparse.gpu.loop_roles import LoopRole
 from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.model import ForLoop
 
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
@@ -22,57 +23,58 @@ __all__ = ["ROLES", "write_lanes", "write_rows"]
 def write_lanes(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
     """Writes a sum whose terms the lanes of a group share; each of them has the whole sum then."""
     lanes, lane = emitter.mapping.lanes, emitter.kernel.identity("thread_id", "x")
-    lower, upper, start = _bounds(emitter, op)
+    loop = ForLoop(op)
+    lower, upper, start = _bounds(emitter, loop)
     own = [combine_partials.identity(emitter.combine, start.type)]
     (part,) = strided(
         build.add(lower, lane),
         upper,
         build.constant(lanes),
         own,
-        lambda at, one: emitter.turn(op, at, [one], depth),
+        lambda at, one: emitter.turn(loop, at, [one], depth),
     )
     whole = combine_partials.over_lanes(emitter.combine, part, _halves(lanes // 2, 1))
     emitter.guard(build.compare("eq", lane, build.constant(0)))
     return [combine_partials.combined(emitter.combine, start, whole)]
 
 
-def _bounds(emitter: Emitter, op: ir.Operation) -> tuple[ir.Value, ir.Value, ir.Value]:
+def _bounds(emitter: Emitter, loop: ForLoop) -> tuple[ir.Value, ir.Value, ir.Value]:
     """Returns the bounds of a loop that sums up, and what it starts from."""
-    if len(op.results) != 1:
-        raise UnmappedError(f"expected a loop that hands on one value, but got {len(op.results)}")
-    lower, upper, _, start = op.operands
-    return emitter.value(lower), emitter.value(upper), emitter.value(start)
+    if len(loop.results) != 1:
+        raise UnmappedError(f"expected a loop that hands on one value, but got {len(loop.results)}")
+    lower, upper, start = map(emitter.value, (*loop.bounds, *loop.starts))
+    return lower, upper, start
 
 
 def write_rows(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
     """Writes a loop whose turns go to rows of threads, in steps of the whole grid."""
-    kernel = emitter.kernel
-    carried = [combine_partials.identity(emitter.combine, result.type) for result in op.results]
+    kernel, loop = emitter.kernel, ForLoop(op)
+    carried = [combine_partials.identity(emitter.combine, result.type) for result in loop.results]
 
     def apart(at: ir.Value, *held: ir.Value) -> list[ir.Value]:
-        return emitter.turn(op, at, held, depth)
+        return emitter.turn(loop, at, held, depth)
 
     def together(base: ir.Value, *held: ir.Value) -> list[ir.Value]:
-        emitter.rows_of_block = op, base
+        emitter.rows_of_block = loop, base
         at = build.add(base, kernel.identity("thread_id", "y"))
         inside_ = build.compare("ult", at, upper)
         last = build.operation("arith.subi", upper.type, upper, build.constant(1))
         made: list[ir.Value] = []
-        emitter.within(inside_, lambda: made.extend(emitter.turn(op, build.minimum(at, last), held, depth)))
-        return [build.operation("arith.select", m.type, inside_, m, h) for m, h in zip(made, held, strict=True)]
+        emitter.within(inside_, lambda: made.extend(emitter.turn(loop, build.minimum(at, last), held, depth)))
+        return [build.select(inside_, m, h) for m, h in zip(made, held, strict=True)]
 
-    first, upper, step = steps(emitter, op, "rows")
+    first, upper, step = steps(emitter, loop, "rows")
     if emitter.shares:
         first = build.operation("arith.subi", first.type, first, kernel.identity("thread_id", "y"))
     sums = strided(first, upper, step, carried, together if emitter.shares else apart)
-    return _summed(emitter, op, sums)
+    return _summed(emitter, loop, sums)
 
 
-def _summed(emitter: Emitter, op: ir.Operation, sums: Sequence[ir.Value]) -> list[ir.Value]:
+def _summed(emitter: Emitter, loop: ForLoop, sums: Sequence[ir.Value]) -> list[ir.Value]:
     """Combines what the threads of a warp hold, each of its own rows; one of them stores."""
     if not sums:
         return []
-    (_, _, start), (part,) = _bounds(emitter, op), sums
+    (_, _, start), (part,) = _bounds(emitter, loop), sums
     lowest = emitter.mapping.lanes if emitter.shares else 1
     whole = combine_partials.over_lanes(emitter.combine, part, _halves(WARP // 2, lowest))
     emitter.guard(build.compare("eq", emitter.kernel.lane(), build.constant(0)))

@@ -13,8 +13,10 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.kernel_writer import copied
 from mlir_sparse.gpu.kernels.strided_loops import steps, strided
 from mlir_sparse.gpu.loop_roles import LoopRole
-from mlir_sparse.gpu.sparsified_function import inside
+from mlir_sparse.gpu.sparsified_function import accesses_in
 from mlir_sparse.gpu.unmapped_error import UnmappedError
+from mlir_sparse.loops.model import ForLoop, Loop
+from mlir_sparse.loops.regions import walk
 
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
@@ -25,18 +27,10 @@ HELD = "held"
 
 
 @dataclass(frozen=True, slots=True)
-class _Loop:
-    op: ir.Operation
+class _Level:
+    loop: ForLoop
     depth: int
     role: str
-
-    @property
-    def index(self) -> ir.Value:
-        return self.op.regions[0].blocks[0].arguments[0]
-
-    @property
-    def body(self) -> list[ir.Operation]:
-        return [op.operation for op in self.op.regions[0].blocks[0].operations]
 
 
 def write_held(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
@@ -57,41 +51,41 @@ def write_held(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]
 class _Held:
     def __init__(self, emitter: Emitter, op: ir.Operation, depth: int) -> None:
         self._emitter = emitter
-        self._loops = self._chain(op, depth)
-        self._made = {result: one for one in inside(op) for result in one.results}
-        stores = [one for one in inside(op) if one.name == "memref.store"]
-        loads = [one for one in inside(op) if one.name == "memref.load" and emitter.is_output(one.operands[0])]
+        self._loops = self._chain(ForLoop(op), depth)
+        self._made = {result: one for one in walk(op) for result in one.results}
+        accesses = accesses_in([op])
+        stores = [access for access in accesses if access.value is not None]
+        loads = [access for access in accesses if access.value is None and emitter.is_output(access.buffer)]
         if len(stores) != 1 or len(loads) != 1:
             raise UnmappedError(f"expected loops that add to one element, but got {len(stores)} stores")
         self._store, self._load = stores[0], loads[0]
 
-    def _chain(self, outermost: ir.Operation, depth: int) -> list[_Loop]:
+    def _chain(self, outermost: ForLoop, depth: int) -> list[_Level]:
         """Returns the loops down to those that hand on a sum."""
-        found: list[_Loop] = []
-        op: ir.Operation | None = outermost
-        while op is not None:
-            loop = _Loop(op, depth, self._emitter.mapping.role(depth))
-            found.append(loop)
-            below = [one for one in loop.body if self._emitter.kernel.source.is_spine(one)]
-            op = below[0] if len(below) == 1 and below[0].name == "scf.for" and not len(below[0].results) else None
+        found: list[_Level] = []
+        loop: Loop | None = outermost
+        while isinstance(loop, ForLoop):
+            found.append(_Level(loop, depth, self._emitter.mapping.role(depth)))
+            below = self._emitter.kernel.source.spines_in(loop.body)
+            loop = below[0] if len(below) == 1 and not below[0].results else None
             depth += 1
         return found
 
     def write(self) -> None:
         """Writes the loops, at the insertion point."""
-        self._open([loop for loop in self._loops if loop.role != HELD])
+        self._open([level for level in self._loops if level.role != HELD])
 
-    def _open(self, around: list[_Loop]) -> None:
+    def _open(self, around: list[_Level]) -> None:
         """Writes the loops over elements, and in them the sum."""
         if not around:
             self._sum()
             return
-        loop, *rest = around
-        self._emitter.check_apart(loop.op, loop.role)
-        first, upper, step = steps(self._emitter, loop.op, loop.role)
+        level, *rest = around
+        self._emitter.check_apart(level.loop, level.role)
+        first, upper, step = steps(self._emitter, level.loop, level.role)
 
         def body(at: ir.Value) -> list[ir.Value]:
-            self._emitter.bind(loop.index, at)
+            self._emitter.bind(level.loop.index, at)
             self._open(rest)
             return []
 
@@ -99,9 +93,9 @@ class _Held:
 
     def _sum(self) -> None:
         emitter = self._emitter
-        indices = [self._again(index) for index in list(self._store.operands)[2:]]
+        indices = [self._again(index) for index in self._store.at]
         start = emitter.present(self._load, indices)
-        emitter.store(self._store, self._loop(0, start), indices)
+        emitter.store_at(self._store, self._loop(0, start), indices)
 
     def _again(self, value: ir.Value) -> ir.Value:
         """Returns a value of the loops where these have not begun: it depends on elements only."""
@@ -114,37 +108,37 @@ class _Held:
 
     def _loop(self, number: int, held: ir.Value) -> ir.Value:
         """Writes the loops from one on; returns what has been added up."""
-        loop = self._loops[number]
-        if loop.role != HELD:
+        level = self._loops[number]
+        if level.role != HELD:
             return self._body(number, held)
-        lower, upper, step = (self._emitter.value(operand) for operand in list(loop.op.operands)[:3])
+        lower, upper, step = map(self._emitter.value, level.loop.limits)
 
         def body(at: ir.Value, so_far: ir.Value) -> list[ir.Value]:
-            self._emitter.bind(loop.index, at)
+            self._emitter.bind(level.loop.index, at)
             return [self._body(number, so_far)]
 
         (total,) = strided(lower, upper, step, [held], body)
         return total
 
     def _body(self, number: int, held: ir.Value) -> ir.Value:
-        loop, emitter = self._loops[number], self._emitter
-        below = self._loops[number + 1].op if number + 1 < len(self._loops) else None
+        level, emitter = self._loops[number], self._emitter
+        below = self._loops[number + 1].loop.op if number + 1 < len(self._loops) else None
         with emitter.turns() as counted:
-            made = self._ops(loop, below, held, number)
+            made = self._ops(level, below, held, number)
             (made,) = counted([made], [held])
         return made
 
-    def _ops(self, loop: _Loop, below: ir.Operation | None, held: ir.Value, number: int) -> ir.Value:
+    def _ops(self, level: _Level, below: ir.Operation | None, held: ir.Value, number: int) -> ir.Value:
         emitter = self._emitter
-        for op in loop.body:
+        for op in level.loop.body:
             if below is not None and op == below:
                 held = self._loop(number + 1, held)
-            elif op == self._load:
+            elif op == self._load.op:
                 emitter.bind(op.results[0], held)
-            elif op == self._store:
-                held = emitter.value(op.operands[0])
-            elif op.name != "scf.yield":
-                emitter.one(op, loop.depth + 1)
+            elif op == self._store.op and self._store.value is not None:
+                held = emitter.value(self._store.value)
+            else:
+                emitter.one(op, level.depth + 1)
         return held
 
 

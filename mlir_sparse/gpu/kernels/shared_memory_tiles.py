@@ -18,6 +18,9 @@ from mlir_sparse.gpu.loop_roles import LoopRole
 from mlir_sparse.gpu.sparsified_function import depends
 from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.effects import access_of
+from mlir_sparse.loops.model import ForLoop, Loop
+from mlir_sparse.loops.regions import operations_of
 from mlir_sparse.loops.value_origins import result_maker
 
 if TYPE_CHECKING:
@@ -44,21 +47,22 @@ def write_staged(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Valu
     if emitter.rows_of_block is None:
         raise UnmappedError(f"expected a loop over rows around one that is {STAGED}")
     row, base = emitter.rows_of_block
-    terms = _Terms(emitter, op, [row])
-    own = emitter.value(op.operands[0]), emitter.value(op.operands[1])
-    begin, end = _of_block(emitter, op, row, base)
-    whole = _over_block(emitter, terms, own, (begin, end))
-    return [combine_partials.combined(emitter.combine, emitter.value(op.operands[3]), whole)]
+    loop = ForLoop(op)
+    terms = _Terms(emitter, loop, [row])
+    lower, upper, start = map(emitter.value, (*loop.bounds, *loop.starts))
+    begin, end = _of_block(emitter, loop, row, base)
+    whole = _over_block(emitter, terms, (lower, upper), (begin, end))
+    return [combine_partials.combined(emitter.combine, start, whole)]
 
 
 def write_terms(
-    emitter: Emitter, op: ir.Operation, above: Sequence[ir.Operation], first: ir.Value, count: ir.Value
+    emitter: Emitter, loop: ForLoop, above: Sequence[Loop], first: ir.Value, count: ir.Value
 ) -> Callable[[ir.Value], ir.Value]:
     """Writes the terms of a block's entries, which it waits for; returns what writes the term of one of them.
 
     Args:
         emitter: what writes the kernel.
-        op: the loop over entries, in the function.
+        loop: the loop over entries, in the function.
         above: the loops around it.
         first: the first entry of the block, in the kernel.
         count: how many entries there are in all.
@@ -67,20 +71,19 @@ def write_terms(
         UnmappedError: for terms that depend on the loops above by more than where they are.
     """
     # A thread reads as many as it takes one after another: one more place keeps threads out of each other's banks.
-    terms = _Terms(emitter, op, above, apart=emitter.mapping.chunk)
+    terms = _Terms(emitter, loop, above, apart=emitter.mapping.chunk)
     terms.fill(first, build.operation("arith.subi", count.type, count, build.constant(1)))
     wait()
     return lambda at: terms.of(build.operation("arith.subi", at.type, at, first))
 
 
-def _of_block(emitter: Emitter, op: ir.Operation, row: ir.Operation, base: ir.Value) -> tuple[ir.Value, ir.Value]:
+def _of_block(emitter: Emitter, loop: ForLoop, row: ForLoop, base: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Returns where the entries of all rows of a block begin and end."""
-    index = row.regions[0].blocks[0].arguments[0]
-    rows = emitter.value(row.operands[1])
+    rows = emitter.value(row.upper)
     one, height = build.constant(1), emitter.kernel.identity("block_dim", "y")
     after = build.minimum(build.add(base, height), rows)
     last = build.operation("arith.subi", after.type, after, one)
-    return _at(emitter, op.operands[0], index, base), _at(emitter, op.operands[1], index, last)
+    return _at(emitter, loop.lower, row.index, base), _at(emitter, loop.upper, row.index, last)
 
 
 def _at(emitter: Emitter, value: ir.Value, index: ir.Value, place: ir.Value) -> ir.Value:
@@ -90,8 +93,9 @@ def _at(emitter: Emitter, value: ir.Value, index: ir.Value, place: ir.Value) -> 
     if not depends(value, index):
         return emitter.value(value)
     op = result_maker(value)
-    if op.name == "memref.load":
-        return emitter.kernel.load(op, [_at(emitter, one, index, place) for one in list(op.operands)[1:]])
+    access = access_of(op)
+    if access is not None:
+        return emitter.kernel.load(access, [_at(emitter, one, index, place) for one in access.at])
     return copied(op, lambda operand: _at(emitter, operand, index, place))[ir.OpResult(value).result_number]
 
 
@@ -127,19 +131,19 @@ class _Terms:
 
     Args:
         emitter: what writes the kernel.
-        op: the loop over entries, in the function.
+        loop: the loop over entries, in the function.
         above: the loops around it.
         apart: after how many terms a place is left free; 0 for none.
     """
 
-    def __init__(self, emitter: Emitter, op: ir.Operation, above: Sequence[ir.Operation], apart: int = 0) -> None:
-        self._emitter, self._op, self._apart = emitter, op, apart
-        self._inner = [one.operation for one in op.regions[0].blocks[0].operations]
-        indices = [loop.regions[0].blocks[0].arguments[0] for loop in above]
+    def __init__(self, emitter: Emitter, loop: ForLoop, above: Sequence[Loop], apart: int = 0) -> None:
+        self._emitter, self._loop, self._apart = emitter, loop, apart
+        self._inner = operations_of(loop.turn)
+        indices = [outer.index for outer in above if isinstance(outer, ForLoop)]
         used = [operand for one in self._inner for operand in one.operands]
-        if len(op.results) != 1 or any(depends(operand, index) for operand in used for index in indices):
+        if len(loop.results) != 1 or any(depends(operand, index) for operand in used for index in indices):
             raise UnmappedError(f"expected one sum, whose terms do not depend on the row, for {STAGED}")
-        self.kind = op.results[0].type
+        self.kind = loop.results[0].type
         count = _THREADS * emitter.mapping.chunk
         self._held = emitter.kernel.shared(count + (count // apart if apart else 0), self.kind)
 
@@ -169,10 +173,9 @@ class _Terms:
         return build.add(number, free)
 
     def _term(self, at: ir.Value) -> ir.Value:
-        index, carried = self._op.regions[0].blocks[0].arguments
-        operator = self._emitter.combine
+        (carried,), operator = self._loop.carried, self._emitter.combine
         with self._emitter.turns() as counted:
-            self._emitter.bind(index, at)
+            self._emitter.bind(self._loop.index, at)
             none = combine_partials.identity(operator, carried.type)
             self._emitter.bind(carried, none)
             (term,) = counted(self._emitter.block(self._inner, len(self._emitter.mapping.roles)), [none])

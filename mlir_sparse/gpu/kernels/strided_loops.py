@@ -9,6 +9,8 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.loop_roles import LoopRole
 from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.model import ForLoop
+from mlir_sparse.loops.regions import operations_of
 from mlir_sparse.loops.value_origins import result_maker
 
 if TYPE_CHECKING:
@@ -22,17 +24,17 @@ _AXES = {"rows": ("x", "y"), "columns": ("y", "x")}
 
 def divided(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
     """Writes a loop each of whose turns is one thread's, or one block's, and hands nothing on."""
-    role = emitter.mapping.role(depth)
-    if len(op.results):
+    role, loop = emitter.mapping.role(depth), ForLoop(op)
+    if loop.results:
         raise UnmappedError(f"expected turns that hand nothing on, for {role}")
-    strided(*steps(emitter, op, role), (), lambda at: emitter.turn(op, at, (), depth))
+    strided(*steps(emitter, loop, role), (), lambda at: emitter.turn(loop, at, (), depth))
     return []
 
 
-def steps(emitter: Emitter, op: ir.Operation, role: str) -> tuple[ir.Value, ir.Value, ir.Value]:
+def steps(emitter: Emitter, loop: ForLoop, role: str) -> tuple[ir.Value, ir.Value, ir.Value]:
     """Returns where a thread's turns of a loop begin, where the loop ends, and how far it is to the next."""
     kernel = emitter.kernel
-    lower, upper = emitter.value(op.operands[0]), emitter.value(op.operands[1])
+    lower, upper = map(emitter.value, loop.bounds)
     match role:
         case "rows" | "columns":
             blocks, threads = _AXES[role]
@@ -63,12 +65,7 @@ def strided(
     lower: ir.Value, upper: ir.Value, step: ir.Value, start: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]
 ) -> list[ir.Value]:
     """Writes an `scf.for` with a step; the body takes the index and the carried values, and returns those."""
-    kinds = [value.type for value in start]
-    op = ir.Operation.create("scf.for", results=kinds, operands=[lower, upper, step, *start], regions=1)
-    block = op.regions[0].blocks.append(build.index_type(), *kinds, arg_locs=[ir.Location.unknown()] * (len(kinds) + 1))
-    with ir.InsertionPoint(block):
-        ir.Operation.create("scf.yield", operands=list(body(*block.arguments)))
-    return list(op.results)
+    return build.loop(upper, start, body, lower, step)
 
 
 def unrolled(
@@ -99,12 +96,8 @@ def unrolled(
     made = strided(lower, whole, build.constant(turns), start, some)
     build.keep_rolled(result_maker(made[0]))
     left = build.compare("ult", whole, upper)
-    rest = ir.Operation.create("scf.if", results=[value.type for value in made], operands=[left], regions=2)
-    with ir.InsertionPoint(rest.regions[0].blocks.append()):
-        ir.Operation.create("scf.yield", operands=_left_over(whole, upper, made, body, turns - 1))
-    with ir.InsertionPoint(rest.regions[1].blocks.append()):
-        ir.Operation.create("scf.yield", operands=made)
-    return list(rest.results)
+    kinds = [value.type for value in made]
+    return build.branch(left, lambda: _left_over(whole, upper, made, body, turns - 1), lambda: made, kinds)
 
 
 def _left_over(
@@ -118,7 +111,7 @@ def _left_over(
         counts = build.compare("ult", at, upper)
         handed = body(build.minimum(at, last), *carried)
         pairs = zip(handed, carried, strict=True)
-        carried = [build.operation("arith.select", new.type, counts, new, old) for new, old in pairs]
+        carried = [build.select(counts, new, old) for new, old in pairs]
     _load_first()
     return carried
 
@@ -129,7 +122,7 @@ def _load_first() -> None:
     First what needs nothing that was loaded, then what needs that, and so on; the rest follows in its order. Assembly
     for a GPU is scheduled for few registers, and would otherwise wait for each load before it makes the next.
     """
-    ops = [one.operation for one in ir.InsertionPoint.current.block.operations]
+    ops = operations_of(ir.InsertionPoint.current.block)
     made = {result: number for number, op in enumerate(ops) for result in op.results}
     needed = [[made[operand] for operand in op.operands if operand in made] for op in ops]
     loads = [op.name == "memref.load" for op in ops]

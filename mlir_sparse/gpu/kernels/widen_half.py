@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import DTYPES
-from mlir_sparse.gpu.sparsified_function import inside
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.emit_copies import replace
+from mlir_sparse.loops.regions import blocks_of, walk
 
 __all__ = ["as_element", "as_register", "widen"]
 
@@ -24,9 +25,9 @@ def widen(function: ir.Operation) -> None:
         function: the `func.func`, in place. Loads and stores are of other types than the buffers then, until they are
             written into a kernel.
     """
-    ops = [op for op in inside(function) if op.name != "func.func"]
+    ops = [op for op in walk(function) if op.name != "func.func"]
     for op in ops:
-        arguments = [one for region in op.regions for block in region.blocks for one in block.arguments]
+        arguments = [one for block in blocks_of(op) for one in block.arguments]
         for value in (*op.results, *arguments):
             if str(value.type) in _REGISTERS:
                 register = ir.Type.parse(_REGISTERS[str(value.type)])
@@ -35,9 +36,8 @@ def widen(function: ir.Operation) -> None:
                     op.attributes["value"] = ir.FloatAttr.get(register, number)
                 value.set_type(register)
     for op in ops:
-        if op.name in _CASTS and op.results[0].type == op.operands[0].type:
-            op.results[0].replace_all_uses_with(op.operands[0])
-            op.erase()
+        if op.name in _CASTS and [value.type for value in op.results] == [value.type for value in op.operands]:
+            replace(op, op.operands)
 
 
 def as_register(value: ir.Value, kind: ir.Type) -> ir.Value:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.gpu.sparsified_function import inside
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.regions import blocks_of, walk
 
 __all__ = ["pass_addresses"]
 
@@ -19,7 +19,7 @@ def pass_addresses(module: ir.Module, options: Mapping[str, str]) -> None:
         options: none.
     """
     for holder in module.body.operations:
-        for op in list(inside(holder.operation)):
+        for op in list(walk(holder.operation)):
             if op.name == "gpu.func":
                 _rewrite(op)
             elif op.name == "gpu.launch_func":
@@ -36,7 +36,7 @@ def _hand_over(launch: ir.Operation) -> None:
 
 
 def _rewrite(kernel: ir.Operation) -> None:
-    block = kernel.regions[0].blocks[0]
+    (block,) = blocks_of(kernel)
     pointer = ir.Type.parse("!llvm.ptr")
     before = list(block.arguments)
     for argument in before:

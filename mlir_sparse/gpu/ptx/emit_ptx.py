@@ -9,7 +9,7 @@ from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.gpu.ptx.libdevice import find_library, functions_wanted, link_library, with_instructions
 from mlir_sparse.gpu.ptx.llvm_literals import with_bits
-from mlir_sparse.gpu.sparsified_function import inside
+from mlir_sparse.loops.regions import blocks_of, operations_of, walk
 
 __all__ = ["assemble_kernels", "kernels_ir", "ptx_of", "to_ptx"]
 
@@ -66,8 +66,9 @@ def kernels_ir(module: ir.Module) -> str:
     with ir.InsertionPoint(apart.body):
         for holder in module.body.operations:
             if holder.operation.name == "gpu.module":
-                for kernel in holder.operation.regions[0].blocks[0].operations:
-                    kernel.operation.clone()
+                (kernels,) = blocks_of(holder.operation)
+                for kernel in operations_of(kernels):
+                    kernel.clone()
     apart.operation.attributes["llvm.data_layout"] = ir.StringAttr.get(_LAYOUT)
     text = str(bindings().module("dialects.llvm").translate_module_to_llvmir(apart.operation))
     return _unordered(with_instructions(with_bits(text)))
@@ -76,7 +77,7 @@ def kernels_ir(module: ir.Module) -> str:
 def _check_translated(module: ir.Module) -> None:
     """Refuses what LLVM IR is not made of: the bindings end the process over it."""
     kernels = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
-    names = sorted({op.name for kernel in kernels for op in inside(kernel)} - {"gpu.module", "gpu.module_end"})
+    names = sorted({op.name for kernel in kernels for op in walk(kernel)} - {"gpu.module", "gpu.module_end"})
     left = [name for name in names if not name.startswith(("llvm.", "nvvm."))]
     if left:
         raise UnsupportedError(
