@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.model import ForLoop, WhileLoop
+from mlir_sparse.loops.regions import body_of
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.program.nest_facts import NestFacts
@@ -61,6 +62,11 @@ class Nest(Inside):
     def facts(self) -> NestFacts:
         """Returns what the plan knows of it."""
         return facts_of(self.function)
+
+    @property
+    def arguments(self) -> Sequence[ir.Value]:
+        """Returns the arguments of the function."""
+        return list(body_of(self.function).arguments)
 
     @cached_property
     def for_loops(self) -> Sequence[ForLoop]:

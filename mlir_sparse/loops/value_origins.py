@@ -15,6 +15,7 @@ __all__ = [
     "made_by",
     "maker",
     "operation_around",
+    "outermost",
     "parent_of",
     "result_maker",
     "stored_load",
@@ -84,6 +85,14 @@ def is_around(op: ir.Operation, inner: ir.Operation) -> bool:
     while around is not None and around != op:
         around = around.parent
     return around is not None
+
+
+def outermost(op: ir.Operation, *known: ir.Value) -> ir.Operation:
+    """Returns the outermost operation around one in a function, or itself, before which values are known."""
+    around = parent_of(op)
+    while around.name != "func.func" and not any(is_inside(value, around) for value in known):
+        op, around = around, parent_of(around)
+    return op
 
 
 def is_inside(value: ir.Value, op: ir.Operation) -> bool:

@@ -10,19 +10,21 @@ from collections.abc import Mapping
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.effects import may_alias, root_of
-from mlir_sparse.loops.facts_in_ir import facts_of
-from mlir_sparse.loops.operation_index import Seen
-from mlir_sparse.loops.value_origins import is_constant, is_inside, parent_of
+from mlir_sparse.loops.effects import MemoryAccess, may_alias, root_of, stores_in
+from mlir_sparse.loops.model import ForLoop
+from mlir_sparse.loops.operation_index import Nest, Seen
+from mlir_sparse.loops.value_origins import outermost
+from mlir_sparse.program.loop_form import LoopForm
 
 __all__ = ["bound_rows"]
 
 
-def bound_rows(seen: Seen, _: Mapping[str, str]) -> bool:
+def bound_rows(seen: Seen, options: Mapping[str, str]) -> bool:
     """Bounds the loops over rows of results that are cut.
 
     Args:
         seen: a module after bufferization; rewritten in place.
+        options: those of the pass: none.
 
     Returns:
         whether it changed anything.
@@ -30,65 +32,40 @@ def bound_rows(seen: Seen, _: Mapping[str, str]) -> bool:
     Raises:
         ValueError: for a function whose result is not written by rows: its chunks would write out of bounds.
     """
-    cut = [(function, axis) for function, _ in seen.functions if (axis := facts_of(function).rows) is not None]
-    for function, axis in cut:
-        _bound(function, axis)
+    cut = [(nest, axis) for nest in seen.nests(options) if (axis := nest.facts.rows) is not None]
+    for nest, axis in cut:
+        _bound(nest, axis)
     return bool(cut)
 
 
-def _bound(function: ir.Operation, axis: int) -> None:
-    *_, result = function.regions[0].blocks[0].arguments
-    stores: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "memref.store":
-            root = root_of(op.operands[1])
-            if root is None:
-                raise ValueError(f"expected to know where loops write, but got {op}")
-            if root == result:
-                stores.append(op)
-        elif op.name.startswith("vector.") and any(may_alias(v, result) for v in op.operands if _is_buffer(v)):
-            raise ValueError(f"expected no vectors before rows end with the result, but got {op}")
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
-    loops: list[ir.Operation] = []
-    for store in stores:
-        loop = _loop_of(list(store.operands)[2 + axis])
-        if loop is None:
-            raise ValueError(f"expected rows of the result along axis {axis} in a loop of their own, but got {store}")
-        if loop not in loops:
-            loops.append(loop)
+def _bound(nest: Nest, axis: int) -> None:
+    *_, result = nest.arguments
     # Compute bounds outside of all loops: tiling needs loop-invariant bounds.
-    ends: list[tuple[ir.Operation, ir.Value, ir.Value]] = []
-    for loop in loops:
-        upper, place = loop.operands[1], _outermost(loop)
-        known = [end for there, bound, end in ends if there == place and bound == upper]
-        if not known:
-            with ir.InsertionPoint(place):
+    ends: dict[tuple[ir.Operation, ir.Value], ir.Value] = {}
+    for loop in dict.fromkeys(_loop_over_rows(store, axis) for store in _stores_to(result, nest)):
+        place = outermost(loop.op, loop.upper), loop.upper
+        if place not in ends:
+            with ir.InsertionPoint(place[0]):
                 size = build.operation("memref.dim", build.index_type(), result, build.constant(axis))
-                known = [build.minimum(upper, size)]
-            ends.append((place, upper, known[0]))
-        loop.operands[1] = known[0]
+                ends[place] = build.minimum(loop.upper, size)
+        loop.set_limits((loop.lower, ends[place]))
 
 
-def _outermost(loop: ir.Operation) -> ir.Operation:
-    """Returns the outermost loop around one where that one's bound is known."""
-    upper = loop.operands[1]
-    place = loop
-    while parent_of(place).name != "func.func" and not is_inside(upper, parent_of(place)):
-        place = parent_of(place)
-    return place
+def _stores_to(result: ir.Value, nest: Nest) -> list[MemoryAccess]:
+    """Returns the stores to the result of a function."""
+    stores = stores_in(nest.named("memref.store"))
+    for store in stores:
+        if root_of(store.buffer) is None:
+            raise ValueError(f"expected to know where loops write, but got {store.op}")
+    for op in (op for name, ops in nest.by_name.items() if name.startswith("vector.") for op in ops):
+        if any(isinstance(value.type, ir.MemRefType) and may_alias(value, result) for value in op.operands):
+            raise ValueError(f"expected no vectors before rows end with the result, but got {op}")
+    return [store for store in stores if root_of(store.buffer) == result]
 
 
-def _is_buffer(value: ir.Value) -> bool:
-    return isinstance(value.type, ir.MemRefType)
-
-
-def _loop_of(value: ir.Value) -> ir.Operation | None:
-    """Returns the loop over all rows with this induction variable; None for other values."""
-    if not isinstance(value.owner, ir.Block):
-        return None
-    loop = value.owner.owner.operation
-    plain = loop.name == "scf.for" and ir.BlockArgument(value).arg_number == 0
-    return loop if plain and is_constant(loop.operands[0], 0) and is_constant(loop.operands[2], 1) else None
+def _loop_over_rows(store: MemoryAccess, axis: int) -> ForLoop:
+    """Returns the loop over all rows whose index says which row is stored to."""
+    loop = ForLoop.of_index(store.at[axis])
+    if loop is None or loop.form is not LoopForm.DENSE:
+        raise ValueError(f"expected rows of the result along axis {axis} in a loop of their own, but got {store.op}")
+    return loop

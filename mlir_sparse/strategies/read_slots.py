@@ -20,7 +20,7 @@ from mlir_sparse.loops.model_accesses import Segment, StreamAccess
 from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.strategy import Strategy
-from mlir_sparse.loops.value_origins import is_constant, made_by, maker, parent_of
+from mlir_sparse.loops.value_origins import is_constant, made_by, maker, outermost
 
 __all__ = ["READ_SLOTS"]
 
@@ -74,7 +74,7 @@ def _coordinates_of(positions: ir.Value, nest: Nest) -> ir.Value | None:
     if root is None or maker(root) is not None:
         return None
     number = ir.BlockArgument(root).arg_number
-    return nest.function.regions[0].blocks[0].arguments[number + 1] if number in nest.facts.slots else None
+    return nest.arguments[number + 1] if number in nest.facts.slots else None
 
 
 def _rewrite(slot: _Slot, _: Nest) -> None:
@@ -102,10 +102,7 @@ def _rewrite(slot: _Slot, _: Nest) -> None:
 
 def _first_position(slot: _Slot) -> ir.Value:
     """Writes, before all loops, where the first list begins: a piece of a call has the lists from there on."""
-    outermost = slot.loop.op
-    while parent_of(outermost).name != "func.func":
-        outermost = parent_of(outermost)
-    with ir.InsertionPoint(outermost):
+    with ir.InsertionPoint(outermost(slot.loop.op)):
         zero = build.constant(0)
         length = build.operation("memref.dim", build.index_type(), slot.positions, zero)
         return build.branch(
