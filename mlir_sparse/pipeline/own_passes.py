@@ -13,7 +13,6 @@ from mlir_sparse.loops.read_nests import remark_other_loops
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.strategies import STRATEGIES
-from mlir_sparse.strategies.nontemporal_stores import nontemporal_stores
 from mlir_sparse.strategies.register_tile import register_tile
 
 __all__ = ["OWN_PASSES", "run_passes"]
@@ -37,7 +36,6 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "bound-rows": bound_rows,
     "gpu-to-ptx": _anywhere(assemble_kernels),
     "map-loops-to-gpu": _anywhere(map_loops),
-    "nontemporal-stores": nontemporal_stores,
     "pass-gpu-addresses": _anywhere(pass_addresses),
     "register-tile": register_tile,
     "share-structure": _anywhere(share_structure),

@@ -3,6 +3,7 @@
 from mlir_sparse.loops.strategy import StrategyPass
 from mlir_sparse.strategies.fuse_fill import FUSE_FILL
 from mlir_sparse.strategies.join_segments import JOIN_SEGMENTS
+from mlir_sparse.strategies.nontemporal_stores import NONTEMPORAL_STORES
 from mlir_sparse.strategies.prefetch_rows import PREFETCH_ROWS
 from mlir_sparse.strategies.prefetch_streams import PREFETCH_STREAMS
 from mlir_sparse.strategies.read_slots import READ_SLOTS
@@ -17,6 +18,7 @@ __all__ = ["STRATEGIES"]
 STRATEGIES: tuple[StrategyPass, ...] = (
     FUSE_FILL,
     JOIN_SEGMENTS,
+    NONTEMPORAL_STORES,
     PREFETCH_ROWS,
     PREFETCH_STREAMS,
     READ_SLOTS,

@@ -10,17 +10,21 @@ store would cost as much as is won, so the nest is written twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.effects import MemoryAccess, stores_in
 from mlir_sparse.loops.emit_copies import replace
-from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.model_branches import Lesser
+from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.regions import operations_within
 from mlir_sparse.loops.remarks import Missed
-from mlir_sparse.loops.value_origins import maker, parent_of
+from mlir_sparse.loops.strategy import Strategy
+from mlir_sparse.loops.value_origins import made_by, outermost, parent_of
 
-__all__ = ["nontemporal_stores"]
+__all__ = ["NONTEMPORAL_STORES"]
 
 # Results with room for more entries are large: some megabytes. Pieces that are copied later have no more room.
 _FEW = 1 << 19
@@ -29,71 +33,62 @@ _MOST_OPERATIONS = 160
 _MARK = "appends"
 
 
-def nontemporal_stores(seen: Seen, _: Mapping[str, str]) -> bool:
-    """Writes nests that merge operands of a matrix once more, for results that are large.
+@dataclass(frozen=True, slots=True)
+class _Appending:
+    """A loop nest that appends all entries of a result and merges operands.
 
     Args:
-        seen: a module after bufferization; rewritten in place.
-
-    Returns:
-        whether it changed anything.
+        op: the outermost loop.
+        stores: where it appends.
+        room: how many entries there is room for.
     """
-    changed = False
-    for _function, inside in seen.functions if seen.whole.named("scf.while") else ():
-        appending = {op: room for op in inside.named("memref.store") if (room := _room_of(op)) is not None}
-        if not appending:
-            continue
-        found = _appending_nest(appending)
-        nest = seen.remarks.of(next(iter(appending)) if isinstance(found, Missed) else found, found)
-        if nest is not None:
-            _divide(nest, next(iter(appending.values())), list(appending))
-            changed = True
-    return changed
+
+    op: ir.Operation
+    stores: Sequence[ir.Operation]
+    room: ir.Value
 
 
-def _appending_nest(appending: Mapping[ir.Operation, ir.Value]) -> ir.Operation | Missed:
-    """Returns the nest that appends all entries of a result and merges operands, or why it is not written twice.
+def _candidates(nest: Nest) -> Sequence[ir.Operation]:
+    """Returns the first of the stores that append entries, in a function that merges operands."""
+    return list(_rooms(nest))[:1] if nest.while_loops else ()
 
-    Args:
-        appending: the stores, each with how many entries there is room for.
-    """
-    rooms, nests = set(appending.values()), {_nest_of(op) for op in appending}
+
+def _rooms(nest: Nest) -> Mapping[ir.Operation, ir.Value]:
+    """Returns the stores in loops that write one entry behind the others, each with how many there is room for."""
+    stores = stores_in(nest.named("memref.store"))
+    return {store.op: room for store in stores if (room := _room_of(store)) is not None}
+
+
+def _room_of(store: MemoryAccess) -> ir.Value | None:
+    if len(store.at) != 1 or parent_of(store.op).name == "func.func":
+        return None
+    least = Lesser.of(store.at[0])
+    room = None if least is None else made_by(least.right, "memref.load")
+    return room.result if room is not None and parent_of(room).name == "func.func" else None
+
+
+def _applies(_: ir.Operation, nest: Nest) -> _Appending | Missed:
+    appending = _rooms(nest)
+    rooms, nests = set(appending.values()), {outermost(op) for op in appending}
     # Results with several lists of coordinates were no faster: lines of too many arrays are written at a time.
     if len(rooms) != 1 or len(nests) != 1:
         return Missed("the result has several lists of coordinates, or several nests write it")
-    (nest,) = nests
-    operations = operations_within(nest)
-    if not any(op.name == "scf.while" for op in operations):
+    (op,), (room,) = nests, rooms
+    operations = operations_within(op)
+    if not any(inner.name == "scf.while" for inner in operations):
         return Missed("no operands are merged: writing is not what takes the time")
     if len(operations) > _MOST_OPERATIONS:
         return Missed(f"more than {_MOST_OPERATIONS} operations: writing is not what takes the time")
-    return nest
+    return _Appending(op, list(appending), room)
 
 
-def _room_of(op: ir.Operation) -> ir.Value | None:
-    """Returns how many entries there is room for, of a store in a loop that writes one behind the others; else None."""
-    if op.name != "memref.store" or len(op.operands) != 3 or parent_of(op).name == "func.func":
-        return None
-    least = maker(op.operands[2])
-    if least is None or least.name != "arith.minui":
-        return None
-    room = maker(least.operands[1])
-    held = room is not None and room.name == "memref.load" and parent_of(room).name == "func.func"
-    return least.operands[1] if held else None
-
-
-def _nest_of(op: ir.Operation) -> ir.Operation:
-    while parent_of(op).name != "func.func":
-        op = parent_of(op)
-    return op
-
-
-def _divide(nest: ir.Operation, room: ir.Value, appending: list[ir.Operation]) -> None:
+def _rewrite(appending: _Appending, _: Nest) -> None:
     """Writes a nest for large results and for others."""
-    for op in appending:
+    nest = appending.op
+    for op in appending.stores:
         op.attributes[_MARK] = ir.UnitAttr.get()
     with ir.InsertionPoint(nest):
-        large = build.compare("ugt", room, build.constant(_FEW))
+        large = build.compare("ugt", appending.room, build.constant(_FEW))
         kinds = [result.type for result in nest.results]
         results = build.branch(large, lambda: _copy(nest, large=True), lambda: _copy(nest, large=False), kinds)
     replace(nest, results)
@@ -108,3 +103,7 @@ def _copy(nest: ir.Operation, *, large: bool) -> list[ir.Value]:
             if large:
                 op.attributes["nontemporal"] = ir.BoolAttr.get(True)
     return list(copied.results)
+
+
+NONTEMPORAL_STORES = Strategy("nontemporal-stores", _candidates, _applies, _rewrite, lambda appending: appending.op)
+"""Writes nests that merge operands of a matrix once more, for results that are large."""
