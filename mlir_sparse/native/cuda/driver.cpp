@@ -90,9 +90,9 @@ void forget_driver() { loaded.reset(); }
 Current::Current(int device) {
   Driver &cuda = driver();
   CUcontext wanted = cuda.context(device), present = nullptr;
-  cuda.check(cuda.cuCtxGetCurrent(&present), "cuCtxGetCurrent");
+  CHECKED(cuda, cuCtxGetCurrent, &present);
   if (present == wanted) return;
-  cuda.check(cuda.cuCtxPushCurrent(wanted), "cuCtxPushCurrent");
+  CHECKED(cuda, cuCtxPushCurrent, wanted);
   pushed_ = true;
 }
 

@@ -23,6 +23,8 @@ using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
 using CUmemoryPool = struct CUmemPoolHandle_st *;
 
+inline void *address(CUdeviceptr pointer) { return reinterpret_cast<void *>(static_cast<std::uintptr_t>(pointer)); }
+
 constexpr CUresult kSuccess = 0;
 constexpr CUresult kOutOfMemory = 2;
 constexpr CUresult kDeinitialized = 4;

@@ -14,6 +14,9 @@ class Failure : public std::runtime_error {
   const Kind kind;
 };
 
+// Calls an entry point of a library, whose `check` throws under its name unless it succeeds.
+#define CHECKED(library, entry, ...) (library).check((library).entry(__VA_ARGS__), #entry)
+
 // Records a failure that cannot be raised at once, as when memory is freed, for the next call that can raise it.
 void note(const std::string &message) noexcept;
 // Throws the recorded failure, and forgets it.

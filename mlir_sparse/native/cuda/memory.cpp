@@ -35,12 +35,12 @@ Memory::Memory(int device, std::size_t bytes, CUstream stream) : device_(device)
   if (code == kOutOfMemory && pool != nullptr) {
     // Memory freed on streams stays in the pool until a synchronisation and a trim.
     cuda.check(cuda.cuCtxSynchronize(), "cuCtxSynchronize");
-    cuda.check(cuda.cuMemPoolTrimTo(pool, 0), "cuMemPoolTrimTo");
+    CHECKED(cuda, cuMemPoolTrimTo, pool, 0);
     code = take(cuda, pool, &pointer_, bytes, stream);
   }
   if (code == kOutOfMemory) {
     std::size_t free = 0, total = 0;
-    cuda.check(cuda.cuMemGetInfo(&free, &total), "cuMemGetInfo");
+    CHECKED(cuda, cuMemGetInfo, &free, &total);
     throw Failure(Kind::memory, "expected " + in_units(bytes) + " to fit in the memory of cuda:" +
                                     std::to_string(device) + ", but got " + in_units(free) + " free of " +
                                     in_units(total) + " (" + cuda.describe(code, name) + ")");

@@ -28,9 +28,9 @@ thread_local Recorded recorded;
 thread_local int default_device = 0;
 
 // Runs a call unless an earlier one failed; returns its result, or zero.
-template <typename Result = int, typename Call>
+template <typename Result = void, typename Call>
 Result guarded(Call &&call) noexcept {
-  if (recorded.failed) return Result{};
+  if (recorded.failed) return Result();
   try {
     Current current(default_device);
     return call(driver());
@@ -39,14 +39,16 @@ Result guarded(Call &&call) noexcept {
   } catch (const std::exception &failure) {
     recorded = {true, Kind::device, failure.what()};
   }
-  return Result{};
+  return Result();
 }
 
 CUdeviceptr pointer_of(const void *address) { return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(address)); }
-void *address_of(CUdeviceptr pointer) { return reinterpret_cast<void *>(static_cast<std::uintptr_t>(pointer)); }
+
+// Compiled code allocates even zero bytes.
+std::intptr_t to_allocate(std::size_t bytes) { return static_cast<std::intptr_t>(bytes == 0 ? 1 : bytes); }
 
 // Runs a call of cuSPARSE with a handle for the stream.
-template <typename Result = int, typename Call>
+template <typename Result = void, typename Call>
 Result leased(CUstream stream, Call &&call) noexcept {
   return guarded<Result>([&](Driver &) {
     Sparse &library = sparse();
@@ -75,59 +77,41 @@ MGPU_EXPORT void mgpuSetDefaultDevice(std::int32_t device) { default_device = de
 MGPU_EXPORT CUstream mgpuStreamCreate() {
   return guarded<CUstream>([](Driver &cuda) {
     CUstream stream = nullptr;
-    cuda.check(cuda.cuStreamCreate(&stream, 1), "cuStreamCreate");
+    CHECKED(cuda, cuStreamCreate, &stream, 1);
     return stream;
   });
 }
 
 MGPU_EXPORT void mgpuStreamDestroy(CUstream stream) {
-  guarded([&](Driver &cuda) {
-    cuda.check(cuda.cuStreamDestroy(stream), "cuStreamDestroy");
-    return 0;
-  });
+  guarded([&](Driver &cuda) { CHECKED(cuda, cuStreamDestroy, stream); });
 }
 
 MGPU_EXPORT void mgpuStreamSynchronize(CUstream stream) {
-  guarded([&](Driver &cuda) {
-    cuda.check(cuda.cuStreamSynchronize(stream), "cuStreamSynchronize");
-    return 0;
-  });
+  guarded([&](Driver &cuda) { CHECKED(cuda, cuStreamSynchronize, stream); });
 }
 
 MGPU_EXPORT void mgpuStreamWaitEvent(CUstream stream, CUevent event) {
-  guarded([&](Driver &cuda) {
-    cuda.check(cuda.cuStreamWaitEvent(stream, event, 0), "cuStreamWaitEvent");
-    return 0;
-  });
+  guarded([&](Driver &cuda) { CHECKED(cuda, cuStreamWaitEvent, stream, event, 0); });
 }
 
 MGPU_EXPORT CUevent mgpuEventCreate() {
   return guarded<CUevent>([](Driver &cuda) {
     CUevent event = nullptr;
-    cuda.check(cuda.cuEventCreate(&event, 2), "cuEventCreate");  // without times
+    CHECKED(cuda, cuEventCreate, &event, 2);  // without times
     return event;
   });
 }
 
 MGPU_EXPORT void mgpuEventDestroy(CUevent event) {
-  guarded([&](Driver &cuda) {
-    cuda.check(cuda.cuEventDestroy(event), "cuEventDestroy");
-    return 0;
-  });
+  guarded([&](Driver &cuda) { CHECKED(cuda, cuEventDestroy, event); });
 }
 
 MGPU_EXPORT void mgpuEventSynchronize(CUevent event) {
-  guarded([&](Driver &cuda) {
-    cuda.check(cuda.cuEventSynchronize(event), "cuEventSynchronize");
-    return 0;
-  });
+  guarded([&](Driver &cuda) { CHECKED(cuda, cuEventSynchronize, event); });
 }
 
 MGPU_EXPORT void mgpuEventRecord(CUevent event, CUstream stream) {
-  guarded([&](Driver &cuda) {
-    cuda.check(cuda.cuEventRecord(event, stream), "cuEventRecord");
-    return 0;
-  });
+  guarded([&](Driver &cuda) { CHECKED(cuda, cuEventRecord, event, stream); });
 }
 
 // Memory. It is not stream-ordered: compiled code frees it without naming the stream of the last use.
@@ -137,15 +121,12 @@ MGPU_EXPORT void *mgpuMemAlloc(std::uint64_t bytes, CUstream, bool) {
     if (bytes == 0) return nullptr;
     CUdeviceptr pointer = 0;
     cuda.check(cuda.cuMemAlloc(&pointer, bytes), "cuMemAlloc", "of " + in_units(bytes));
-    return address_of(pointer);
+    return address(pointer);
   });
 }
 
 MGPU_EXPORT void mgpuMemFree(void *pointer, CUstream) {
-  guarded([&](Driver &cuda) {
-    if (pointer != nullptr) cuda.check(cuda.cuMemFree(pointer_of(pointer)), "cuMemFree");
-    return 0;
-  });
+  guarded([&](Driver &cuda) { if (pointer != nullptr) CHECKED(cuda, cuMemFree, pointer_of(pointer)); });
 }
 
 MGPU_EXPORT void mgpuMemcpy(void *target, void *source, std::size_t bytes, CUstream stream) {
@@ -153,22 +134,15 @@ MGPU_EXPORT void mgpuMemcpy(void *target, void *source, std::size_t bytes, CUstr
     if (bytes != 0)
       cuda.check(cuda.cuMemcpyAsync(pointer_of(target), pointer_of(source), bytes, stream), "cuMemcpyAsync",
                  "of " + in_units(bytes));
-    return 0;
   });
 }
 
 MGPU_EXPORT void mgpuMemset32(void *target, unsigned value, std::size_t count, CUstream stream) {
-  guarded([&](Driver &cuda) {
-    cuda.check(cuda.cuMemsetD32Async(pointer_of(target), value, count, stream), "cuMemsetD32Async");
-    return 0;
-  });
+  guarded([&](Driver &cuda) { CHECKED(cuda, cuMemsetD32Async, pointer_of(target), value, count, stream); });
 }
 
 MGPU_EXPORT void mgpuMemset16(void *target, unsigned short value, std::size_t count, CUstream stream) {
-  guarded([&](Driver &cuda) {
-    cuda.check(cuda.cuMemsetD16Async(pointer_of(target), value, count, stream), "cuMemsetD16Async");
-    return 0;
-  });
+  guarded([&](Driver &cuda) { CHECKED(cuda, cuMemsetD16Async, pointer_of(target), value, count, stream); });
 }
 
 // Modules.
@@ -176,7 +150,7 @@ MGPU_EXPORT void mgpuMemset16(void *target, unsigned short value, std::size_t co
 MGPU_EXPORT CUmodule mgpuModuleLoad(void *data, std::size_t) {
   return guarded<CUmodule>([&](Driver &cuda) {
     CUmodule module = nullptr;
-    cuda.check(cuda.cuModuleLoadDataEx(&module, data, 0, nullptr, nullptr), "cuModuleLoadDataEx");
+    CHECKED(cuda, cuModuleLoadDataEx, &module, data, 0, nullptr, nullptr);
     return module;
   });
 }
@@ -196,10 +170,7 @@ MGPU_EXPORT CUmodule mgpuModuleLoadJIT(void *data, int level, std::size_t) {
 }
 
 MGPU_EXPORT void mgpuModuleUnload(CUmodule module) {
-  guarded([&](Driver &cuda) {
-    cuda.check(cuda.cuModuleUnload(module), "cuModuleUnload");
-    return 0;
-  });
+  guarded([&](Driver &cuda) { CHECKED(cuda, cuModuleUnload, module); });
 }
 
 MGPU_EXPORT CUfunction mgpuModuleGetFunction(CUmodule module, const char *name) {
@@ -215,22 +186,17 @@ MGPU_EXPORT void mgpuLaunchKernel(CUfunction function, std::intptr_t grid_x, std
                                   std::intptr_t block_z, std::int32_t shared, CUstream stream, void **parameters,
                                   void **extra, std::size_t) {
   guarded([&](Driver &cuda) {
-    if (grid_x == 0 || grid_y == 0 || grid_z == 0) return 0;
+    if (grid_x == 0 || grid_y == 0 || grid_z == 0) return;
     const auto u = [](std::intptr_t value) { return static_cast<unsigned>(value); };
-    cuda.check(cuda.cuLaunchKernel(function, u(grid_x), u(grid_y), u(grid_z), u(block_x), u(block_y), u(block_z),
-                                   u(shared), stream, parameters, extra),
-               "cuLaunchKernel");
-    return 0;
+    CHECKED(cuda, cuLaunchKernel, function, u(grid_x), u(grid_y), u(grid_z), u(block_x), u(block_y), u(block_z),
+            u(shared), stream, parameters, extra);
   });
 }
 
 // cuSPARSE: descriptors.
 
 MGPU_EXPORT void mgpuCreateSparseEnv() {
-  guarded([](Driver &) {
-    sparse();
-    return 0;
-  });
+  guarded([](Driver &) { sparse(); });
 }
 
 MGPU_EXPORT void mgpuDestroySparseEnv() {}  // handles are kept for later calls
@@ -238,15 +204,14 @@ MGPU_EXPORT void mgpuDestroySparseEnv() {}  // handles are kept for later calls
 MGPU_EXPORT void *mgpuCreateDnVec(std::intptr_t size, void *values, std::int32_t type, CUstream stream) {
   return leased<void *>(stream, [&](Sparse &lib, cusparseHandle) {
     cusparseDnVec made = nullptr;
-    lib.check(lib.cusparseCreateDnVec(&made, size, values, type), "cusparseCreateDnVec");
+    CHECKED(lib, cusparseCreateDnVec, &made, size, values, type);
     return made;
   });
 }
 
 MGPU_EXPORT void mgpuDestroyDnVec(void *vector, CUstream stream) {
   leased(stream, [&](Sparse &lib, cusparseHandle) {
-    lib.check(lib.cusparseDestroyDnVec(static_cast<cusparseDnVec>(vector)), "cusparseDestroyDnVec");
-    return 0;
+    CHECKED(lib, cusparseDestroyDnVec, static_cast<cusparseDnVec>(vector));
   });
 }
 
@@ -254,15 +219,14 @@ MGPU_EXPORT void *mgpuCreateDnMat(std::intptr_t rows, std::intptr_t columns, voi
                                   CUstream stream) {
   return leased<void *>(stream, [&](Sparse &lib, cusparseHandle) {
     cusparseDnMat made = nullptr;
-    lib.check(lib.cusparseCreateDnMat(&made, rows, columns, columns, values, type, kRowOrder), "cusparseCreateDnMat");
+    CHECKED(lib, cusparseCreateDnMat, &made, rows, columns, columns, values, type, kRowOrder);
     return made;
   });
 }
 
 MGPU_EXPORT void mgpuDestroyDnMat(void *matrix, CUstream stream) {
   leased(stream, [&](Sparse &lib, cusparseHandle) {
-    lib.check(lib.cusparseDestroyDnMat(static_cast<cusparseDnMat>(matrix)), "cusparseDestroyDnMat");
-    return 0;
+    CHECKED(lib, cusparseDestroyDnMat, static_cast<cusparseDnMat>(matrix));
   });
 }
 
@@ -270,8 +234,7 @@ MGPU_EXPORT void *mgpuCreateCoo(std::intptr_t rows, std::intptr_t columns, std::
                                 void *column, void *values, std::int32_t index, std::int32_t type, CUstream stream) {
   return leased<void *>(stream, [&](Sparse &lib, cusparseHandle) {
     cusparseSpMat made = nullptr;
-    lib.check(lib.cusparseCreateCoo(&made, rows, columns, entries, row, column, values, index, kZeroBased, type),
-              "cusparseCreateCoo");
+    CHECKED(lib, cusparseCreateCoo, &made, rows, columns, entries, row, column, values, index, kZeroBased, type);
     return made;
   });
 }
@@ -281,9 +244,8 @@ MGPU_EXPORT void *mgpuCreateCsr(std::intptr_t rows, std::intptr_t columns, std::
                                 std::int32_t type, CUstream stream) {
   return leased<void *>(stream, [&](Sparse &lib, cusparseHandle) {
     cusparseSpMat made = nullptr;
-    lib.check(lib.cusparseCreateCsr(&made, rows, columns, entries, positions, coordinates, values, position, coordinate,
-                                    kZeroBased, type),
-              "cusparseCreateCsr");
+    CHECKED(lib, cusparseCreateCsr, &made, rows, columns, entries, positions, coordinates, values, position, coordinate,
+            kZeroBased, type);
     return made;
   });
 }
@@ -293,9 +255,8 @@ MGPU_EXPORT void *mgpuCreateCsc(std::intptr_t rows, std::intptr_t columns, std::
                                 std::int32_t type, CUstream stream) {
   return leased<void *>(stream, [&](Sparse &lib, cusparseHandle) {
     cusparseSpMat made = nullptr;
-    lib.check(lib.cusparseCreateCsc(&made, rows, columns, entries, positions, coordinates, values, position, coordinate,
-                                    kZeroBased, type),
-              "cusparseCreateCsc");
+    CHECKED(lib, cusparseCreateCsc, &made, rows, columns, entries, positions, coordinates, values, position, coordinate,
+            kZeroBased, type);
     return made;
   });
 }
@@ -308,34 +269,28 @@ MGPU_EXPORT void *mgpuCreateBsr(std::intptr_t block_rows, std::intptr_t block_co
     if (lib.cusparseCreateBsr == nullptr)
       throw Failure(Kind::unsupported, "expected a cuSPARSE with blocks (12.1 or newer), but got " + lib.path());
     cusparseSpMat made = nullptr;
-    lib.check(lib.cusparseCreateBsr(&made, block_rows, block_columns, blocks, height, width, positions, coordinates,
-                                    values, position, coordinate, kZeroBased, type, kRowOrder),
-              "cusparseCreateBsr");
+    CHECKED(lib, cusparseCreateBsr, &made, block_rows, block_columns, blocks, height, width, positions, coordinates,
+            values, position, coordinate, kZeroBased, type, kRowOrder);
     return made;
   });
 }
 
 MGPU_EXPORT void mgpuDestroySpMat(void *matrix, CUstream stream) {
   leased(stream, [&](Sparse &lib, cusparseHandle) {
-    lib.check(lib.cusparseDestroySpMat(static_cast<cusparseSpMat>(matrix)), "cusparseDestroySpMat");
-    return 0;
+    CHECKED(lib, cusparseDestroySpMat, static_cast<cusparseSpMat>(matrix));
   });
 }
 
 MGPU_EXPORT void mgpuSpMatGetSize(void *matrix, void *rows, void *columns, void *entries, CUstream stream) {
   leased(stream, [&](Sparse &lib, cusparseHandle) {
-    lib.check(lib.cusparseSpMatGetSize(static_cast<cusparseSpMat>(matrix), static_cast<std::int64_t *>(rows),
-                                       static_cast<std::int64_t *>(columns), static_cast<std::int64_t *>(entries)),
-              "cusparseSpMatGetSize");
-    return 0;
+    CHECKED(lib, cusparseSpMatGetSize, static_cast<cusparseSpMat>(matrix), static_cast<std::int64_t *>(rows),
+            static_cast<std::int64_t *>(columns), static_cast<std::int64_t *>(entries));
   });
 }
 
 MGPU_EXPORT void mgpuSetCsrPointers(void *matrix, void *positions, void *coordinates, void *values, CUstream stream) {
   leased(stream, [&](Sparse &lib, cusparseHandle) {
-    lib.check(lib.cusparseCsrSetPointers(static_cast<cusparseSpMat>(matrix), positions, coordinates, values),
-              "cusparseCsrSetPointers");
-    return 0;
+    CHECKED(lib, cusparseCsrSetPointers, static_cast<cusparseSpMat>(matrix), positions, coordinates, values);
   });
 }
 
@@ -345,23 +300,17 @@ MGPU_EXPORT std::intptr_t mgpuSpMVBufferSize(std::int32_t mode, void *a, void *x
                                              CUstream stream) {
   return leased<std::intptr_t>(stream, [&](Sparse &lib, cusparseHandle handle) {
     std::size_t bytes = 0;
-    lib.check(lib.cusparseSpMV_bufferSize(handle, mode, factor(type, true), static_cast<cusparseSpMat>(a),
-                                          static_cast<cusparseDnVec>(x), factor(type, true),
-                                          static_cast<cusparseDnVec>(y), type, 0, &bytes),
-              "cusparseSpMV_bufferSize");
-    // Compiled code allocates even zero bytes.
-    return static_cast<std::intptr_t>(bytes == 0 ? 1 : bytes);
+    CHECKED(lib, cusparseSpMV_bufferSize, handle, mode, factor(type, true), static_cast<cusparseSpMat>(a),
+            static_cast<cusparseDnVec>(x), factor(type, true), static_cast<cusparseDnVec>(y), type, 0, &bytes);
+    return to_allocate(bytes);
   });
 }
 
 MGPU_EXPORT void mgpuSpMV(std::int32_t mode, void *a, void *x, void *y, std::int32_t type, void *buffer,
                           CUstream stream) {
   leased(stream, [&](Sparse &lib, cusparseHandle handle) {
-    lib.check(lib.cusparseSpMV(handle, mode, factor(type, true), static_cast<cusparseSpMat>(a),
-                               static_cast<cusparseDnVec>(x), factor(type, true), static_cast<cusparseDnVec>(y), type, 0,
-                               buffer),
-              "cusparseSpMV");
-    return 0;
+    CHECKED(lib, cusparseSpMV, handle, mode, factor(type, true), static_cast<cusparseSpMat>(a),
+            static_cast<cusparseDnVec>(x), factor(type, true), static_cast<cusparseDnVec>(y), type, 0, buffer);
   });
 }
 
@@ -369,22 +318,17 @@ MGPU_EXPORT std::intptr_t mgpuSpMMBufferSize(std::int32_t mode_a, std::int32_t m
                                              std::int32_t type, CUstream stream) {
   return leased<std::intptr_t>(stream, [&](Sparse &lib, cusparseHandle handle) {
     std::size_t bytes = 0;
-    lib.check(lib.cusparseSpMM_bufferSize(handle, mode_a, mode_b, factor(type, true), static_cast<cusparseSpMat>(a),
-                                          static_cast<cusparseDnMat>(b), factor(type, true),
-                                          static_cast<cusparseDnMat>(c), type, 0, &bytes),
-              "cusparseSpMM_bufferSize");
-    return static_cast<std::intptr_t>(bytes == 0 ? 1 : bytes);
+    CHECKED(lib, cusparseSpMM_bufferSize, handle, mode_a, mode_b, factor(type, true), static_cast<cusparseSpMat>(a),
+            static_cast<cusparseDnMat>(b), factor(type, true), static_cast<cusparseDnMat>(c), type, 0, &bytes);
+    return to_allocate(bytes);
   });
 }
 
 MGPU_EXPORT void mgpuSpMM(std::int32_t mode_a, std::int32_t mode_b, void *a, void *b, void *c, std::int32_t type,
                           void *buffer, CUstream stream) {
   leased(stream, [&](Sparse &lib, cusparseHandle handle) {
-    lib.check(lib.cusparseSpMM(handle, mode_a, mode_b, factor(type, true), static_cast<cusparseSpMat>(a),
-                               static_cast<cusparseDnMat>(b), factor(type, true), static_cast<cusparseDnMat>(c), type, 0,
-                               buffer),
-              "cusparseSpMM");
-    return 0;
+    CHECKED(lib, cusparseSpMM, handle, mode_a, mode_b, factor(type, true), static_cast<cusparseSpMat>(a),
+            static_cast<cusparseDnMat>(b), factor(type, true), static_cast<cusparseDnMat>(c), type, 0, buffer);
   });
 }
 
@@ -392,37 +336,31 @@ MGPU_EXPORT std::intptr_t mgpuSDDMMBufferSize(std::int32_t mode_a, std::int32_t 
                                               std::int32_t type, CUstream stream) {
   return leased<std::intptr_t>(stream, [&](Sparse &lib, cusparseHandle handle) {
     std::size_t bytes = 0;
-    lib.check(lib.cusparseSDDMM_bufferSize(handle, mode_a, mode_b, factor(type, true), static_cast<cusparseDnMat>(a),
-                                           static_cast<cusparseDnMat>(b), factor(type, true),
-                                           static_cast<cusparseSpMat>(c), type, 0, &bytes),
-              "cusparseSDDMM_bufferSize");
-    return static_cast<std::intptr_t>(bytes == 0 ? 1 : bytes);
+    CHECKED(lib, cusparseSDDMM_bufferSize, handle, mode_a, mode_b, factor(type, true), static_cast<cusparseDnMat>(a),
+            static_cast<cusparseDnMat>(b), factor(type, true), static_cast<cusparseSpMat>(c), type, 0, &bytes);
+    return to_allocate(bytes);
   });
 }
 
 MGPU_EXPORT void mgpuSDDMM(std::int32_t mode_a, std::int32_t mode_b, void *a, void *b, void *c, std::int32_t type,
                            void *buffer, CUstream stream) {
   leased(stream, [&](Sparse &lib, cusparseHandle handle) {
-    lib.check(lib.cusparseSDDMM(handle, mode_a, mode_b, factor(type, true), static_cast<cusparseDnMat>(a),
-                                static_cast<cusparseDnMat>(b), factor(type, true), static_cast<cusparseSpMat>(c), type,
-                                0, buffer),
-              "cusparseSDDMM");
-    return 0;
+    CHECKED(lib, cusparseSDDMM, handle, mode_a, mode_b, factor(type, true), static_cast<cusparseDnMat>(a),
+            static_cast<cusparseDnMat>(b), factor(type, true), static_cast<cusparseSpMat>(c), type, 0, buffer);
   });
 }
 
 MGPU_EXPORT void *mgpuSpGEMMCreateDescr(CUstream stream) {
   return leased<void *>(stream, [](Sparse &lib, cusparseHandle) {
     cusparseSpGEMM made = nullptr;
-    lib.check(lib.cusparseSpGEMM_createDescr(&made), "cusparseSpGEMM_createDescr");
+    CHECKED(lib, cusparseSpGEMM_createDescr, &made);
     return made;
   });
 }
 
 MGPU_EXPORT void mgpuSpGEMMDestroyDescr(void *work, CUstream stream) {
   leased(stream, [&](Sparse &lib, cusparseHandle) {
-    lib.check(lib.cusparseSpGEMM_destroyDescr(static_cast<cusparseSpGEMM>(work)), "cusparseSpGEMM_destroyDescr");
-    return 0;
+    CHECKED(lib, cusparseSpGEMM_destroyDescr, static_cast<cusparseSpGEMM>(work));
   });
 }
 
@@ -433,12 +371,10 @@ MGPU_EXPORT std::intptr_t mgpuSpGEMMWorkEstimation(void *work, std::int32_t mode
                                                    void *buffer, CUstream stream) {
   return leased<std::intptr_t>(stream, [&](Sparse &lib, cusparseHandle handle) {
     std::size_t bytes = static_cast<std::size_t>(size);
-    lib.check(lib.cusparseSpGEMM_workEstimation(handle, mode_a, mode_b, factor(type, true),
-                                                static_cast<cusparseSpMat>(a), static_cast<cusparseSpMat>(b),
-                                                factor(type, false), static_cast<cusparseSpMat>(c), type, 0,
-                                                static_cast<cusparseSpGEMM>(work), &bytes, buffer),
-              "cusparseSpGEMM_workEstimation");
-    return static_cast<std::intptr_t>(bytes == 0 ? 1 : bytes);
+    CHECKED(lib, cusparseSpGEMM_workEstimation, handle, mode_a, mode_b, factor(type, true),
+            static_cast<cusparseSpMat>(a), static_cast<cusparseSpMat>(b), factor(type, false),
+            static_cast<cusparseSpMat>(c), type, 0, static_cast<cusparseSpGEMM>(work), &bytes, buffer);
+    return to_allocate(bytes);
   });
 }
 
@@ -447,22 +383,18 @@ MGPU_EXPORT std::intptr_t mgpuSpGEMMCompute(void *work, std::int32_t mode_a, std
                                             CUstream stream) {
   return leased<std::intptr_t>(stream, [&](Sparse &lib, cusparseHandle handle) {
     std::size_t bytes = static_cast<std::size_t>(size);
-    lib.check(lib.cusparseSpGEMM_compute(handle, mode_a, mode_b, factor(type, true), static_cast<cusparseSpMat>(a),
-                                         static_cast<cusparseSpMat>(b), factor(type, false),
-                                         static_cast<cusparseSpMat>(c), type, 0, static_cast<cusparseSpGEMM>(work),
-                                         &bytes, buffer),
-              "cusparseSpGEMM_compute");
-    return static_cast<std::intptr_t>(bytes == 0 ? 1 : bytes);
+    CHECKED(lib, cusparseSpGEMM_compute, handle, mode_a, mode_b, factor(type, true), static_cast<cusparseSpMat>(a),
+            static_cast<cusparseSpMat>(b), factor(type, false), static_cast<cusparseSpMat>(c), type, 0,
+            static_cast<cusparseSpGEMM>(work), &bytes, buffer);
+    return to_allocate(bytes);
   });
 }
 
 MGPU_EXPORT void mgpuSpGEMMCopy(void *work, std::int32_t mode_a, std::int32_t mode_b, void *a, void *b, void *c,
                                 std::int32_t type, CUstream stream) {
   leased(stream, [&](Sparse &lib, cusparseHandle handle) {
-    lib.check(lib.cusparseSpGEMM_copy(handle, mode_a, mode_b, factor(type, true), static_cast<cusparseSpMat>(a),
-                                      static_cast<cusparseSpMat>(b), factor(type, false),
-                                      static_cast<cusparseSpMat>(c), type, 0, static_cast<cusparseSpGEMM>(work)),
-              "cusparseSpGEMM_copy");
-    return 0;
+    CHECKED(lib, cusparseSpGEMM_copy, handle, mode_a, mode_b, factor(type, true), static_cast<cusparseSpMat>(a),
+            static_cast<cusparseSpMat>(b), factor(type, false), static_cast<cusparseSpMat>(c), type, 0,
+            static_cast<cusparseSpGEMM>(work));
   });
 }

@@ -27,68 +27,64 @@ void raise_in_python(const Failure &failure) {
   PyErr_SetObject(error.ptr(), error(failure.what()).ptr());
 }
 
-class Stream {
+// What the driver has made on a device, with an owner.
+template <typename Handle>
+class Owned {
  public:
-  explicit Stream(int device) : device_(device) {
-    Current current(device);
-    driver().check(driver().cuStreamCreate(&stream_, 1), "cuStreamCreate");  // beside the default stream
-  }
-  ~Stream() {
+  Owned(int device, CUresult (*destroy)(Handle), const char *name) : device_(device), destroy_(destroy), name_(name) {}
+  ~Owned() {
+    if (handle_ == nullptr) return;
     try {
       Current current(device_);
-      const CUresult code = driver().cuStreamDestroy(stream_);
-      if (code != kSuccess && code != kDeinitialized) note(driver().describe(code, "cuStreamDestroy"));
+      const CUresult code = destroy_(handle_);
+      if (code != kSuccess && code != kDeinitialized) note(driver().describe(code, name_));
     } catch (const Failure &) {
-      // The driver is gone, and its streams with it.
+      // The driver is gone, and what it made with it.
     }
   }
-  Stream(const Stream &) = delete;
-  Stream &operator=(const Stream &) = delete;
-  std::uintptr_t handle() const { return reinterpret_cast<std::uintptr_t>(stream_); }
+  Owned(const Owned &) = delete;
+  Owned &operator=(const Owned &) = delete;
   int device() const { return device_; }
 
+ protected:
+  const int device_;
+  Handle handle_ = nullptr;
+
  private:
-  int device_;
-  CUstream stream_ = nullptr;
+  CUresult (*destroy_)(Handle);
+  const char *name_;
 };
 
-class Event {
+class Stream : public Owned<CUstream> {
  public:
-  explicit Event(int device) : device_(device) {
+  explicit Stream(int device) : Owned(device, driver().cuStreamDestroy, "cuStreamDestroy") {
     Current current(device);
-    driver().check(driver().cuEventCreate(&event_, 0), "cuEventCreate");
+    CHECKED(driver(), cuStreamCreate, &handle_, 1);  // beside the default stream
   }
-  ~Event() {
-    try {
-      Current current(device_);
-      const CUresult code = driver().cuEventDestroy(event_);
-      if (code != kSuccess && code != kDeinitialized) note(driver().describe(code, "cuEventDestroy"));
-    } catch (const Failure &) {
-      // The driver is gone, and its events with it.
-    }
-  }
-  Event(const Event &) = delete;
-  Event &operator=(const Event &) = delete;
+  std::uintptr_t handle() const { return reinterpret_cast<std::uintptr_t>(handle_); }
+};
 
+class Event : public Owned<CUevent> {
+ public:
+  explicit Event(int device) : Owned(device, driver().cuEventDestroy, "cuEventDestroy") {
+    Current current(device);
+    CHECKED(driver(), cuEventCreate, &handle_, 0);
+  }
   void record(std::uintptr_t stream) {
     Current current(device_);
-    driver().check(driver().cuEventRecord(event_, stream_of(stream)), "cuEventRecord");
+    CHECKED(driver(), cuEventRecord, handle_, stream_of(stream));
   }
   void hold(std::uintptr_t stream) {
     Current current(device_);
-    driver().check(driver().cuStreamWaitEvent(stream_of(stream), event_, 0), "cuStreamWaitEvent");
+    CHECKED(driver(), cuStreamWaitEvent, stream_of(stream), handle_, 0);
   }
   double until(const Event &later) {
     Current current(device_);
     float milliseconds = 0;
-    driver().check(driver().cuEventSynchronize(later.event_), "cuEventSynchronize");
-    driver().check(driver().cuEventElapsedTime(&milliseconds, event_, later.event_), "cuEventElapsedTime");
+    CHECKED(driver(), cuEventSynchronize, later.handle_);
+    CHECKED(driver(), cuEventElapsedTime, &milliseconds, handle_, later.handle_);
     return milliseconds * 1e-3;
   }
-
- private:
-  int device_;
-  CUevent event_ = nullptr;
 };
 
 py::buffer_info contiguous(const py::buffer &buffer, bool writable) {
@@ -111,7 +107,7 @@ void copy_in(int device, CUdeviceptr target, const py::buffer &source, std::uint
   cuda.check(cuda.cuMemcpyHtoDAsync(target, info.ptr, bytes, stream_of(stream)), "cuMemcpyHtoDAsync",
              "of " + in_units(bytes));
   // The caller may write to the memory, or free it, as soon as this returns.
-  cuda.check(cuda.cuStreamSynchronize(stream_of(stream)), "cuStreamSynchronize");
+  CHECKED(cuda, cuStreamSynchronize, stream_of(stream));
 }
 
 void copy_out(int device, const py::buffer &target, CUdeviceptr source, std::uintptr_t stream) {
@@ -123,7 +119,7 @@ void copy_out(int device, const py::buffer &target, CUdeviceptr source, std::uin
   Driver &cuda = driver();
   cuda.check(cuda.cuMemcpyDtoHAsync(info.ptr, source, bytes, stream_of(stream)), "cuMemcpyDtoHAsync",
              "of " + in_units(bytes));
-  cuda.check(cuda.cuStreamSynchronize(stream_of(stream)), "cuStreamSynchronize");
+  CHECKED(cuda, cuStreamSynchronize, stream_of(stream));
 }
 
 void copy_across(int target_device, CUdeviceptr target, int source_device, CUdeviceptr source, std::size_t bytes,
@@ -142,7 +138,7 @@ void copy_across(int target_device, CUdeviceptr target, int source_device, CUdev
   }
   cuda.check(cuda.cuMemcpyPeerAsync(target, to, source, from, bytes, stream_of(stream)), "cuMemcpyPeerAsync",
              "of " + in_units(bytes));
-  cuda.check(cuda.cuStreamSynchronize(stream_of(stream)), "cuStreamSynchronize");
+  CHECKED(cuda, cuStreamSynchronize, stream_of(stream));
 }
 
 void fill(int device, CUdeviceptr target, int byte, std::size_t bytes, std::uintptr_t stream) {
@@ -155,21 +151,21 @@ void fill(int device, CUdeviceptr target, int byte, std::size_t bytes, std::uint
 void synchronize(int device, std::uintptr_t stream) {
   py::gil_scoped_release release;
   Current current(device);
-  driver().check(driver().cuStreamSynchronize(stream_of(stream)), "cuStreamSynchronize");
+  CHECKED(driver(), cuStreamSynchronize, stream_of(stream));
 }
 
 std::pair<std::size_t, std::size_t> memory_info(int device) {
   Current current(device);
   std::size_t free = 0, total = 0;
-  driver().check(driver().cuMemGetInfo(&free, &total), "cuMemGetInfo");
+  CHECKED(driver(), cuMemGetInfo, &free, &total);
   return {free, total};
 }
 
 std::string device_name(int device) {
   CUdevice handle = 0;
   char name[256] = {};
-  driver().check(driver().cuDeviceGet(&handle, device), "cuDeviceGet");
-  driver().check(driver().cuDeviceGetName(name, sizeof name - 1, handle), "cuDeviceGetName");
+  CHECKED(driver(), cuDeviceGet, &handle, device);
+  CHECKED(driver(), cuDeviceGetName, name, sizeof name - 1, handle);
   return name;
 }
 

@@ -9,8 +9,6 @@ namespace {
 
 std::unique_ptr<Sparse> loaded;
 
-void *address(CUdeviceptr pointer) { return reinterpret_cast<void *>(static_cast<std::uintptr_t>(pointer)); }
-
 // An element type that the library computes with: its number, that of the type of its products, the size of an element,
 // and zero and one, read from host memory.
 struct ElementType {
@@ -63,28 +61,35 @@ void create(const Matrix &m, cusparseSpMat *made) {
   void *first = address(m.first), *second = address(m.second), *values = address(m.values);
   switch (m.format) {
     case Format::csr:
-      return lib.check(lib.cusparseCreateCsr(made, m.rows, m.columns, m.entries, first, second, values, m.first_type,
-                                             m.second_type, kZeroBased, m.value_type),
-                       "cusparseCreateCsr");
+      return CHECKED(lib, cusparseCreateCsr, made, m.rows, m.columns, m.entries, first, second, values, m.first_type,
+                     m.second_type, kZeroBased, m.value_type);
     case Format::csc:
-      return lib.check(lib.cusparseCreateCsc(made, m.rows, m.columns, m.entries, first, second, values, m.first_type,
-                                             m.second_type, kZeroBased, m.value_type),
-                       "cusparseCreateCsc");
+      return CHECKED(lib, cusparseCreateCsc, made, m.rows, m.columns, m.entries, first, second, values, m.first_type,
+                     m.second_type, kZeroBased, m.value_type);
     case Format::coo:
-      return lib.check(lib.cusparseCreateCoo(made, m.rows, m.columns, m.entries, first, second, values, m.first_type,
-                                             kZeroBased, m.value_type),
-                       "cusparseCreateCoo");
+      return CHECKED(lib, cusparseCreateCoo, made, m.rows, m.columns, m.entries, first, second, values, m.first_type,
+                     kZeroBased, m.value_type);
     case Format::bsr:
       if (lib.cusparseCreateBsr == nullptr)
         throw Failure(Kind::unsupported, "expected a cuSPARSE with blocks (12.1 or newer), but got " + lib.path() +
                                              " without cusparseCreateBsr: use via=\"codegen\"");
-      return lib.check(
-          lib.cusparseCreateBsr(made, m.rows / m.block_rows, m.columns / m.block_columns, m.entries, m.block_rows,
-                                m.block_columns, first, second, values, m.first_type, m.second_type, kZeroBased,
-                                m.value_type, kRowOrder),
-          "cusparseCreateBsr");
+      return CHECKED(lib, cusparseCreateBsr, made, m.rows / m.block_rows, m.columns / m.block_columns, m.entries,
+                     m.block_rows, m.block_columns, first, second, values, m.first_type, m.second_type, kZeroBased,
+                     m.value_type, kRowOrder);
   }
 }
+
+// What a product on a device takes: its context, a handle, and the type that it is computed in, with one and zero.
+struct Computation {
+  Computation(int device, CUstream stream, int value_type)
+      : current(device), lease(sparse(), device, stream), handle(lease.get()), type(type_of(value_type).computed),
+        one(factor(type, true)), zero(factor(type, false)) {}
+  const Current current;
+  const Lease lease;
+  const cusparseHandle handle;
+  const int type;
+  const void *const one, *const zero;
+};
 
 struct SparseMatrix : Descriptor<cusparseSpMat> {
   explicit SparseMatrix(const Matrix &m) : Descriptor(sparse().cusparseDestroySpMat, "cusparseDestroySpMat") {
@@ -94,16 +99,14 @@ struct SparseMatrix : Descriptor<cusparseSpMat> {
 
 struct DenseVector : Descriptor<cusparseDnVec> {
   explicit DenseVector(const Dense &v) : Descriptor(sparse().cusparseDestroyDnVec, "cusparseDestroyDnVec") {
-    sparse().check(sparse().cusparseCreateDnVec(out(), v.rows, address(v.values), v.type), "cusparseCreateDnVec");
+    CHECKED(sparse(), cusparseCreateDnVec, out(), v.rows, address(v.values), v.type);
   }
 };
 
 struct DenseMatrix : Descriptor<cusparseDnMat> {
   explicit DenseMatrix(const Dense &m) : Descriptor(sparse().cusparseDestroyDnMat, "cusparseDestroyDnMat") {
     const std::int64_t leading = m.order == kRowOrder ? m.columns : m.rows;
-    sparse().check(
-        sparse().cusparseCreateDnMat(out(), m.rows, m.columns, leading, address(m.values), m.type, m.order),
-        "cusparseCreateDnMat");
+    CHECKED(sparse(), cusparseCreateDnMat, out(), m.rows, m.columns, leading, address(m.values), m.type, m.order);
   }
 };
 
@@ -130,7 +133,7 @@ Lease::Lease(Sparse &library, int device, CUstream stream) : library_(library), 
       return;
     }
   }
-  library_.check(library_.cusparseCreate(&handle_), "cusparseCreate");
+  CHECKED(library_, cusparseCreate, &handle_);
   const cusparseStatus code = library_.cusparseSetStream(handle_, stream);
   if (code == 0) return;
   const cusparseStatus kept = library_.cusparseDestroy(handle_);
@@ -178,67 +181,48 @@ bool has_sparse() { return loaded != nullptr; }
 void forget_sparse() { loaded.reset(); }
 
 void spmv(int device, CUstream stream, const Matrix &a, const Dense &x, const Dense &y) {
-  Current current(device);
   Sparse &lib = sparse();
-  const Lease lease(lib, device, stream);
-  cusparseHandle handle = lease.get();
+  const Computation on(device, stream, y.type);
   const SparseMatrix matrix(a);
   const DenseVector in(x), out(y);
-  const int type = type_of(y.type).computed;
-  const void *one = factor(type, true), *zero = factor(type, false);
   std::size_t bytes = 0;
-  lib.check(lib.cusparseSpMV_bufferSize(handle, 0, one, matrix.get(), in.get(), zero, out.get(), type, 0, &bytes),
-            "cusparseSpMV_bufferSize");
+  CHECKED(lib, cusparseSpMV_bufferSize, on.handle, 0, on.one, matrix.get(), in.get(), on.zero, out.get(), on.type, 0,
+          &bytes);
   const Memory work(device, bytes, stream);
-  lib.check(lib.cusparseSpMV(handle, 0, one, matrix.get(), in.get(), zero, out.get(), type, 0, address(work.pointer())),
-            "cusparseSpMV");
+  CHECKED(lib, cusparseSpMV, on.handle, 0, on.one, matrix.get(), in.get(), on.zero, out.get(), on.type, 0,
+          address(work.pointer()));
 }
 
 void spmm(int device, CUstream stream, const Matrix &a, const Dense &b, const Dense &c) {
-  Current current(device);
   Sparse &lib = sparse();
-  const Lease lease(lib, device, stream);
-  cusparseHandle handle = lease.get();
+  const Computation on(device, stream, c.type);
   const SparseMatrix matrix(a);
   const DenseMatrix in(b), out(c);
-  const int type = type_of(c.type).computed;
-  const void *one = factor(type, true), *zero = factor(type, false);
   std::size_t bytes = 0;
-  lib.check(lib.cusparseSpMM_bufferSize(handle, 0, 0, one, matrix.get(), in.get(), zero, out.get(), type, 0, &bytes),
-            "cusparseSpMM_bufferSize");
+  CHECKED(lib, cusparseSpMM_bufferSize, on.handle, 0, 0, on.one, matrix.get(), in.get(), on.zero, out.get(), on.type, 0,
+          &bytes);
   const Memory work(device, bytes, stream);
-  lib.check(
-      lib.cusparseSpMM(handle, 0, 0, one, matrix.get(), in.get(), zero, out.get(), type, 0, address(work.pointer())),
-      "cusparseSpMM");
+  CHECKED(lib, cusparseSpMM, on.handle, 0, 0, on.one, matrix.get(), in.get(), on.zero, out.get(), on.type, 0,
+          address(work.pointer()));
 }
 
 void sddmm(int device, CUstream stream, const Dense &a, const Dense &b, const Matrix &c) {
-  Current current(device);
   Sparse &lib = sparse();
-  const Lease lease(lib, device, stream);
-  cusparseHandle handle = lease.get();
+  const Computation on(device, stream, c.value_type);
   const SparseMatrix matrix(c);
   const DenseMatrix left(a), right(b);
-  const int type = type_of(c.value_type).computed;
-  const void *one = factor(type, true), *zero = factor(type, false);
   std::size_t bytes = 0;
-  lib.check(
-      lib.cusparseSDDMM_bufferSize(handle, 0, 0, one, left.get(), right.get(), zero, matrix.get(), type, 0, &bytes),
-      "cusparseSDDMM_bufferSize");
+  CHECKED(lib, cusparseSDDMM_bufferSize, on.handle, 0, 0, on.one, left.get(), right.get(), on.zero, matrix.get(),
+          on.type, 0, &bytes);
   const Memory work(device, bytes, stream);
-  lib.check(lib.cusparseSDDMM(handle, 0, 0, one, left.get(), right.get(), zero, matrix.get(), type, 0,
-                              address(work.pointer())),
-            "cusparseSDDMM");
+  CHECKED(lib, cusparseSDDMM, on.handle, 0, 0, on.one, left.get(), right.get(), on.zero, matrix.get(), on.type, 0,
+          address(work.pointer()));
 }
 
 Product spgemm(int device, CUstream stream, const Matrix &a, const Matrix &b) {
-  Current current(device);
   Sparse &lib = sparse();
-  const Lease lease(lib, device, stream);
-  cusparseHandle handle = lease.get();
+  const Computation on(device, stream, a.value_type);
   const std::size_t position = a.first_type == kIndex64 ? 8 : 4, coordinate = a.second_type == kIndex64 ? 8 : 4;
-  const int type = type_of(a.value_type).computed;
-  const void *one = factor(type, true), *zero = factor(type, false);
   Product product{0, nullptr, nullptr, nullptr};
   product.positions =
       std::make_unique<Memory>(device, static_cast<std::size_t>(a.rows + 1) * position, stream);
@@ -246,19 +230,17 @@ Product spgemm(int device, CUstream stream, const Matrix &a, const Matrix &b) {
                      a.first_type, a.second_type, a.value_type};
   const SparseMatrix left(a), right(b), result(empty);
   Descriptor<cusparseSpGEMM> work(lib.cusparseSpGEMM_destroyDescr, "cusparseSpGEMM_destroyDescr");
-  lib.check(lib.cusparseSpGEMM_createDescr(work.out()), "cusparseSpGEMM_createDescr");
+  CHECKED(lib, cusparseSpGEMM_createDescr, work.out());
 
   // Each stage is called twice: for its number of bytes, then with the buffer; all buffers live until the product is
   // copied.
   const auto estimate = [&](std::size_t *bytes, void *buffer) {
-    lib.check(lib.cusparseSpGEMM_workEstimation(handle, 0, 0, one, left.get(), right.get(), zero, result.get(), type, 0,
-                                                work.get(), bytes, buffer),
-              "cusparseSpGEMM_workEstimation");
+    CHECKED(lib, cusparseSpGEMM_workEstimation, on.handle, 0, 0, on.one, left.get(), right.get(), on.zero, result.get(),
+            on.type, 0, work.get(), bytes, buffer);
   };
   const auto compute = [&](std::size_t *bytes, void *buffer) {
-    lib.check(lib.cusparseSpGEMM_compute(handle, 0, 0, one, left.get(), right.get(), zero, result.get(), type, 0,
-                                         work.get(), bytes, buffer),
-              "cusparseSpGEMM_compute");
+    CHECKED(lib, cusparseSpGEMM_compute, on.handle, 0, 0, on.one, left.get(), right.get(), on.zero, result.get(),
+            on.type, 0, work.get(), bytes, buffer);
   };
   std::size_t first = 0, second = 0;
   estimate(&first, nullptr);
@@ -269,17 +251,16 @@ Product spgemm(int device, CUstream stream, const Matrix &a, const Matrix &b) {
   compute(&second, address(computation.pointer()));
 
   std::int64_t rows = 0, columns = 0;
-  lib.check(lib.cusparseSpMatGetSize(result.get(), &rows, &columns, &product.entries), "cusparseSpMatGetSize");
+  CHECKED(lib, cusparseSpMatGetSize, result.get(), &rows, &columns, &product.entries);
   const std::size_t entries = static_cast<std::size_t>(product.entries);
   // Allocate for at least one entry: the library refuses null.
   const std::size_t room = std::max<std::size_t>(entries, 1);
   product.coordinates = std::make_unique<Memory>(device, room * coordinate, stream);
   product.values = std::make_unique<Memory>(device, room * type_of(a.value_type).bytes, stream);
-  lib.check(lib.cusparseCsrSetPointers(result.get(), address(product.positions->pointer()),
-                                       address(product.coordinates->pointer()), address(product.values->pointer())),
-            "cusparseCsrSetPointers");
-  lib.check(lib.cusparseSpGEMM_copy(handle, 0, 0, one, left.get(), right.get(), zero, result.get(), type, 0, work.get()),
-            "cusparseSpGEMM_copy");
+  CHECKED(lib, cusparseCsrSetPointers, result.get(), address(product.positions->pointer()),
+          address(product.coordinates->pointer()), address(product.values->pointer()));
+  CHECKED(lib, cusparseSpGEMM_copy, on.handle, 0, 0, on.one, left.get(), right.get(), on.zero, result.get(), on.type, 0,
+          work.get());
   return product;
 }
 

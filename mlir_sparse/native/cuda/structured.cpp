@@ -12,8 +12,6 @@ constexpr std::uint32_t kAlignment = 16;
 constexpr std::int64_t kSearched = std::int64_t{1} << 22;  // products from which on it pays to time algorithms
 constexpr std::size_t kPlans = 16;  // kept for one matrix, each for one number of columns
 
-void *address(CUdeviceptr pointer) { return reinterpret_cast<void *>(static_cast<std::uintptr_t>(pointer)); }
-
 void dispose(cusparseStatus code, const char *name) {
   if (code != 0) note(std::string(name) + " failed: status " + std::to_string(code));
 }
@@ -97,18 +95,15 @@ Compressed::Compressed(int device, CUstream stream, const Dense &matrix)
   Structured &lib = structured();
   const Opaque *handle = lib.handle(device);
   auto descriptor = std::make_unique<Opaque>();
-  lib.check(lib.cusparseLtStructuredDescriptorInit(handle, descriptor.get(), rows_, columns_, columns_, kAlignment,
-                                                   type_, kRowOrder, kHalf),
-            "cusparseLtStructuredDescriptorInit");
+  CHECKED(lib, cusparseLtStructuredDescriptorInit, handle, descriptor.get(), rows_, columns_, columns_, kAlignment,
+          type_, kRowOrder, kHalf);
   try {
     std::size_t bytes = 0, room = 0;
-    lib.check(lib.cusparseLtSpMMACompressedSize2(handle, descriptor.get(), &bytes, &room),
-              "cusparseLtSpMMACompressedSize2");
+    CHECKED(lib, cusparseLtSpMMACompressedSize2, handle, descriptor.get(), &bytes, &room);
     memory_ = std::make_unique<Memory>(device, bytes, stream);
     const Memory work(device, room, stream);
-    lib.check(lib.cusparseLtSpMMACompress2(handle, descriptor.get(), 1, 0, address(matrix.values),
-                                           address(memory_->pointer()), address(work.pointer()), stream),
-              "cusparseLtSpMMACompress2");
+    CHECKED(lib, cusparseLtSpMMACompress2, handle, descriptor.get(), 1, 0, address(matrix.values),
+            address(memory_->pointer()), address(work.pointer()), stream);
   } catch (...) {
     dispose(lib.cusparseLtMatDescriptorDestroy(descriptor.get()), "cusparseLtMatDescriptorDestroy");
     throw;
@@ -129,24 +124,19 @@ Compressed::Plan &Compressed::plan(std::int64_t columns) {
   Structured &lib = structured();
   const Opaque *handle = lib.handle(device_);
   auto made = std::make_unique<Plan>();
-  lib.check(lib.cusparseLtDenseDescriptorInit(handle, &made->right, columns_, columns, columns, kAlignment, type_,
-                                              kRowOrder),
-            "cusparseLtDenseDescriptorInit");
+  CHECKED(lib, cusparseLtDenseDescriptorInit, handle, &made->right, columns_, columns, columns, kAlignment, type_,
+          kRowOrder);
   made->made = 1;
-  lib.check(lib.cusparseLtDenseDescriptorInit(handle, &made->result, rows_, columns, columns, kAlignment, type_,
-                                              kRowOrder),
-            "cusparseLtDenseDescriptorInit");
+  CHECKED(lib, cusparseLtDenseDescriptorInit, handle, &made->result, rows_, columns, columns, kAlignment, type_,
+          kRowOrder);
   made->made = 2;
-  lib.check(lib.cusparseLtMatmulDescriptorInit(handle, &made->product, 0, 0, descriptor_.get(), &made->right,
-                                               &made->result, &made->result, kComputeInSingle),
-            "cusparseLtMatmulDescriptorInit");
-  lib.check(lib.cusparseLtMatmulAlgSelectionInit(handle, &made->selection, &made->product, 0),
-            "cusparseLtMatmulAlgSelectionInit");
+  CHECKED(lib, cusparseLtMatmulDescriptorInit, handle, &made->product, 0, 0, descriptor_.get(), &made->right,
+          &made->result, &made->result, kComputeInSingle);
+  CHECKED(lib, cusparseLtMatmulAlgSelectionInit, handle, &made->selection, &made->product, 0);
   made->made = 3;
-  lib.check(lib.cusparseLtMatmulPlanInit(handle, &made->plan, &made->product, &made->selection),
-            "cusparseLtMatmulPlanInit");
+  CHECKED(lib, cusparseLtMatmulPlanInit, handle, &made->plan, &made->product, &made->selection);
   made->made = 4;
-  lib.check(lib.cusparseLtMatmulGetWorkspace(handle, &made->plan, &made->workspace), "cusparseLtMatmulGetWorkspace");
+  CHECKED(lib, cusparseLtMatmulGetWorkspace, handle, &made->plan, &made->workspace);
   found = std::move(made);
   return *found;
 }
@@ -162,8 +152,7 @@ void Compressed::search(Plan &planned, CUstream stream, const Dense &b, const De
       address(c.values), address(work.pointer()), &stream, 1);
   if (code == kSparseNotSupported) return;  // there is one algorithm, which the plan has
   lib.check(code, "cusparseLtMatmulSearch");
-  lib.check(lib.cusparseLtMatmulGetWorkspace(handle, &planned.plan, &planned.workspace),
-            "cusparseLtMatmulGetWorkspace");
+  CHECKED(lib, cusparseLtMatmulGetWorkspace, handle, &planned.plan, &planned.workspace);
 }
 
 void Compressed::multiply(CUstream stream, const Dense &b, const Dense &c) {
@@ -177,10 +166,8 @@ void Compressed::multiply(CUstream stream, const Dense &b, const Dense &c) {
   if (planned.uses < 2 && ++planned.uses == 2 && products >= kSearched) search(planned, stream, b, c);
   const Memory work(device_, planned.workspace, stream);
   const float one = 1, zero = 0;
-  lib.check(lib.cusparseLtMatmul(lib.handle(device_), &planned.plan, &one, address(memory_->pointer()),
-                                 address(b.values), &zero, address(c.values), address(c.values),
-                                 address(work.pointer()), &stream, 1),
-            "cusparseLtMatmul");
+  CHECKED(lib, cusparseLtMatmul, lib.handle(device_), &planned.plan, &one, address(memory_->pointer()),
+          address(b.values), &zero, address(c.values), address(c.values), address(work.pointer()), &stream, 1);
 }
 
 }  // namespace mlir_sparse::cuda
