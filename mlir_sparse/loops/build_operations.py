@@ -30,6 +30,7 @@ __all__ = [
     "minimum",
     "multiply",
     "operation",
+    "repeated",
     "select",
     "size_of",
     "store",
@@ -269,11 +270,33 @@ def value_after(
     Returns:
         the carried values after the loop.
     """
+
+    def test(*reached: ir.Value) -> Sequence[ir.Value]:
+        return [holds(*reached), *reached]
+
+    return _while(start, test, body)
+
+
+def repeated(start: Sequence[ir.Value], turn: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
+    """Writes an `scf.while` that has a turn at least.
+
+    Args:
+        start: the carried values before it.
+        turn: writes a turn; returns whether there is another one, and the carried values after it.
+
+    Returns:
+        the carried values after the loop.
+    """
+    return _while(start, turn, lambda *reached: reached)
+
+
+def _while(
+    start: Sequence[ir.Value], test: Callable[..., Sequence[ir.Value]], body: Callable[..., Sequence[ir.Value]]
+) -> list[ir.Value]:
     kinds = [value.type for value in start]
     op = ir.Operation.create("scf.while", results=kinds, operands=list(start), regions=2)
-    before, after = (r.blocks.append(*kinds, arg_locs=[ir.Location.unknown()] * len(kinds)) for r in op.regions)
-    with ir.InsertionPoint(before):
-        ir.Operation.create("scf.condition", operands=[holds(*before.arguments), *before.arguments])
-    with ir.InsertionPoint(after):
-        ir.Operation.create("scf.yield", operands=list(body(*after.arguments)))
+    for region, end, write in zip(op.regions, ("scf.condition", "scf.yield"), (test, body), strict=True):
+        block = region.blocks.append(*kinds, arg_locs=[ir.Location.unknown()] * len(kinds))
+        with ir.InsertionPoint(block):
+            ir.Operation.create(end, operands=list(write(*block.arguments)))
     return list(op.results)

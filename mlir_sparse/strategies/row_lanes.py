@@ -89,18 +89,14 @@ class _Vectors:
 
     def total(self, lower: ir.Value) -> ir.Value:
         """Writes the loop; returns the sums of lanes."""
-        start = [lower, splat_number(self.kind, 0)]
-        kinds = [value.type for value in start]
-        op = ir.Operation.create("scf.while", results=kinds, operands=start, regions=2)
-        turn, following = (r.blocks.append(*kinds, arg_locs=[ir.Location.unknown()] * 2) for r in op.regions)
-        with ir.InsertionPoint(turn):
-            first, held = turn.arguments
+
+        def turn(first: ir.Value, held: ir.Value) -> list[ir.Value]:
             reached = build.add(first, build.constant(LANES))
-            after = [reached, self._added(first, held)]
-            ir.Operation.create("scf.condition", operands=[build.compare("ult", reached, self.upper), *after])
-        with ir.InsertionPoint(following):
-            ir.Operation.create("scf.yield", operands=list(following.arguments))
-        return op.results[1]
+            after = self._added(first, held)
+            return [build.compare("ult", reached, self.upper), reached, after]
+
+        _, total = build.repeated([lower, splat_number(self.kind, 0)], turn)
+        return total
 
     def _added(self, first: ir.Value, held: ir.Value) -> ir.Value:
         """Writes a turn; returns the sums of lanes after it."""

@@ -7,21 +7,28 @@ not the row's count as zeros; long rows take several vectors. Nor does a sum wai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import reduce
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.effects import computes_lanes, counts, element_bits, is_contiguous, is_truth
+from mlir_sparse.loops.effects import (
+    MemoryAccess,
+    computes_lanes,
+    counts,
+    element_bits,
+    is_contiguous,
+    is_truth,
+    loads_in,
+)
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.emit_vectors import sum_of_lanes
 from mlir_sparse.loops.model import ForLoop, loop_of
 from mlir_sparse.loops.model_accesses import Segment, StreamAccess, position_load
 from mlir_sparse.loops.operation_index import Nest
-from mlir_sparse.loops.regions import operations_in
 from mlir_sparse.loops.remarks import Missed, type_name
 from mlir_sparse.loops.strategy import Strategy
-from mlir_sparse.loops.value_origins import made_by, maker, result_maker
+from mlir_sparse.loops.value_origins import made_by, maker
 from mlir_sparse.strategies.row_lanes import LANES, LaneRow, sum_of_vectors
 
 __all__ = ["SUM_ROWS"]
@@ -66,10 +73,11 @@ class _Reader:
     def __init__(self, loop: ForLoop) -> None:
         self.loop = loop
         self.body = loop.body
+        self.loads = {load.op: load for load in loads_in(self.body)}
         self.streams: dict[ir.Value, None] = {}
         self.values: set[ir.Value] = set()
         self.numbers: set[ir.Value] = {loop.index}
-        self.addresses = _addresses(self.body)
+        self.addresses = self._addresses()
 
     def row(self) -> LaneRow | Missed:
         """Returns the loop as a row, or why it is none."""
@@ -94,17 +102,18 @@ class _Reader:
 
     def _reason(self, op: ir.Operation) -> str:
         """Returns why vectors of entries do not do what an operation does."""
-        if op.name == "memref.load":
+        if op in self.loads:
             return "it looks up elements by what was computed, or reads entries that do not lie side by side"
-        return f"vectors of entries have no {op.name} of {type_name(op.operands[0].type)}"
+        first, *_ = op.operands
+        return f"vectors of entries have no {op.name} of {type_name(first.type)}"
 
     def _takes(self, op: ir.Operation) -> bool:
         varies = [operand in self.values or operand in self.numbers for operand in op.operands]
         if not any(varies) or len(op.results) != 1:
             return False  # what is the same for all entries was moved out of the loop
         result = op.results[0]
-        if op.name == "memref.load":
-            return self._takes_load(op)
+        if op in self.loads:
+            return self._takes_load(self.loads[op])
         if result in self.addresses:
             self.numbers.add(result)
             return counts(op)
@@ -112,24 +121,23 @@ class _Reader:
         taken = computes_lanes(op) and not any(operand in self.numbers for operand in op.operands)
         return taken and (element_bits(result.type) > 0 or is_truth(result.type))
 
-    def _takes_load(self, op: ir.Operation) -> bool:
-        buffer, *at = op.operands
-        result = op.results[0]
-        if self.loop.index in at:
-            if StreamAccess.of(op, self.loop) is None or not (result in self.addresses or is_contiguous(buffer)):
+    def _takes_load(self, load: MemoryAccess) -> bool:
+        result = load.op.result
+        if self.loop.index in load.at:
+            side_by_side = result in self.addresses or is_contiguous(load.buffer)
+            if StreamAccess.of(load.op, self.loop) is None or not side_by_side:
                 return False
-            self.streams[buffer] = None
+            self.streams[load.buffer] = None
         (self.numbers if result in self.addresses else self.values).add(result)
         return result in self.addresses or element_bits(result.type) > 0
 
-
-def _addresses(body: Sequence[ir.Operation]) -> set[ir.Value]:
-    """Returns what a loop's body computes and reads its elements by: a number for each entry, and no vector."""
-    found = {at for op in body if op.name == "memref.load" for at in list(op.operands)[1:]}
-    for op in reversed(body):
-        if any(result in found for result in op.results):
-            found.update(op.operands)
-    return found
+    def _addresses(self) -> set[ir.Value]:
+        """Returns what the body computes and reads its elements by: a number for each entry, and no vector."""
+        found = {at for load in self.loads.values() for at in load.at}
+        for op in reversed(self.body):
+            if any(result in found for result in op.results):
+                found.update(op.operands)
+        return found
 
 
 def _rewrite(row: LaneRow, nest: Nest) -> None:
@@ -139,16 +147,13 @@ def _rewrite(row: LaneRow, nest: Nest) -> None:
     (start,) = loop.starts
     with ir.InsertionPoint(loop.op):
         size = reduce(build.minimum, map(build.size_of, row.streams))
-        (value,) = build.branch(
+        total = build.branch(
             build.compare("ule", build.add(loop.upper, build.constant(LANES)), size),
-            lambda: [start],
+            lambda: [_by_vectors(row, size, short)],
             lambda: [_by_entries(loop)],
             [start.type],
         )
-    vectors = operations_in(result_maker(value))[0]
-    with ir.InsertionPoint(vectors):
-        vectors.operands[0] = _by_vectors(row, size, short)
-    replace(loop.op, [value])
+    replace(loop.op, total)
 
 
 def _begin_where_the_last_ended(loop: ForLoop) -> None:
