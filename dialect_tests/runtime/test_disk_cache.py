@@ -30,7 +30,7 @@ from mlir_sparse.runtime import (
     cache_state,
     disk_cache,
     fetch,
-    linked,
+    link_program,
     operand_of,
     package_sources,
     sources_changed,
@@ -71,7 +71,7 @@ def computes(found: Made | None) -> bool:
     steps, machine = found
     tensor = ms.tensor(DENSE)
     operand_of(tensor)  # what the launcher reads
-    result = linked(steps, machine).run({"A": tensor, "x": X}, {"i": 3, "j": 3}, None)
+    result = link_program(steps, machine).run({"A": tensor, "x": X}, {"i": 3, "j": 3}, None)
     return bool(np.array_equal(result, DENSE @ X))
 
 

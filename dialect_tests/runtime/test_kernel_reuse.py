@@ -15,7 +15,7 @@ import mlir_sparse as ms
 from dialect_tests.conditions import needs_fork
 from mlir_sparse import _native
 from mlir_sparse.compile import cpu_build, cpu_kernel
-from mlir_sparse.runtime.function_call import Chained
+from mlir_sparse.runtime.function_call import ChainedCalls
 
 SPMV = "y(i) = A(i,j) * x(j)"
 
@@ -352,7 +352,7 @@ def test_several_loops_into_one_array_are_called_as_one_function_and_refuse_as_o
     expected = 2.0 * (x @ A) + 0.5 * z
     for _ in range(2):
         np.testing.assert_array_equal(kernel(2.0, in_rows(A), x, 0.5, z), expected)
-    assert isinstance(kernel._last, Chained)
+    assert isinstance(kernel._last, ChainedCalls)
     out = np.full(7, np.nan)
     assert kernel(2.0, in_rows(A), x, 0.5, z, out=out) is out
     np.testing.assert_array_equal(out, expected)

@@ -174,7 +174,7 @@ def test_more_entries_than_were_foreseen_are_counted_and_laid_out_again() -> Non
     a = ms.tensor(dense)
     kernel(a, a)
     (build,) = kernel._builds.values()
-    (stage,) = build.executable.stages
+    (stage,) = build.executable.steps
     for most in (0, 1, a.nse - 1, a.nse, 400):
         buffers = sparse_result_buffers.assemble(stage.launcher, stage.buffers, (a, a), (20, 20), (0, most), 0)
         assert [len(buffer) for buffer in buffers] == [21, a.nse, a.nse]

@@ -109,7 +109,7 @@ class Build:
         self.__dict__["steps"] = steps
         for name, code in (("executable", machine), ("computing", computing)):
             if code is not None:
-                self.__dict__[name] = runtime.linked(steps, code)
+                self.__dict__[name] = runtime.link_program(steps, code)
         return self
 
     @cached_property
@@ -239,7 +239,7 @@ class Build:
     def executable(self) -> runtime.Executable:
         """Returns the program linked with its machine code."""
         pipeline.warm_up()  # the compiler starts while the module is built
-        return runtime.linked(self.steps, self._machine(self.passes))
+        return runtime.link_program(self.steps, self._machine(self.passes))
 
     @cached_property
     def computing(self) -> runtime.Executable:
@@ -249,11 +249,11 @@ class Build:
         key = f"computing {self.key}"
         stored = runtime.fetch(key, self.encodings)
         if stored is not None:
-            return runtime.linked(self.steps, stored[1])
+            return runtime.link_program(self.steps, stored[1])
         passes = self._sparsifier("compute").then(pipeline.cpu())
         machine = self._machine(passes)
         runtime.store(key, self.encodings, self.steps, machine, changed=runtime.sources_changed())
-        return runtime.linked(self.steps, machine)
+        return runtime.link_program(self.steps, machine)
 
     @cached_property
     def remarks(self) -> tuple[pipeline.Remark, ...]:

@@ -23,7 +23,7 @@ from mlir_sparse.compile.comprehension.comprehension_build import (
 )
 from mlir_sparse.compile.cpu_build import STAGES, Build, Stage
 from mlir_sparse.compile.cpu_kernel import Kernel
-from mlir_sparse.compile.tuning.tuning_store import Found, tuned
+from mlir_sparse.compile.tuning.tuning_store import TuningRecord, tuned
 from mlir_sparse.disk import refusing
 from mlir_sparse.dtypes import REAL
 from mlir_sparse.encoding import Encoding, TensorType
@@ -228,7 +228,7 @@ class _Part:
         return _within(self.options, assignment, types, output)
 
 
-def _tuned(assignment: Assignment, types: _Types, output: TensorType, given: Mapping[str, Any]) -> Found:
+def _tuned(assignment: Assignment, types: _Types, output: TensorType, given: Mapping[str, Any]) -> TuningRecord:
     spec = KernelSpec(assignment, types, output)
     check_spec(spec)
     data = all(not isinstance(one, TensorType | str) for one in given.values())

@@ -10,25 +10,25 @@ from mlir_sparse.runtime.call_arguments import operand_of, type_id
 from mlir_sparse.runtime.disk_cache import cache_folder, cache_state, fetch, sources_changed, store
 from mlir_sparse.runtime.function_call import Direct, FunctionCall
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
-from mlir_sparse.runtime.linked_program import linked
+from mlir_sparse.runtime.linked_program import link_program
 from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine
-from mlir_sparse.runtime.run_steps import Executable, Stage
+from mlir_sparse.runtime.run_steps import Executable, LinkedStep
 from mlir_sparse.runtime.saved_kernels import SAVED, machine_of, read_archive, write_archive
-from mlir_sparse.runtime.sparse_result_buffers import Buffers
+from mlir_sparse.runtime.sparse_result_buffers import SparseResultLayout
 from mlir_sparse.runtime.symbolic_numeric import assemble, compute
 from mlir_sparse.runtime.thread_limit import get_num_threads, set_num_threads, within
 
 __all__ = [
     "SAVED",
-    "Buffers",
     "CompiledModule",
     "Direct",
     "Executable",
     "FunctionCall",
+    "LinkedStep",
     "LoadedLibrary",
     "LoadedObject",
     "Machine",
-    "Stage",
+    "SparseResultLayout",
     "assemble",
     "assembly",
     "cache_folder",
@@ -36,7 +36,7 @@ __all__ = [
     "compute",
     "fetch",
     "get_num_threads",
-    "linked",
+    "link_program",
     "llvm_ir",
     "machine_of",
     "operand_of",

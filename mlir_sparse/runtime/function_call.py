@@ -17,17 +17,17 @@ from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.program import NestCall
 from mlir_sparse.runtime.call_arguments import operand_of, sparse_result
 from mlir_sparse.runtime.level_view_calls import LevelViewCall
-from mlir_sparse.runtime.narrowed_values import Rounded
-from mlir_sparse.runtime.sparse_result_buffers import Buffers, assemble, compute
+from mlir_sparse.runtime.narrowed_values import NarrowedCall
+from mlir_sparse.runtime.sparse_result_buffers import SparseResultLayout, assemble, compute
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.stored_fibres import of_rows
 from mlir_sparse.tensor.widths import check_width
 
 __all__ = [
-    "Chained",
+    "ChainedCalls",
     "Direct",
     "FunctionCall",
-    "InOrder",
+    "ReorderedCall",
     "SampledCall",
     "SparseCall",
     "Value",
@@ -56,7 +56,7 @@ class FunctionCall:
 
     nest: NestCall
     launcher: _native.Launcher
-    buffers: Buffers | None
+    buffers: SparseResultLayout | None
 
     @property
     def result(self) -> str:
@@ -162,7 +162,7 @@ def compute_into(
         )
 
 
-def _sizes(nest: NestCall, layout: Buffers, extents: Mapping[str, int]) -> tuple[int, ...]:
+def _sizes(nest: NestCall, layout: SparseResultLayout, extents: Mapping[str, int]) -> tuple[int, ...]:
     shape = tuple(extents[variable] for variable in nest.variables)
     sizes = tuple(shape[dim] for dim in layout.order)
     _check_coordinates(layout.encoding, sizes)
@@ -189,7 +189,7 @@ def _check_coordinates(encoding: Encoding, level_sizes: Sequence[int]) -> None:
             check_width("crdWidth", encoding.crd_width, size - 1)
 
 
-def _check_memory(buffers: Buffers, sizes: Sequence[int], shape: tuple[int, ...]) -> None:
+def _check_memory(buffers: SparseResultLayout, sizes: Sequence[int], shape: tuple[int, ...]) -> None:
     """Refuses results whose positions and workspace, which are allocated whole, do not fit in memory."""
     encoding = buffers.encoding
     positions = (math.prod(sizes[: buffers.depth]) + 1) * (encoding.pos_width or 64) // 8
@@ -251,7 +251,7 @@ class SampledCall:
         return of_rows(values, sampled, self._encoding.lvl_rank, self._encoding, sampled.shape)
 
 
-class InOrder:
+class ReorderedCall:
     """A kernel of one call whose function has the operands in another order.
 
     Args:
@@ -270,7 +270,7 @@ class InOrder:
         return self._function.direct(tuple(operands[number] for number in self._order), out)
 
 
-class Chained:
+class ChainedCalls:
     """A kernel of several calls that accumulate into one dense result.
 
     Args:
@@ -297,7 +297,7 @@ class Chained:
         return out
 
 
-Direct = _native.Launcher | SparseCall | SampledCall | InOrder | Chained | LevelViewCall | Rounded
+Direct = _native.Launcher | SparseCall | SampledCall | ReorderedCall | ChainedCalls | LevelViewCall | NarrowedCall
 
 
 def _call_dense(

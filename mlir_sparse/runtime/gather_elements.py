@@ -19,12 +19,12 @@ from mlir_sparse.program import Gathered, IndexSum, Place
 from mlir_sparse.tensor.create import tensor
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["pick"]
+__all__ = ["pick_elements"]
 
 Array = np.ndarray[Any, Any]
 
 
-def pick(
+def pick_elements(
     value: Array | SparseTensor,
     name: str,
     places: Sequence[Place],
@@ -45,7 +45,7 @@ def pick(
     Raises:
         CoordinatesError: for an element of a subscript out of range, with its place and value.
 
-    >>> pick(np.array([5.0, 6.0, 7.0]), "x", [Gathered("I", ("i",))], {"I": np.array([2, 0])}, {"i": 2}, None)
+    >>> pick_elements(np.array([5.0, 6.0, 7.0]), "x", [Gathered("I", ("i",))], {"I": np.array([2, 0])}, {"i": 2}, None)
     array([7., 5.])
     """
     for axis, place in enumerate(places):

@@ -10,21 +10,23 @@ from mlir_sparse.runtime.call_arguments import type_id
 from mlir_sparse.runtime.function_call import FunctionCall
 from mlir_sparse.runtime.machine_code import Machine
 from mlir_sparse.runtime.run_steps import Executable
-from mlir_sparse.runtime.sparse_result_buffers import Buffers
+from mlir_sparse.runtime.sparse_result_buffers import SparseResultLayout
 
-__all__ = ["linked"]
+__all__ = ["link_program"]
 
 
-def linked(program: ProgramSteps, machine: Machine) -> Executable:
+def link_program(program: ProgramSteps, machine: Machine) -> Executable:
     """Returns an executable of a program and its machine code."""
-    stages = tuple(_call(step, machine) if isinstance(step, NestCall) else step for step in program.steps)
-    return Executable(stages, program.result, machine)
+    steps = tuple(_call(step, machine) if isinstance(step, NestCall) else step for step in program.steps)
+    return Executable(steps, program.result, machine)
 
 
 def _call(nest: NestCall, machine: Machine) -> FunctionCall:
     """Returns the call of a function; it keeps the machine code alive."""
     parameters = [_parameter(argument, nest.loops) for argument in nest.arguments]
-    buffers = None if nest.encoding is None else Buffers(nest.encoding, nest.dtype, nest.gathers, nest.scatters)
+    buffers = (
+        None if nest.encoding is None else SparseResultLayout(nest.encoding, nest.dtype, nest.gathers, nest.scatters)
+    )
     result = _native.Result.dense() if buffers is None else buffers.native
     cut = None if nest.cut is None else _partition(nest.cut, nest.loops)
     address = machine.addresses[nest.function]

@@ -10,12 +10,12 @@ import numpy as np
 from mlir_sparse.dtypes import DType
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["Rounded", "rounded"]
+__all__ = ["NarrowedCall", "narrowed"]
 
 Array = np.ndarray[Any, Any]
 
 
-def rounded(value: Array | SparseTensor, dtype: DType) -> Array | SparseTensor:
+def narrowed(value: Array | SparseTensor, dtype: DType) -> Array | SparseTensor:
     """Returns a value in an element type; numbers out of range become infinite, as in loops."""
     if value.dtype == dtype.numpy:
         return value
@@ -23,7 +23,7 @@ def rounded(value: Array | SparseTensor, dtype: DType) -> Array | SparseTensor:
         return value.astype(dtype) if isinstance(value, SparseTensor) else value.astype(dtype.numpy)
 
 
-class Rounded:
+class NarrowedCall:
     """A kernel of one call followed by a conversion of its result.
 
     Args:

@@ -23,30 +23,30 @@ from mlir_sparse.program import (
     SharedLevels,
 )
 from mlir_sparse.runtime.function_call import (
-    Chained,
+    ChainedCalls,
     Direct,
     FunctionCall,
-    InOrder,
+    ReorderedCall,
     SampledCall,
     SparseCall,
     Value,
     empty,
     run_call,
 )
-from mlir_sparse.runtime.gather_elements import pick
+from mlir_sparse.runtime.gather_elements import pick_elements
 from mlir_sparse.runtime.level_view_calls import LevelViewCall
 from mlir_sparse.runtime.machine_code import Machine
-from mlir_sparse.runtime.narrowed_values import Rounded, rounded
+from mlir_sparse.runtime.narrowed_values import NarrowedCall, narrowed
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.extreme_position import position
 from mlir_sparse.tensor.stored_fibres import fibres_of, of_rows
 
-__all__ = ["Executable", "Stage", "run_stage"]
+__all__ = ["Executable", "LinkedStep", "run_step"]
 
 Array = np.ndarray[Any, Any]
 
 
-Stage = FunctionCall | NativeStep
+LinkedStep = FunctionCall | NativeStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class Executable:
     """A compiled program.
 
     Args:
-        stages: the steps, in order.
+        steps: the linked steps, in order.
         result: the name of the value to return.
         module: the machine code of the launchers.
     """
 
-    stages: tuple[Stage, ...]
+    steps: tuple[LinkedStep, ...]
     result: str
     module: Machine = field(repr=False)
 
@@ -70,12 +70,12 @@ class Executable:
             parameters: the names of the operands, in the order of a call.
             values: operands of the types of a call.
         """
-        last = _rounds(self.stages[-1], self.result, parameters) if len(self.stages) > 1 else None
+        last = _rounds(self.steps[-1], self.result, parameters) if len(self.steps) > 1 else None
         if last is not None:
             wide, finish = last
-            first = Executable(self.stages[:-1], wide, self.module).direct(parameters, values)
-            return None if first is None else Rounded(first.direct, finish)
-        match self.stages:
+            first = Executable(self.steps[:-1], wide, self.module).direct(parameters, values)
+            return None if first is None else NarrowedCall(first.direct, finish)
+        match self.steps:
             case (FunctionCall(NestCall(operands=operands)) as call,) if sorted(operands) == sorted(parameters):
                 function: _native.Launcher | SparseCall | SampledCall = (
                     call.launcher if call.buffers is None else SparseCall(call)
@@ -86,13 +86,13 @@ class Executable:
             ) if set(operands) == set(parameters):
                 function = SampledCall(call, encoding)
             case (FunctionCall(), FunctionCall(), *_):
-                return _chained(self.stages, self.result, parameters)
+                return _chained(self.steps, self.result, parameters)
             case (*views, FunctionCall(NestCall(encoding=None, sampled=None)) as call):
                 return _level_view_call(views, call, parameters, values)
             case _:
                 return None
         order = tuple(parameters.index(name) for name in operands)
-        return function if order == tuple(range(len(order))) else InOrder(function, order)
+        return function if order == tuple(range(len(order))) else ReorderedCall(function, order)
 
     def run(self, inputs: Mapping[str, Value], extents: Mapping[str, int], out: Array | None) -> Value:
         """Runs the program on checked inputs.
@@ -108,14 +108,14 @@ class Executable:
         values: dict[str, Value] = dict(inputs)
         if out is not None:
             values[self.result] = out
-        for stage in self.stages:
-            values[stage.result] = run_stage(stage, values, extents)
+        for step in self.steps:
+            values[step.result] = run_step(step, values, extents)
         return values[self.result]
 
 
-def _rounds(stage: Stage, result: str, parameters: Sequence[str]) -> tuple[str, Callable[[Any, Any], Any]] | None:
+def _rounds(step: LinkedStep, result: str, parameters: Sequence[str]) -> tuple[str, Callable[[Any, Any], Any]] | None:
     """Returns the operand of a last conversion and its function, if its result has the operand's shape."""
-    match stage:
+    match step:
         case FunctionCall(
             NestCall(operands=(wide,), axes=(axes,), encoding=None, sampled=None, frames=(), continues=False) as nest,
             launcher,
@@ -124,16 +124,16 @@ def _rounds(stage: Stage, result: str, parameters: Sequence[str]) -> tuple[str, 
                 return None
             return wide, lambda value, out: launcher.direct((value,), out)
         case Conversion(operand=wide, type=kind) if wide not in parameters and kind.encoding is not None:
-            return wide, lambda value, out: None if out is not None else _convert(value, stage)
+            return wide, lambda value, out: None if out is not None else _convert(value, step)
         case _:
             return None
 
 
-def _chained(stages: Sequence[Stage], result: str, parameters: Sequence[str]) -> Chained | None:
+def _chained(steps: Sequence[LinkedStep], result: str, parameters: Sequence[str]) -> ChainedCalls | None:
     """Returns the fast path of a program whose calls all write to its result, an array; None for others."""
-    calls = [stage for stage in stages if isinstance(stage, FunctionCall)]
+    calls = [step for step in steps if isinstance(step, FunctionCall)]
     names = {name for call in calls for name in call.nest.operands}
-    if len(calls) != len(stages) or names != set(parameters) or result in names:
+    if len(calls) != len(steps) or names != set(parameters) or result in names:
         return None
     summed: set[str] = set()
     for nest in (call.nest for call in calls):
@@ -146,14 +146,14 @@ def _chained(stages: Sequence[Stage], result: str, parameters: Sequence[str]) ->
             return None
         summed |= walked - set(nest.variables)
     orders = [tuple(map(parameters.index, call.nest.operands)) for call in calls]
-    return Chained([(call.launcher, order) for call, order in zip(calls, orders, strict=True)], len(parameters))
+    return ChainedCalls([(call.launcher, order) for call, order in zip(calls, orders, strict=True)], len(parameters))
 
 
 def _level_view_call(
-    views: Sequence[Stage], call: FunctionCall, parameters: Sequence[str], values: Mapping[str, Value]
+    views: Sequence[LinkedStep], call: FunctionCall, parameters: Sequence[str], values: Mapping[str, Value]
 ) -> LevelViewCall | None:
     """Returns the fast path of a program with one call on level-space views; None for others."""
-    sources = {stage.result: stage.operand for stage in views if isinstance(stage, LevelSpaceView)}
+    sources = {step.result: step.operand for step in views if isinstance(step, LevelSpaceView)}
     names = [sources.get(name, name) for name in call.nest.operands]
     if len(sources) != len(views) or sorted(names) != sorted(parameters) or set(sources.values()) - set(names):
         return None
@@ -195,50 +195,50 @@ def _stores_diagonals(encoding: Encoding) -> bool:
     return len(types) == 2 and types[0].has_positions and types[0].has_coordinates and types[1].functions.has_full_loop
 
 
-def run_stage(stage: Stage, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
+def run_step(step: LinkedStep, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
     """Runs a step on the values so far, and returns its result."""
-    match stage:
+    match step:
         case Conversion(operand=operand):
-            return _convert(values[operand], stage)
+            return _convert(values[operand], step)
         case LevelSpaceView(operand=operand):
             return _view(values[operand])
         case FibreView():
-            return _fibres(values[stage.operand], stage)
+            return _fibres(values[step.operand], step)
         case SharedLevels():
-            return _rows(stage, values, extents)
+            return _rows(step, values, extents)
         case ExtentVector(variable=variable, dtype=dtype):
             return empty((extents[variable],), dtype)
         case Pick():
-            return _pick(stage, values, extents)
+            return _pick(step, values, extents)
         case Position(operand=operand, greatest=greatest):
             return position(values[operand], greatest)
         case FunctionCall():
-            return run_call(stage, values, extents)
+            return run_call(step, values, extents)
         case _:
-            assert_never(stage)
+            assert_never(step)
 
 
-def _pick(stage: Pick, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
+def _pick(step: Pick, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
     arrays: dict[str, Array] = {}
-    for place in stage.places:
+    for place in step.places:
         if isinstance(place, Gathered):
             array = values[place.tensor]
             assert not isinstance(array, SparseTensor)
             arrays[place.tensor] = array
-    return pick(values[stage.operand], stage.operand, stage.places, arrays, extents, stage.encoding)
+    return pick_elements(values[step.operand], step.operand, step.places, arrays, extents, step.encoding)
 
 
-def _convert(value: Value, stage: Conversion) -> Value:
-    kind = stage.type
+def _convert(value: Value, step: Conversion) -> Value:
+    kind = step.type
     if kind.encoding is None:
         dense = value.to_numpy() if isinstance(value, SparseTensor) else value
         return np.ascontiguousarray(dense, dtype=kind.dtype.numpy)
-    encoding, value = kind.encoding, rounded(value, kind.dtype)
+    encoding, value = kind.encoding, narrowed(value, kind.dtype)
     if isinstance(value, SparseTensor):
-        return tensor(value, encoding, drop_zeros=True) if stage.drop_zeros else value.convert(encoding)
-    if stage.missing == 0:
+        return tensor(value, encoding, drop_zeros=True) if step.drop_zeros else value.convert(encoding)
+    if step.missing == 0:
         return tensor(value, encoding)
-    entries = np.nonzero(value != np.asarray(stage.missing, value.dtype))
+    entries = np.nonzero(value != np.asarray(step.missing, value.dtype))
     return tensor((np.stack(entries), value[entries]), encoding, shape=value.shape)
 
 
@@ -247,14 +247,14 @@ def _view(value: Value) -> SparseTensor:
     return level_view(value)
 
 
-def _fibres(value: Value, stage: FibreView) -> SparseTensor:
+def _fibres(value: Value, step: FibreView) -> SparseTensor:
     assert isinstance(value, SparseTensor)
-    return fibres_of(value, stage.depth, stage.encoding)
+    return fibres_of(value, step.depth, step.encoding)
 
 
-def _rows(stage: SharedLevels, values: Mapping[str, Value], extents: Mapping[str, int]) -> SparseTensor:
-    rows, structure = values[stage.operand], values[stage.structure]
+def _rows(step: SharedLevels, values: Mapping[str, Value], extents: Mapping[str, int]) -> SparseTensor:
+    rows, structure = values[step.operand], values[step.structure]
     assert isinstance(structure, SparseTensor)
     assert not isinstance(rows, SparseTensor)
-    shape = tuple(extents[variable] for variable in stage.variables)
-    return of_rows(rows, structure, stage.depth, stage.encoding, shape)
+    shape = tuple(extents[variable] for variable in step.variables)
+    return of_rows(rows, structure, step.depth, step.encoding, shape)

@@ -22,7 +22,7 @@ from mlir_sparse.process.available_memory import available_bytes, in_units, was_
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.runtime.call_arguments import buffer_dtypes
 
-__all__ = ["Buffers", "assemble", "compute"]
+__all__ = ["SparseResultLayout", "assemble", "compute"]
 
 Array = np.ndarray[Any, Any]
 
@@ -35,7 +35,7 @@ _MOST = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
-class Buffers:
+class SparseResultLayout:
     """The layout of a sparse result: the lengths of its buffers, given the number of entries in its levels.
 
     Args:
@@ -146,7 +146,7 @@ def _control(sizes: Sequence[int], capacities: Sequence[int], limit: int = 0) ->
 
 def assemble(
     launcher: _native.Launcher,
-    layout: Buffers,
+    layout: SparseResultLayout,
     arguments: tuple[Any, ...],
     sizes: Sequence[int],
     bounds: tuple[int, int],
@@ -209,7 +209,11 @@ class _Reserved:
 
 
 def _filled(
-    launcher: _native.Launcher, layout: Buffers, arguments: tuple[Any, ...], sizes: Sequence[int], target: _Reserved
+    launcher: _native.Launcher,
+    layout: SparseResultLayout,
+    arguments: tuple[Any, ...],
+    sizes: Sequence[int],
+    target: _Reserved,
 ) -> tuple[list[int], list[int]] | None:
     """Fills buffers; returns the number of entries in each level, and of unused places in front of them."""
     if target.chunks < 2:
@@ -226,7 +230,7 @@ def _filled(
     return [*layout.capacities(sizes, 0)[: layout.depth], *counts[layout.depth :]], begins
 
 
-def _affordable(layout: Buffers, bound: int) -> int:
+def _affordable(layout: SparseResultLayout, bound: int) -> int:
     """Returns the number of entries that fit in memory; no limit if the bound is far below."""
     need = bound * layout.entry_bytes
     if need <= _SMALL or (need <= _SOME * _SMALL and was_plenty(need)):
@@ -235,7 +239,7 @@ def _affordable(layout: Buffers, bound: int) -> int:
     return available_bytes() * 7 // 8 // layout.entry_bytes
 
 
-def _too_large(layout: Buffers, sizes: Sequence[int], entries: int) -> TooLargeError:
+def _too_large(layout: SparseResultLayout, sizes: Sequence[int], entries: int) -> TooLargeError:
     available, need = in_units(available_bytes()), in_units(entries * layout.entry_bytes)
     return TooLargeError(
         f"expected a result of sizes {tuple(sizes)} in {layout.encoding.map_text()} to fit in the {available} of "
@@ -243,14 +247,14 @@ def _too_large(layout: Buffers, sizes: Sequence[int], entries: int) -> TooLargeE
     )
 
 
-def _reserve(layout: Buffers, capacities: Sequence[int]) -> list[Array]:
+def _reserve(layout: SparseResultLayout, capacities: Sequence[int]) -> list[Array]:
     """Returns buffers with one more place than the capacity: the loops write all further entries there."""
     lengths = layout.lengths([capacity + 1 for capacity in capacities])
     # Rows that the loops skip must be empty.
     return [_native.reserve(length, *kind) for length, kind in zip(lengths, layout.kinds, strict=True)]
 
 
-def _counts(layout: Buffers, sizes: Sequence[int], control: Array) -> list[int]:
+def _counts(layout: SparseResultLayout, sizes: Sequence[int], control: Array) -> list[int]:
     counts = layout.capacities(sizes, 0)
     rank = len(sizes)
     for level in range(layout.depth, rank):
@@ -260,7 +264,7 @@ def _counts(layout: Buffers, sizes: Sequence[int], control: Array) -> list[int]:
 
 def compute(
     launcher: _native.Launcher,
-    layout: Buffers,
+    layout: SparseResultLayout,
     arguments: tuple[Any, ...],
     sizes: Sequence[int],
     buffers: Sequence[Array],
@@ -287,7 +291,7 @@ def compute(
     return -1 if differs and counts[-1] == capacities[-1] else counts[-1]
 
 
-def _entries_of(layout: Buffers, sizes: Sequence[int], buffers: Sequence[Array]) -> list[int]:
+def _entries_of(layout: SparseResultLayout, sizes: Sequence[int], buffers: Sequence[Array]) -> list[int]:
     """Returns the number of entries in each level of a structure."""
     capacities = layout.capacities(sizes, len(buffers[-1]))
     if layout.is_coo:

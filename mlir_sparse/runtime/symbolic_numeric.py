@@ -17,8 +17,8 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import StorageError
 from mlir_sparse.program import Conversion
 from mlir_sparse.runtime.function_call import FunctionCall, Value, compute_into
-from mlir_sparse.runtime.narrowed_values import rounded
-from mlir_sparse.runtime.run_steps import Executable, run_stage
+from mlir_sparse.runtime.narrowed_values import narrowed
+from mlir_sparse.runtime.run_steps import Executable, run_step
 from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
 
 __all__ = ["Structures", "assemble", "compute"]
@@ -53,15 +53,15 @@ def assemble(executable: Executable, program: str, inputs: Mapping[str, Value], 
     """
     values: dict[str, Value] = dict(inputs)
     known = Structures(program)
-    for stage in executable.stages:
-        result = values[stage.result] = run_stage(stage, values, extents)
-        if not isinstance(result, SparseTensor) or (isinstance(stage, Conversion) and stage.operand in inputs):
+    for step in executable.steps:
+        result = values[step.result] = run_step(step, values, extents)
+        if not isinstance(result, SparseTensor) or (isinstance(step, Conversion) and step.operand in inputs):
             continue
-        operand = values[stage.operand] if isinstance(stage, Conversion) else None
-        if isinstance(stage, Conversion) and isinstance(operand, SparseTensor) and _keeps_entries(result.encoding):
-            known.places[stage.result] = _places(operand, stage, result.encoding)
-        if stage.result != executable.result:
-            known.tensors[stage.result] = result
+        operand = values[step.operand] if isinstance(step, Conversion) else None
+        if isinstance(step, Conversion) and isinstance(operand, SparseTensor) and _keeps_entries(result.encoding):
+            known.places[step.result] = _places(operand, step, result.encoding)
+        if step.result != executable.result:
+            known.tensors[step.result] = result
     result = values[executable.result]
     if not isinstance(result, SparseTensor):
         return np.zeros_like(result)
@@ -95,20 +95,20 @@ def compute(
     if not isinstance(known, Structures) or known.program != program:
         known = Structures(program)
     values: dict[str, Value] = dict(inputs)
-    for stage, numeric in zip(executable.stages, computing.stages, strict=True):
-        last = stage.result == executable.result
-        structure = out if last else known.tensors.get(stage.result)
+    for step, numeric in zip(executable.steps, computing.steps, strict=True):
+        last = step.result == executable.result
+        structure = out if last else known.tensors.get(step.result)
         if isinstance(numeric, FunctionCall) and numeric.buffers is not None and structure is not None:
             _call(numeric, values, extents, structure)
-            values[stage.result] = structure
-        elif isinstance(stage, Conversion) and stage.result in known.places and structure is not None:
-            _move(values[stage.operand], known.places[stage.result], stage, structure)
-            values[stage.result] = structure
-        elif isinstance(stage, Conversion) and last and isinstance(values[stage.operand], np.ndarray):
-            _sample(values[stage.operand], stage, out)
-            values[stage.result] = out
+            values[step.result] = structure
+        elif isinstance(step, Conversion) and step.result in known.places and structure is not None:
+            _move(values[step.operand], known.places[step.result], step, structure)
+            values[step.result] = structure
+        elif isinstance(step, Conversion) and last and isinstance(values[step.operand], np.ndarray):
+            _sample(values[step.operand], step, out)
+            values[step.result] = out
         else:
-            values[stage.result] = run_stage(stage, values, extents)
+            values[step.result] = run_step(step, values, extents)
     result = values[executable.result]
     if result is not out:
         assert isinstance(result, SparseTensor)
@@ -122,11 +122,11 @@ def _keeps_entries(encoding: Encoding) -> bool:
     return not chosen and encoding.explicit_val is None
 
 
-def _places(operand: SparseTensor, stage: Conversion, encoding: Encoding) -> Array:
+def _places(operand: SparseTensor, step: Conversion, encoding: Encoding) -> Array:
     """Returns for each entry of a conversion its number in the operand, from 1; 0 for padding."""
     numbered = _numbered(operand)
-    if stage.drop_zeros:
-        numbered.storage.values[_values(operand, stage) == 0] = 0
+    if step.drop_zeros:
+        numbered.storage.values[_values(operand, step) == 0] = 0
         numbered = tensor(numbered, encoding, drop_zeros=True)
     return numbered.convert(encoding).storage.values
 
@@ -140,52 +140,50 @@ def _numbered(source: SparseTensor) -> SparseTensor:
     return SparseTensor._trusted(encoding, source.shape, storage)
 
 
-def _call(
-    stage: FunctionCall, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor
-) -> None:
+def _call(step: FunctionCall, values: Mapping[str, Value], extents: Mapping[str, int], structure: SparseTensor) -> None:
     target = structure.storage.values
-    operands = [values[name] for name in stage.nest.operands]
+    operands = [values[name] for name in step.nest.operands]
     buffers = [b for o in operands for b in (o.storage.buffers() if isinstance(o, SparseTensor) else (o,))]
     # Loops that read the values they write would get new values in place of old ones.
     results = np.empty_like(target) if any(np.may_share_memory(target, buffer) for buffer in buffers) else target
-    compute_into(stage, values, extents, structure, results)
+    compute_into(step, values, extents, structure, results)
     if results is not target:
         target[...] = results
 
 
-def _move(operand: Value, places: Array, stage: Conversion, out: SparseTensor) -> None:
+def _move(operand: Value, places: Array, step: Conversion, out: SparseTensor) -> None:
     assert isinstance(operand, SparseTensor)
-    target, source = out.storage.values, _values(operand, stage)
+    target, source = out.storage.values, _values(operand, step)
     padded = np.concatenate([np.zeros(1, source.dtype), source])
     target[...] = padded[places]
-    if stage.drop_zeros and (entries := int(np.count_nonzero(source))) != np.count_nonzero(target):
-        raise _lost(stage, int(entries))
+    if step.drop_zeros and (entries := int(np.count_nonzero(source))) != np.count_nonzero(target):
+        raise _lost(step, int(entries))
 
 
-def _values(operand: SparseTensor, stage: Conversion) -> Array:
+def _values(operand: SparseTensor, step: Conversion) -> Array:
     """Returns the values of an operand in the element type of a conversion."""
-    values = rounded(operand.storage.values, stage.type.dtype)
+    values = narrowed(operand.storage.values, step.type.dtype)
     assert isinstance(values, np.ndarray)
     return values
 
 
-def _sample(dense: Value, stage: Conversion, out: SparseTensor) -> None:
+def _sample(dense: Value, step: Conversion, out: SparseTensor) -> None:
     """Copies the entries of a structure from a dense value, and refuses other nonzero elements."""
-    dense = rounded(dense, stage.type.dtype)
+    dense = narrowed(dense, step.type.dtype)
     assert isinstance(dense, np.ndarray)
     coordinates, numbers = _numbered(out).to_coo()
     found = dense[tuple(coordinates)]
-    missing = np.asarray(stage.missing, dense.dtype)
+    missing = np.asarray(step.missing, dense.dtype)
     entries = np.count_nonzero(dense != missing)
     if np.count_nonzero(found != missing) != entries:
-        raise _lost(stage, int(entries))
+        raise _lost(step, int(entries))
     out.storage.values[...] = 0
     out.storage.values[numbers - 1] = found
 
 
-def _lost(stage: Conversion, entries: int) -> StorageError:
+def _lost(step: Conversion, entries: int) -> StorageError:
     return StorageError(
-        f"expected entries of {stage.result} at all {entries} places that have a value, but got a structure "
+        f"expected entries of {step.result} at all {entries} places that have a value, but got a structure "
         f"without some of them: assemble it from operands like these"
     )
 

@@ -31,14 +31,14 @@ from mlir_sparse.spec.size_symbols import gathered
 from mlir_sparse.spec.variable_ranges import Ranges, terms_of
 from mlir_sparse.text.identifiers import generated_name
 
-__all__ = ["Boxed", "Part", "boxed"]
+__all__ = ["OperandPart", "RangelessStatement", "without_ranges"]
 
 Box = tuple[tuple[int, int] | None, ...]
 """The part of each axis that is read, None for all of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OperandPart:
     """An operand of a boxed statement.
 
     Args:
@@ -58,7 +58,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Boxed:
+class RangelessStatement:
     """A statement whose variables run from 0; a variable that is a subscript by itself runs over the whole axis.
 
     Args:
@@ -68,16 +68,16 @@ class Boxed:
     """
 
     statement: Assignment
-    parts: tuple[Part, ...]
+    parts: tuple[OperandPart, ...]
     extents: Mapping[IndexVar, int]
 
 
-def boxed(
+def without_ranges(
     statement: Assignment,
     ranges: Ranges,
     shapes: Mapping[str, tuple[int, ...]],
     is_sparse: Callable[[str], bool],
-) -> Boxed:
+) -> RangelessStatement:
     """Returns an equivalent statement without ranges.
 
     Args:
@@ -98,9 +98,9 @@ def boxed(
     instead = {access: replace(new, tensor=names[access.tensor, box]) for access, (new, box) in found.items()}
     value = _with_positions(substitute(statement.value, _with_gathers(instead)), ranges)
     inner = replace(statement, value=value, ranges=(), exists=())
-    parts = {name: Part(name, tensor, box) for (tensor, box), name in names.items()}
+    parts = {name: OperandPart(name, tensor, box) for (tensor, box), name in names.items()}
     extents = {variable: high - low for variable, (low, high) in ranges.items()}
-    return Boxed(inner, tuple(parts[name] for name in inner.inputs), extents)
+    return RangelessStatement(inner, tuple(parts[name] for name in inner.inputs), extents)
 
 
 def _read(statement: Assignment) -> Iterator[Access]:

@@ -9,13 +9,13 @@ from mlir_sparse.errors import ExtentError
 from mlir_sparse.notation import Access, Assignment, IndexVar, accesses_of_statement
 from mlir_sparse.spec.variable_ranges import Ranges, find_ranges, infer_ranges
 
-__all__ = ["Placed", "place"]
+__all__ = ["RangedStatement", "with_ranges"]
 
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class RangedStatement:
     """A statement with the ranges of its variables.
 
     Args:
@@ -31,9 +31,9 @@ class Placed:
     is_part: bool
 
 
-def place(
+def with_ranges(
     statements: Sequence[Assignment], known: Mapping[str, Shape], present: Collection[str], *, strict: bool
-) -> tuple[Placed, ...]:
+) -> tuple[RangedStatement, ...]:
     """Returns the statements with the ranges of their variables.
 
     The shape of a tensor comes from the first statement that assigns it and whose reads give every variable a range; it
@@ -65,7 +65,7 @@ def place(
             infer_ranges(first, shapes, shapes.get(first.target.tensor), strict=strict)
             raise AssertionError("what finds no range is refused")
     assigned = set(present)
-    placed: list[Placed] = []
+    placed: list[RangedStatement] = []
     for at, statement in enumerate(statements):
         name = statement.target.tensor
         placed.append(_placed(statement, found[at], shapes[name], name in assigned))
@@ -86,7 +86,7 @@ def _variables(statement: Assignment) -> tuple[IndexVar, ...]:
     return tuple(subscript for subscript in statement.target.subscripts if isinstance(subscript, IndexVar))
 
 
-def _placed(statement: Assignment, ranges: Ranges, shape: Shape, has_values: bool) -> Placed:
+def _placed(statement: Assignment, ranges: Ranges, shape: Shape, has_values: bool) -> RangedStatement:
     partial = [
         (axis, variable)
         for axis, (variable, size) in enumerate(zip(_variables(statement), shape, strict=True))
@@ -109,4 +109,4 @@ def _placed(statement: Assignment, ranges: Ranges, shape: Shape, has_values: boo
             source=statement.source,
             span=variable.span,
         )
-    return Placed(statement, ranges, shape, bool(partial))
+    return RangedStatement(statement, ranges, shape, bool(partial))

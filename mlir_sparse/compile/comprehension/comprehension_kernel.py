@@ -12,7 +12,7 @@ import numpy as np
 from mlir_sparse import pipeline
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import check_given
-from mlir_sparse.compile.comprehension.comprehension_run import Ran, StatementStep, apart, run
+from mlir_sparse.compile.comprehension.comprehension_run import StatementRun, StatementStep, run, writable_targets
 from mlir_sparse.compile.cpu_build import STAGES, Stage
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import ExtentError, OperandError, UnsupportedError
@@ -20,9 +20,9 @@ from mlir_sparse.notation import Assignment, Comprehension, with_explicit_sums
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import infer_output, shape_text
-from mlir_sparse.spec.range_rewriting import boxed
+from mlir_sparse.spec.range_rewriting import without_ranges
 from mlir_sparse.spec.size_symbols import bound, solve_sizes, waits_for
-from mlir_sparse.spec.statement_shapes import Placed, place
+from mlir_sparse.spec.statement_shapes import RangedStatement, with_ranges
 from mlir_sparse.spec.statement_types import element_types
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.identifiers import by_name
@@ -122,7 +122,7 @@ class ComprehensionKernel(CompiledKernel):
         steps = self._steps(values, {name: tuple(np.shape(one)) for name, one in wanted.items()})
         kinds = {step.placed.statement.target.tensor: step.kernel.output for step in steps}
         targets = {name: operand_check.as_output(one, kinds[name]) for name, one in wanted.items()}
-        results = run(steps, values, apart(targets, values))
+        results = run(steps, values, writable_targets(targets, values))
         for name, target in targets.items():
             if results[name] is not target:
                 np.copyto(target, results[name], casting="unsafe")  # checked before: only bool from i8 needs a cast
@@ -154,12 +154,12 @@ class ComprehensionKernel(CompiledKernel):
                 raise OperandError(f"expected out= for the outputs {', '.join(names)}, but got {name}")
         return given
 
-    def trace(self, /, *operands: Any, **named: Any) -> tuple[Ran, ...]:
+    def trace(self, /, *operands: Any, **named: Any) -> tuple[StatementRun, ...]:
         """Computes the outputs, and returns the operands and the result of each statement, in order."""
         given = self._bind(operands, named)
         values = {name: operand_check.as_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
-        ran: list[Ran] = []
+        ran: list[StatementRun] = []
         run(self._steps(values, {}), values, {}, ran.append)
         return tuple(ran)
 
@@ -181,7 +181,7 @@ class ComprehensionKernel(CompiledKernel):
         given = shapes | self._declared_shapes(sizes)
         for name, shape in out_shapes.items():
             given.setdefault(name, shape)
-        placed = place(statements, given, shapes, strict=self._strict)
+        placed = with_ranges(statements, given, shapes, strict=self._strict)
         self._check_asked(placed, out_shapes)
         steps = self._compiled(placed, given)
         with self._lock:
@@ -203,20 +203,22 @@ class ComprehensionKernel(CompiledKernel):
                 found[output.name] = tuple(extent for extent in extents if extent is not None)
         return found
 
-    def _check_asked(self, placed: tuple[Placed, ...], out_shapes: Mapping[str, tuple[int, ...]]) -> None:
+    def _check_asked(self, placed: tuple[RangedStatement, ...], out_shapes: Mapping[str, tuple[int, ...]]) -> None:
         shapes = {one.statement.target.tensor: one.shape for one in placed}
         for name, shape in out_shapes.items():
             if shapes[name] != shape:
                 raise ExtentError(f"expected out= of shape {shapes[name]} for {name}, but got {shape}")
 
-    def _compiled(self, placed: tuple[Placed, ...], known: Mapping[str, tuple[int, ...]]) -> tuple[StatementStep, ...]:
+    def _compiled(
+        self, placed: tuple[RangedStatement, ...], known: Mapping[str, tuple[int, ...]]
+    ) -> tuple[StatementStep, ...]:
         kinds = dict(self.types)
         shapes = dict(known)
         last = {one.statement.target.tensor: at for at, one in enumerate(placed)}
         steps: list[StatementStep] = []
         for at, one in enumerate(placed):
             target = one.statement.target.tensor
-            part = boxed(one.statement, one.ranges, shapes, lambda name: _is_sparse(kinds[name]))
+            part = without_ranges(one.statement, one.ranges, shapes, lambda name: _is_sparse(kinds[name]))
             types = tuple((p.name, kinds[p.tensor] if p.is_whole else _any_shape(kinds[p.tensor])) for p in part.parts)
             output = self._output(part.statement, dict(types), target if last[target] == at else None)
             if one.is_part:
@@ -227,7 +229,7 @@ class ComprehensionKernel(CompiledKernel):
             shapes[target] = one.shape
         return tuple(steps)
 
-    def _check_part(self, placed: Placed, present: TensorType | None, output: TensorType) -> None:
+    def _check_part(self, placed: RangedStatement, present: TensorType | None, output: TensorType) -> None:
         for kind in (present, output):
             if kind is not None and kind.encoding is not None:
                 raise UnsupportedError(
@@ -269,7 +271,7 @@ class ComprehensionKernel(CompiledKernel):
             # Take a length of 0: each statement has the same text if it reads a part of an axis or all of it.
             ranges = {variable: (lows.get(variable, 0),) * 2 for variable in statement.indices}
             shapes = {name: (0,) * kind.rank for name, kind in kinds.items()}
-            part = boxed(statement, ranges, shapes, lambda name: _is_sparse(kinds[name]))
+            part = without_ranges(statement, ranges, shapes, lambda name: _is_sparse(kinds[name]))
             types = tuple((p.name, kinds[p.tensor]) for p in part.parts)
             output = self._output(part.statement, dict(types), target if last[target] == at else None)
             kernels.append(self._compile(part.statement, types, output))

@@ -11,11 +11,11 @@ import numpy as np
 from mlir_sparse.compile.compiled_kernel import StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import part_of
 from mlir_sparse.notation import Assignment, IndexVar
-from mlir_sparse.spec.range_rewriting import Part
-from mlir_sparse.spec.statement_shapes import Placed
+from mlir_sparse.spec.range_rewriting import OperandPart
+from mlir_sparse.spec.statement_shapes import RangedStatement
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["Ran", "StatementStep", "apart", "run"]
+__all__ = ["StatementRun", "StatementStep", "run", "writable_targets"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -32,14 +32,14 @@ class StatementStep:
         extents: the extent of each variable.
     """
 
-    placed: Placed
+    placed: RangedStatement
     kernel: StatementKernel
-    parts: tuple[Part, ...]
+    parts: tuple[OperandPart, ...]
     extents: Mapping[IndexVar, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class StatementRun:
     """A statement's operands and result in a call.
 
     Args:
@@ -59,7 +59,7 @@ def run(
     steps: tuple[StatementStep, ...],
     inputs: Mapping[str, Value],
     targets: Mapping[str, Array],
-    report: Callable[[Ran], None] | None = None,
+    report: Callable[[StatementRun], None] | None = None,
 ) -> dict[str, Value]:
     """Runs the statements, and returns all tensors by name; a final value is written to its target, if there is one.
 
@@ -78,7 +78,7 @@ def run(
         result = step.kernel._call(operands, array, step.extents)
         assert isinstance(result, np.ndarray | SparseTensor), "this runs on the processor"
         if report is not None:
-            report(Ran(step.kernel.spec.assignment, operands, step.extents, result))
+            report(StatementRun(step.kernel.spec.assignment, operands, step.extents, result))
         if step.placed.is_part:
             whole = np.array(values[target.tensor], result.dtype)
             whole[tuple(slice(*step.placed.ranges[index]) for index in target.indices)] = result
@@ -87,7 +87,7 @@ def run(
     return values
 
 
-def apart(targets: Mapping[str, Array], values: Mapping[str, Value]) -> dict[str, Array]:
+def writable_targets(targets: Mapping[str, Array], values: Mapping[str, Value]) -> dict[str, Array]:
     """Returns the targets that statements may write directly: they share no memory with other values."""
     read = [array for v in values.values() for array in (v.storage.buffers() if isinstance(v, SparseTensor) else (v,))]
     return {

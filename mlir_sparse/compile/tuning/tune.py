@@ -17,7 +17,7 @@ from mlir_sparse.compile.tuning.schedule_candidates import Candidate, storage_na
 from mlir_sparse.compile.tuning.search import Search, kernel_of
 from mlir_sparse.compile.tuning.storage_candidates import Formats, formats_text
 from mlir_sparse.compile.tuning.timed_race import Watch
-from mlir_sparse.compile.tuning.tuning_store import Found, Problem
+from mlir_sparse.compile.tuning.tuning_store import TuningKey, TuningRecord
 from mlir_sparse.compile.tuning.tuning_table import Table, TuningRow
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
@@ -141,7 +141,7 @@ def tune(
     bound = bind(base.spec.assignment, operands, tensors_given)
     types = dict(base.spec.inputs)
     values = {name: operand_check.as_argument(name, bound[name], types[name]) for name in base.parameters}
-    problem = Problem.of(base.spec, values, formats_text(formats))
+    problem = TuningKey.of(base.spec, values, formats_text(formats))
     found = None if fresh else problem.found()
     if found is not None:
         return _remembered(base, found)
@@ -182,7 +182,7 @@ def _is_operator(value: object) -> bool:
     return isinstance(value, Operator | Monoid)
 
 
-def _remembered(base: Kernel, found: Found) -> Tuning:
+def _remembered(base: Kernel, found: TuningRecord) -> Tuning:
     ranks = {name: kind.rank for name, kind in base.spec.inputs}
     changed = tuple(
         (name, None if text == "dense" else as_encoding(text, rank=ranks[name]))
@@ -200,16 +200,16 @@ def _tuning(base: Kernel, best: Candidate, table: Table, *, remembered: bool) ->
 
 
 def _kept(
-    base: Kernel, problem: Problem, best: Candidate, values: Mapping[str, Value], rows: Iterable[TuningRow]
+    base: Kernel, problem: TuningKey, best: Candidate, values: Mapping[str, Value], rows: Iterable[TuningRow]
 ) -> Tuning:
     """Returns the outcome, after recording it for the given operands and for operands in the best storage."""
     table = Table(rows)
     tuning = _tuning(base, best, table, remembered=False)
     kept = tuple(row.kept() for row in table)
     stored = {name: _text(encoding) for name, encoding in best.encodings}
-    problem.keep(Found(best.schedule, best.threads, stored, kept))
+    problem.keep(TuningRecord(best.schedule, best.threads, stored, kept))
     if problem.asked:
-        Problem.of(tuning.kernel.spec, values).keep(Found(best.schedule, best.threads, {}, kept))
+        TuningKey.of(tuning.kernel.spec, values).keep(TuningRecord(best.schedule, best.threads, {}, kept))
     return tuning
 
 

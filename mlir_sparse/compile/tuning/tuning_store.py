@@ -21,14 +21,14 @@ from mlir_sparse.process import settings
 from mlir_sparse.spec import KernelSpec
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["Found", "Problem", "tuned"]
+__all__ = ["TuningKey", "TuningRecord", "tuned"]
 
 # The version of the format below.
 _VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TuningRecord:
     """The outcome of tuning for a problem.
 
     Args:
@@ -45,7 +45,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class TuningKey:
     """The key of a record: a kernel for operands of similar extents, on one kind of machine.
 
     Args:
@@ -59,7 +59,7 @@ class Problem:
     asked: str = ""
 
     @staticmethod
-    def of(spec: KernelSpec, values: Mapping[str, Any] | None = None, asked: str = "") -> Problem:
+    def of(spec: KernelSpec, values: Mapping[str, Any] | None = None, asked: str = "") -> TuningKey:
         """Returns the problem of a kernel on operands like these, or on any operands.
 
         Args:
@@ -74,9 +74,9 @@ class Problem:
         parts = (spec.explicit, *applied, *folded, *types, _without_widths(spec.output))
         kernel = "\n".join(map(str, (*parts, pipeline.machine_name(), __version__)))
         data = "" if values is None else " ".join(f"{name}:{_extents(values[name])}" for name, _ in spec.inputs)
-        return Problem(kernel, data, asked)
+        return TuningKey(kernel, data, asked)
 
-    def found(self) -> Found | None:
+    def found(self) -> TuningRecord | None:
         """Returns the outcome for this problem, the latest for any extents; None without a record."""
         folder = _folder()
         if folder is None:
@@ -84,7 +84,7 @@ class Problem:
         names = [self._name] if self.data else sorted(folder.glob(f"{self._stem}-*.json"), key=_written, reverse=True)
         return next((found for name in names if (found := self._read(folder / name)) is not None), None)
 
-    def keep(self, found: Found) -> None:
+    def keep(self, found: TuningRecord) -> None:
         """Records an outcome, if the folder can be written."""
         folder = _folder()
         if folder is None:
@@ -106,7 +106,7 @@ class Problem:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(folder / self._name, text.encode(), private=True)
 
-    def _read(self, path: Path) -> Found | None:
+    def _read(self, path: Path) -> TuningRecord | None:
         """Returns the record in a file; None for a damaged file, or one of another problem."""
         try:
             read = json.loads(path.read_text(encoding="utf-8"))
@@ -116,7 +116,7 @@ class Problem:
             schedule, threads = Schedule.parse(read["schedule"]), read["threads"]
             if threads is not None and (type(threads) is not int or threads < 1):
                 return None
-            return Found(schedule, threads, dict(read["encodings"]), tuple(map(dict, read["rows"])))
+            return TuningRecord(schedule, threads, dict(read["encodings"]), tuple(map(dict, read["rows"])))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -129,7 +129,7 @@ class Problem:
         return f"{self._stem}-{hashlib.sha256(self.data.encode()).hexdigest()[:12]}.json"
 
 
-def tuned(spec: KernelSpec, values: Mapping[str, Any] | None) -> Found:
+def tuned(spec: KernelSpec, values: Mapping[str, Any] | None) -> TuningRecord:
     """Returns the recorded outcome for a kernel.
 
     Args:
@@ -139,8 +139,8 @@ def tuned(spec: KernelSpec, values: Mapping[str, Any] | None) -> Found:
     Raises:
         UnsupportedError: without a record.
     """
-    anywhere = Problem.of(spec)
-    found = (Problem.of(spec, values).found() if values is not None else None) or anywhere.found()
+    anywhere = TuningKey.of(spec)
+    found = (TuningKey.of(spec, values).found() if values is not None else None) or anywhere.found()
     if found is None:
         raise UnsupportedError(
             f"expected a kernel that was tuned for schedule='tuned', but got {spec} with no record on this machine: "
