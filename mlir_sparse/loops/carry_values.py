@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops.emit_copies import replace
+from mlir_sparse.loops.regions import operations_of
 
 __all__ = ["LINE", "PATH", "carry"]
 
@@ -32,43 +33,21 @@ def carry(op: ir.Operation, value: ir.Value, step: Step) -> ir.Value:
         after = step(op, value)
         op.erase()
         return after
-    match op.name:
-        case "scf.for":
-            return _through_for(op, value, step)
-        case "scf.while":
-            return _through_while(op, value, step)
-        case _:
-            return _through_if(op, value, step)
-
-
-def _through_for(op: ir.Operation, value: ir.Value, step: Step) -> ir.Value:
-    made = _rebuilt(op, value, [*op.operands, value])
-    block = made.regions[0].blocks[0]
-    _end(block, _through_block(block, _argument(block, value), step))
-    return _replace(op, made)
-
-
-def _through_while(op: ir.Operation, value: ir.Value, step: Step) -> ir.Value:
-    made = _rebuilt(op, value, [*op.operands, value])
-    before, after = (region.blocks[0] for region in made.regions)
-    _end(before, _through_block(before, _argument(before, value), step))
-    _end(after, _through_block(after, _argument(after, value), step))
-    return _replace(op, made)
-
-
-def _through_if(op: ir.Operation, value: ir.Value, step: Step) -> ir.Value:
-    made = _rebuilt(op, value, list(op.operands))
+    takes = op.name != "scf.if"  # loops are given it as an argument; branches see it
+    made = _rebuilt(op, value, [*op.operands, value] if takes else list(op.operands))
     for region in made.regions:
         if not list(region.blocks):
             with ir.InsertionPoint(region.blocks.append()):
                 ir.Operation.create("scf.yield")
         block = region.blocks[0]
-        _end(block, _through_block(block, value, step))
-    return _replace(op, made)
+        _end(block, _through_block(block, _argument(block, value) if takes else value, step))
+    *results, carried = made.results
+    replace(op, results)
+    return carried
 
 
 def _through_block(block: ir.Block, value: ir.Value, step: Step) -> ir.Value:
-    for op in [found.operation for found in block.operations]:
+    for op in operations_of(block):
         if LINE in op.attributes or PATH in op.attributes:
             value = carry(op, value, step)
     return value
@@ -88,21 +67,13 @@ def _rebuilt(op: ir.Operation, value: ir.Value, operands: list[ir.Value]) -> ir.
     return made
 
 
-def _replace(op: ir.Operation, made: ir.Operation) -> ir.Value:
-    """Puts an operation in place of another; returns its last result."""
-    *results, carried = made.results
-    replace(op, results)
-    return carried
-
-
 def _argument(block: ir.Block, value: ir.Value) -> ir.Value:
     return block.add_argument(value.type, ir.Location.unknown())
 
 
 def _end(block: ir.Block, value: ir.Value) -> None:
     """Lets the terminator of a block hand a value on as well."""
-    *_, last = block.operations
-    old = last.operation
+    old = operations_of(block)[-1]
     with ir.InsertionPoint(old):
         ir.Operation.create(old.name, operands=[*old.operands, value])
     old.erase()

@@ -98,6 +98,11 @@ class MemoryAccess:
     value: ir.Value | None
 
     @property
+    def loaded(self) -> ir.Value:
+        """Returns what a load reads."""
+        return self.op.results[0]
+
+    @property
     def address(self) -> tuple[ir.Value, ...]:
         """Returns the buffer and the subscripts: two accesses with one address are of one element."""
         return (self.buffer, *self.at)

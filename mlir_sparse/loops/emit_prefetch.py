@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess
@@ -37,7 +39,7 @@ NEXT_SUMMED_ROWS = 16
 NEXT_RESULTS = 2
 
 
-def prefetch_row(buffer: ir.Value, at: list[ir.Value], size: int, distance: int) -> None:
+def prefetch_row(buffer: ir.Value, at: Sequence[ir.Value], size: int, distance: int) -> None:
     """Asks for the elements that a load will read some entries later, where stored coordinates tell which.
 
     Args:
@@ -55,7 +57,7 @@ def prefetch_row(buffer: ir.Value, at: list[ir.Value], size: int, distance: int)
     prefetch_elements(buffer, later, size)
 
 
-def prefetch_elements(buffer: ir.Value, at: list[ir.Value], size: int) -> None:
+def prefetch_elements(buffer: ir.Value, at: Sequence[ir.Value], size: int) -> None:
     """Asks for consecutive elements: for each line of the caches that they lie in."""
     *row, first = at
     for element in range(0, size, _LINE // build.bytes_of(build.element_of(buffer))):

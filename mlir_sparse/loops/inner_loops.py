@@ -7,15 +7,18 @@ what is computed from those, or the place in a row, which counts up by one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.loops.effects import computes_lanes, element_bits, is_pure, is_truth
-from mlir_sparse.loops.regions import body_of, operations_in
+from mlir_sparse.loops.effects import MemoryAccess, access_of, computes_lanes, element_bits, is_pure, is_truth
+from mlir_sparse.loops.model import ForLoop
+from mlir_sparse.loops.regions import operations_in
 from mlir_sparse.loops.remarks import Missed, type_name
-from mlir_sparse.loops.value_origins import is_constant
 
-__all__ = ["Line", "line_of"]
+__all__ = ["Line", "line_of", "line_of_copy"]
+
+_ELEMENT_ACCESSES = ("memref.load", "memref.store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,72 +26,83 @@ class Line:
     """A loop over consecutive elements.
 
     Args:
-        loop: the `scf.for`.
-        body: its operations, but for the terminator.
-        streams: the loads of consecutive elements.
+        loop: the loop.
+        body: what a turn does.
+        ends: the carried values at the end of a turn.
+        loads: what it reads.
+        stores: what it stores: consecutive elements.
         varying: the values that differ from lane to lane.
-        stores: what it stores: consecutive elements too.
         bits: the width of the widest element.
     """
 
-    loop: ir.Operation
+    loop: ForLoop
     body: tuple[ir.Operation, ...]
-    streams: tuple[ir.Operation, ...]
+    ends: tuple[ir.Value, ...]
+    loads: tuple[MemoryAccess, ...]
+    stores: tuple[MemoryAccess, ...]
     varying: frozenset[ir.Value]
-    stores: tuple[ir.Operation, ...]
     bits: int
 
     @property
-    def bounds(self) -> tuple[ir.Value, ir.Value]:
-        """Returns the first place and the one behind the last."""
-        lower, upper, *_ = self.loop.operands
-        return lower, upper
+    def op(self) -> ir.Operation:
+        """Returns the operation that the loop is."""
+        return self.loop.op
+
+    @property
+    def streams(self) -> list[MemoryAccess]:
+        """Returns the loads of consecutive elements."""
+        return [load for load in self.loads if load.loaded in self.varying]
 
 
-def line_of(loop: ir.Operation) -> Line | Missed:
+def line_of(loop: ForLoop) -> Line | Missed:
     """Returns a loop as a line, or why it is none."""
-    return _Reader(loop).line() if is_constant(loop.operands[2], 1) else Missed("its step is not 1")
+    return _Reader(loop).line() if loop.step == 1 else Missed("its step is not 1")
+
+
+def line_of_copy(loop: ir.Operation) -> Line:
+    """Returns a copy of a line's loop as a line too."""
+    line = line_of(ForLoop(loop))
+    assert isinstance(line, Line)
+    return line
 
 
 class _Reader:
     """Sorts the values of a body by how they differ from lane to lane."""
 
-    def __init__(self, loop: ir.Operation) -> None:
+    def __init__(self, loop: ForLoop) -> None:
         self.loop = loop
-        self.places: set[ir.Value] = {body_of(loop).arguments[0]}
+        self.places: set[ir.Value] = {loop.index}
         # What a sum has reached is a vector as well.
-        self.varying: set[ir.Value] = set(list(body_of(loop).arguments)[1:])
-        self.streams: list[ir.Operation] = []
-        self.stores: list[ir.Operation] = []
+        self.varying: set[ir.Value] = set(loop.carried)
+        self.loads: list[MemoryAccess] = []
+        self.stores: list[MemoryAccess] = []
         self.bits = 0
 
     def line(self) -> Line | Missed:
-        *body, _ = operations_in(self.loop)
+        *body, last = operations_in(self.loop.op)
         for op in body:
             if not self._takes(op):
                 return Missed(self._reason(op))
         if not self.bits:
             return Missed("it goes through no elements that vectors hold")
-        return Line(self.loop, tuple(body), tuple(self.streams), frozenset(self.varying), tuple(self.stores), self.bits)
+        accesses = tuple(self.loads), tuple(self.stores)
+        return Line(self.loop, tuple(body), tuple(last.operands), *accesses, frozenset(self.varying), self.bits)
 
     def _reason(self, op: ir.Operation) -> str:
         """Returns why vectors do not do what an operation does."""
-        in_memory = op.name in ("memref.load", "memref.store")
-        kind = op.results[0].type if op.results else op.operands[0].type
-        if in_memory and not self._is_consecutive(list(op.operands)[2 if op.name == "memref.store" else 1 :]):
+        kind = [*op.results, *op.operands][0].type
+        access = access_of(op) if op.name in _ELEMENT_ACCESSES else None
+        if access is not None and not self._is_consecutive(access.at):
             return "its elements do not lie side by side in memory"
-        if in_memory or not op.results:
+        if access is not None or not op.results:
             return f"its elements are of {type_name(kind)}, which vectors do not hold"
         return f"vectors of rows have no {op.name} of {type_name(kind)}"
 
     def _takes(self, op: ir.Operation) -> bool:
+        access = access_of(op) if op.name in _ELEMENT_ACCESSES else None
+        if access is not None:
+            return self._takes_load(access) if access.value is None else self._takes_store(access, access.value)
         match op.name:
-            case "memref.load":
-                return self._takes_load(op)
-            case "memref.store":
-                self.stores.append(op)
-                value, _, *at = op.operands
-                return value not in self.places and self._is_consecutive(at) and self._is_element(value.type)
             case _ if not any(o in self.varying or o in self.places for o in op.operands):
                 return is_pure(op)
             case "arith.addi" | "arith.subi" if any(o in self.places for o in op.operands):
@@ -96,15 +110,18 @@ class _Reader:
             case _:
                 return computes_lanes(op) and self._takes_arithmetic(op)
 
-    def _takes_load(self, op: ir.Operation) -> bool:
-        _, *at = op.operands
-        if not any(o in self.varying or o in self.places for o in at):
+    def _takes_load(self, load: MemoryAccess) -> bool:
+        self.loads.append(load)
+        if not any(o in self.varying or o in self.places for o in load.at):
             return True
-        if not self._is_consecutive(at) or not self._is_element(op.results[0].type):
+        if not self._is_consecutive(load.at) or not self._is_element(load.loaded.type):
             return False
-        self.streams.append(op)
-        self.varying.add(op.results[0])
+        self.varying.add(load.loaded)
         return True
+
+    def _takes_store(self, store: MemoryAccess, value: ir.Value) -> bool:
+        self.stores.append(store)
+        return value not in self.places and self._is_consecutive(store.at) and self._is_element(value.type)
 
     def _takes_place(self, op: ir.Operation) -> bool:
         """Takes the place in a row moved by a number that is the same for all lanes."""
@@ -121,7 +138,7 @@ class _Reader:
         self.varying.add(op.results[0])
         return is_truth(op.results[0].type) or self._is_element(op.results[0].type)
 
-    def _is_consecutive(self, at: list[ir.Value]) -> bool:
+    def _is_consecutive(self, at: Sequence[ir.Value]) -> bool:
         if not at or at[-1] not in self.places:
             return False
         return not any(o in self.varying or o in self.places for o in at[:-1])

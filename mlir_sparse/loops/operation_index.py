@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops.facts_in_ir import facts_of
+from mlir_sparse.loops.inner_loops import Line, line_of
 from mlir_sparse.loops.model import ForLoop, WhileLoop
 from mlir_sparse.loops.regions import body_of
-from mlir_sparse.loops.remarks import Remarks
+from mlir_sparse.loops.remarks import Missed, Remarks
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.program.nest_facts import NestFacts
 
@@ -82,6 +83,11 @@ class Nest(Inside):
     def innermost_loops(self) -> Sequence[ForLoop]:
         """Returns its `scf.for` without loops or branches inside."""
         return [ForLoop(op) for op in self.innermost]
+
+    @cached_property
+    def lines(self) -> Sequence[tuple[ForLoop, Line | Missed]]:
+        """Returns its innermost loops, each as a line or why it is none."""
+        return [(loop, line_of(loop)) for loop in self.innermost_loops]
 
 
 class Seen:

@@ -8,9 +8,9 @@ from typing import Generic, Protocol, TypeVar
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops.operation_index import Nest, Seen
-from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.remarks import Missed, Remarks
 
-__all__ = ["HasOperation", "Strategy", "StrategyPass"]
+__all__ = ["HasOperation", "Strategy", "StrategyPass", "StrategySequence", "run_strategy"]
 
 Found = TypeVar("Found")
 
@@ -27,14 +27,14 @@ Candidate = TypeVar("Candidate", bound=HasOperation | ir.Operation)
 
 
 class StrategyPass(Protocol):
-    """A strategy, whatever it is about: what passes are made of."""
+    """A strategy, whatever it is about, or several: what passes are made of."""
 
     @property
     def name(self) -> str:
         """Returns the name of its pass."""
 
-    def run(self, seen: Seen, options: Mapping[str, str]) -> bool:
-        """Rewrites all that it applies to; returns whether it changed anything."""
+    def rewrite_all(self, nest: Nest, remarks: Remarks) -> bool:
+        """Rewrites all of a nest that it applies to; returns whether it changed anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +55,61 @@ class Strategy(Generic[Candidate, Found]):
     rewrite: Callable[[Found, Nest], None]
     names: Callable[[Found], ir.Operation] | None = None
 
-    def run(self, seen: Seen, options: Mapping[str, str]) -> bool:
-        """Rewrites all that it applies to, and notes remarks; looks at a loop when those before it are rewritten.
+    def rewrite_all(self, nest: Nest, remarks: Remarks) -> bool:
+        """Rewrites all of a nest that it applies to; looks at a loop when those before it are rewritten.
 
         Args:
-            seen: a module after bufferization; rewritten in place.
-            options: those of the pass.
+            nest: the nest; rewritten in place.
+            remarks: where it says what it applied, and why not.
 
         Returns:
             whether it changed anything.
         """
         changed = False
-        for nest in seen.nests(options):
-            for candidate in self.candidates(nest):
-                verdict = self.applies(candidate, nest)
-                if verdict is None:
-                    continue
-                found = seen.remarks.of(self._named(candidate, verdict), verdict, self.name)
-                if found is not None:
-                    self.rewrite(found, nest)
-                    changed = True
+        for candidate in self.candidates(nest):
+            verdict = self.applies(candidate, nest)
+            if verdict is None:
+                continue
+            found = remarks.of(self._named(candidate, verdict), verdict, self.name)
+            if found is not None:
+                self.rewrite(found, nest)
+                changed = True
         return changed
 
     def _named(self, candidate: Candidate, verdict: Found | Missed) -> ir.Operation:
         if self.names is not None and not isinstance(verdict, Missed):
             return self.names(verdict)
         return candidate if isinstance(candidate, ir.Operation) else candidate.op
+
+
+@dataclass(frozen=True, slots=True)
+class StrategySequence:
+    """Strategies that are one pass: each finds its loops among those that there were before the first.
+
+    Args:
+        name: of the pass.
+        strategies: the strategies, in their order.
+    """
+
+    name: str
+    strategies: tuple[StrategyPass, ...]
+
+    def rewrite_all(self, nest: Nest, remarks: Remarks) -> bool:
+        """Lets one strategy after the other rewrite a nest; returns whether any changed anything."""
+        changes = [strategy.rewrite_all(nest, remarks) for strategy in self.strategies]
+        return any(changes)
+
+
+def run_strategy(strategy: StrategyPass, seen: Seen, options: Mapping[str, str]) -> bool:
+    """Runs a strategy as a pass.
+
+    Args:
+        strategy: the strategy, or several.
+        seen: a module after bufferization; rewritten in place.
+        options: those of the pass.
+
+    Returns:
+        whether it changed anything.
+    """
+    changes = [strategy.rewrite_all(nest, seen.remarks) for nest in seen.nests(options)]
+    return any(changes)

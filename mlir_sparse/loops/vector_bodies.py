@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.effects import MemoryAccess, access_of
 from mlir_sparse.loops.emit_copies import rewritten
 from mlir_sparse.loops.emit_prefetch import prefetch_row
 from mlir_sparse.loops.emit_vectors import broadcast, splat_number
 from mlir_sparse.loops.inner_loops import Line
-from mlir_sparse.loops.regions import body_of
-from mlir_sparse.loops.value_origins import maker, result_maker
+from mlir_sparse.loops.value_origins import made_by, result_maker
 
 __all__ = ["Lanes", "Tile", "VectorValues", "load_vector", "store_vector"]
 
@@ -99,27 +99,30 @@ class Lanes(VectorValues):
     """
 
     def __init__(
-        self, line: Line, tile: Tile, known: Mapping[ir.Value, ir.Value], place: Callable[[ir.Operation], ir.Operation]
+        self, line: Line, tile: Tile, known: Mapping[ir.Value, ir.Value], place: Callable[[MemoryAccess], ir.Operation]
     ) -> None:
         super().__init__(tile.size, line.varying, known)
         self.line = line
         self.tile = tile
-        body_of(line.loop).arguments[0].replace_all_uses_with(tile.start)
+        line.loop.index.replace_all_uses_with(tile.start)
         for op in line.body:
-            if op.name == "memref.store" or op.results[0] in self.vectors:
+            access = access_of(op)  # its address as it is now
+            if (access is not None and access.value is not None) or op.results[0] in self.vectors:
                 continue
-            if op in line.streams:
-                buffer, *at = op.operands
-                with ir.InsertionPoint(place(op)):
-                    self.vectors[op.results[0]] = load_vector(tile, buffer, at)
-                    if tile.ahead:
-                        prefetch_row(buffer, at, tile.size, tile.ahead)
-            elif op.results[0] not in line.varying:
-                op.move_before(line.loop)
+            if op.results[0] not in line.varying:
+                op.move_before(line.op)
+            elif access is not None:
+                self._load(access, place(access))
+
+    def _load(self, load: MemoryAccess, place: ir.Operation) -> None:
+        with ir.InsertionPoint(place):
+            self.vectors[load.loaded] = load_vector(self.tile, load.buffer, load.at)
+            if self.tile.ahead:
+                prefetch_row(load.buffer, load.at, self.tile.size, self.tile.ahead)
 
     def of(self, value: ir.Value) -> ir.Value:
         """Returns the vector that a value of the line is."""
-        with ir.InsertionPoint(self.line.loop):
+        with ir.InsertionPoint(self.line.op):
             return super().of(value)
 
     def computed(self, op: ir.Operation) -> ir.Value:
@@ -130,18 +133,19 @@ class Lanes(VectorValues):
 
     def _fused(self, op: ir.Operation) -> ir.Value | None:
         """Returns a sum with a product that nothing else takes, or the difference of one, rounded once."""
-        for at in (1, 0):
-            product, made = op.operands[at], maker(op.operands[at])
-            if product not in self.line.varying or made is None or made.name != "arith.mulf" or _is_shared(product):
+        first, second = op.operands
+        for product, other in ((second, first), (first, second)):
+            made = made_by(product, "arith.mulf")
+            if product not in self.line.varying or made is None or _is_shared(product):
                 continue
             left, right = map(self.of, made.operands)
-            other = self.of(op.operands[1 - at])
+            added = self.of(other)
             if op.name == "arith.subf":
-                if at == 1:
+                if product == second:
                     left = build.operation("arith.negf", left.type, left)
                 else:
-                    other = build.operation("arith.negf", other.type, other)
-            return build.operation("vector.fma", left.type, left, right, other)
+                    added = build.operation("arith.negf", added.type, added)
+            return build.operation("vector.fma", left.type, left, right, added)
         return None
 
 

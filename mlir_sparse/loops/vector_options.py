@@ -53,17 +53,15 @@ class Target:
         """Returns how many elements of a width are one vector."""
         return self.lanes or max(1, self.bits // bits)
 
-    def sizes(self, bits: int, rows: int = 1, factors: int = 1) -> list[int]:
+    def sizes(self, bits: int, factors: int = 1) -> list[int]:
         """Returns the sizes of tiles, the largest first.
 
         Args:
             bits: of an element.
-            rows: how many rows are held at once.
             factors: how many rows are multiplied.
         """
         lanes = self.lanes_of(bits)
-        vectors = (_VECTORS if self.bits == 512 else _FEW_VECTORS) // rows
-        most = lanes * (1 << max(0, vectors.bit_length() - 1))
+        most = lanes * (_VECTORS if self.bits == 512 else _FEW_VECTORS)
         largest = max(lanes, self.tile // lanes * lanes if self.tile else most)
         few = self.masks and factors > 1 and largest >= lanes * _LEAST_VECTORS
         least = lanes * _LEAST_VECTORS if few else lanes

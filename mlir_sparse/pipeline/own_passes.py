@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 
 from mlir_sparse._mlir import bindings, ir
@@ -11,9 +12,9 @@ from mlir_sparse.gpu import assemble_kernels, map_loops, pass_addresses, share_s
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.read_nests import remark_other_loops
 from mlir_sparse.loops.remarks import Remarks
+from mlir_sparse.loops.strategy import run_strategy
 from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.strategies import STRATEGIES
-from mlir_sparse.strategies.register_tile import register_tile
 
 __all__ = ["OWN_PASSES", "run_passes"]
 
@@ -37,9 +38,8 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "gpu-to-ptx": _anywhere(assemble_kernels),
     "map-loops-to-gpu": _anywhere(map_loops),
     "pass-gpu-addresses": _anywhere(pass_addresses),
-    "register-tile": register_tile,
     "share-structure": _anywhere(share_structure),
-    **{strategy.name: strategy.run for strategy in STRATEGIES},
+    **{strategy.name: partial(run_strategy, strategy) for strategy in STRATEGIES},
 }
 # The operations that a pass of MLIR's changes: it is skipped in a module without them.
 _ABOUT: Mapping[str, tuple[str, ...]] = {

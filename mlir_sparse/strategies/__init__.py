@@ -1,13 +1,16 @@
 """How loops run fast: a strategy to a file, which says whether it applies to a loop, and writes what is faster."""
 
-from mlir_sparse.loops.strategy import StrategyPass
+from mlir_sparse.loops.strategy import StrategyPass, StrategySequence
 from mlir_sparse.strategies.fuse_fill import FUSE_FILL
+from mlir_sparse.strategies.inner_sums import INNER_SUMS
 from mlir_sparse.strategies.join_segments import JOIN_SEGMENTS
 from mlir_sparse.strategies.nontemporal_stores import NONTEMPORAL_STORES
 from mlir_sparse.strategies.prefetch_rows import PREFETCH_ROWS
 from mlir_sparse.strategies.prefetch_streams import PREFETCH_STREAMS
 from mlir_sparse.strategies.read_slots import READ_SLOTS
+from mlir_sparse.strategies.register_tile import REGISTER_TILE
 from mlir_sparse.strategies.scatter_runs import SCATTER_RUNS
+from mlir_sparse.strategies.several_entries import SEVERAL_ENTRIES
 from mlir_sparse.strategies.share_equal_nests import SHARE_EQUAL_NESTS
 from mlir_sparse.strategies.split_merges import SPLIT_MERGES
 from mlir_sparse.strategies.sum_rows import SUM_ROWS
@@ -25,6 +28,7 @@ STRATEGIES: tuple[StrategyPass, ...] = (
     SCATTER_RUNS,
     SHARE_EQUAL_NESTS,
     SPLIT_MERGES,
+    StrategySequence("register-tile", (REGISTER_TILE, SEVERAL_ENTRIES, INNER_SUMS)),
     SUM_ROWS,
     UNROLL_BLOCKS,
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops.array_fills import ArrayFill
-from mlir_sparse.loops.effects import MemoryAccess, access_of, writes_nothing
+from mlir_sparse.loops.effects import MemoryAccess, loads_in, stores_in, writes_nothing
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.model import ForLoop, WhileLoop, loop_of
 from mlir_sparse.loops.operation_index import Nest
@@ -72,11 +72,10 @@ def _row_of(fill: ArrayFill, loop: ForLoop) -> _FilledRow | Missed:
     # Where the sparsifier knows what a reduction starts from, it reads nothing.
     if [op.name for op in uses] not in (["memref.load", "memref.store"], ["memref.store"]):
         return Missed("an element of the result is read or written at several places in the loops")
-    accesses = [access for op in uses if (access := access_of(op)) is not None]
-    *loads, store = accesses
+    loads, (store,) = loads_in(uses), stores_in(uses)
     if len(store.at) > 1:
         return Missed("its result is no vector: register-tile sees to what rows of a matrix start from")
-    if any(one.op.parent != loop.op or one.address != (fill.result, loop.index) for one in accesses):
+    if any(one.op.parent != loop.op or one.address != (fill.result, loop.index) for one in (*loads, store)):
         return Missed("its loop adds to an element in several turns, or to none in some")
     if not all(op == store.op or writes_nothing(op) for op in loop.body):
         return Missed("the loop writes other memory besides the result")

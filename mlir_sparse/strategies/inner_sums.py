@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.emit_prefetch import NEXT_SUMMED_ROWS
 from mlir_sparse.loops.emit_strips import masked_rest, whole_end
 from mlir_sparse.loops.emit_vectors import slice_of, splat_number, sum_of_lanes
-from mlir_sparse.loops.inner_loops import Line, line_of
-from mlir_sparse.loops.regions import body_of
+from mlir_sparse.loops.inner_loops import Line, line_of_copy
+from mlir_sparse.loops.model import ForLoop, loop_of
+from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.remarks import Missed
-from mlir_sparse.loops.value_origins import is_constant, maker, parent_of, result_maker
+from mlir_sparse.loops.strategy import Strategy
+from mlir_sparse.loops.value_origins import constant_of, made_by, result_maker
 from mlir_sparse.loops.vector_bodies import Lanes, Tile
 from mlir_sparse.loops.vector_options import Target
 
-__all__ = ["InnerSum", "sum_of"]
+__all__ = ["INNER_SUMS", "InnerSum", "sum_of", "summed_lines"]
 
 # Vectors that summands are added to by turns: a sum is free for the next one after as many cycles.
 _ACCUMULATORS = 4
@@ -24,13 +28,21 @@ _SUMS = frozenset(("arith.addf", "arith.addi"))
 _EXTENTS = frozenset(("memref.dim", "arith.index_cast", "arith.constant"))
 
 
-def sum_of(line: Line, target: Target) -> InnerSum | Missed:
-    """Returns a loop as one that adds up elements of dense rows, as many as a vector has at least, or why it is none.
+def summed_lines(nest: Nest) -> Iterator[Line]:
+    """Yields the lines over dense levels that carry values."""
+    for loop, line in nest.lines:
+        if isinstance(line, Line) and loop.results and loop.is_over_level:
+            yield line
+
+
+def sum_of(line: Line, nest: Nest) -> InnerSum | Missed:
+    """Returns a line as one that adds up elements of dense rows, as many as a vector has at least, or why it is none.
 
     Args:
-        line: a line that has results.
-        target: the vectors there are.
+        line: a line over a dense level that carries values.
+        nest: the nest that it is in.
     """
+    target = Target.of(nest.options)
     lanes, at = target.lanes_of(line.bits), _place_of_sum(line)
     why = "vectors have one lane" if lanes < 2 else _why_not_dense(line, lanes)
     if at is None:
@@ -39,39 +51,27 @@ def sum_of(line: Line, target: Target) -> InnerSum | Missed:
 
 
 def _why_not_dense(line: Line, lanes: int) -> str:
-    lower, upper = line.bounds
-    made = maker(upper)
     if line.stores or not line.streams:
         return "it stores elements besides its sum, or reads none"
-    if not is_constant(lower, 0) or made is None or made.name not in _EXTENTS:
+    if made_by(line.loop.upper, *_EXTENTS) is None:
         return "it runs over stored entries, not over a dense level"
-    few = made.name == "arith.constant" and ir.IntegerAttr(made.attributes["value"]).value < lanes
-    return f"its rows have fewer elements than a vector, {lanes}" if few else ""
+    extent = constant_of(line.loop.upper)
+    return f"its rows have fewer elements than a vector, {lanes}" if extent is not None and extent < lanes else ""
 
 
 def _place_of_sum(line: Line) -> int | None:
     """Returns which result is the sum, where all others only say whether there was a turn."""
-    arguments, ends = _carried(line)
     sums = []
-    for at, (argument, end) in enumerate(zip(arguments, ends, strict=True)):
+    for at, (argument, end) in enumerate(zip(line.loop.carried, line.ends, strict=True)):
         if end not in line.varying:
             if any(op.results[0] == end for op in line.body if op.results) or list(argument.uses):
                 return None
             continue
-        op = maker(end)
-        if op is None or op.name not in _SUMS or len(list(argument.uses)) != 1 or len(list(end.uses)) != 1:
-            return None
-        if argument not in op.operands:
+        op = made_by(end, *_SUMS)
+        if op is None or argument not in op.operands or len(list(argument.uses)) != 1 or len(list(end.uses)) != 1:
             return None
         sums.append(at)
     return sums[0] if len(sums) == 1 else None
-
-
-def _carried(line: Line) -> tuple[list[ir.Value], list[ir.Value]]:
-    """Returns what is carried through a loop, before and after its body."""
-    block = body_of(line.loop)
-    *_, last = block.operations
-    return [*block.arguments][1:], list(last.operation.operands)
 
 
 class InnerSum:
@@ -86,15 +86,15 @@ class InnerSum:
     def run(self) -> None:
         """Puts them in place of the loop."""
         loop = self.line.loop
-        around = parent_of(loop)
-        while around.name == "scf.for":
+        around = loop_of(loop.around)
+        while isinstance(around, ForLoop):
             # LLVM writes these once for each answer to whether a row has whole vectors, and a rest: that is enough.
-            build.keep_rolled(around, scalar=True)
-            around = parent_of(around)
-        at, upper = self.line.bounds
-        first = list(loop.operands)[3 + self.place]
+            build.keep_rolled(around.op, scalar=True)
+            around = loop_of(around.around)
+        at, upper = loop.bounds
+        first = loop.starts[self.place]
         wide = self.lanes * _ACCUMULATORS
-        with ir.InsertionPoint(loop):
+        with ir.InsertionPoint(loop.op):
             ends = [whole_end(at, upper, size) for size in (wide, self.lanes)]
             held = self._loop(at, ends[0], wide, self.zeros(wide, first.type))
             held = self._loop(ends[0], ends[1], self.lanes, self._folded(held))
@@ -103,11 +103,11 @@ class InnerSum:
             total = build.add(first, sum_of_lanes(held))
             values = self._after(total)
             if not self.target.masks:
-                loop.operands[0] = ends[1]
+                loop.set_lower(ends[1])
                 for place, value in enumerate(values):
-                    loop.operands[3 + place] = value
+                    loop.set_start(place, value)
                 return
-            replace(loop, values)
+            replace(loop.op, values)
 
     def _loop(self, lower: ir.Value, upper: ir.Value, size: int, held: ir.Value) -> ir.Value:
         def body(start: ir.Value, so_far: ir.Value) -> list[ir.Value]:
@@ -128,12 +128,10 @@ class InnerSum:
 
     def turn(self, tile: Tile, held: ir.Value) -> ir.Value:
         """Writes one turn of the loop for the places of a tile; returns the sums after it."""
-        copy = self.line.loop.clone(ir.InsertionPoint.current)
-        line = line_of(copy)
-        assert isinstance(line, Line)
-        arguments, ends = _carried(line)
-        made = Lanes(line, tile, {arguments[self.place]: held}, lambda _: copy).of(ends[self.place])
-        copy.erase()
+        line = line_of_copy(self.line.op.clone(ir.InsertionPoint.current))
+        so_far, end = line.loop.carried[self.place], line.ends[self.place]
+        made = Lanes(line, tile, {so_far: held}, lambda _: line.op).of(end)
+        line.op.erase()
         return made
 
     def zeros(self, size: int, element: ir.Type) -> ir.Value:
@@ -150,9 +148,13 @@ class InnerSum:
 
     def _after(self, total: ir.Value) -> list[ir.Value]:
         """Returns the sum, and for all other results what they are once there was a turn."""
-        inits, (_, ends) = list(self.line.loop.operands)[3:], _carried(self.line)
-        ran = build.compare("ult", *self.line.bounds)
+        line = self.line
+        ran = build.compare("ult", *line.loop.bounds)
         return [
-            total if at == self.place else build.select(ran, end, init)
-            for at, (init, end) in enumerate(zip(inits, ends, strict=True))
+            total if at == self.place else build.select(ran, end, start)
+            for at, (start, end) in enumerate(zip(line.loop.starts, line.ends, strict=True))
         ]
+
+
+INNER_SUMS = Strategy("inner-sums", summed_lines, sum_of, lambda total, _: total.run())
+"""Adds up the elements of dense rows in lanes of vectors."""
