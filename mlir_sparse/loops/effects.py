@@ -17,6 +17,7 @@ __all__ = [
     "computes_lanes",
     "counts",
     "element_bits",
+    "fits_lanes",
     "is_cheap",
     "is_contiguous",
     "is_pure",
@@ -213,6 +214,11 @@ def element_bits(kind: ir.Type) -> int:
 def is_truth(kind: ir.Type) -> bool:
     """Returns whether values are truth values: what lanes are chosen by, and never stored."""
     return bool(kind == ir.IntegerType.get_signless(1))
+
+
+def fits_lanes(kind: ir.Type) -> bool:
+    """Returns whether lanes of vectors are of a type: an element, or a truth value that they are chosen by."""
+    return element_bits(kind) > 0 or is_truth(kind)
 
 
 def is_contiguous(buffer: ir.Value) -> bool:

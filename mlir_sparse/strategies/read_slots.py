@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.effects import access_of, is_pure, root_of
+from mlir_sparse.loops.effects import MemoryAccess, access_of, is_pure, root_of
 from mlir_sparse.loops.emit_copies import copy_body, replace
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.model_accesses import Segment, StreamAccess
@@ -39,7 +39,7 @@ class _Slot:
     loop: ForLoop
     parent: ir.Value
     positions: ir.Value
-    coordinates: tuple[ir.Operation, ...]
+    coordinates: tuple[MemoryAccess, ...]
 
 
 def _candidates(nest: Nest) -> Iterable[ForLoop]:
@@ -54,7 +54,7 @@ def _applies(loop: ForLoop, nest: Nest) -> _Slot | Missed | None:
     if segment is None or parent is None or list_ is None:
         return None
     streams = [stream.access for stream in StreamAccess.all_of(loop)]
-    coordinates = tuple(load.op for load in streams if load.value is None and root_of(load.buffer) == list_)
+    coordinates = tuple(load for load in streams if load.value is None and root_of(load.buffer) == list_)
     if not coordinates:
         return Missed("it does not read the coordinate of its slot")
     if not all(is_pure(op) or access_of(op) is not None for op in loop.body):
@@ -65,7 +65,10 @@ def _applies(loop: ForLoop, nest: Nest) -> _Slot | Missed | None:
 def _doubled(value: ir.Value) -> ir.Value | None:
     """Returns what a number is twice of."""
     op = made_by(value, "arith.muli")
-    return op.operands[0] if op is not None and is_constant(op.operands[1], 2) else None
+    if op is None:
+        return None
+    number, factor = op.operands
+    return number if is_constant(factor, 2) else None
 
 
 def _coordinates_of(positions: ir.Value, nest: Nest) -> ir.Value | None:
@@ -84,20 +87,29 @@ def _rewrite(slot: _Slot, _: Nest) -> None:
     first = _first_position(slot)
     with ir.InsertionPoint(loop.op):
         at = build.add(slot.parent, first)
-        coordinate = build.load(slot.coordinates[0].operands[0], at)
+        coordinate = build.load(slot.coordinates[0].buffer, at)
         is_one = build.compare("sge", coordinate, build.integer(0, coordinate.type))
         known: dict[ir.Value, ir.Value] = {loop.index: at, **dict(zip(loop.carried, starts, strict=True))}
-        known.update((load.results[0], coordinate) for load in slot.coordinates)
+        loads = [load.op for load in slot.coordinates]
+        known.update((load.result, coordinate) for load in loads)
         ends = build.branch(
-            is_one, lambda: copy_body(loop.op, known, slot.coordinates), (lambda: starts) if starts else None, kinds
+            is_one, lambda: copy_body(loop.op, known, loads), (lambda: starts) if starts else None, kinds
         )
     bounds = [maker(value) for value in loop.bounds]
     replace(loop.op, ends)
-    for op in bounds:
-        while op is not None and op.name != "arith.muli" and not list(op.results[0].uses):
-            above = maker(op.operands[0] if op.name != "memref.load" else op.operands[1])
-            op.erase()
-            op = above
+    for bound in bounds:
+        _erase_unused(bound)
+
+
+def _erase_unused(op: ir.Operation | None) -> None:
+    """Erases what reads a position, and what made its number, where nothing else takes it."""
+    if op is None or op.name == "arith.muli" or list(op.result.uses):
+        return
+    load = access_of(op)
+    number, *_ = op.operands if load is None else load.at
+    above = maker(number)
+    op.erase()
+    _erase_unused(above)
 
 
 def _first_position(slot: _Slot) -> ir.Value:

@@ -17,8 +17,8 @@ from mlir_sparse.loops.effects import (
     access_of,
     computes_lanes,
     element_bits,
+    fits_lanes,
     is_contiguous,
-    is_truth,
     loads_in,
     may_alias,
     stores_in,
@@ -109,8 +109,7 @@ def _why_not_in_lanes(scatter: _Scatter) -> str:
     if any(may_alias(load.buffer, store.buffer) for load in loads):
         return "where the result lies is not known to be apart from what is read"
     kinds = [op.result.type for op in (*(stream.op for stream in scatter.streams), *scatter.values)]
-    taken = all(element_bits(kind) or is_truth(kind) for kind in kinds)
-    return "" if taken else "it computes with types that vectors do not hold"
+    return "" if all(map(fits_lanes, kinds)) else "it computes with types that vectors do not hold"
 
 
 def _widenings_of(value: ir.Value) -> Sequence[ir.Operation]:

@@ -17,8 +17,8 @@ from mlir_sparse.loops.effects import (
     computes_lanes,
     counts,
     element_bits,
+    fits_lanes,
     is_contiguous,
-    is_truth,
     loads_in,
 )
 from mlir_sparse.loops.emit_copies import replace
@@ -119,7 +119,7 @@ class _Reader:
             return counts(op)
         self.values.add(result)
         taken = computes_lanes(op) and not any(operand in self.numbers for operand in op.operands)
-        return taken and (element_bits(result.type) > 0 or is_truth(result.type))
+        return taken and fits_lanes(result.type)
 
     def _takes_load(self, load: MemoryAccess) -> bool:
         result = load.op.result
