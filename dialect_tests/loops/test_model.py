@@ -9,8 +9,9 @@ import pytest
 from mlir_sparse._mlir import ir, mlir_context, parse_module
 from mlir_sparse.loops.effects import access_of
 from mlir_sparse.loops.model import ForLoop, loop_of
-from mlir_sparse.loops.model_accesses import Accumulate, Gather, Insert, Segment, StreamAccess, is_next
+from mlir_sparse.loops.model_accesses import Accumulate, Gather, Insert, NamedRow, Segment, StreamAccess, is_next
 from mlir_sparse.loops.operation_index import Nest, Seen
+from mlir_sparse.loops.value_origins import base_and_offset, outermost
 from mlir_sparse.program.loop_form import LoopForm
 
 ROWS = """
@@ -35,6 +36,11 @@ func.func @rows(%pos: memref<?xi32>, %crd: memref<?xi32>, %val: memref<?xf64>, %
   return
 }
 """
+NAMED = ROWS.replace(
+    "%begin = memref.load %pos[%i]",
+    "%k = memref.load %crd[%i] : memref<?xi32>\n"
+    "    %row = arith.index_castui %k : i32 to index\n    %begin = memref.load %pos[%row]",
+)
 MERGE = """
 func.func @merge(%n: index, %m: index, %half: memref<?xi32>) -> (index, index) {
   %c0 = arith.constant 0 : index
@@ -92,6 +98,43 @@ def test_loops_over_rows_and_their_entries() -> None:
     assert [loop.op for loop in rows.innermost_loops] == [entries.op]
     assert Segment.of(level) is None
     assert Segment.of(entries) == Segment(arguments[0], level.index)
+
+
+def test_loops_over_rows_that_coordinates_name() -> None:
+    entries, level = nest(NAMED).for_loops
+    row = NamedRow.of(entries)
+    assert row is not None
+    assert (row.coordinate.at, row.is_of_entry) == ((level.index,), True)
+    assert row.begin.op.result == entries.lower.owner.operands[0]
+    assert NamedRow.of(level) is None
+    assert all(NamedRow.of(loop) is None for loop in nest(ROWS).for_loops)
+
+
+def test_rows_that_other_entries_name() -> None:
+    later = "%later = arith.addi %i, %c1 : index\n    %k = memref.load %crd[%later]"
+    entries, level = nest(NAMED.replace("%k = memref.load %crd[%i]", later)).for_loops
+    row = NamedRow.of(entries)
+    assert row is not None
+    assert not row.is_of_entry
+    assert base_and_offset(row.coordinate.at[0]) == (level.index, 1)
+
+
+def test_how_many_turns_loops_have_and_whose_index_a_value_is() -> None:
+    entries, level = nest(ROWS).for_loops
+    assert (entries.turns, level.turns) == (None, None)
+    assert nest(ROWS.replace("%i = %c0 to %n", "%i = %c0 to %c1")).for_loops[1].turns == 1
+    assert nest(ROWS.replace("%i = %c0 to %n", "%i = %c1 to %c1")).for_loops[1].turns is None
+    assert ForLoop.of_index(level.index) == level
+    assert ForLoop.of_index(level.upper) is None
+    assert ForLoop.of_index(level.lower) is None
+
+
+def test_the_outermost_loop_before_which_values_are_known() -> None:
+    entries, level = nest(ROWS).for_loops
+    store = entries.body[-1]
+    assert outermost(store) == outermost(store, level.upper) == level.op
+    assert outermost(store, entries.upper) == entries.op
+    assert outermost(store, entries.index) == store
 
 
 def test_what_a_turn_reads_and_writes() -> None:
