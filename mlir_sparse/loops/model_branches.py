@@ -157,13 +157,12 @@ class Lesser:
     @classmethod
     def of(cls, value: ir.Value) -> Lesser | None:
         """Returns what made a value as that; None for any other value."""
-        least, choice = made_by(value, "arith.minui"), Select.of(value)
-        if least is not None:
-            return cls(value, *least.operands)
-        less = None if choice is None else IntegerComparison.of(maker(choice.condition), "ult")
-        if choice is None or less is None or less.sides != choice.sides:
-            return None
-        return cls(value, *choice.sides)
+        op = made_by(value, "arith.minui", "arith.select")
+        if op is None or op.name == "arith.minui":
+            return None if op is None else cls(value, *op.operands)
+        choice = Select(op)
+        less = IntegerComparison.of(maker(choice.condition), "ult")
+        return cls(value, *choice.sides) if less is not None and less.sides == choice.sides else None
 
     @property
     def coordinates(self) -> list[ir.Value]:

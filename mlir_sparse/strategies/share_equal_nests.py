@@ -128,12 +128,14 @@ def _nests_in(around: ir.Operation) -> Iterator[ir.Operation]:
 
 def _applies(op: ir.Operation, _: Nest) -> _Same | Missed | None:
     """Returns how a nest and another one are the same, or why they are not."""
-    branch, before = Branch.of(op), preceding(op)
-    if branch is not None:
-        return _branches_of(branch)
-    if op.name == "scf.for" and before is not None and before.name == "scf.for":
-        return _turns_of(ForLoop(before), ForLoop(op))
-    return None
+    match op.name:
+        case "scf.if":
+            return _branches_of(Branch(op))
+        case "scf.for":
+            before = preceding(op)
+            return _turns_of(ForLoop(before), ForLoop(op)) if before is not None and before.name == op.name else None
+        case _:
+            return None
 
 
 def _compared(
