@@ -28,6 +28,33 @@ _NUMPY_NAMES = {function.numpy_name: name for name, function in FUNCTIONS.items(
 }
 
 
+def call(function: str, *arguments: object) -> Formula:
+    """Returns a function of expressions or numbers; `FUNCTIONS` lists them.
+
+    >>> from mlir_sparse.notation import indices, tensors
+    >>> (i,), (x,) = indices("i"), tensors("x")
+    >>> call("max", x[i], 0)
+    Formula('max(x(i), 0)')
+    """
+    mistake = mistake_in_call(function, len(arguments))
+    if mistake is not None:
+        raise NotationError(mistake)
+    return Formula(Call(function, tuple(node_of(argument) for argument in arguments)))
+
+
+def _binary(op: BinaryOp, left: object, right: object) -> Formula:
+    return Formula(Binary(op, node_of(left), node_of(right)))
+
+
+_Method = Callable[["Formula", object], "Formula"]
+
+
+def _methods(op: BinaryOp | str) -> tuple[_Method, _Method]:
+    """Returns the methods of an operator or a function for a formula on its left, and on its right."""
+    apply = partial(_binary, op) if isinstance(op, BinaryOp) else partial(call, op)
+    return (lambda self, other: apply(self, other)), (lambda self, other: apply(other, self))
+
+
 class Formula:
     """An expression under construction; operators, `abs` and NumPy's functions build larger ones.
 
@@ -49,88 +76,25 @@ class Formula:
         self.node = node
         self.update = update
 
-    def __add__(self, other: object) -> Formula:
-        return _binary(BinaryOp.ADD, self, other)
-
-    def __radd__(self, other: object) -> Formula:
-        return _binary(BinaryOp.ADD, other, self)
-
-    def __sub__(self, other: object) -> Formula:
-        return _binary(BinaryOp.SUB, self, other)
-
-    def __rsub__(self, other: object) -> Formula:
-        return _binary(BinaryOp.SUB, other, self)
-
-    def __mul__(self, other: object) -> Formula:
-        return _binary(BinaryOp.MUL, self, other)
-
-    def __rmul__(self, other: object) -> Formula:
-        return _binary(BinaryOp.MUL, other, self)
-
-    def __truediv__(self, other: object) -> Formula:
-        return _binary(BinaryOp.DIV, self, other)
-
-    def __rtruediv__(self, other: object) -> Formula:
-        return _binary(BinaryOp.DIV, other, self)
-
-    def __floordiv__(self, other: object) -> Formula:
-        return call("floor_divide", self, other)
-
-    def __rfloordiv__(self, other: object) -> Formula:
-        return call("floor_divide", other, self)
-
-    def __mod__(self, other: object) -> Formula:
-        return call("remainder", self, other)
-
-    def __rmod__(self, other: object) -> Formula:
-        return call("remainder", other, self)
-
-    def __lshift__(self, other: object) -> Formula:
-        return call("left_shift", self, other)
-
-    def __rshift__(self, other: object) -> Formula:
-        return call("right_shift", self, other)
-
-    def __xor__(self, other: object) -> Formula:
-        return call("logical_xor", self, other)
-
-    def __pow__(self, other: object) -> Formula:
-        return call("pow", self, other)
-
-    def __rpow__(self, other: object) -> Formula:
-        return call("pow", other, self)
-
-    def __lt__(self, other: object) -> Formula:
-        return _binary(BinaryOp.LT, self, other)
-
-    def __le__(self, other: object) -> Formula:
-        return _binary(BinaryOp.LE, self, other)
-
-    def __gt__(self, other: object) -> Formula:
-        return _binary(BinaryOp.GT, self, other)
-
-    def __ge__(self, other: object) -> Formula:
-        return _binary(BinaryOp.GE, self, other)
-
-    def __eq__(self, other: object) -> Formula:  # type: ignore[override]
-        return _binary(BinaryOp.EQ, self, other)
-
-    def __ne__(self, other: object) -> Formula:  # type: ignore[override]
-        return _binary(BinaryOp.NE, self, other)
-
+    __add__, __radd__ = _methods(BinaryOp.ADD)
+    __sub__, __rsub__ = _methods(BinaryOp.SUB)
+    __mul__, __rmul__ = _methods(BinaryOp.MUL)
+    __truediv__, __rtruediv__ = _methods(BinaryOp.DIV)
+    __floordiv__, __rfloordiv__ = _methods("floor_divide")
+    __mod__, __rmod__ = _methods("remainder")
+    __pow__, __rpow__ = _methods("pow")
+    __and__, __rand__ = _methods(BinaryOp.AND)
+    __or__, __ror__ = _methods(BinaryOp.OR)
+    __xor__ = _methods("logical_xor")[0]
+    __lshift__ = _methods("left_shift")[0]
+    __rshift__ = _methods("right_shift")[0]
+    __lt__ = _methods(BinaryOp.LT)[0]
+    __le__ = _methods(BinaryOp.LE)[0]
+    __gt__ = _methods(BinaryOp.GT)[0]
+    __ge__ = _methods(BinaryOp.GE)[0]
+    __eq__ = _methods(BinaryOp.EQ)[0]  # type: ignore[assignment]
+    __ne__ = _methods(BinaryOp.NE)[0]  # type: ignore[assignment]
     __hash__ = object.__hash__
-
-    def __and__(self, other: object) -> Formula:
-        return _binary(BinaryOp.AND, self, other)
-
-    def __rand__(self, other: object) -> Formula:
-        return _binary(BinaryOp.AND, other, self)
-
-    def __or__(self, other: object) -> Formula:
-        return _binary(BinaryOp.OR, self, other)
-
-    def __ror__(self, other: object) -> Formula:
-        return _binary(BinaryOp.OR, other, self)
 
     def __invert__(self) -> Formula:
         return call("logical_not", self)
@@ -180,20 +144,6 @@ def _scalar(value: Any) -> object:
     return value.item() if getattr(value, "shape", None) == () and not isinstance(value, Formula) else value
 
 
-def call(function: str, *arguments: object) -> Formula:
-    """Returns a function of expressions or numbers; `FUNCTIONS` lists them.
-
-    >>> from mlir_sparse.notation import indices, tensors
-    >>> (i,), (x,) = indices("i"), tensors("x")
-    >>> call("max", x[i], 0)
-    Formula('max(x(i), 0)')
-    """
-    mistake = mistake_in_call(function, len(arguments))
-    if mistake is not None:
-        raise NotationError(mistake)
-    return Formula(Call(function, tuple(node_of(argument) for argument in arguments)))
-
-
 def where(condition: object, then: object, otherwise: object) -> Formula:
     """Returns a choice: `then` where the condition is nonzero, else `otherwise` (`numpy.where`).
 
@@ -227,10 +177,6 @@ def reduce(op: str | ReduceOp, over: Index | Sequence[Index], body: object) -> F
     if not bound or len(variables) != len(bound):
         raise NotationError(f"expected index variables to reduce over, but got {over!r}")
     return Formula(Reduce(chosen, variables, node_of(body)))
-
-
-def _binary(op: BinaryOp, left: object, right: object) -> Formula:
-    return Formula(Binary(op, node_of(left), node_of(right)))
 
 
 _NUMPY_OPERATORS: dict[str, Callable[..., Formula]] = {

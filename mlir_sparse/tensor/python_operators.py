@@ -129,6 +129,17 @@ def _ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
     return perform("ufunc", ufunc, method, *inputs, **options)
 
 
+_Method = Callable[[Any, Any], Any]
+
+
+def _methods(ufunc: np.ufunc) -> tuple[_Method, _Method]:
+    """Returns the methods of an operator for a tensor on its left, and on its right."""
+    return (
+        lambda self, other: _elementwise(ufunc, self, other),
+        lambda self, other: _elementwise(ufunc, other, self),
+    )
+
+
 class Operators:
     """The operators of arrays, with NumPy's meaning; results are new.
 
@@ -157,91 +168,32 @@ class Operators:
     ) -> Any:
         return perform("function", function, arguments, options)
 
-    def __add__(self, other: Any) -> Any:
-        return _elementwise(np.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _elementwise(np.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _elementwise(np.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _elementwise(np.subtract, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _elementwise(np.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _elementwise(np.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _elementwise(np.true_divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _elementwise(np.true_divide, other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _elementwise(np.floor_divide, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _elementwise(np.floor_divide, other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return _elementwise(np.remainder, self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return _elementwise(np.remainder, other, self)
-
-    def __divmod__(self, other: Any) -> Any:
-        return _elementwise(np.divmod, self, other)
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return _elementwise(np.divmod, other, self)
+    __add__, __radd__ = _methods(np.add)
+    __sub__, __rsub__ = _methods(np.subtract)
+    __mul__, __rmul__ = _methods(np.multiply)
+    __truediv__, __rtruediv__ = _methods(np.true_divide)
+    __floordiv__, __rfloordiv__ = _methods(np.floor_divide)
+    __mod__, __rmod__ = _methods(np.remainder)
+    __divmod__, __rdivmod__ = _methods(np.divmod)
+    __and__, __rand__ = _methods(np.bitwise_and)
+    __or__, __ror__ = _methods(np.bitwise_or)
+    __xor__, __rxor__ = _methods(np.bitwise_xor)
+    __lt__ = _methods(np.less)[0]
+    __le__ = _methods(np.less_equal)[0]
+    __gt__ = _methods(np.greater)[0]
+    __ge__ = _methods(np.greater_equal)[0]
+    __rpow__ = _methods(np.power)[1]
 
     def __pow__(self, other: Any) -> Any:
         # As in NumPy, the square of truth values is i8, and other powers are i64.
         squares = type(other) is int and other == 2
         return _elementwise(np.square, self) if squares else _elementwise(np.power, self, other)
 
-    def __rpow__(self, other: Any) -> Any:
-        return _elementwise(np.power, other, self)
-
     def __matmul__(self, other: Any) -> Any:
         return _product(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
         return _product(other, self)
-
-    def __and__(self, other: Any) -> Any:
-        return _elementwise(np.bitwise_and, self, other)
-
-    def __rand__(self, other: Any) -> Any:
-        return _elementwise(np.bitwise_and, other, self)
-
-    def __or__(self, other: Any) -> Any:
-        return _elementwise(np.bitwise_or, self, other)
-
-    def __ror__(self, other: Any) -> Any:
-        return _elementwise(np.bitwise_or, other, self)
-
-    def __xor__(self, other: Any) -> Any:
-        return _elementwise(np.bitwise_xor, self, other)
-
-    def __rxor__(self, other: Any) -> Any:
-        return _elementwise(np.bitwise_xor, other, self)
-
-    def __lt__(self, other: Any) -> Any:
-        return _elementwise(np.less, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _elementwise(np.less_equal, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _elementwise(np.greater, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _elementwise(np.greater_equal, self, other)
 
     def __eq__(self, other: object) -> Any:
         return NotImplemented if _is_no_array(other) else _elementwise(np.equal, self, other)
