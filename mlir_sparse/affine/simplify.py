@@ -170,21 +170,11 @@ def floordiv(left: AffineExpr, right: AffineExpr) -> AffineExpr:
     >>> str(floordiv(mul(Dim(0), Constant(8)), Constant(4)))
     'd0 * 2'
     """
-    if not isinstance(right, Constant):
-        return Constant(1) if left == right else AffineBinary(AffineOp.FLOORDIV, left, right)
-    if right.value == 0:
-        return AffineBinary(AffineOp.FLOORDIV, left, right)
-    divisor = right.value
-    match left:
-        case Constant(value):
-            return Constant(value // divisor)
-        case _ if divisor == 1:
-            return left
-        case AffineBinary(AffineOp.MUL, inner, Constant(value)) if value % divisor == 0:
-            return mul(inner, Constant(value // divisor))
-        case AffineBinary(AffineOp.ADD, a, b) if _known_divisor(a) % divisor == 0 or _known_divisor(b) % divisor == 0:
-            return add(floordiv(a, right), floordiv(b, right))
-    return AffineBinary(AffineOp.FLOORDIV, left, right)
+    match left, right:
+        case AffineBinary(AffineOp.ADD, a, b), Constant(divisor) if divisor not in (0, 1):
+            if _known_divisor(a) % divisor == 0 or _known_divisor(b) % divisor == 0:
+                return add(floordiv(a, right), floordiv(b, right))
+    return _quotient(AffineOp.FLOORDIV, left, right)
 
 
 def ceildiv(left: AffineExpr, right: AffineExpr) -> AffineExpr:
@@ -194,19 +184,24 @@ def ceildiv(left: AffineExpr, right: AffineExpr) -> AffineExpr:
     >>> str(ceildiv(Dim(0), Constant(4)))
     'd0 ceildiv 4'
     """
+    return _quotient(AffineOp.CEILDIV, left, right)
+
+
+def _quotient(op: AffineOp, left: AffineExpr, right: AffineExpr) -> AffineExpr:
+    """Returns a quotient, simplified where both ways to round agree."""
+    quotient = AffineBinary(op, left, right)
     if not isinstance(right, Constant):
-        return Constant(1) if left == right else AffineBinary(AffineOp.CEILDIV, left, right)
-    if right.value == 0:
-        return AffineBinary(AffineOp.CEILDIV, left, right)
-    divisor = right.value
+        return Constant(1) if left == right else quotient
     match left:
-        case Constant(value):
-            return Constant(-(-value // divisor))
-        case _ if divisor == 1:
+        case _ if right.value == 0:
+            return quotient
+        case Constant():
+            return Constant(quotient.evaluate(()))
+        case _ if right.value == 1:
             return left
-        case AffineBinary(AffineOp.MUL, inner, Constant(value)) if value % divisor == 0:
-            return mul(inner, Constant(value // divisor))
-    return AffineBinary(AffineOp.CEILDIV, left, right)
+        case AffineBinary(AffineOp.MUL, inner, Constant(value)) if value % right.value == 0:
+            return mul(inner, Constant(value // right.value))
+    return quotient
 
 
 def mod(left: AffineExpr, right: AffineExpr) -> AffineExpr:

@@ -25,14 +25,22 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class LevelSize:
-    """The size of a level of a sparse tensor: `A.storage.level_sizes[level]`."""
+class _OfLevel:
+    """A number that a level of a sparse tensor has."""
 
     tensor: str
     level: int
+    word = ""  # no field
 
     def __str__(self) -> str:
-        return f"size({self.tensor}.{self.level})"
+        return f"{self.word}({self.tensor}.{self.level})"
+
+
+class LevelSize(_OfLevel):
+    """The size of a level: `A.storage.level_sizes[level]`."""
+
+    __slots__ = ()
+    word = "size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,37 +61,28 @@ class Address:
         return f"address({self.tensor})"
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """The number of coordinates that a level of a sparse tensor stores; interleaved levels share one number."""
+class Stored(_OfLevel):
+    """The number of coordinates that a level stores; interleaved levels share one number."""
 
-    tensor: str
-    level: int
-
-    def __str__(self) -> str:
-        return f"entries({self.tensor}.{self.level})"
+    __slots__ = ()
+    word = "entries"
 
 
-@dataclass(frozen=True, slots=True)
-class Positions:
-    """The number of positions that a level of a sparse tensor stores: `len(A.storage.positions[level])`."""
+class Positions(_OfLevel):
+    """The number of positions that a level stores: `len(A.storage.positions[level])`."""
 
-    tensor: str
-    level: int
+    __slots__ = ()
+    word = "positions"
 
 
-@dataclass(frozen=True, slots=True)
-class Longest:
+class Longest(_OfLevel):
     """The greatest number of coordinates below one parent, such as the length of the longest row of a CSR matrix.
 
     It is computed from the positions once a tensor; until then `Stored` of the level is an upper bound.
     """
 
-    tensor: str
-    level: int
-
-    def __str__(self) -> str:
-        return f"longest({self.tensor}.{self.level})"
+    __slots__ = ()
+    word = "longest"
 
 
 @dataclass(frozen=True, slots=True)

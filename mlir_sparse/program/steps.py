@@ -1,6 +1,7 @@
 """The native steps between calls of compiled functions.
 
-They refer to index variables by name. `reason`, `otherwise` and the text of an access are only for people.
+They refer to index variables by name. Each makes the value `result`; one that reads a single value reads `operand`. The
+plan's `reason` for a step, `otherwise` and the text of an access are only for people.
 """
 
 from __future__ import annotations
@@ -40,11 +41,8 @@ class Conversion(_OfOneValue):
     """A change of storage or element type.
 
     Args:
-        result: the name of the new value.
-        operand: the value to convert.
         type: the type of the new value.
         drop_zeros: whether explicit zeros are dropped, as from a dense value that becomes sparse.
-        reason: the plan's reason for this step.
         missing: the value of missing entries, if a dense value becomes sparse.
         otherwise: the cost without the conversion.
     """
@@ -63,13 +61,7 @@ class Conversion(_OfOneValue):
 
 @dataclass(frozen=True, slots=True)
 class LevelSpaceView(_OfOneValue):
-    """A view of a tensor in level space; stored buffers are not copied.
-
-    Args:
-        result: the name of the view.
-        operand: the tensor.
-        reason: the plan's reason for this step.
-    """
+    """A view of a tensor in level space; stored buffers are not copied."""
 
     result: str
     operand: str
@@ -84,11 +76,8 @@ class FibreView(_OfOneValue):
     """A view of a tensor as its stored fibres: one dimension numbers them, the others are those of a fibre.
 
     Args:
-        result: the name of the view.
-        operand: the tensor.
         depth: the number of levels above the fibres.
         encoding: the encoding of the view.
-        reason: the plan's reason for this step.
         variable: the index variable that numbers fibres.
     """
 
@@ -108,13 +97,11 @@ class SharedLevels:
     """A tensor on another tensor's levels: its first levels with a computed dense row for each fibre, or all of them.
 
     Args:
-        result: the name of the tensor.
         operand: the dense rows; the values, if all levels are shared.
         structure: the tensor with the levels.
         depth: the number of shared levels.
         variables: the index variable of each dimension of the result.
         encoding: the storage of the result.
-        reason: the plan's reason for this step.
     """
 
     result: str
@@ -140,12 +127,6 @@ class ExtentVector:
 
     A loop takes its bounds from an axis. A variable that occurs only in sums (the `k` of `x(2*i + k)`) has none, so it
     gets this vector's.
-
-    Args:
-        result: the name of the vector.
-        variable: the index variable.
-        dtype: the element type.
-        reason: the plan's reason for this step.
     """
 
     result: str
@@ -164,15 +145,12 @@ class ExtentVector:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The elements that an access reads, as a tensor over the access' variables.
+    """The elements that an access reads, as a tensor with a dimension for each variable of the access.
 
     Args:
-        result: the name of the new value, a dimension for each variable of the access.
-        operand: the tensor that is read.
         places: a subscript for each dimension of the operand: gathered, on a diagonal, or strided.
         encoding: the encoding of the result; None for an array.
         access: the access in notation.
-        reason: the plan's reason for this step.
     """
 
     result: str
@@ -193,14 +171,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Position(_OfOneValue):
-    """The first position of the greatest or least value along the last axis.
-
-    Args:
-        result: the name of the new value, dense.
-        operand: the value to search; missing entries count as zeros.
-        greatest: whether to find the greatest.
-        reason: the plan's reason for this step.
-    """
+    """The first position of the greatest or least value along the last axis, dense; missing entries count as zeros."""
 
     result: str
     operand: str
