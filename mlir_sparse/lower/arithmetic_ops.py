@@ -1,4 +1,4 @@
-"""Scalar arithmetic in MLIR: which operation an operator or function is, by kind of element type."""
+"""Scalar arithmetic in MLIR: the operation of each operator, by the kind of element type."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def constant(value: int | float | complex, dtype: DType) -> ir.Value:
 
 
 def _wrapped(value: int, bits: int) -> int:
-    """Returns an integer in the two's complement of a type: the 128 of `-(128)` is no i8, and its opposite is."""
+    """Returns an integer in the two's complement of a type: `-128` is an i8, but the 128 in it is none."""
     half = 1 << (bits - 1)
     return (value + half) % (2 * half) - half
 
 
 def cast(value: ir.Value, source: DType, target: DType) -> ir.Value:
-    """Returns a value in a wider element type."""
+    """Returns a value in another element type."""
     if source == target:
         return value
     kind = element_type(target)
@@ -74,7 +74,7 @@ def cast(value: ir.Value, source: DType, target: DType) -> ir.Value:
         return operation("arith.extsi" if source.bits < target.bits else "arith.trunci", kind, value)
     if source.is_exact:
         return operation("arith.sitofp", kind, value)
-    if source.bits == target.bits:  # f16 and bf16 meet in f32
+    if source.bits == target.bits:  # from f16 to bf16 or back, through f32
         return operation("arith.truncf", kind, operation("arith.extf", element_type(source.accumulated_in), value))
     return operation("arith.extf" if source.bits < target.bits else "arith.truncf", kind, value)
 
@@ -101,7 +101,7 @@ def _to_complex(value: ir.Value, source: DType, target: DType) -> ir.Value:
 def negate(value: ir.Value, dtype: DType) -> ir.Value:
     """Returns the negative of a value."""
     if dtype.is_integer:
-        # Not `0 - value`: once the zero is moved out of the loops, the sparsifier runs over all of its places.
+        # After `0 - value` the sparsifier would loop over all places of the zero, which passes move out of the loops.
         return operation("arith.muli", element_type(dtype), value, constant(-1, dtype))
     return operation("complex.neg" if dtype.is_complex else "arith.negf", element_type(dtype), value)
 
@@ -125,4 +125,4 @@ def reduce(op: ReduceOp, present: ir.Value, value: ir.Value, dtype: DType) -> ir
         case ReduceOp.AND:
             return operation("arith.andi", element_type(dtype), present, value)
         case _:
-            raise AssertionError(f"the plan makes sums and choices of {op.value}")
+            raise AssertionError(f"the plan replaces {op.value} by sums and choices")

@@ -1,4 +1,4 @@
-"""Elements of arrays in regions of the dialect's operations, in the form in which the sparsifier loads them."""
+"""Writes elements of arrays in regions so that the sparsifier loads them where their coordinates are known."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ __all__ = ["take_arrays_apart"]
 
 
 def take_arrays_apart(block: ir.Block) -> None:
-    """Gives elements of arrays operations of their own, where another operation would take them behind shared values.
+    """Gives an array's element an operation of its own if an operation takes it after a shared value.
 
-    The sparsifier loads an element where it looked last. Behind a value that others take too, which it moved before,
-    that is ahead of the coordinates that the load needs (lit/lower/array_in_region.mlir).
-
-    Args:
-        block: a region's; arguments of other blocks are elements.
+    The sparsifier moves a shared value ahead of the coordinates, and then puts the load of the element behind it, where
+    the coordinates that the load needs are missing (lit/lower/array_in_region.mlir). In the block of a region, elements
+    are the arguments of other blocks.
     """
     for op in [one.operation for one in block.operations]:
         shared = False
@@ -27,14 +25,14 @@ def take_arrays_apart(block: ir.Block) -> None:
 
 
 def _is_shared(value: ir.Value) -> bool:
-    """Returns whether more than one operation takes a value, or what it is computed from."""
+    """Returns whether several operations take a value, or one of the values that it is computed from."""
     if not isinstance(value, ir.OpResult):
         return False
     return len(list(value.uses)) > 1 or any(map(_is_shared, value.owner.operands))
 
 
 def _again(value: ir.Value) -> ir.Value:
-    """Returns the same number by two operations that cancel, but not before there are loops."""
+    """Returns the same number by two operations, which cancel only once there are loops."""
     match value.type:
         case ir.FloatType() as kind:
             bits = operation("arith.bitcast", ir.IntegerType.get_signless(kind.width), value)

@@ -1,8 +1,7 @@
-"""Arithmetic that cancels sparse operands, found before the sparsifier meets it.
+"""Finds arithmetic that cancels sparse operands before the sparsifier does.
 
-`A(i,j) * 0` on integers folds to a constant; the sparsifier then sees an
-accumulation without its operand and crashes. MLIR's own folder is asked, so that
-every rule it has is seen.
+MLIR folds `A(i,j) * 0` on integers to a constant; the accumulation then lacks its operand, and the sparsifier crashes.
+MLIR's own folder finds these cases, as it knows all of its rules.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def cancels_operands(bytecode: bytes) -> bool:
 
 
 def _sparse_uses(module: ir.Module) -> int:
-    """Returns how many encoded operands of generics their payloads read."""
+    """Returns the number of encoded operands that the payloads of generics read."""
     count = 0
 
     def visit(op: ir.Operation) -> ir.WalkResult:

@@ -1,7 +1,7 @@
 """Functions of complex numbers from functions of their parts.
 
-The inverse functions are Kahan's ("Branch cuts for complex elementary functions", 1987):
-accurate near the branch points, and on the side of a cut that the sign of a zero says.
+The inverse functions are Kahan's ("Branch cuts for complex elementary functions", 1987). They are accurate near the
+branch points, and the sign of a zero chooses the side of a cut.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _over_i(z: Scalar) -> Scalar:
 
 
 def _around_one(z: Scalar) -> tuple[Scalar, Scalar]:
-    """Returns the parts of 1 - z, whose imaginary zero has the sign that z's has not."""
+    """Returns the parts of 1 - z; an imaginary zero has the opposite sign of z's."""
     real, imaginary = parts_of(z)
     return real.like(1) - real, -imaginary
 

@@ -1,7 +1,7 @@
-"""Payloads over stored entries: `sparse_tensor.unary`, `binary`, `select` and `reduce` from operators.
+"""Emits operators on stored entries as `sparse_tensor.unary`, `binary`, `select` and `reduce`.
 
-An operand with an entry everywhere, a dense array or a number, is read inside the region
-of the operator that it meets a sparse operand in, so that only sparse operands are iterated.
+A dense array or a number has an entry everywhere. A region reads it where an operator joins it with a sparse operand,
+so that loops run over sparse operands only.
 """
 
 from __future__ import annotations
@@ -11,15 +11,11 @@ from collections.abc import Callable, Sequence
 from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.lower import arithmetic_ops, truth_ops
-from mlir_sparse.lower.arrays_in_regions import take_arrays_apart
-from mlir_sparse.lower.mlir_types import element_type
-from mlir_sparse.lower.scalar_region import Arguments, emit_payload
+from mlir_sparse.lower.scalar_region import Arguments, Region, emit_payload, sparse_operation
 from mlir_sparse.notation import SELECT, Access, Apply, BinaryOp, Expr, Extreme, Monoid, Operator, ReduceOp
 from mlir_sparse.spec import depends_on, extreme_or, logic_of, result_dtype
 
 __all__ = ["emit_entries"]
-
-Region = Callable[..., "ir.Value"]
 
 
 def emit_entries(
@@ -34,9 +30,9 @@ def emit_entries(
 
     Args:
         body: accesses, numbers and operators on them.
-        arguments: what it reads.
+        arguments: the values that it reads.
         present: the output's block argument where the payload accumulates, else None.
-        monoid: what it accumulates by.
+        monoid: the monoid that it accumulates by.
         identity: the monoid's identity, made outside the payload.
         dtype: the element type of the output.
 
@@ -54,7 +50,7 @@ def emit_entries(
     if is_addition(monoid) or not depends_on(body, arguments.sparse):
         return combine(present, value)
     assert identity is not None
-    return _operation("sparse_tensor.reduce", [present, value, identity], dtype, [((dtype, dtype), combine)])
+    return sparse_operation("sparse_tensor.reduce", [present, value, identity], dtype, [((dtype, dtype), combine)])
 
 
 def is_addition(monoid: Monoid) -> bool:
@@ -69,7 +65,7 @@ class _Emitter:
         self._types = {access.tensor: dtype for access, (_, dtype) in arguments.values.items()}
 
     def emit(self, node: Expr, wanted: DType | None = None) -> ir.Value:
-        """Emits a node; in an element type of its own where none is wanted."""
+        """Emits a node in the wanted element type, or in its own if none is wanted."""
         own = result_dtype(node, self._types)
         dtype = wanted or own
         if not depends_on(node, self._arguments.sparse):
@@ -85,13 +81,13 @@ class _Emitter:
         return self._unary(node, dtype)
 
     def _sparse(self, node: Apply) -> list[Expr]:
-        """Returns the operands that leave out entries; of a selection, what it selects from."""
+        """Returns the operands without an entry everywhere; of a selection, the tensor that it selects from."""
         if node.operator.name == SELECT.name:
             return [node.arguments[0]]
         return [argument for argument in node.arguments if depends_on(argument, self._arguments.sparse)]
 
     def _unary(self, node: Apply, dtype: DType) -> ir.Value:
-        """Emits operators that one sparse operand decides on, all in one region: nested ones do not lower."""
+        """Emits nested operators with one sparse operand in one region, because nested regions do not lower."""
         base: Expr = node
         while isinstance(base, Apply) and len(self._sparse(base)) == 1 and base.operator != SELECT:
             base = self._sparse(base)[0]
@@ -105,7 +101,7 @@ class _Emitter:
         return _unary(value, kind, dtype, compute)
 
     def within(self, node: Expr, base: Expr, entry: tuple[ir.Value, DType], dtype: DType | None = None) -> ir.Value:
-        """Emits a node inside a region, where its one sparse operand is the entry at hand."""
+        """Emits a node inside a region, in which `entry` stands for its one sparse operand."""
         if node is base:
             return entry[0]
         dtype = dtype or result_dtype(node, self._types)
@@ -123,21 +119,21 @@ class _Emitter:
         known = node.operator
         first, second = known.parameters
 
-        def region(expr: Expr | None, names: Sequence[str]) -> tuple[tuple[DType, ...], Region] | None:
+        def region(expr: Expr | None, names: Sequence[str]) -> Region | None:
             if expr is None:
                 return None
             types = tuple(kind for kind, name in zip(kinds, known.parameters, strict=True) if name in names)
 
             def compute(*values: ir.Value) -> ir.Value:
                 given = dict(zip(names, zip(values, types, strict=True), strict=True))
-                # A region of one operand does not read the other, whose value stands in for it.
+                # A region of one operand does not read the other; the first value only fills its place.
                 both = [given.get(name) or given[names[0]] for name in known.parameters]
                 return _computed(known, expr, both, dtype)
 
             return types, compute
 
         regions = [region(known.overlap, (first, second)), region(known.left, (first,)), region(known.right, (second,))]
-        return _operation("sparse_tensor.binary", operands, dtype, regions)
+        return sparse_operation("sparse_tensor.binary", operands, dtype, regions)
 
     def _select(self, node: Apply, dtype: DType) -> ir.Value:
         value, condition = node.arguments
@@ -147,10 +143,10 @@ class _Emitter:
             inner = self._with_entry(value, entry, dtype)._arguments
             return truth_ops.nonzero(emit_payload(condition, inner, None, ReduceOp.SUM, TRUTH), TRUTH)
 
-        return _operation("sparse_tensor.select", [found], dtype, [((dtype,), compute)])
+        return sparse_operation("sparse_tensor.select", [found], dtype, [((dtype,), compute)])
 
     def _with_entry(self, operand: Expr, entry: ir.Value, dtype: DType) -> _Emitter:
-        """Returns an emitter for the inside of a region, where an operand is the entry at hand."""
+        """Returns an emitter for the inside of a region, in which `entry` stands for an operand."""
         values = dict(self._arguments.values)
         if isinstance(operand, Access):
             values[operand] = (entry, dtype)
@@ -178,7 +174,7 @@ def _computed(
     arguments = Arguments(dict(zip(names, operands, strict=True)), ())
     own = result_dtype(region, arguments.dtypes)
     if own.is_narrow and dtype == own.accumulated_in:
-        own = dtype  # what is summed in f32 is not rounded before
+        own = dtype  # values that are summed in f32 are not rounded before
     result = emit_payload(logic_of(region, arguments.dtypes), arguments, None, ReduceOp.SUM, own)
     result = arithmetic_ops.cast(result, own, dtype)
     if region is not known.overlap or not isinstance(known.annihilator, Extreme) or not dtype.is_integer:
@@ -192,21 +188,5 @@ def _computed(
     return result
 
 
-def _unary(operand: ir.Value, kind: DType, dtype: DType, compute: Region) -> ir.Value:
-    return _operation("sparse_tensor.unary", [operand], dtype, [((kind,), compute), None])
-
-
-def _operation(
-    name: str, operands: list[ir.Value], dtype: DType, regions: Sequence[tuple[tuple[DType, ...], Region] | None]
-) -> ir.Value:
-    op = ir.Operation.create(name, results=[element_type(dtype)], operands=operands, regions=len(regions))
-    for region, given in zip(op.regions, regions, strict=True):
-        if given is None:
-            continue
-        kinds, compute = given
-        types = [element_type(kind) for kind in kinds]
-        block = region.blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
-        with ir.InsertionPoint(block):
-            ir.Operation.create("sparse_tensor.yield", operands=[compute(*block.arguments)])
-        take_arrays_apart(block)
-    return op.result
+def _unary(operand: ir.Value, kind: DType, dtype: DType, compute: Callable[[ir.Value], ir.Value]) -> ir.Value:
+    return sparse_operation("sparse_tensor.unary", [operand], dtype, [((kind,), compute), None])

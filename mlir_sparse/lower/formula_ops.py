@@ -1,4 +1,4 @@
-"""Formulas over values of MLIR: `x * x + 1` as operations at the insertion point."""
+"""Python's operators on MLIR's values: `x * x + 1` emits operations at the insertion point."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A value and its element type; numbers that it meets become constants of the type."""
+    """A value and its element type; operators turn numbers into constants of that type."""
 
     value: ir.Value
     dtype: DType

@@ -14,44 +14,25 @@ from mlir_sparse.lower.mlir_types import element_type
 
 __all__ = ["call"]
 
-# Notation's functions that are one operation each.
+
+def _named(dialect: str, names: str) -> dict[str, str]:
+    """Returns the operations that have the names of their functions."""
+    return {name: f"{dialect}.{name}" for name in names.split()}
+
+
+# The functions of the notation that are one operation each.
 _SINGLE = {
     "f": {
+        **_named("math", "floor ceil trunc sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan"),
+        **_named("math", "sinh cosh tanh asinh acosh atanh erf atan2 copysign"),
         "abs": "math.absf",
-        "floor": "math.floor",
-        "ceil": "math.ceil",
         "round": "math.roundeven",
-        "trunc": "math.trunc",
-        "sqrt": "math.sqrt",
-        "cbrt": "math.cbrt",
-        "exp": "math.exp",
-        "exp2": "math.exp2",
-        "expm1": "math.expm1",
-        "log": "math.log",
-        "log2": "math.log2",
-        "log10": "math.log10",
-        "log1p": "math.log1p",
-        "sin": "math.sin",
-        "cos": "math.cos",
-        "tan": "math.tan",
-        "asin": "math.asin",
-        "acos": "math.acos",
-        "atan": "math.atan",
-        "sinh": "math.sinh",
-        "cosh": "math.cosh",
-        "tanh": "math.tanh",
-        "asinh": "math.asinh",
-        "acosh": "math.acosh",
-        "atanh": "math.atanh",
-        "erf": "math.erf",
         "max": "arith.maximumf",
         "min": "arith.minimumf",
         "fmax": "arith.maxnumf",
         "fmin": "arith.minnumf",
         "fmod": "arith.remf",
         "pow": "math.powf",
-        "atan2": "math.atan2",
-        "copysign": "math.copysign",
     },
     "i": {
         "abs": "math.absi",
@@ -64,19 +45,7 @@ _SINGLE = {
         "bitwise_or": "arith.ori",
         "bitwise_xor": "arith.xori",
     },
-    "c": {
-        "conj": "complex.conj",
-        "sqrt": "complex.sqrt",
-        "exp": "complex.exp",
-        "expm1": "complex.expm1",
-        "log": "complex.log",
-        "log1p": "complex.log1p",
-        "sin": "complex.sin",
-        "cos": "complex.cos",
-        "tan": "complex.tan",
-        "tanh": "complex.tanh",
-        "pow": "complex.pow",
-    },
+    "c": _named("complex", "conj sqrt exp expm1 log log1p sin cos tan tanh pow"),
 }
 # Functions that leave integers, or real numbers, as they are.
 _UNCHANGED = {
@@ -92,7 +61,7 @@ def call(function: str, arguments: list[ir.Value], dtype: DType) -> ir.Value:
     Returns:
         a value of the same type; of the type of its parts, or of one bit, where the function's table says so.
     """
-    kind = "i" if dtype.is_truth else dtype.kind  # what is left of truth values, 0 and 1, is as of integers
+    kind = "i" if dtype.is_truth else dtype.kind  # the remaining functions take truth values as the integers 0 and 1
     if function in _UNCHANGED[kind]:
         return arguments[0]
     scalars = [Scalar(argument, dtype) for argument in arguments]
@@ -111,7 +80,7 @@ def _call(function: str, *arguments: Scalar) -> Scalar:
 
 
 def _float_sign(x: Scalar) -> Scalar:
-    """Returns -1, 0 or 1 with NaN kept: the value itself where it is neither positive nor negative."""
+    """Returns -1 or 1; zeros and NaN stay as they are."""
     return choose(x > 0, x.like(1), choose(x < 0, x.like(-1), x))
 
 
@@ -128,7 +97,7 @@ def _hypot(x: Scalar, y: Scalar) -> Scalar:
 
 
 def _logaddexp(x: Scalar, y: Scalar, base: str, rest: Callable[[Scalar], Scalar]) -> Scalar:
-    """Returns the logarithm of a sum of powers, from the larger exponent and how far the other is below."""
+    """Returns the logarithm of a sum of two powers, from the larger exponent and its distance to the other."""
     large, small = _call("max", x, y), _call("min", x, y)
     below = _call(base, small - large)
     # Equal infinities have no difference.
@@ -171,7 +140,7 @@ def _bits_of(x: Scalar) -> Scalar:
 
 
 def _guarded(x: Scalar, y: Scalar, name: str, instead: Callable[[Scalar], Scalar]) -> Scalar:
-    """Returns a division of integers: 0 by zero, and by -1 what does not trap for the least integer."""
+    """Returns a division of integers: 0 for zero; for -1 `instead`, as the least integer would trap."""
     special = y.equals(0) | y.equals(-1)
     divided = x.op(name, choose(special, y.like(1), y))
     return choose(y.equals(0), x.like(0), choose(y.equals(-1), instead(x), divided))
@@ -183,19 +152,19 @@ def _integer_remainder(x: Scalar, y: Scalar) -> Scalar:
 
 
 def _shifted(x: Scalar, by: Scalar, name: str, beyond: Scalar) -> Scalar:
-    """Returns a shift; by as many bits as there are, or a negative number, all bits are gone."""
+    """Returns a shift; a negative number of bits, or more than there are, shifts all of them out."""
     bits = x.dtype.bits
     fits = (by >= 0) & (by < bits)
     return choose(fits, x.op(name, choose(fits, by, by.like(0))), beyond)
 
 
 def _integer_reciprocal(x: Scalar) -> Scalar:
-    """Returns 1/x rounded towards zero, which is x itself or 0; of 0 it is 0."""
+    """Returns 1/x rounded towards zero: 1 and -1 stay, all other integers give 0."""
     return choose(x.equals(1) | x.equals(-1), x, x.like(0))
 
 
 def _angle(x: Scalar) -> Scalar:
-    """Returns the angle of a real number: 0, or pi where its sign is minus, -0.0 too."""
+    """Returns the angle of a real number: pi if its sign is minus, as that of -0.0, else 0."""
     return x.like(0).op("math.atan2", x)
 
 

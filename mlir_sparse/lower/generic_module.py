@@ -1,4 +1,4 @@
-"""Program to a verified `ir.Module`: a function per loop nest, all shapes dynamic."""
+"""Builds the module of a program: a function for each loop nest, with dynamic shapes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,7 @@ __all__ = ["LoweredProgram", "lower"]
 
 @dataclass(frozen=True, slots=True)
 class LoweredProgram:
-    """A module and what its functions are.
-
-    Args:
-        bytecode: the module for other processes.
-        functions: one for each Generic of the program, in order.
-    """
+    """A module as bytecode for other processes, and its functions: one for each Generic of the program, in order."""
 
     bytecode: bytes
     functions: tuple[NestFunction, ...]
@@ -54,7 +49,7 @@ def lower(program: Program, mapped: Sequence[MappedNest] = ()) -> LoweredProgram
 
     Args:
         program: the program.
-        mapped: how the loops of each nest are given to the threads of a GPU; none for the processor.
+        mapped: the mapping of each nest's loops to the threads of a GPU; none for the processor.
 
     Raises:
         CompileError: when MLIR refuses the module.
@@ -94,13 +89,13 @@ def _build(function: NestFunction, program: Program, mapped: MappedNest | None) 
 
 
 def _output(step: Generic, program: Program) -> TensorType:
-    """Returns the type that loops insert into; values at the entries of an operand are such a tensor until later."""
+    """Returns the type that loops write to; a sampled result is a tensor of the operand's type in the loops."""
     kind = program.type_of(step.result)
     return kind if step.sampled is None else replace(program.type_of(step.sampled.tensor), dtype=kind.dtype)
 
 
 def _outs(function: NestFunction, program: Program, arguments: list[ir.Value]) -> ir.Value:
-    """Returns the tensor that the generic writes to: empty, filled with what it starts from, or as it is."""
+    """Returns the tensor that the generic writes to: empty, filled with start values, or the caller's."""
     step, output = function.step, _output(function.step, program)
     if output.encoding is not None:
         return _empty(function, output, arguments)
@@ -148,7 +143,7 @@ def _generic(step: Generic, program: Program, arguments: Mapping[Access, ir.Valu
     accesses = tuple(dict.fromkeys((*accesses_of(step.payload), *step.extents)))
     operands = [arguments[access] for access in accesses]
     about_entries = isinstance(step.combine, Monoid) or any(isinstance(node, Apply) for node in walk(step.payload))
-    # The identity of a custom reduction is read outside the loops' bodies.
+    # A custom reduction takes its identity from outside the payload.
     identity = _identity(step, program.type_of(step.result)) if isinstance(step.combine, Monoid) else None
     maps = [indexing_map(access, step.loops) for access in (*accesses, step.computed)]
     op: ir.Operation = linalg.GenericOp(

@@ -1,4 +1,4 @@
-"""Types and maps of the front end as MLIR objects of the current Context."""
+"""Converts types and index expressions to MLIR's objects of the current Context."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["element_type", "indexing_map", "iterator_types", "tensor_type"]
 
 
 def tensor_type(kind: TensorType) -> ir.Type:
-    """Returns the `tensor<...>` type; the encoding attribute is parsed from our own printer's text."""
+    """Returns the `tensor<...>` type, which MLIR parses from the text of `TensorType.to_mlir`."""
     return ir.Type.parse(kind.to_mlir())
 
 

@@ -1,8 +1,8 @@
-"""The scalar region of a `linalg.generic`, from an expression.
+"""Emits an expression as the payload of a `linalg.generic`.
 
-What the sparsifier cannot see through is put into regions of `sparse_tensor.unary` and `sparse_tensor.binary`: for the
-places where operands are stored. Within these nothing is sparse any more, and dense operands are read as they are
-outside.
+The sparsifier analyses few operations. Other operations on sparse operands go into regions of `sparse_tensor.unary` and
+`sparse_tensor.binary`, which hold for the places where operands are stored. Within a region no value is sparse, and
+dense operands are read as outside.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ from mlir_sparse.notation import (
 from mlir_sparse.plan import Regions, is_native, regions_of
 from mlir_sparse.spec import depends_on, gives_truth, inner_dtype, node_dtype, operand_dtype, starts_anew
 
-__all__ = ["Arguments", "emit_payload"]
+__all__ = ["Arguments", "Region", "emit_payload", "sparse_operation"]
+
+# The element types of a region's arguments, and a function from these to the value that the region yields.
+Region = tuple[tuple[DType, ...], Callable[..., "ir.Value"]]
 
 
 class Arguments(NamedTuple):
-    """What a payload reads.
+    """The values that a payload reads.
 
     Args:
-        values: the block argument and element type of each access; of a part of the payload, the value it has.
+        values: the value and element type of each access: a block argument, or a part that is already emitted.
         sparse: the tensors that leave out zeros.
     """
 
@@ -60,7 +63,7 @@ def emit_payload(
 
     Args:
         body: the computation, free of reductions.
-        arguments: what it reads.
+        arguments: the values that it reads.
         present: the output's block argument where the payload accumulates, else None.
         combine: the operator of the accumulation.
         dtype: the element type of the output.
@@ -71,13 +74,13 @@ def emit_payload(
     if present is None:
         return _emit(body, arguments, dtype)
     if isinstance(body, Negate) and combine is ReduceOp.SUM:
-        # One subtraction, in place of an addition of a negative: the form the sparsifier knows.
+        # The sparsifier knows a subtraction, but not the addition of a negative.
         return arithmetic_ops.binary(BinaryOp.SUB, present, _emit(body.operand, arguments, dtype), dtype)
     return arithmetic_ops.reduce(combine, present, _emit(body, arguments, dtype), dtype)
 
 
 def _emit(node: Expr, arguments: Arguments, dtype: DType) -> ir.Value:
-    """Emits an expression as a value of an element type, in which it computes unless it has a type of its own."""
+    """Emits an expression as a value of an element type; it computes in that type unless it starts anew."""
     if depends_on(node, arguments.sparse) and not is_native(node, arguments.sparse, dtype.kind):
         found = regions_of(node, arguments.sparse)
         assert found is not None, f"the plan makes {node} one of at most two sparse parts"
@@ -102,7 +105,7 @@ def _emit(node: Expr, arguments: Arguments, dtype: DType) -> ir.Value:
         case Call():
             return _called(node, arguments, dtype)
         case Reduce() | Fold() | Apply():
-            raise AssertionError("reductions are loops of their own by now, operators regions")
+            raise AssertionError("the plan makes loop nests of reductions, and operators are regions")
         case _:
             assert_never(node)
 
@@ -116,13 +119,13 @@ def _called(node: Expr, arguments: Arguments, dtype: DType) -> ir.Value:
 def _access(node: Access, arguments: Arguments, dtype: DType) -> ir.Value:
     value, source = arguments.values[node]
     if node.tensor in arguments.sparse and dtype.is_complex and source != dtype:
-        # The sparsifier cannot cast to complex on the way.
+        # The sparsifier accepts a cast to complex in a region only.
         def compute(values: Sequence[ir.Value | None]) -> ir.Value:
             (entry,) = values
             stored = arithmetic_ops.constant(0, source) if entry is None else entry
             return arithmetic_ops.cast(stored, source, dtype)
 
-        return _region("unary", [(value, source)], dtype, compute)
+        return _region([(value, source)], dtype, compute)
     return arithmetic_ops.cast(value, source, dtype)
 
 
@@ -158,13 +161,11 @@ def _regions(node: Expr, found: Regions, arguments: Arguments, dtype: DType) -> 
             inner[name] = (arithmetic_ops.constant(0, kind) if value is None else value, kind)
         return _emit(whole, Arguments(inner, ()), dtype)
 
-    if len(parts) == 1:
-        return _region("unary", parts, dtype, compute)
-    return _region("binary", parts, dtype, compute, found.left, found.right)
+    return _region(parts, dtype, compute, found.left, found.right)
 
 
 def _part(operand: Expr, node: Expr, arguments: Arguments, dtype: DType) -> tuple[ir.Value, DType]:
-    """Emits a part of an expression, in the type in which the expression takes it."""
+    """Emits a part of an expression in the type that the expression takes."""
     if isinstance(operand, Access):
         return arguments.values[operand]
     kind = inner_dtype(node, arguments.dtypes) if starts_anew(node) else dtype
@@ -174,14 +175,13 @@ def _part(operand: Expr, node: Expr, arguments: Arguments, dtype: DType) -> tupl
 
 
 def _with_parts(node: Expr, names: Mapping[Expr, Access]) -> Expr:
-    """Returns an expression with names in place of the parts of it that are emitted already."""
+    """Returns an expression with names in place of the parts that are already emitted."""
     if node in names:
         return names[node]
     return rebuild(node, tuple(_with_parts(child, names) for child in children(node)))
 
 
 def _region(
-    name: str,
     operands: list[tuple[ir.Value, DType]],
     dtype: DType,
     compute: Callable[[Sequence[ir.Value | None]], ir.Value],
@@ -189,18 +189,25 @@ def _region(
     right: bool = False,
 ) -> ir.Value:
     """Emits `sparse_tensor.unary` or `.binary`: `compute` gives the value from those of the operands, None for none."""
-    regions = 2 if name == "unary" else 3
-    values = [value for value, _ in operands]
-    op = ir.Operation.create(f"sparse_tensor.{name}", results=[element_type(dtype)], operands=values, regions=regions)
-    filled = [tuple(range(len(operands)))] + [(0,)] * left
-    if right:
-        filled.append((1,))
-    for number, present in zip((0, *([1] if left else []), *([2] if right else [])), filled, strict=True):
-        kinds = [element_type(operands[place][1]) for place in present]
-        block = op.regions[number].blocks.append(*kinds, arg_locs=[ir.Location.unknown()] * len(kinds))
+    kinds = tuple(kind for _, kind in operands)
+    regions: list[Region | None] = [(kinds, lambda *values: compute(values)), None]
+    if len(operands) == 2:
+        regions[1] = ((kinds[0],), lambda value: compute((value, None))) if left else None
+        regions.append(((kinds[1],), lambda value: compute((None, value))) if right else None)
+    name = "sparse_tensor.binary" if len(operands) == 2 else "sparse_tensor.unary"
+    return sparse_operation(name, [value for value, _ in operands], dtype, regions)
+
+
+def sparse_operation(name: str, operands: list[ir.Value], dtype: DType, regions: Sequence[Region | None]) -> ir.Value:
+    """Emits an operation with regions; those that are None stay empty."""
+    op = ir.Operation.create(name, results=[element_type(dtype)], operands=operands, regions=len(regions))
+    for region, given in zip(op.regions, regions, strict=True):
+        if given is None:
+            continue
+        kinds, compute = given
+        types = [element_type(kind) for kind in kinds]
+        block = region.blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
         with ir.InsertionPoint(block):
-            given = dict(zip(present, block.arguments, strict=True))
-            result = compute([given.get(place) for place in range(len(operands))])
-            ir.Operation.create("sparse_tensor.yield", operands=[result])
+            ir.Operation.create("sparse_tensor.yield", operands=[compute(*block.arguments)])
         take_arrays_apart(block)
     return op.result

@@ -10,7 +10,7 @@ from mlir_sparse.notation import BinaryOp
 
 __all__ = ["compare", "invert", "join", "nonzero", "number", "select"]
 
-# The numbers of MLIR's predicates: ordered ones, so that NaN equals, precedes and follows nothing; it differs from all.
+# The numbers of MLIR's predicates. They are ordered but for `!=`: NaN equals, precedes and follows nothing.
 _FLOAT = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "!=": 13}
 _INTEGER = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 _COMPLEX = {"==": "complex.eq", "!=": "complex.neq"}
