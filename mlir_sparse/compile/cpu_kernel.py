@@ -151,10 +151,6 @@ class Kernel(StatementKernel):
     def assemble(self, /, *operands: Any, **named: Any) -> Value:
         """Runs the symbolic phase: returns the tensor that a call would return, with zeros for values.
 
-        Args:
-            operands: the operands, as for a call.
-            named: likewise.
-
         >>> import mlir_sparse as ms
         >>> A = ms.tensor([[0.0, 2.0], [3.0, 0.0]])
         >>> square = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=A, B=A)
@@ -281,7 +277,7 @@ class Kernel(StatementKernel):
         with self._lock:
             builds = list(self._builds.values())
         if not builds:
-            builds = [self._build_for(tuple(_concrete(kind) for _, kind in self.spec.inputs))]
+            builds = [self._build_for(tuple(kind.with_default_widths() for _, kind in self.spec.inputs))]
         machines = [build.executable.module for build in builds]
         computing: list[int | None] = []
         for build in builds:
@@ -344,14 +340,6 @@ def _strategies(build: Build) -> str:
 
 def _has_operators(spec: KernelSpec) -> bool:
     return any(isinstance(node, notation.Apply | notation.Fold) for node in notation.walk(spec.assignment.value))
-
-
-def _concrete(kind: TensorType) -> TensorType:
-    """Returns a type with the default widths of tensors where it names none."""
-    if kind.encoding is None:
-        return kind
-    widths = kind.encoding.pos_width or 32, kind.encoding.crd_width or 32
-    return replace(kind, encoding=kind.encoding.with_widths(*widths))
 
 
 def _is_ready(target: Array, values: Mapping[str, Value], dtype: DType) -> bool:

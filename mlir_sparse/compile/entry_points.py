@@ -34,7 +34,7 @@ from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.program import ProgramSteps, read_steps
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.runtime.device.device_operands import device_type_of, is_on_device
+from mlir_sparse.runtime.device.device_operands import is_on_device, type_of_given
 from mlir_sparse.spec import KernelSpec, check_names, check_spec, infer_output, storage_instead
 from mlir_sparse.text.given_arguments import path_of, text_of
 from mlir_sparse.text.identifiers import by_name
@@ -197,7 +197,7 @@ def _compiled_for(
     target_name = assignment.target.tensor
     declared_output = declared.pop(target_name, None) if target_name not in assignment.inputs else None
     check_names(assignment, tuple(declared))
-    types = tuple((name, _type_of(name, declared[name])) for name in assignment.inputs)
+    types = tuple((name, type_of_given(name, declared[name])) for name in assignment.inputs)
     output = _output(assignment, dict(types), out, declared_output)
     if options.tuned:
         found = _tuned(assignment, types, output, declared)
@@ -224,7 +224,7 @@ class _Part:
 
     options: CompileOptions
 
-    def __call__(self, assignment: Assignment, types: _Types, output: TensorType, target: str) -> StatementKernel:
+    def __call__(self, assignment: Assignment, types: _Types, output: TensorType) -> StatementKernel:
         return _within(self.options, assignment, types, output)
 
 
@@ -249,16 +249,6 @@ def _statement(
     return under(parsed, ring), declared
 
 
-def _type_of(name: str, given: Any) -> TensorType:
-    if isinstance(given, TensorType):
-        return given
-    if isinstance(given, str):
-        return TensorType.parse(given)
-    if is_on_device(given):
-        return device_type_of(given)
-    return operand_check.type_of(operand_check.value_of(name, given))
-
-
 def _output(assignment: Assignment, types: Mapping[str, TensorType], out: Any, declared: Any) -> TensorType:
     for access in notation.reads(assignment.value):
         if len(access.subscripts) != types[access.tensor].rank:
@@ -266,7 +256,7 @@ def _output(assignment: Assignment, types: Mapping[str, TensorType], out: Any, d
     else:
         inferred = infer_output(assignment, types)
         if declared is not None:
-            return _type_of(assignment.target.tensor, declared)
+            return type_of_given(assignment.target.tensor, declared)
         if isinstance(out, TensorType):
             return out
         if out is None:

@@ -24,12 +24,11 @@ from mlir_sparse.runtime.device.device_operands import (
     as_device_output,
     device_of,
     device_type_of,
-    is_on_device,
     overlaps,
+    type_of_given,
 )
 from mlir_sparse.runtime.device.run_launches import DeviceProgram
 from mlir_sparse.runtime.device.run_library_products import DeviceValue, run_product
-from mlir_sparse.runtime.operand_check import type_of, value_of
 from mlir_sparse.spec import KernelSpec, bind, infer_extents
 from mlir_sparse.tensor import DeviceTensor
 
@@ -264,7 +263,10 @@ class GpuKernel(StatementKernel):
         'sm_90'
         """
         if self._product is None:
-            types = tuple(_type_of(one) for one in operands)
+            types = tuple(
+                TensorType.parse(one).with_default_widths() if isinstance(one, str) else type_of_given("it", one)
+                for one in operands
+            )
             with self._lock:
                 self._programs[types] = self._program(types)
         return self
@@ -288,18 +290,6 @@ def _unpickled(
     kernel._programs = dict(programs)
     kernel._by_library = by_library  # decided before: the planner may not be available here
     return kernel
-
-
-def _type_of(one: Any) -> TensorType:
-    if isinstance(one, TensorType):
-        return one
-    if isinstance(one, str):
-        kind = TensorType.parse(one)
-        if kind.encoding is None:
-            return kind
-        widths = kind.encoding.pos_width or 32, kind.encoding.crd_width or 32
-        return replace(kind, encoding=kind.encoding.with_widths(*widths))
-    return device_type_of(one) if is_on_device(one) else type_of(value_of("it", one))
 
 
 def _same(value: DeviceValue, target: DeviceArray | None) -> bool:

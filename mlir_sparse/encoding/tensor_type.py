@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir_sparse.affine.affine_parser import parse_integer
 from mlir_sparse.dtypes import DType
@@ -67,6 +67,13 @@ class TensorType:
     def is_sparse(self) -> bool:
         """Returns whether the tensor has an encoding."""
         return self.encoding is not None
+
+    def with_default_widths(self) -> TensorType:
+        """Returns the type with the default widths of tensors where it names none."""
+        if self.encoding is None:
+            return self
+        widths = self.encoding.pos_width or 32, self.encoding.crd_width or 32
+        return replace(self, encoding=self.encoding.with_widths(*widths))
 
     @classmethod
     def parse(cls, text: str) -> TensorType:

@@ -68,7 +68,7 @@ def as_argument(name: str, source: object, kind: TensorType) -> Value:
     wanted, got = kind.dtype, type_of(value)
     if got.rank != kind.rank:
         raise RankError(f"expected {name} of {kind.rank} dimensions, but got {got.rank} (shape {value.shape})")
-    if got.dtype != wanted and isinstance(value, np.ndarray) and _is_weak(source):
+    if got.dtype != wanted and isinstance(value, np.ndarray) and is_weak(source):
         value = _weakly(name, value, wanted)
         got = type_of(value)
     if got.dtype != wanted:
@@ -96,7 +96,8 @@ def _weakly(name: str, value: Array, wanted: DType) -> Array:
     raise DTypeError(f"expected numbers that {wanted} holds for {name}, but got {value.tolist()}")
 
 
-def _is_weak(source: object) -> bool:
+def is_weak(source: object) -> bool:
+    """Returns whether an operand takes the kernel's element type: Python's numbers and lists."""
     return isinstance(source, (numbers.Number, list, tuple)) and not isinstance(source, np.generic)
 
 

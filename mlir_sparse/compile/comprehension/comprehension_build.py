@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
-from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel, Storage
+from mlir_sparse.compile.compiled_kernel import Result
+from mlir_sparse.compile.comprehension.comprehension_kernel import Compile, ComprehensionKernel, Storage
 from mlir_sparse.compile.comprehension.comprehension_operands import check_given, declared_type, type_of_operand
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.notation import Assignment, Comprehension, Parameter
 
 __all__ = ["as_comprehension", "compile_comprehension", "evaluate_comprehension"]
-
-# A function from a statement, the types of its operands and its result, and the target, to a kernel.
-Compile = Callable[[Assignment, tuple[tuple[str, TensorType], ...], TensorType, str], StatementKernel]
 
 
 def as_comprehension(assignment: Assignment | Comprehension) -> Comprehension | None:
@@ -93,17 +90,7 @@ def _kernel(
         )
 
         kind = DeviceComprehensionKernel
-    return kind(comprehension, dict(types), dict(storage), partial(_compiled, compile_statement, target))
-
-
-def _compiled(
-    compile_statement: Compile,
-    target: str,
-    statement: Assignment,
-    types: tuple[tuple[str, TensorType], ...],
-    output: TensorType,
-) -> StatementKernel:
-    return compile_statement(statement, types, output, target)
+    return kind(comprehension, dict(types), dict(storage), compile_statement)
 
 
 def _storage(comprehension: Comprehension, out: Any) -> dict[str, Storage]:

@@ -27,11 +27,12 @@ from mlir_sparse.spec.statement_types import element_types
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.identifiers import by_name
 
-__all__ = ["ComprehensionKernel", "Storage"]
+__all__ = ["Compile", "ComprehensionKernel", "Storage"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
 Storage = str | Encoding | TensorType | None
+# A function from a statement, and the types of its operands and its result, to a kernel.
 Compile = Callable[[Assignment, tuple[tuple[str, TensorType], ...], TensorType], StatementKernel]
 
 # The number of combinations of shapes that a kernel caches its steps for.

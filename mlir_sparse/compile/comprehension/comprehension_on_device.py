@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlir_sparse import device, pipeline
+from mlir_sparse import device
 from mlir_sparse.compile.comprehension.comprehension_kernel import Compile, ComprehensionKernel, Storage
 from mlir_sparse.compile.comprehension.comprehension_run import StatementStep
 from mlir_sparse.device import DeviceArray, as_device, empty
@@ -90,10 +90,6 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         kernels: tuple[Any, ...] = self.kernels
         pairs = zip(self.comprehension.statements, kernels, strict=True)
         return "\n".join(f"// {statement}\n{kernel.ir(stage)}" for statement, kernel in pairs)
-
-    def passes(self) -> pipeline.Trace:
-        """Returns the modules of all statements after each pass down to PTX; needs no device."""
-        return super().passes()
 
 
 def _ran(step: StatementStep, values: Mapping[str, DeviceValue], where: device.Device) -> DeviceValue:

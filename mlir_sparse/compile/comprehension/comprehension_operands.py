@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import DTypeError, RankError, UnknownTensorError
 from mlir_sparse.notation import Comprehension, Parameter
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.runtime.device.device_operands import device_type_of, is_on_device
+from mlir_sparse.runtime.device.device_operands import type_of_given
 from mlir_sparse.spec import how_to_pass, shape_text
 from mlir_sparse.spec.range_rewriting import Box
 from mlir_sparse.tensor import SparseTensor, tensor
@@ -75,18 +74,12 @@ def type_of_operand(comprehension: Comprehension, name: str, given: Any) -> Tens
         DTypeError, RankError: for another type.
     """
     wanted = declared_type(comprehension, name)
-    if isinstance(given, TensorType | str):
-        kind = given if isinstance(given, TensorType) else TensorType.parse(given)
-    elif is_on_device(given):
-        kind = device_type_of(given)
-    else:
-        # Python's numbers and lists are converted to the declared type.
-        weak = isinstance(given, numbers.Number | list | tuple) and not isinstance(given, np.generic)
-        value = operand_check.value_of(name, given)
-        matches = wanted is not None and weak and value.ndim == wanted.rank
-        kind = wanted if wanted is not None and matches else operand_check.type_of(value)
+    kind = type_of_given(name, given)
     if wanted is None:
         return kind
+    # Python's numbers and lists are converted to the declared type.
+    if operand_check.is_weak(given) and kind.rank == wanted.rank:
+        return wanted
     span = next(one.span for one in (*comprehension.parameters, *comprehension.outputs) if one.name == name)
     if kind.dtype != wanted.dtype:
         raise DTypeError(

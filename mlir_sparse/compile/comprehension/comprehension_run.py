@@ -23,14 +23,7 @@ Value = Array | SparseTensor
 
 @dataclass(frozen=True, slots=True)
 class StatementStep:
-    """A statement ready to run.
-
-    Args:
-        placed: the statement with its ranges, and the part of its target that it assigns.
-        kernel: its kernel.
-        parts: its operands.
-        extents: the extent of each variable.
-    """
+    """A statement ready to run: with its ranges, its kernel, its operands and the extent of each variable."""
 
     placed: RangedStatement
     kernel: StatementKernel
@@ -61,13 +54,9 @@ def run(
     targets: Mapping[str, Array],
     report: Callable[[StatementRun], None] | None = None,
 ) -> dict[str, Value]:
-    """Runs the statements, and returns all tensors by name; a final value is written to its target, if there is one.
+    """Runs the statements and returns all tensors by name; final values are written to their targets, if any.
 
-    Args:
-        steps: the statements.
-        inputs: the operands.
-        targets: arrays for results, which share no memory with operands.
-        report: is called with each statement that ran.
+    Targets share no memory with operands. `report` is called with each statement that ran.
     """
     values = dict(inputs)
     last = {step.placed.statement.target.tensor: at for at, step in enumerate(steps)}

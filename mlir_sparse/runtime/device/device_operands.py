@@ -9,12 +9,21 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import DTypeError, ExtentError, OperandError, RankError
 from mlir_sparse.runtime.device.run_library_products import DeviceValue
-from mlir_sparse.runtime.operand_check import check_storage
+from mlir_sparse.runtime.operand_check import check_storage, type_of, value_of
 from mlir_sparse.tensor import DeviceTensor, SparseTensor, to_device
 from mlir_sparse.tensor.borders.cuda_libraries import is_device_sparse
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
+from mlir_sparse.tensor.device_tensor import one_device
 
-__all__ = ["as_device_argument", "as_device_output", "device_of", "device_type_of", "is_on_device", "overlaps"]
+__all__ = [
+    "as_device_argument",
+    "as_device_output",
+    "device_of",
+    "device_type_of",
+    "is_on_device",
+    "overlaps",
+    "type_of_given",
+]
 
 
 def is_on_device(source: object) -> bool:
@@ -48,6 +57,15 @@ def device_type_of(source: Any) -> TensorType:
     if isinstance(value, DeviceTensor):
         return value.type
     return TensorType(DType.of(value.dtype), (None,) * value.ndim)
+
+
+def type_of_given(name: str, given: Any) -> TensorType:
+    """Returns the type of an operand from data in host or device memory, or as it is given, also as text."""
+    if isinstance(given, TensorType):
+        return given
+    if isinstance(given, str):
+        return TensorType.parse(given)
+    return device_type_of(given) if is_on_device(given) else type_of(value_of(name, given))
 
 
 def as_device_argument(name: str, source: Any, kind: TensorType) -> DeviceValue:
@@ -101,23 +119,14 @@ def device_of(values: dict[str, DeviceValue]) -> Device:
     """
     if not values:
         raise OperandError("expected an operand or out= that says which device, but got none: use target='cpu'")
-    places = {name: _first(value).device for name, value in values.items()}
-    (first, where), *others = places.items()
-    for name, other in others:
-        if other != where:
-            raise OperandError(
-                f"expected all operands on one device, but got {first} on {where} and {name} on {other}: "
-                f"pass {name}.to('{where}')"
-            )
-    return where
+    return one_device({name: _arrays(value)[-1] for name, value in values.items()})
 
 
-def _first(value: DeviceValue) -> DeviceArray:
-    return value._arrays[-1] if isinstance(value, DeviceTensor) else value
+def _arrays(value: DeviceValue) -> tuple[DeviceArray, ...]:
+    return value._arrays if isinstance(value, DeviceTensor) else (value,)
 
 
 def overlaps(out: DeviceArray, value: DeviceValue) -> bool:
     """Returns whether an output shares memory with an operand."""
-    arrays = value._arrays if isinstance(value, DeviceTensor) else (value,)
     begin, end = out.pointer, out.pointer + out.nbytes
-    return any(begin < a.pointer + a.nbytes and a.pointer < end for a in arrays)
+    return any(begin < a.pointer + a.nbytes and a.pointer < end for a in _arrays(value))
