@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -88,45 +89,49 @@ def tensor(
         options = {"sum_duplicates": sum_duplicates, "drop_zeros": drop_zeros, "prune": prune}
         return whole.convert(wanted, **options, **parameters)
     if isinstance(source, SparseTensor):
-        return _from_sparse(source, encoding, shape, dtype, sum_duplicates, parameters)
+        return _from_sparse(source, _Asked(encoding, shape, dtype, sum_duplicates, parameters))
     if encoding is None and not parameters and is_semi_structured(source):
         encoding = "NV_24"
-    source = as_host(source)
+    source, asked = as_host(source), _Asked(encoding, shape, dtype, sum_duplicates, parameters)
     if is_scipy(source):
-        return _from_library(source, default_encoding, storage_of_scipy, encoding, shape, dtype, parameters)
+        return _from_library(source, default_encoding, storage_of_scipy, asked)
     if is_torch_sparse(source):
-        return _from_library(source, default_torch_encoding, storage_of_torch, encoding, shape, dtype, parameters)
+        return _from_library(source, default_torch_encoding, storage_of_torch, asked)
     if isinstance(source, tuple) and len(source) == 2:
-        return _from_pair(source, encoding, shape, dtype, sum_duplicates, parameters)
-    return _from_dense(source, encoding, shape, dtype, parameters)
+        return _from_pair(source, asked)
+    return _from_dense(source, asked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The user's arguments of `tensor` besides the source."""
+
+    encoding: str | Encoding | None
+    shape: Sequence[int] | None
+    dtype: DTypeLike | DType | None
+    sum_duplicates: bool
+    parameters: dict[str, Any]
 
 
 def _from_sparse(
     source: SparseTensor,
-    encoding: str | Encoding | None,
-    shape: Sequence[int] | None,
-    dtype: DTypeLike | DType | None,
-    sum_duplicates: bool,
-    parameters: dict[str, Any],
+    asked: _Asked,
 ) -> SparseTensor:
-    _check_given_shape(shape, source.shape)
-    cast = source if dtype is None else source.astype(dtype)
-    wanted = source.encoding if encoding is None else encoding
-    return cast.convert(wanted, sum_duplicates=sum_duplicates, **parameters)
+    _check_given_shape(asked.shape, source.shape)
+    cast = source if asked.dtype is None else source.astype(asked.dtype)
+    wanted = source.encoding if asked.encoding is None else asked.encoding
+    return cast.convert(wanted, sum_duplicates=asked.sum_duplicates, **asked.parameters)
 
 
 def _from_library(
     source: Any,
     default: Callable[[Any], Encoding],
     store: Callable[[Any, Encoding, object], LevelStorage],
-    encoding: str | Encoding | None,
-    shape: Sequence[int] | None,
-    dtype: object,
-    parameters: dict[str, Any],
+    asked: _Asked,
 ) -> SparseTensor:
-    _check_given_shape(shape, source.shape)
-    wanted = _wanted(encoding, default(source), len(source.shape), parameters)
-    storage = store(source, plain_encoding(wanted), dtype)
+    _check_given_shape(asked.shape, source.shape)
+    wanted = _wanted(asked.encoding, default(source), len(source.shape), asked.parameters)
+    storage = store(source, plain_encoding(wanted), asked.dtype)
     return SparseTensor._trusted(storage.encoding, source.shape, storage).convert(wanted)
 
 
@@ -149,14 +154,10 @@ def _check_given_shape(given: Sequence[int] | None, shape: Sequence[int]) -> Non
 
 def _from_pair(
     source: tuple[Any, Any],
-    encoding: str | Encoding | None,
-    shape: Sequence[int] | None,
-    dtype: object,
-    sum_duplicates: bool,
-    parameters: dict[str, Any],
+    asked: _Asked,
 ) -> SparseTensor:
     dims = _split_coordinates(source[0])
-    extents = _infer_shape(dims) if shape is None else integers_of(shape, "shape=")
+    extents = _infer_shape(dims) if asked.shape is None else integers_of(asked.shape, "shape=")
     if len(dims) != len(extents):
         raise RankError(
             f"expected coordinates of {len(extents)} dimensions, one row each, for shape {extents}, "
@@ -166,10 +167,10 @@ def _from_pair(
         dims,
         source[1],
         extents,
-        encoding,
-        dtype=dtype,
-        parameters=parameters,
-        sum_duplicates=sum_duplicates,
+        asked.encoding,
+        dtype=asked.dtype,
+        parameters=asked.parameters,
+        sum_duplicates=asked.sum_duplicates,
         width=_index_width(source[0], dims),
     )
 
@@ -234,20 +235,16 @@ def _index_width(given: object, dims: Sequence[Array]) -> int | None:
 
 def _from_dense(
     source: object,
-    encoding: str | Encoding | None,
-    shape: Sequence[int] | None,
-    dtype: object,
-    parameters: dict[str, Any],
+    asked: _Asked,
 ) -> SparseTensor:
-    array = _dense_array(source, shape)
-    default = _DENSE_DEFAULTS.get(array.ndim, "CSF")
-    wanted = _wanted(encoding, default, array.ndim, parameters)
+    array = _dense_array(source, asked.shape)
+    wanted = _wanted(asked.encoding, _DENSE_DEFAULTS.get(array.ndim, "CSF"), array.ndim, asked.parameters)
     extents = check_shape(array.shape, wanted)
     if wanted.is_dense and wanted.is_permutation and is_plain(wanted):
-        storage = _dense_storage(array, wanted, dtype)
+        storage = _dense_storage(array, wanted, asked.dtype)
     else:
         dims = np.nonzero(array)
-        values, _ = value_array(array[dims], dtype)
+        values, _ = value_array(array[dims], asked.dtype)
         storage = pack(wanted, extents, dims, values)
     return SparseTensor._trusted(storage.encoding, extents, storage)
 

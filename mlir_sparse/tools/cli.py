@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -22,7 +23,7 @@ from mlir_sparse.tools.tune_command import Question, find_fastest
 
 __all__ = ["main"]
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Pairs = tuple[tuple[str, str], ...]
 
 
 class _Failure(click.ClickException):
@@ -62,8 +63,17 @@ def main() -> None:
     """
 
 
-def _tensor_options(command: Command) -> Command:
-    """Adds the options of emit and run about tensors."""
+def _tensor_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options about tensors; the command gets them as a request."""
+
+    @wraps(command)
+    def of_request(
+        notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, semiring: str | None, **others: Any
+    ) -> None:
+        named = as_mapping("-f", encodings), as_mapping("-t", dtypes), as_mapping("-s", shapes)
+        command(CommandRequest.of(notation, *named, semiring=semiring), **others)
+
+    made: Callable[..., None] = of_request
     for option in (
         click.option("--target", default="cpu", show_default=True, help="What to compile for."),
         click.option("--semiring", help="What `+` and `*` mean, such as min_plus; what is not stored is its zero."),
@@ -82,8 +92,8 @@ def _tensor_options(command: Command) -> Command:
         ),
         click.argument("notation"),
     ):
-        command = option(command)
-    return command
+        made = option(made)
+    return made
 
 
 _SCHEDULE = click.option(
@@ -109,13 +119,6 @@ _GENERATED = click.option(
 )
 _QUIET = click.option("--quiet", is_flag=True, help="Shows no progress.")
 
-Pairs = tuple[tuple[str, str], ...]
-
-
-def _request(notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, semiring: str | None) -> CommandRequest:
-    options = as_mapping("-f", encodings), as_mapping("-t", dtypes), as_mapping("-s", shapes)
-    return CommandRequest.of(notation, *options, semiring=semiring)
-
 
 # Stages of the kernel, the list of passes, and the explanation.
 _TEXTS = (*ms.STAGES, *GPU_STAGES, "passes", "explain")
@@ -128,11 +131,7 @@ _TEXTS = (*ms.STAGES, *GPU_STAGES, "passes", "explain")
 @click.option("--stage", default="linalg", show_default=True, type=click.Choice(_TEXTS), help="Which text to print.")
 @click.option("--diff", "changed_by", metavar="PASS", help="Print what a pass changed (--stage passes lists them).")
 def emit(
-    notation: str,
-    encodings: Pairs,
-    dtypes: Pairs,
-    shapes: Pairs,
-    semiring: str | None,
+    request: CommandRequest,
     target: str,
     via: str,
     schedule: str | None,
@@ -144,7 +143,6 @@ def emit(
     \b mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage linalg mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR
     --diff sparsification mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage ptx --target cuda:sm_90
     """  # noqa: D301 - click reads the character, not its escape
-    request = _request(notation, encodings, dtypes, shapes, semiring)
     types = {name: request.type_of(name) for name in request.assignment.inputs}
     kernel: Any = ms.compile(
         request.assignment, tensors=types, out=request.output, target=target, via=via, schedule=schedule
@@ -174,11 +172,7 @@ def _text(kernel: Any, stage: str) -> str:
 @click.option("--verify", is_flag=True, help="Checks the result against NumPy.")
 @_QUIET
 def run(
-    notation: str,
-    encodings: Pairs,
-    dtypes: Pairs,
-    shapes: Pairs,
-    semiring: str | None,
+    request: CommandRequest,
     target: str,
     via: str,
     schedule: str | None,
@@ -195,7 +189,6 @@ def run(
 
     \b mlir-sparse run "y(i) = A(i,j) * x(j)" -f A:CSR -i A=bcsstk13.mtx -g x=random -o y=y.ttx --time 20 --verify
     """  # noqa: D301 - click reads the character, not its escape
-    request = _request(notation, encodings, dtypes, shapes, semiring)
     results = {name: Path(path) for name, path in as_mapping("-o", outputs).items()}
     request.require_known("-o", results)
     job = Job(request, _sources(request, inputs, generated), results, target, via, schedule, repeats, verify)
@@ -227,11 +220,7 @@ def _sources(request: CommandRequest, inputs: Pairs, generated: Pairs) -> Source
 @click.option("--fresh", is_flag=True, help="Measures though it is known from an earlier time.")
 @_QUIET
 def tune(
-    notation: str,
-    encodings: Pairs,
-    dtypes: Pairs,
-    shapes: Pairs,
-    semiring: str | None,
+    request: CommandRequest,
     target: str,
     inputs: Pairs,
     generated: Pairs,
@@ -247,7 +236,6 @@ def tune(
 
     \b mlir-sparse tune "y(i) = A(i,j) * x(j)" -f A:CSR -i A=bcsstk13.mtx -g x=random --budget 5 --formats
     """  # noqa: D301 - click reads the character, not its escape
-    request = _request(notation, encodings, dtypes, shapes, semiring)
     request.require_known("--try", dict(tried))
     sources = _sources(request, inputs, generated)
     question = Question(target, budget, formats, tried, fresh)
