@@ -29,13 +29,11 @@ class OuterLoops:
     Args:
         root: the outermost loop.
         lines: the lines: one, or one for each way that operands meet.
-        path: the operations around the lines, the root among them.
         stays: whether the row is the same in all turns of the root; else what it is added to is read in each.
     """
 
     root: ir.Operation
     lines: tuple[Line, ...]
-    path: tuple[ir.Operation, ...]
     stays: bool
 
     @property
@@ -96,32 +94,18 @@ def _why_no_row(line: Line) -> str:
 def _nest_around(line: Line, rows: Sequence[Line]) -> OuterLoops | Missed:
     """Returns the largest nest whose loops stay in one row; else the innermost loop around the line, if it may be."""
     best: OuterLoops | Missed = Missed("no loop around it goes through one row again and again")
-    parent = line.loop.around
-    while is_nest(parent):
+    parent, stays = line.loop.around, True
+    while stays and is_nest(parent):
         lines = tuple(other for other in rows if is_around(parent, other.op))
         why = _why_once(parent, lines)
         if why:
             return Missed(why) if isinstance(best, Missed) else best
-        stays = _is_fixed_address(parent, lines)
-        if is_loop(parent) and not any(_is_used(result) for result in parent.results):
-            if not stays:
-                return OuterLoops(parent, lines, _paths(parent, lines), stays) if isinstance(best, Missed) else best
-            best = OuterLoops(parent, lines, _paths(parent, lines), stays)
-        elif not stays:
-            break
+        stays = not any(is_inside(value, parent) for value in _row(line))
+        is_root = is_loop(parent) and not any(list(result.uses) for result in parent.results)
+        if is_root and (stays or isinstance(best, Missed)):
+            best = OuterLoops(parent, lines, stays)
         parent = parent_of(parent)
     return best
-
-
-def _paths(root: ir.Operation, lines: Sequence[Line]) -> tuple[ir.Operation, ...]:
-    found: list[ir.Operation] = []
-    for line in lines:
-        op = line.op
-        while op != root:
-            op = parent_of(op)
-            if op not in found:
-                found.append(op)
-    return tuple(found)
 
 
 def _why_once(op: ir.Operation, lines: Sequence[Line]) -> str:
@@ -148,12 +132,3 @@ def _extent(line: Line) -> tuple[ir.Value | int, ...]:
 def _row(line: Line) -> tuple[ir.Value, ...]:
     """Returns the buffer of a row, and which row it is."""
     return line.stores[0].address[:-1]
-
-
-def _is_fixed_address(op: ir.Operation, lines: Sequence[Line]) -> bool:
-    """Returns whether all turns of a loop write one row."""
-    return not any(is_inside(value, op) for value in _row(lines[0]))
-
-
-def _is_used(value: ir.Value) -> bool:
-    return next(iter(value.uses), None) is not None

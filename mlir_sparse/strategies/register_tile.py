@@ -66,11 +66,7 @@ class _Tiler:
 
     def run(self) -> None:
         """Puts the tiled nest in place of the nest."""
-        mark = ir.UnitAttr.get()
-        for op in self.nest.path:
-            op.attributes[PATH] = mark
-        for line in self.nest.lines:
-            line.op.attributes[LINE] = mark
+        self._mark()
         first = self.nest.lines[0]
         at, upper = first.loop.bounds
         with ir.InsertionPoint(self.nest.root):
@@ -86,6 +82,16 @@ class _Tiler:
                 self.start.store_rows_after(ForLoop(parent_of(self.nest.root)))
             self.start.erase()
         self.nest.root.erase()
+
+    def _mark(self) -> None:
+        """Marks the lines and the operations around them, as their copies are then."""
+        mark = ir.UnitAttr.get()
+        for line in self.nest.lines:
+            op = line.op
+            op.attributes[LINE] = mark
+            while op != self.nest.root:
+                op = parent_of(op)
+                op.attributes[PATH] = mark
 
     def _full(self, at: ir.Value, upper: ir.Value, size: int, before: int) -> ir.Value:
         """Writes tiles of one size, as many as there is room for; returns where they end.
