@@ -31,11 +31,7 @@ class _Expr:
     __slots__ = ()
 
     def evaluate(self, dims: Sequence[Any], symbols: Sequence[Any] = ()) -> Any:
-        """Returns the value for given dimensions: ints, or NumPy integer arrays elementwise.
-
-        Args:
-            dims: a value for each dimension position.
-            symbols: a value for each symbol position.
+        """Returns the value for values of the dimensions and symbols: ints, or NumPy integer arrays elementwise.
 
         >>> AffineBinary(AffineOp.FLOORDIV, Dim(0), Constant(4)).evaluate([11])
         2

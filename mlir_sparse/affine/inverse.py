@@ -21,11 +21,7 @@ _Row: TypeAlias = list[Fraction]
 
 
 def infer_inverse(num_dims: int, results: tuple[AffineExpr, ...]) -> tuple[AffineExpr, ...] | str:
-    """Returns each dimension as a sum of results times integers, or the reason why there is no such sum.
-
-    Args:
-        num_dims: the number of dimensions.
-        results: the map, without symbols.
+    """Returns each dimension as a sum of a map's results times integers, or the reason why there is no such sum.
 
     >>> from mlir_sparse.affine.simplify import subtract
     >>> [str(e) for e in infer_inverse(2, (subtract(Dim(1), Dim(0)), Dim(0)))]

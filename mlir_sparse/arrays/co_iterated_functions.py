@@ -78,14 +78,7 @@ def types_of(operands: Sequence[Operand]) -> str:
 
 
 def planned(ufunc: np.ufunc, operands: Sequence[Any], shape: tuple[int, ...], dtype: Any = None) -> Any:
-    """Computes a ufunc of two operands with a kernel.
-
-    Args:
-        ufunc: a ufunc that `is_planned`.
-        operands: tensors and arrays.
-        shape: their broadcast shape.
-        dtype: the element type to compute in; NumPy's choice when None.
-    """
+    """Computes a ufunc that `is_planned` of two operands with a kernel; NumPy chooses the type where dtype is None."""
     left, right, result = _loop_types(ufunc, operands, dtype)
     # Comparisons and logic compute in the operands' common type, as kernels do.
     result = left if result == np.bool_ else result

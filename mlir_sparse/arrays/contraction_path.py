@@ -23,13 +23,7 @@ _EXHAUSTIVE = 8
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """An operand or a temporary: its indices and its estimated number of entries.
-
-    Args:
-        labels: the indices, each once.
-        entries: the number of stored entries, known or estimated.
-        sparse: whether its storage is sparse.
-    """
+    """An operand or a temporary: its indices, each once, and its number of entries, known or estimated."""
 
     labels: Labels
     entries: float
@@ -69,13 +63,7 @@ class PathStep:
 
 @dataclass(frozen=True)
 class ContractionPath:
-    """The kernels that an einsum of many operands runs, in order.
-
-    Args:
-        text: the einsum.
-        steps: the kernels.
-        naive: the estimated number of steps of one loop nest over all operands.
-    """
+    """The kernels that an einsum runs, in order; `naive` is the estimated number of steps of one loop nest over all."""
 
     text: str
     steps: tuple[PathStep, ...]
@@ -186,14 +174,7 @@ def _halves(members: int) -> Iterator[int]:
 
 
 def find_path(text: str, factors: Sequence[Factor], output: Labels, extents: Mapping[str, int]) -> ContractionPath:
-    """Returns the cheapest order found.
-
-    Args:
-        text: the einsum, for display.
-        factors: the operands.
-        output: the indices of the result.
-        extents: the extent of each index.
-    """
+    """Returns the cheapest order found."""
     search = _Search(factors, output, extents)
     if len(factors) <= _EXHAUSTIVE:
         search.best(search.everything)

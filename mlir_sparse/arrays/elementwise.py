@@ -38,12 +38,7 @@ def as_operand(what: str, value: Any) -> Operand:
 
 
 def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], *, dtype: Any = None) -> Any:
-    """Computes a ufunc of operands that broadcast, with NumPy's dtype.
-
-    Args:
-        ufunc: any elementwise ufunc.
-        inputs: tensors, arrays, numbers.
-        dtype: the element type to compute in; NumPy's choice when None.
+    """Computes a ufunc of operands that broadcast, in NumPy's choice of type where dtype is None.
 
     Raises:
         ExtentError: for shapes that do not broadcast.

@@ -39,13 +39,7 @@ _COMPRESSED = {1: "SparseVector", 2: "DCSR"}
 
 @dataclass(frozen=True, slots=True)
 class EntryList:
-    """The entries of a tensor, without repeats, in any order.
-
-    Args:
-        dims: for each dimension the coordinates, int64.
-        values: the values.
-        shape: the extents.
-    """
+    """The entries of a tensor, without repeats, in any order: int64 coordinates for each dimension, and the values."""
 
     dims: tuple[Array, ...]
     values: Array

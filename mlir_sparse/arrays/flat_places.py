@@ -51,14 +51,10 @@ def unlinear(keys: Array, shape: Sequence[int]) -> tuple[Array, ...]:
 
 
 def numbered(lists: Sequence[Columns], shape: Sequence[int]) -> list[Array]:
-    """Returns an integer for each place in several lists; the integers order places row-major.
+    """Returns an integer for each place in several lists of coordinates; the integers order places row-major.
 
     It is the row-major index if that fits in 64 bits; else coordinates are first replaced by their ranks among those in
     the lists, which are few.
-
-    Args:
-        lists: for each list the coordinates in each dimension.
-        shape: the extents.
 
     >>> numbered([[np.array([2**32, 0]), np.array([5, 2**40])]], (2**40, 2**50))[0].tolist()
     [2, 1]

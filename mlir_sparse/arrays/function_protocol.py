@@ -21,11 +21,6 @@ Function = Callable[..., Any]
 def apply_function(function: Function, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Computes a function of NumPy's with a sparse argument.
 
-    Args:
-        function: NumPy's function.
-        given: its arguments by position.
-        options: its arguments by name; `out=` takes an array.
-
     Raises:
         OperandError: for unsupported functions and arguments.
     """

@@ -44,10 +44,6 @@ class _Pick:
 def item(tensor: SparseTensor, key: Any) -> Any:
     """Returns the selected elements: a scalar if every axis has an integer, else a sparse tensor.
 
-    Args:
-        tensor: the tensor.
-        key: the subscripts.
-
     Raises:
         IndexRangeError: for integers out of range.
         RankError: for more subscripts than dimensions.

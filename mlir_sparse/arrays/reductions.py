@@ -145,14 +145,7 @@ def _sums(groups: Groups, values: Array) -> Array:
 
 
 def position(largest: bool, tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """Returns the first position of the largest or smallest element; missing entries are zeros.
-
-    Args:
-        largest: whether to find the largest.
-        tensor: the tensor.
-        axis: one axis, or None for a row-major index.
-        keepdims: whether the axis stays, with one element.
-    """
+    """Returns the first position of the largest or smallest element, as a row-major index where axis is None."""
     axes = axes_of(axis, tensor.ndim)
     if axis is not None and len(axes) != 1:
         raise OperandError(f"expected one axis or None to find a position along, but got axis={axis!r}")

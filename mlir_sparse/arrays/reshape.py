@@ -39,11 +39,7 @@ _NAMED = ("CSR", "CSC", "DCSR", "DCSC")
 
 
 def transposed(tensor: SparseTensor, axes: Sequence[int] | None = None) -> SparseTensor:
-    """Returns a tensor with its axes permuted, over the same buffers: the transpose of CSR is CSC.
-
-    Args:
-        tensor: the tensor.
-        axes: the source axis of each axis of the result; reversed when None.
+    """Returns a tensor with its axes permuted, or reversed, over the same buffers: the transpose of CSR is CSC.
 
     Raises:
         RankError: for axes that are no permutation.
@@ -207,14 +203,7 @@ def squeezed_out(tensor: SparseTensor, axis: Any = None) -> Any:
 
 
 def diagonal(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> SparseTensor:
-    """Returns the entries on a diagonal of two axes, which becomes the last axis.
-
-    Args:
-        tensor: a tensor of two dimensions or more.
-        offset: the distance to the right of the main diagonal.
-        axis1: the axis of rows.
-        axis2: the axis of columns.
-    """
+    """Returns the entries on a diagonal, to the right of the main one by the offset; it becomes the last axis."""
     if tensor.ndim < 2:
         raise RankError(f"expected a tensor of two dimensions or more for a diagonal, but got shape {tensor.shape}")
     axes_of((axis1, axis2), tensor.ndim)

@@ -18,10 +18,6 @@ def entries_between(tensor: SparseTensor, ranges: Sequence[range]) -> EntryList:
     """Returns the entries of a tensor; for matrices by rows or columns, only those in a range of them.
 
     The result may have entries outside the ranges.
-
-    Args:
-        tensor: the tensor.
-        ranges: the range of each axis.
     """
     encoding = tensor.encoding
     formats = tuple(kind.format for kind in encoding.level_types)

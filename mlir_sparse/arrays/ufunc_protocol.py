@@ -26,13 +26,6 @@ _DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True,
 def apply_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
     """Computes a ufunc's call, `reduce` or `outer` with a sparse operand.
 
-    Args:
-        ufunc: the ufunc.
-        method: `__call__`, `reduce` or `outer`.
-        inputs: its operands.
-        out: arrays for the results.
-        options: NumPy's options.
-
     Raises:
         OperandError: for other methods and unsupported options.
     """

@@ -104,9 +104,6 @@ class CompileOptions:
     def refuse_schedule(self, statements: int) -> None:
         """Refuses a schedule for several statements, and for a statement that is compiled for each shape.
 
-        Args:
-            statements: the number of statements.
-
         Raises:
             UnsupportedError: if the options have a schedule.
         """

@@ -105,11 +105,7 @@ class CompiledKernel(ABC):
 
 
 class StatementKernel(CompiledKernel):
-    """A kernel of one statement.
-
-    Args:
-        spec: the statement, and the types of its tensors.
-    """
+    """A kernel of one statement."""
 
     spec: KernelSpec
 
@@ -120,10 +116,4 @@ class StatementKernel(CompiledKernel):
 
     @abstractmethod
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Result:
-        """Computes the result for operands by name.
-
-        Args:
-            bound: the operands.
-            out: an array for a dense result.
-            given: the extents of index variables that no operand determines.
-        """
+        """Computes the result for operands by name; `given` has the extents of variables that no operand determines."""

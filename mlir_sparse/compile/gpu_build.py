@@ -30,13 +30,7 @@ GPU_STAGES: tuple[GpuStage, ...] = ("gpu", "nvvm", "ptx")
 
 @dataclass(frozen=True)
 class GpuBuild:
-    """The stages of a kernel for a GPU; each is computed at its first use.
-
-    Args:
-        spec: the kernel.
-        chip: the architecture, such as sm_90.
-        schedule: the user's order of loops, if any.
-    """
+    """The stages of a kernel for a GPU; each is computed at its first use."""
 
     spec: KernelSpec
     chip: str

@@ -40,10 +40,6 @@ def is_device_source(source: object) -> bool:
 def as_device(name: str, source: Any) -> DeviceArray:
     """Returns a DeviceArray on the memory of another library's array, ready for the next launch.
 
-    Args:
-        name: its name in messages.
-        source: an array for which `is_device_source` holds.
-
     Raises:
         OperandError: for an array in host memory or with strides, and for a tensor that records gradients.
         DTypeError: for an element type that tensors do not have.

@@ -28,11 +28,7 @@ _local = _Local()
 
 
 class Stream:
-    """A stream of a device, which lives as long as this object.
-
-    Args:
-        where: the device.
-    """
+    """A stream of a device, which lives as long as this object."""
 
     __slots__ = ("_stream", "device")
 

@@ -14,14 +14,10 @@ __all__ = ["refusing"]
 
 @contextmanager
 def refusing(path: str | os.PathLike[str], rule: str) -> Iterator[None]:
-    """Turns any exception of the block, which reads a file, into a FileFormatError.
+    """Turns any exception of the block, which reads a file, into a FileFormatError that states the rule.
 
     Broken bytes make libraries raise anything, so only errors of this package and of the operating system pass as
     they are.
-
-    Args:
-        path: the file.
-        rule: the contents expected, for the message.
 
     Raises:
         FileFormatError: for a file with other contents.

@@ -50,10 +50,6 @@ def is_comprehension(text: str) -> bool:
 def parse_comprehension(text: str, operators: Mapping[str, Operator | Monoid] | None = None) -> Comprehension:
     """Parses a comprehension and checks it.
 
-    Args:
-        text: one definition.
-        operators: the user's operators and monoids, by their names in the statements.
-
     Raises:
         NotationSyntaxError: at the first place where the text breaks the grammar.
         NotationError, RankError: for a definition without a meaning (see `check_comprehension`), with the place.

@@ -39,12 +39,7 @@ def erase_equal_functions(module: ir.Module) -> dict[str, str]:
 
 
 def restore_interfaces(module: ir.Module, equals: Mapping[str, str]) -> None:
-    """Adds C interfaces for the erased functions, which call those of their equals.
-
-    Args:
-        module: a module in the LLVM dialect.
-        equals: the result of `erase_equal_functions`.
-    """
+    """Adds C interfaces for the erased functions, which call those of their equals."""
     if not equals:
         return
     functions = {_name(op.operation): op.operation for op in module.body.operations if "sym_name" in op.attributes}

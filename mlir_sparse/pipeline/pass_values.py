@@ -54,9 +54,6 @@ class Pipeline:
     def without(self, name: str) -> Pipeline:
         """Returns this pipeline without a pass, to measure its effect.
 
-        Args:
-            name: the pass.
-
         Raises:
             UnsupportedError: for a required pass, or one that is not in the pipeline.
         """

@@ -49,12 +49,7 @@ def interpreter() -> str:
 
 
 def command(python: str, memory: int) -> list[str]:
-    """Returns the command that starts the compiler's process.
-
-    Args:
-        python: the interpreter.
-        memory: its memory limit in bytes.
-    """
+    """Returns the command that starts the compiler's process, with a memory limit in bytes."""
     asked = {
         "interpreter": [sys.implementation.cache_tag, sys.maxsize],
         "places": {name: place for name in _names() if (place := _place(name)) is not None},

@@ -87,13 +87,7 @@ class Trace(Sequence[Snapshot]):
 
 
 def trace_module(module: bytes, text: str, pipeline: Pipeline, *, kernel: str) -> Trace:
-    """Runs a pipeline pass by pass in the compiler's process.
-
-    Args:
-        module: bytecode of a verified module.
-        text: the same module as text.
-        pipeline: the passes to run.
-        kernel: the assignment, for messages.
+    """Runs a pipeline on a verified module, as bytecode and as text, pass by pass in the compiler's process.
 
     Raises:
         UnsupportedError, CompileError, CompilerCrash: when a pass fails, as for `compile_module`.

@@ -34,13 +34,7 @@ class MakeArray:
 
 @dataclass(frozen=True, slots=True)
 class MakeBegins:
-    """An array of integers: the begin of each owner's entries, and the end of the last one's.
-
-    Args:
-        name: the value's name.
-        width: the bits of an integer.
-        size: the number of integers.
-    """
+    """An array of `size` integers of `width` bits: the begin of each owner's entries, and the end of the last one's."""
 
     name: str
     width: int

@@ -84,12 +84,9 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Alternative launches: a call makes those of the first case whose conditions hold.
+    """(conditions, launches) of which a call takes the first whose conditions hold; the last has none.
 
     A `Within` decides about speed only: the launches are correct even if it does not hold.
-
-    Args:
-        cases: (conditions, launches), the last without conditions.
     """
 
     cases: tuple[tuple[tuple[Within | Whole, ...], tuple[Launch, ...]], ...]

@@ -29,12 +29,7 @@ class SparseUse:
 
 @dataclass(frozen=True, slots=True)
 class DenseUse:
-    """A dense matrix or vector as an argument of a library.
-
-    Args:
-        name: the array.
-        transposed: whether the matrix is the array's transpose.
-    """
+    """A dense matrix or vector as an argument of a library."""
 
     name: str
     transposed: bool = False

@@ -15,13 +15,7 @@ __all__ = ["Argument", "NestCall"]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """The required type of one argument.
-
-    Args:
-        dtype: its element type.
-        encoding: its encoding; None for an array.
-        subscripts: the subscript of each dimension.
-    """
+    """The required type of one argument; `encoding` is None for an array."""
 
     dtype: DType
     encoding: Encoding | None

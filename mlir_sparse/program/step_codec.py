@@ -26,12 +26,7 @@ _CLASSES = (
 
 
 def write_steps(program: ProgramSteps, known: Sequence[Encoding | None]) -> str:
-    """Returns the steps of a program as JSON.
-
-    Args:
-        program: the steps.
-        known: encodings that `read_steps` also gets.
-    """
+    """Returns the steps of a program as JSON; `read_steps` takes the same known encodings."""
     codec = _StepCodec(known)
     data = codec.written(program)
     return json.dumps([data, [item.to_text() for item in codec.table[len(known) :] if item is not None]])
@@ -52,11 +47,7 @@ def read_steps(text: str | bytes, known: Sequence[Encoding | None]) -> ProgramSt
 
 
 class _StepCodec(ValueCodec):
-    """Writes encodings by their places in a table.
-
-    Args:
-        known: the first encodings of the table.
-    """
+    """Writes encodings by their places in a table, which begins with the known ones."""
 
     def __init__(self, known: Sequence[Encoding | None]) -> None:
         super().__init__(_CLASSES)

@@ -9,12 +9,7 @@ __all__ = ["Gathered", "IndexSum", "Place"]
 
 @dataclass(frozen=True, slots=True)
 class IndexSum:
-    """A subscript that is a sum of index variables.
-
-    Args:
-        terms: (coefficient, variable) pairs.
-        constant: the constant term.
-    """
+    """A subscript that is a sum: (coefficient, index variable) pairs, and a constant."""
 
     terms: tuple[tuple[int, str], ...]
     constant: int = 0

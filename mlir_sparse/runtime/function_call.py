@@ -46,13 +46,7 @@ _SMALL = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A call of a compiled function.
-
-    Args:
-        nest: the call as data.
-        launcher: the native launcher of the function.
-        buffers: the layout of a sparse result; None for a dense one.
-    """
+    """A call of a compiled function; `buffers` is the layout of a sparse result."""
 
     nest: NestCall
     launcher: _native.Launcher
@@ -226,12 +220,7 @@ class SparseCall:
 
 
 class SampledCall:
-    """A kernel of one call that computes values at the entries of an operand.
-
-    Args:
-        call: the call.
-        encoding: the encoding of the result and the operand.
-    """
+    """A kernel of one call that computes values at the entries of an operand, in the operand's encoding."""
 
     def __init__(self, call: FunctionCall, encoding: Encoding) -> None:
         self._call = call

@@ -38,10 +38,6 @@ def symbol_of(function: str) -> str:
 class LoadedObject:
     """Machine code from an object file, loaded natively, without a linker.
 
-    Args:
-        data: the object file.
-        names: the functions to look up.
-
     Raises:
         ValueError: for data that is no object file of this machine, lacks a function, or calls an unknown symbol.
         RuntimeError: if the system gives no memory for code.
@@ -60,12 +56,7 @@ class LoadedObject:
 
 @dataclass(frozen=True)
 class LoadedLibrary:
-    """Machine code from a shared library; lives as long as the process.
-
-    Args:
-        path: the library.
-        names: the functions to look up.
-    """
+    """Machine code from a shared library; lives as long as the process."""
 
     path: str
     names: Sequence[str]

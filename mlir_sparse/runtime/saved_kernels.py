@@ -38,11 +38,6 @@ _LINKERS = (("ld", "-shared"), ("cc", "-shared"), ("gcc", "-shared"), ("clang", 
 def write_archive(path: str | os.PathLike[str], index: Mapping[str, Any], machines: Sequence[Machine]) -> None:
     """Writes kernels to a file; the file appears whole or not at all.
 
-    Args:
-        path: the file.
-        index: the description that `read_archive` returns.
-        machines: the code of each specialisation.
-
     Raises:
         UnsupportedError: if a linker is needed and none is installed.
         CompileError: if the linker fails.
@@ -88,10 +83,6 @@ def _link(object_file: Path, library: Path) -> Path:
 def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tuple[dict[str, Any], list[bytes | str]]:
     """Reads a file of kernels.
 
-    Args:
-        path: the file.
-        features: the instruction set extensions of this host.
-
     Returns:
         the index, and the code of each specialisation: an object file, or the path of a shared library.
 
@@ -117,11 +108,6 @@ def _code(archive: zipfile.ZipFile, name: str) -> bytes | str:
 
 def machine_of(path: str | os.PathLike[str], code: bytes | str, functions: Sequence[str]) -> Machine:
     """Loads machine code that `read_archive` returned.
-
-    Args:
-        path: the archive, for messages.
-        code: the code.
-        functions: the functions to look up.
 
     Raises:
         FileFormatError: for data that is no such code.

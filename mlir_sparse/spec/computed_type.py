@@ -69,10 +69,6 @@ def result_dtype(value: Expr, dtypes: Mapping[str, DType]) -> DType:
 
     All nodes of an expression compute in one type, except below nodes whose type does not depend on their operands
     (`starts_anew`): those operands compute in their own common type (`operand_dtype`).
-
-    Args:
-        value: the right side of an assignment.
-        dtypes: the element type of every tensor in it.
     """
     return _strong(_dtype(value, dtypes))
 

@@ -47,12 +47,7 @@ _KINDS = {"b": "truth values", "i": "integers", "f": "real numbers", "c": "compl
 
 
 def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dtype: DType) -> None:
-    """Raises unless every operation of an assignment exists for the element type that it computes in.
-
-    Args:
-        assignment: the statement, every reduction explicit.
-        dtypes: the element type of every tensor in it.
-        dtype: the element type of the result.
+    """Raises unless all operations, with explicit reductions, exist for the element type that they compute in.
 
     Raises:
         UnsupportedError: for a function that the type lacks, and for the order of complex numbers.

@@ -26,10 +26,6 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 def storage_instead(assignment: Assignment, inputs: tuple[tuple[str, TensorType], ...]) -> str:
     """Returns sparse storage for a result that is inferred to be dense; empty if no zeros could be left out.
 
-    Args:
-        assignment: the statement.
-        inputs: (name, type) of each tensor it reads.
-
     >>> from mlir_sparse.notation import parse
     >>> csr, dense = TensorType.parse("f64[?,?] CSR"), TensorType.parse("f64[?,?]")
     >>> storage_instead(parse("C(i,r) = A(i,j) * B(j,r)"), (("A", csr), ("B", dense)))
@@ -51,14 +47,7 @@ def storage_instead(assignment: Assignment, inputs: tuple[tuple[str, TensorType]
 
 
 def warn_of_dense(size: int, operands: int, assignment: Assignment, instead: str) -> None:
-    """Warns of a dense result that is far larger than its operands, and not small by itself.
-
-    Args:
-        size: the bytes of the result.
-        operands: the bytes of the operands.
-        assignment: the statement.
-        instead: the storage to suggest.
-    """
+    """Warns of a dense result of so many bytes that it is far larger than its operands, and not small by itself."""
     if size <= max(_SMALL, _MOST_TIMES * operands):
         return
     text = (

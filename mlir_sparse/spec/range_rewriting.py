@@ -39,13 +39,7 @@ Box = tuple[tuple[int, int] | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class OperandPart:
-    """An operand of a boxed statement.
-
-    Args:
-        name: its name in the statement.
-        tensor: the whole tensor.
-        box: the part: a range for each axis.
-    """
+    """An operand of a boxed statement: a range for each axis of a tensor, by its name in the statement."""
 
     name: str
     tensor: str
@@ -61,10 +55,7 @@ class OperandPart:
 class RangelessStatement:
     """A statement whose variables run from 0; a variable that is a subscript by itself runs over the whole axis.
 
-    Args:
-        statement: the statement, without clauses.
-        parts: its operands, in the order of `statement.inputs`.
-        extents: the extent of each variable.
+    Its parts are in the order of `statement.inputs`.
     """
 
     statement: Assignment

@@ -44,10 +44,6 @@ def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> Ten
     others dense: TTM of CSF has dense rows below the stored ones. Under semirings and for operators it is dense. 3. All
     else is dense: SpMM of CSR, MTTKRP, and expressions that are nonzero where nothing is stored.
 
-    Args:
-        assignment: the statement.
-        types: the type of each tensor it reads.
-
     >>> from mlir_sparse.notation import parse
     >>> csr, dense = TensorType.parse("f64[?,?] CSR"), TensorType.parse("f64[?,?]")
     >>> print(infer_output(parse("C(i,j) = A(i,k) * B(k,j)"), {"A": csr, "B": csr}))

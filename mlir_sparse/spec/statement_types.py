@@ -18,10 +18,6 @@ def element_types(comprehension: Comprehension, inputs: Mapping[str, DType]) -> 
     A tensor has one type: the one declared after `->`, or the common type of its initial value and all values assigned
     to it. Literals and sizes are weak: `C(i) = 0` before `C(i) += A(i,k)` does not decide.
 
-    Args:
-        comprehension: the statements.
-        inputs: the element type of each operand of a call.
-
     Raises:
         DTypeError: for an output with a narrower declared type than that of its values.
     """

@@ -113,11 +113,6 @@ def sliced(
 ) -> tuple[LevelStorage, tuple[int, ...]]:
     """Returns storage of a slice, which shares all buffers with the whole, and the slice's shape.
 
-    Args:
-        storage: the parent's storage, or that of a slice.
-        shape: the parent's shape.
-        slices: one for each dimension.
-
     Raises:
         RankError: for another number of slices.
         OperandError: for slices that are out of range, empty or unknown.

@@ -20,11 +20,7 @@ __all__ = ["at_least_32_bits", "cast_values", "index_array", "index_columns", "s
 
 
 def index_array(given: object, what: str) -> Array:
-    """Returns a vector of integers in native byte order, with its original width.
-
-    Args:
-        given: an array or sequence of integers.
-        what: its name in messages.
+    """Returns integers as a vector in native byte order, with their original width; `what` is their name in messages.
 
     Raises:
         DTypeError: for anything but integers.

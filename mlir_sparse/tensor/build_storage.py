@@ -20,13 +20,7 @@ _Arrays = list[Array | None]
 def build_levels(
     encoding: Encoding, shape: tuple[int, ...], columns: Sequence[Array], values: Array
 ) -> tuple[_Arrays, _Arrays, Array]:
-    """Returns positions and coordinates of each level, and the stored values.
-
-    Args:
-        encoding: the encoding to build.
-        shape: the extents of the dimensions.
-        columns: for each level the coordinates of all entries, in any order, without repeats.
-        values: the values of the entries.
+    """Returns positions and coordinates of each level, and the values, of entries in any order without repeats.
 
     Raises:
         StorageError: for entries that the format cannot store.

@@ -13,13 +13,7 @@ __all__ = ["fibres_on_device", "rows_on_device"]
 
 
 def fibres_on_device(tensor: DeviceTensor, depth: int, encoding: Encoding) -> DeviceTensor:
-    """Returns the tensor whose first dimension numbers the stored fibres of another; it is cached with that one.
-
-    Args:
-        tensor: a tensor with plain dense and compressed levels.
-        depth: the number of levels above the fibres; the last of them and the next are compressed.
-        encoding: the encoding of the result: a dense level, then those of the fibres.
-    """
+    """Returns what `fibres_of` returns, for a tensor on a device; it is cached with the tensor."""
     key = ("fibres", depth, encoding)
     kept = tensor._kept.get(key)
     if not isinstance(kept, DeviceTensor):
@@ -36,15 +30,7 @@ def fibres_on_device(tensor: DeviceTensor, depth: int, encoding: Encoding) -> De
 def rows_on_device(
     rows: DeviceArray, tensor: DeviceTensor, depth: int, encoding: Encoding, shape: Sequence[int]
 ) -> DeviceTensor:
-    """Returns a tensor with the first levels of another, and a row of dense levels below each position in them.
-
-    Args:
-        rows: a row for each position.
-        tensor: the tensor with the levels.
-        depth: the number of its levels to take.
-        encoding: the encoding of the result: these levels, then dense ones.
-        shape: its shape.
-    """
+    """Returns what `of_rows` returns, for a tensor on a device, whose levels are shared."""
     arrays = (*tensor._arrays[: _buffers_above(tensor.encoding, depth)], rows.reshape(rows.size))
     sizes = (*tensor._level_sizes[:depth], *rows.shape[1:])
     return DeviceTensor._from_parts(encoding, shape, sizes, arrays, rows.size)

@@ -32,13 +32,7 @@ _tokens = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class DeviceStorage:
-    """Level storage on a device.
-
-    Args:
-        encoding: the encoding, with concrete widths.
-        level_sizes: the size of each level.
-        arrays: the buffers, in the order of `LevelStorage.buffers`.
-    """
+    """Level storage on a device."""
 
     encoding: Encoding
     level_sizes: tuple[int, ...]

@@ -30,11 +30,6 @@ def largest_of_groups(encoding: Encoding, dims: Sequence[Array], values: Array) 
 
     In each group of m coordinates the n of greatest magnitude are kept: NaN before all numbers, the first of equals,
     zeros last.
-
-    Args:
-        encoding: an encoding with a `structured[n, m]` level.
-        dims: for each dimension the coordinates of all entries.
-        values: their values.
     """
     level = structured_level(encoding)
     columns = [np.asarray(column) for column in encoding.dim_to_lvl.evaluate(dims)]

@@ -16,10 +16,6 @@ Array = np.ndarray[Any, Any]
 def position(value: Array | SparseTensor, greatest: bool) -> Array:
     """Returns `argmax` or `argmin` along the last axis, as NumPy defines it: the first of equals, NaN before all.
 
-    Args:
-        value: an array or a tensor; along an empty axis the position is 0.
-        greatest: whether to look for the greatest value.
-
     >>> position(np.array([[0.0, 3.0, 3.0], [-1.0, 0.0, -2.0]]), True)
     array([1, 1])
     """

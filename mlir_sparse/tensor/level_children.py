@@ -29,13 +29,7 @@ class ChildReader:
             self._counts.append(level.functions.count(level, self._counts[-1], pos, crd))
 
     def under(self, level: int, parent: int, path: Sequence[int]) -> Iterator[tuple[int, int | None]]:
-        """Yields position and coordinate of each child, then unused positions with the coordinate None.
-
-        Args:
-            level: the level of the children.
-            parent: the parent's position.
-            path: the coordinates in the levels above.
-        """
+        """Yields position and coordinate of each child of a parent, then unused positions with the coordinate None."""
         known, pos, crd = self._levels[level], self._storage.positions[level], self._storage.coordinates[level]
         position = Parent(parent, tuple(path), self._reached[level], self._counts[level])
         positions, coordinates, unused = known.functions.children(known, position, pos, crd)

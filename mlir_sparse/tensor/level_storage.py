@@ -66,14 +66,9 @@ class LevelStorage:
 
     @staticmethod
     def from_buffers(encoding: Encoding, level_sizes: Sequence[int], buffers: Sequence[Array]) -> LevelStorage:
-        """Returns the storage with these `buffers()`, unchecked.
+        """Returns the storage with these `buffers()`, unchecked; the encoding has concrete widths.
 
         Buffers that are unaligned, as from a pickle or a network, or not contiguous are copied once, here.
-
-        Args:
-            encoding: with concrete widths.
-            level_sizes: the size of each level.
-            buffers: the arrays, in the order of `buffers`.
 
         Raises:
             StorageError: for a wrong number of buffers.

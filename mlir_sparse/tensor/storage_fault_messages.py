@@ -17,13 +17,7 @@ __all__ = ["pack_faults", "storage_faults"]
 
 @contextmanager
 def pack_faults(encoding: Encoding, shape: Sequence[int], dims: Sequence[int] | None = None) -> Iterator[None]:
-    """Raises faults of native packing as errors about the caller's coordinates.
-
-    Args:
-        encoding: the encoding to pack.
-        shape: its extents.
-        dims: the dimension of each level, if native code got level coordinates.
-    """
+    """Raises faults of native packing as errors about the caller's coordinates, of `dims` by level."""
     try:
         yield
     except _native.LevelFault as raised:

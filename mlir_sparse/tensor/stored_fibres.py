@@ -26,9 +26,11 @@ def fibres_of(tensor: SparseTensor, depth: int, encoding: Encoding) -> SparseTen
     >>> fibres_of(A, 2, encoding("CSR").with_widths(32, 32)).to_numpy().tolist()
     [[1.0, 2.0], [3.0, 0.0]]
     """
-    storage, places = tensor.storage, _position_count(tensor, depth)
-    starts = storage.positions[depth]
+    storage = tensor.storage
+    starts, above = storage.positions[depth], storage.coordinates[depth - 1]
     assert starts is not None
+    assert above is not None
+    places = len(above)
     positions = (None, starts[: places + 1], *storage.positions[depth + 1 :])
     coordinates = (None, *storage.coordinates[depth:])
     sizes = (places, *storage.level_sizes[depth:])
@@ -37,15 +39,7 @@ def fibres_of(tensor: SparseTensor, depth: int, encoding: Encoding) -> SparseTen
 
 
 def of_rows(rows: Array, tensor: SparseTensor, depth: int, encoding: Encoding, shape: tuple[int, ...]) -> SparseTensor:
-    """Returns a tensor with copies of the first levels of another, and a row of dense levels below each position.
-
-    Args:
-        rows: a contiguous row for each position; a value if all levels are taken.
-        tensor: the tensor with the levels.
-        depth: the number of its levels to take.
-        encoding: the encoding of the result: these levels, then dense ones.
-        shape: its shape.
-    """
+    """Returns a tensor with copies of the first levels of another, and a contiguous row below each position in them."""
     storage = tensor.storage
     sizes = (*storage.level_sizes[:depth], *rows.shape[1:])
     if depth == len(storage.level_sizes):
@@ -62,10 +56,3 @@ def _copied(buffer: Array) -> Array:
     copy = _native.reserve(len(buffer), buffer.dtype)
     np.copyto(copy, buffer)
     return copy
-
-
-def _position_count(tensor: SparseTensor, depth: int) -> int:
-    """Returns the number of positions in the last level above the fibres."""
-    coordinates = tensor.storage.coordinates[depth - 1]
-    assert coordinates is not None
-    return len(coordinates)

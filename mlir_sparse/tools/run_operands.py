@@ -26,12 +26,7 @@ Tensor = Any
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The sources of tensors.
-
-    Args:
-        files: paths by tensor.
-        generators: generators by tensor.
-    """
+    """The sources of tensors: paths and generators by tensor."""
 
     files: Mapping[str, Path]
     generators: Mapping[str, Generator]

@@ -22,11 +22,7 @@ __all__ = ["Report", "Timing", "measure", "summary"]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Measured times of a call.
-
-    Args:
-        calls: the seconds of each call, in order.
-    """
+    """The measured seconds of each call, in order."""
 
     calls: tuple[float, ...]
 
@@ -43,11 +39,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Prints progress and results.
-
-    Args:
-        quiet: whether to print no progress.
-    """
+    """Prints progress and results."""
 
     quiet: bool = False
 

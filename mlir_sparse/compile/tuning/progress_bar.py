@@ -18,12 +18,7 @@ def on_terminal() -> bool:
 
 @contextmanager
 def bar(label: str, shown: bool | None = None) -> Iterator[Callable[[float], None]]:
-    """Shows a bar on stderr, and yields a function that sets it to a fraction.
-
-    Args:
-        label: the label of the bar.
-        shown: whether to show it; by default if stderr is a terminal.
-    """
+    """Shows a bar on stderr, by default on terminals only, and yields a function that sets it to a fraction."""
     if not (on_terminal() if shown is None else shown):
         yield lambda part: None
         return

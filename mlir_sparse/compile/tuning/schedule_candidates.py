@@ -55,12 +55,7 @@ def storage_name(encoding: Encoding | None) -> str:
 
 @dataclass(slots=True)
 class Variants:
-    """The programs of a kernel under different schedules.
-
-    Args:
-        spec: the kernel; the types of its operands have widths.
-        extents: the extent of each index variable.
-    """
+    """The programs of a kernel, whose operands' types have widths, under different schedules."""
 
     spec: KernelSpec
     extents: Mapping[IndexVar, int]

@@ -31,12 +31,7 @@ _SAMPLE = 1 << 17
 
 
 def combinations(values: Mapping[str, Any], formats: Formats) -> Iterator[tuple[tuple[str, Encoding | None], ...]]:
-    """Yields changes of storage: first of one operand at a time, then of several together.
-
-    Args:
-        values: arrays and SparseTensors by name.
-        formats: the argument `formats` of `tune`.
-    """
+    """Yields changes of storage: first of one operand at a time, then of several together."""
     choices = {name: found for name in values if (found := _choices(name, values[name], formats))}
     _check_names(values, formats)
     kept = [((name, None, False), *((name, encoding, True) for encoding in found)) for name, found in choices.items()]

@@ -63,12 +63,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A contestant that is compiled and whose result is right.
-
-    Args:
-        call: the call to time.
-        first: the seconds of the checked call.
-    """
+    """A contestant that is compiled and whose result is right: the call to time, and the seconds it took first."""
 
     call: Callable[[], object]
     first: float

@@ -58,12 +58,7 @@ class Tuning:
     remembered: bool
 
     def arrange(self, /, *operands: Any, **named: Any) -> tuple[Value, ...]:
-        """Returns operands in the kernel's storage and order.
-
-        Args:
-            operands: the operands, by position.
-            named: the operands, by name.
-        """
+        """Returns operands in the kernel's storage and order."""
         bound = bind(self.kernel.spec.assignment, operands, named)
         return tuple(
             stored_as(operand_check.value_of(name, bound[name]), self.encodings[name])

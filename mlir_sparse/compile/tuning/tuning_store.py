@@ -60,13 +60,7 @@ class TuningKey:
 
     @staticmethod
     def of(spec: KernelSpec, values: Mapping[str, Any] | None = None, asked: str = "") -> TuningKey:
-        """Returns the problem of a kernel on operands like these, or on any operands.
-
-        Args:
-            spec: the kernel.
-            values: arrays and SparseTensors by name.
-            asked: the argument `formats` of `tune`, as text.
-        """
+        """Returns the problem of a kernel on operands like these, or on any operands."""
         nodes = tuple(walk(spec.assignment.value))
         applied = [str(node.operator) for node in nodes if isinstance(node, Apply)]
         folded = [str(node.monoid) for node in nodes if isinstance(node, Fold)]

@@ -91,13 +91,7 @@ class Parent:
 
 
 class Siblings(NamedTuple):
-    """The children of one parent.
-
-    Args:
-        positions: their positions.
-        coordinates: their coordinates.
-        unused: positions after them that belong to no parent.
-    """
+    """The children of one parent, and the unused positions after them, which belong to no parent."""
 
     positions: range
     coordinates: range | Array
@@ -213,25 +207,11 @@ class LevelFunctions(ABC):
 
     @abstractmethod
     def count(self, level: SizedLevel, parents: int, pos: Stored, crd: Stored) -> int:
-        """Returns the number of positions; for computed intervals an upper bound.
-
-        Args:
-            level: the level.
-            parents: the number of positions in the level above.
-            pos: the level's positions array.
-            crd: the level's coordinates array.
-        """
+        """Returns the number of positions; for computed intervals an upper bound."""
 
     @abstractmethod
     def children(self, level: SizedLevel, parent: Parent, pos: Stored, crd: Stored) -> Siblings:
-        """Returns the positions and coordinates below one parent.
-
-        Args:
-            level: the level.
-            parent: the parent; callers pass parents in order, which computed intervals rely on.
-            pos: the level's positions array.
-            crd: the level's coordinates array.
-        """
+        """Returns the positions and coordinates below a parent; intervals rely on parents that come in order."""
 
     def walk(self, level: SizedLevel, above: LevelPositions, pos: Stored, crd: Stored) -> LevelPositions:
         """Returns all positions, given those of the level above.
@@ -255,12 +235,7 @@ class LevelFunctions(ABC):
             check_range(level, crd)
 
     def build(self, level: SizedLevel, above: LevelPositions, entries: PlacedEntries) -> BuiltLevels:
-        """Builds a level: returns its arrays, and updates the position of each entry.
-
-        Args:
-            level: the level.
-            above: the positions of the level above, for levels with intervals.
-            entries: the entries with their positions in the level above.
+        """Returns the arrays of a level of entries, whose positions in the level above become those in the level.
 
         Raises:
             StorageError: for entries that the format cannot store.

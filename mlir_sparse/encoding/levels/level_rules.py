@@ -27,14 +27,7 @@ class Fault(NamedTuple):
 
 
 def check_segments(level: SizedLevel, pos: Array, parents: int, stored: int | None = None) -> None:
-    """Raises PositionsError for positions that are not the bounds of adjacent segments.
-
-    Args:
-        level: the level.
-        pos: its positions.
-        parents: the number of parents.
-        stored: the end of the last segment, if it is known.
-    """
+    """Raises PositionsError unless positions bound adjacent segments, up to `stored` where that is known."""
     if pos.size != parents + 1:
         raise storage_error(Fault("positions length", level.number, 0, parents + 1, pos.size), level.encoding)
     if pos[0] != 0:
@@ -75,12 +68,7 @@ def second_entry_error(encoding: Encoding, level: int, entry: int, coordinate: i
 
 
 def storage_error(fault: Fault, encoding: Encoding) -> StorageError:
-    """Returns the error for buffers that break their encoding.
-
-    Args:
-        fault: the broken rule.
-        encoding: the encoding of the buffers.
-    """
+    """Returns the error for buffers that break their encoding."""
     kind = fault.kind
     if kind.startswith("positions"):
         return PositionsError(_positions_text(fault, encoding))

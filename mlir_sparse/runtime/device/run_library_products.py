@@ -31,14 +31,7 @@ def run_product(
     out: DeviceArray | None,
     where: Device,
 ) -> DeviceValue:
-    """Computes a product.
-
-    Args:
-        product: the product.
-        values: the operands, all on one device and of the product's types.
-        shape: the extents of the result.
-        out: an array for a dense result, which shares no memory with the operands.
-        where: the device.
+    """Computes a product of operands on one device; `out` is an array for a dense result, apart from the operands.
 
     Raises:
         UnsupportedError: if the library lacks the product.

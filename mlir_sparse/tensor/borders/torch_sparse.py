@@ -36,11 +36,7 @@ _COLUMNS = {"torch.sparse_csc": "CSC", "torch.sparse_bsc": "BSC"}
 
 
 def default_torch_encoding(source: Any, *, anywhere: bool = False) -> Encoding:
-    """Returns the encoding of a sparse tensor's layout.
-
-    Args:
-        source: the tensor.
-        anywhere: whether it may be on a device.
+    """Returns the encoding of the layout of a sparse tensor, `anywhere` or in host memory.
 
     Raises:
         UnsupportedError: for dense dimensions in blocks and batches, and undocumented layouts.

@@ -51,10 +51,6 @@ def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Arr
 
     Where the innermost level is dense or structured, zeros are left out, except -0.0: they cannot be distinguished from
     padding. Elsewhere every stored zero is kept.
-
-    Args:
-        storage: the tensor's buffers.
-        shape: its extents.
     """
     encoding = storage.encoding
     if not encoding.is_native:

@@ -20,11 +20,6 @@ def convert_rows(storage: LevelStorage, shape: tuple[int, ...], encoding: Encodi
     """Returns a CSR matrix as COO or BSR, a CSC matrix as COO by columns, and COO as either; None for other pairs.
 
     Entries must be in order without repeats; the widths must be 32 or 64 bits and stay the same.
-
-    Args:
-        storage: the storage to convert.
-        shape: the extents of the dimensions.
-        encoding: the new encoding.
     """
     given = storage.encoding
     if _is_list(given) and _is_rows(encoding) and encoding.explicit_val is None:

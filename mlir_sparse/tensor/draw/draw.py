@@ -20,11 +20,6 @@ PictureFormat: TypeAlias = Literal["text", "svg"]
 def draw_storage(storage: LevelStorage, format: PictureFormat, columns: int) -> str:
     """Returns the level tree as text or as SVG (see `LevelStorage.draw`).
 
-    Args:
-        storage: the storage to draw.
-        format: `text` or `svg`.
-        columns: the greatest number of values, and parents without any, in each tree.
-
     Raises:
         OperandError: for another format, or for no columns.
     """

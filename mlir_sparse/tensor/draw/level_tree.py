@@ -101,12 +101,7 @@ class Batch:
 
 
 def level_tree(storage: LevelStorage, columns: int, batch: Batch | None = None) -> LevelTree:
-    """Returns the first columns of the level tree, in time that depends on their number and not on the storage.
-
-    Args:
-        storage: plain storage, of one batch where a batch is given.
-        columns: the greatest number of columns.
-        batch: the batch, if the storage is of one.
+    """Returns the first columns of the level tree of plain storage, in time that depends on their number alone.
 
     >>> from mlir_sparse.tensor import tensor
     >>> tree = level_tree(tensor([[0.0, 2.0], [3.0, 4.0]]).storage, 10)

@@ -33,10 +33,6 @@ class Picture:
 def picture_of(storage: LevelStorage, columns: int) -> Picture:
     """Returns the contents to draw, in time that depends on their size and not on the storage.
 
-    Args:
-        storage: storage of any encoding.
-        columns: the greatest number of columns of each tree.
-
     >>> from mlir_sparse.tensor import tensor
     >>> [tree.label for tree in picture_of(tensor([[[1.0, 2.0]], [[0.0, 3.0]]], "BatchedCSR").storage, 9).trees]
     ['batch i = 0', 'batch i = 1']

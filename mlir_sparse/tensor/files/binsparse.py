@@ -145,14 +145,7 @@ def _tensor_of(
 
 
 def write_binsparse(name: str, target: str, source: object, comment: str) -> None:
-    """Writes a tensor, an array or a number.
-
-    Args:
-        name: the file's name, for messages.
-        target: the path to write to.
-        source: an argument of `write`.
-        comment: becomes an attribute of the file, unless empty.
-    """
+    """Writes a tensor, an array or a number."""
     binsparse, h5py = _packages(name)
     written = _writable(source)
     order = written.encoding.level_order

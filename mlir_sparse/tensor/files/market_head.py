@@ -50,11 +50,7 @@ class Head:
 
 
 def read_head(stream: TextStream, first: bytes) -> Head:
-    """Returns the head of a file, checked.
-
-    Args:
-        stream: the file after its first line.
-        first: that line.
+    """Returns the head of a file, checked, from its first line and the stream after it.
 
     Raises:
         FileFormatError: for words that Matrix Market lacks, a wrong number or kind of sizes, and symmetries of matrices

@@ -52,14 +52,7 @@ def evaluate_entries(
     plain: Callable[[Expr, Block], Relation],
     dtype: np.dtype[Any],
 ) -> Array:
-    """Returns the target's values over a block, with an axis for each of its variables.
-
-    Args:
-        assignment: the statement, with explicit sums.
-        block: the operands and extents.
-        evaluate: evaluates a region, or a condition, on columns.
-        plain: evaluates an expression of values.
-        dtype: the element type of the result.
+    """Returns the target's values over a block, with an axis for each of its variables; all sums are explicit.
 
     Raises:
         TooManyValues: if the block must be smaller.
