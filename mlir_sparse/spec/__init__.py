@@ -5,7 +5,7 @@ A `KernelSpec` holds both. `check_types` and `element_type_operations` refuse wh
 comprehensions, `size_symbols`, `variable_ranges`, `statement_shapes` and `statement_types` do the same.
 """
 
-from mlir_sparse.spec.call_operands import bind, in_order
+from mlir_sparse.spec.call_operands import bind, bind_parameters, in_order
 from mlir_sparse.spec.check_types import check_names, check_spec, how_to_pass, shape_text
 from mlir_sparse.spec.computed_type import (
     extreme_or,
@@ -28,6 +28,7 @@ from mlir_sparse.spec.zeros import depends_on, missing, value_at_zero, vanishes
 __all__ = [
     "KernelSpec",
     "bind",
+    "bind_parameters",
     "check_names",
     "check_spec",
     "depends_on",

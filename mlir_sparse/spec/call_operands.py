@@ -10,7 +10,7 @@ from mlir_sparse.notation import Assignment
 from mlir_sparse.spec.check_types import check_names
 from mlir_sparse.text.identifiers import by_name
 
-__all__ = ["bind", "in_order"]
+__all__ = ["bind", "bind_parameters", "in_order"]
 
 
 def bind(assignment: Assignment, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,7 +20,17 @@ def bind(assignment: Assignment, operands: tuple[Any, ...], named: Mapping[str, 
         OperandError: for too many operands, or a repeated one.
         UnknownTensorError: for a tensor without an operand, or an operand without a tensor.
     """
-    parameters = assignment.inputs
+    bound = bind_parameters(assignment.inputs, operands, named)
+    check_names(assignment, tuple(bound), called=True)
+    return bound
+
+
+def bind_parameters(parameters: tuple[str, ...], operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns operands, given by position and by name, by name; some may be missing.
+
+    Raises:
+        OperandError: for too many operands, or a repeated one.
+    """
     if len(operands) > len(parameters):
         raise OperandError(f"expected {len(parameters)} operands ({', '.join(parameters)}), but got {len(operands)}")
     bound = dict(zip(parameters, operands, strict=False))
@@ -28,7 +38,6 @@ def bind(assignment: Assignment, operands: tuple[Any, ...], named: Mapping[str, 
         if name in bound:
             raise OperandError(f"expected {name} once, but got it by position and by name")
         bound[name] = value
-    check_names(assignment, tuple(bound), called=True)
     return bound
 
 

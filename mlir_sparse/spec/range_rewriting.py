@@ -39,7 +39,7 @@ Box = tuple[tuple[int, int] | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class OperandPart:
-    """An operand of a boxed statement: a range for each axis of a tensor, by its name in the statement."""
+    """An operand of a statement without ranges: a range for each axis of a tensor, by its name in the statement."""
 
     name: str
     tensor: str

@@ -19,13 +19,12 @@ from mlir_sparse.errors import ExtentError, OperandError, UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension, with_explicit_sums
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import infer_output, shape_text
+from mlir_sparse.spec import bind_parameters, infer_output, shape_text
 from mlir_sparse.spec.range_rewriting import without_ranges
 from mlir_sparse.spec.size_symbols import bound, solve_sizes, waits_for
 from mlir_sparse.spec.statement_shapes import RangedStatement, with_ranges
 from mlir_sparse.spec.statement_types import element_types
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.text.identifiers import by_name
 
 __all__ = ["Compile", "ComprehensionKernel", "Storage"]
 
@@ -104,15 +103,7 @@ class ComprehensionKernel(CompiledKernel):
         return self._call(self._bind(operands, named), out)
 
     def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-        if len(operands) > len(self.parameters):
-            raise OperandError(
-                f"expected {len(self.parameters)} operands ({', '.join(self.parameters)}), but got {len(operands)}"
-            )
-        given = dict(zip(self.parameters, operands, strict=False))
-        for name, value in by_name(named).items():
-            if name in given:
-                raise OperandError(f"expected {name} once, but got it by position and by name")
-            given[name] = value
+        given = bind_parameters(self.parameters, operands, named)
         check_given(self.comprehension, given, called=True)
         return given
 

@@ -25,7 +25,7 @@ from mlir_sparse.errors import OperandError, UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, TensorVar
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import bind, check_names
+from mlir_sparse.spec import bind, bind_parameters, check_names
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor import tensor as as_tensor
 from mlir_sparse.text.given_arguments import shown as text_shown
@@ -157,15 +157,8 @@ def _compiled(
         raise UnsupportedError(
             f"expected one statement without ranges to tune, but got '{parsed}': tune its statements apart"
         )
-    if len(operands) > len(parsed.inputs):
-        raise OperandError(
-            f"expected {len(parsed.inputs)} operands ({', '.join(parsed.inputs)}), but got {len(operands)}"
-        )
-    data = {name: value for name, value in given.items() if name not in operators}
-    twice = [name for name, _ in zip(parsed.inputs, operands, strict=False) if name in data]
-    if twice:
-        raise OperandError(f"expected {twice[0]} once, but got it by position and by name")
-    data.update(zip(parsed.inputs, operands, strict=False))
+    tensors = {name: value for name, value in given.items() if name not in operators}
+    data = bind_parameters(parsed.inputs, operands, tensors)
     check_names(parsed, tuple(data))
     types = {name: operand_check.type_of(operand_check.value_of(name, value)) for name, value in data.items()}
     compiled = compile_kernel(parsed, out=out, tensors=types, semiring=semiring)
