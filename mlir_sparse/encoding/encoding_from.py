@@ -64,15 +64,14 @@ def encoding(
     '(i, j, k) -> (k : compressed, i : compressed, j : compressed)'
     """
     numbers = {"block": block, "order": order, "n": n, "m": m, "size": size, "width": width, "band": band}
-    parameters: dict[str, object] = {**numbers, "slices": slices}
-    given = {key: value for key, value in parameters.items() if value is not None}
+    given = {key: value for key, value in {**numbers, "slices": slices}.items() if value is not None}
     if rank is not None:
         rank = integer_of(rank, "rank=")
     said: object = source  # callers without a type checker pass anything
     if isinstance(said, str):
         result = _parsed(said, rank, given) if given else _parsed_before(said, rank)
     elif said is None:
-        result = preset_encoding("Dense", rank, **given)  # type: ignore[arg-type]  # one dict, many types
+        result = preset_encoding("Dense", rank, **given)
     elif isinstance(said, Encoding):
         _refuse_parameters(given)
         result = said
@@ -123,7 +122,7 @@ def _take_preset(cursor: Cursor, rank: int | None, given: Mapping[str, object]) 
     name = cursor.source.text[span.start : span.end]
     arguments = _take_arguments(cursor)
     try:
-        return preset_encoding(name, rank, arguments=arguments, **given)  # type: ignore[arg-type]  # as above
+        return preset_encoding(name, rank, arguments, **given)
     except SparseError as error:
         cursor.fail(error.message, start.to(cursor.previous), type(error))
 

@@ -13,7 +13,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.preset import Preset, PresetOptions
 from mlir_sparse.encoding.preset_foreign import banded, diagonals, hashed_rows, intervals, slots
@@ -194,16 +193,9 @@ def find_preset(name: str) -> tuple[Preset, int | None]:
 def preset_encoding(
     name: str,
     rank: int | None = None,
-    *,
     arguments: Sequence[int | None] = (),
-    block: Sequence[int] | None = None,
-    order: Sequence[int] | None = None,
-    n: int | None = None,
-    m: int | None = None,
-    size: int | None = None,
-    width: int | None = None,
-    band: Sequence[int] | None = None,
-    slices: Sequence[DimSlice] | None = None,
+    /,
+    **parameters: object,
 ) -> Encoding:
     """Returns the encoding of a preset.
 
@@ -211,14 +203,7 @@ def preset_encoding(
         name: the name, in any case.
         rank: the number of dimensions, for presets of any rank.
         arguments: the parameters by position, as in `BSR(4, 4)`.
-        block: the block size of each dimension.
-        order: the dimension stored at each level.
-        n: the number of entries kept of every m.
-        m: the size of the groups.
-        size: the size of a block, for blocks along one dimension.
-        width: the number of slots of ELL.
-        band: the number of diagonals below and above the main one.
-        slices: the slice of each dimension.
+        parameters: the parameters by name, those of `encoding`.
 
     Raises:
         UnknownPresetError: for a name that is no preset.
@@ -229,19 +214,11 @@ def preset_encoding(
     (i, j) -> (i floordiv 2 : dense, j floordiv 3 : compressed, i mod 2 : dense, j mod 3 : dense)
     """
     preset, named_rank = find_preset(name)
-    given = {
-        "block": block,
-        "order": order,
-        "n_m": None if n is None and m is None else (n, m),
-        "size": None if size is None else (size,),
-        "width": None if width is None else (width,),
-        "band": band,
-        "slices": slices,
-    }
-    options = preset.options(
-        {k: several_of(v, f"{k}= as several numbers, such as (2, 3)") for k, v in given.items() if v is not None},
-        tuple(arguments),
-    )
+    given = {key: (value,) if key in ("size", "width") else value for key, value in parameters.items()}
+    if "n" in given or "m" in given:
+        given["n_m"] = given.pop("n", None), given.pop("m", None)
+    several = {key: several_of(value, f"{key}= as several numbers, such as (2, 3)") for key, value in given.items()}
+    options = preset.options(several, tuple(arguments))
     resolved = _resolve_rank(preset, rank, named_rank, options)
     if options.order is not None and sorted(options.order) != list(range(resolved)):
         raise EncodingError(f"expected an order of the dimensions 0 to {resolved - 1}, but got {options.order}")
