@@ -62,9 +62,10 @@ _TRAITS: Mapping[str, _Trait] = dict(
         *_rows("complex", "add sub mul neg create re im constant conj", _CHEAP),
     )
 )
-_PURE_DIALECTS = ("affine.", "arith.", "complex.", "math.")
+_PURE_DIALECTS = ("arith.", "complex.", "math.")
 _PURE = frozenset(
     (
+        *("affine.apply", "affine.max", "affine.min"),
         *("memref.dim", "memref.subview", "memref.cast", "llvm.extractvalue"),
         *("scf.yield", "scf.condition", "linalg.yield"),
     )
