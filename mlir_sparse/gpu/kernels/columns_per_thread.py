@@ -51,7 +51,7 @@ def write_columns(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Val
     width = kernel.identity("block_dim", "x")
     block = build.multiply(width, build.constant(count))
     first = build.add(build.multiply(kernel.identity("block_id", "y"), block), kernel.identity("thread_id", "x"))
-    last = build.operation("arith.subi", upper.type, upper, build.constant(1))
+    last = build.subtract(upper, build.constant(1))
 
     def body(at: ir.Value) -> list[ir.Value]:
         places = [at]

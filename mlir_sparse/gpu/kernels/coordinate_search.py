@@ -138,8 +138,8 @@ class _Search:
             behind = build.compare(before, self._coordinate(middle, where), wanted)
             after = build.add(middle, build.constant(1))
             return [
-                build.operation("arith.select", start.type, behind, after, start),
-                build.operation("arith.select", start.type, behind, end, middle),
+                build.select(behind, after, start),
+                build.select(behind, end, middle),
             ]
 
         return build.value_after([low, high], goes_on, half)[0]

@@ -172,7 +172,7 @@ class FlattenedEntries:
 
     def _steps(self, first: ir.Value, count: ir.Value) -> None:
         """Writes the same for threads that stay together: those beyond the last entry do it again, and do not store."""
-        last = build.operation("arith.subi", count.type, count, build.constant(1))
+        last = build.subtract(count, build.constant(1))
         start = build.minimum(first, last)
 
         def body(turn: ir.Value, *parents: ir.Value) -> list[ir.Value]:
@@ -254,7 +254,7 @@ class FlattenedEntries:
         positions = self._kernel.buffer(search.positions)
         size = self._kernel.size(self._source.known[search.positions].sizes[0])
         one = build.constant(1)
-        high = build.operation("arith.subi", size.type, size, one)
+        high = build.subtract(size, one)
 
         def goes_on(low: ir.Value, up: ir.Value) -> ir.Value:
             return build.compare("ugt", up, build.add(low, one))
@@ -283,7 +283,7 @@ class FlattenedEntries:
         store = self._store()
         indices, (carried,) = store.at, self._last_loop.carried
         kind = carried.type
-        entry = build.minimum(first, build.operation("arith.subi", count.type, count, build.constant(1)))
+        entry = build.minimum(first, build.subtract(count, build.constant(1)))
         parents = self._first(entry)
         with emitter.turns():
             self._enter(entry, parents)

@@ -58,14 +58,14 @@ def write_rows(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]
         emitter.rows_of_block = loop, base
         at = build.add(base, kernel.identity("thread_id", "y"))
         inside_ = build.compare("ult", at, upper)
-        last = build.operation("arith.subi", upper.type, upper, build.constant(1))
+        last = build.subtract(upper, build.constant(1))
         made: list[ir.Value] = []
         emitter.within(inside_, lambda: made.extend(emitter.turn(loop, build.minimum(at, last), held, depth)))
         return [build.select(inside_, m, h) for m, h in zip(made, held, strict=True)]
 
     first, upper, step = steps(emitter, loop, "rows")
     if emitter.shares:
-        first = build.operation("arith.subi", first.type, first, kernel.identity("thread_id", "y"))
+        first = build.subtract(first, kernel.identity("thread_id", "y"))
     sums = strided(first, upper, step, carried, together if emitter.shares else apart)
     return _summed(emitter, loop, sums)
 

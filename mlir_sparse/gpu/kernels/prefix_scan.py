@@ -13,6 +13,7 @@ from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.strided_loops import strided
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.regions import blocks_of
 from mlir_sparse.program.launch_values import Launch, Work
 from mlir_sparse.program.nest_facts import ThreadedNest
 
@@ -37,7 +38,8 @@ def write_scan(
     Returns:
         the function as launches take it, and the launches.
     """
-    arguments = tuple(function.regions[0].blocks[0].arguments)
+    (block,) = blocks_of(function)
+    arguments = tuple(block.arguments)
     symbol = ir.StringAttr(function.attributes["sym_name"]).value
     launches = []
     for which, writer, outputs in (("sums", _sums, (_SUMS,)), ("begins", _begins, (_SUMS, _BEGINS))):
@@ -61,7 +63,7 @@ class _Parts:
         one, lanes = build.constant(1), build.constant(WARP)
         self.count = kernel.extent(_COUNTS, 0)
         sums = kernel.extent(_SUMS, 0)
-        self.number = build.operation("arith.subi", sums.type, sums, one)
+        self.number = build.subtract(sums, one)
         turns = build.operation("arith.ceildivui", sums.type, self.count, build.multiply(self.number, lanes))
         self.length = build.multiply(turns, lanes)
         row, warps = kernel.identity("thread_id", "y"), kernel.identity("block_dim", "y")
@@ -100,8 +102,8 @@ def _begins(kernel: KernelText) -> None:
             at = build.add(base, parts.lane)
             there = build.compare("ult", at, end)
             # Lanes stay together: those beyond the end take nothing.
-            found = build.load(counts, build.operation("arith.select", at.type, there, at, base))
-            own = build.operation("arith.select", at.type, there, found, build.constant(0))
+            found = build.load(counts, build.select(there, at, base))
+            own = build.select(there, found, build.constant(0))
             ahead, whole = _before(own, parts.lane)
             build.branch(there, lambda: _put(build.add(so_far, ahead), begins, at))
             return [build.add(so_far, whole)]
@@ -136,7 +138,7 @@ def _before(own: ir.Value, lane: ir.Value) -> tuple[ir.Value, ir.Value]:
     for bit in reversed(_BITS):
         other = combine_partials.of_neighbour(whole, bit)
         above = build.compare("ne", build.bits_of("andi", lane, build.constant(bit)), build.constant(0))
-        ahead = build.operation("arith.select", own.type, above, build.add(ahead, other), ahead)
+        ahead = build.select(above, build.add(ahead, other), ahead)
         whole = build.add(whole, other)
     return ahead, whole
 

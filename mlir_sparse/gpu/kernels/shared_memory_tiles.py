@@ -72,9 +72,9 @@ def write_terms(
     """
     # A thread reads as many as it takes one after another: one more place keeps threads out of each other's banks.
     terms = _Terms(emitter, loop, above, apart=emitter.mapping.chunk)
-    terms.fill(first, build.operation("arith.subi", count.type, count, build.constant(1)))
+    terms.fill(first, build.subtract(count, build.constant(1)))
     wait()
-    return lambda at: terms.of(build.operation("arith.subi", at.type, at, first))
+    return lambda at: terms.of(build.subtract(at, first))
 
 
 def _of_block(emitter: Emitter, loop: ForLoop, row: ForLoop, base: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -82,7 +82,7 @@ def _of_block(emitter: Emitter, loop: ForLoop, row: ForLoop, base: ir.Value) -> 
     rows = emitter.value(row.upper)
     one, height = build.constant(1), emitter.kernel.identity("block_dim", "y")
     after = build.minimum(build.add(base, height), rows)
-    last = build.operation("arith.subi", after.type, after, one)
+    last = build.subtract(after, one)
     return _at(emitter, loop.lower, row.index, base), _at(emitter, loop.upper, row.index, last)
 
 
@@ -105,7 +105,7 @@ def _over_block(
     """Writes the sum of a row of each thread over the entries of the block, so many at a time as there is room for."""
     (lower, upper), (begin, end) = own, block
     count, operator = _THREADS * emitter.mapping.chunk, emitter.combine
-    last = build.operation("arith.subi", end.type, end, build.constant(1))
+    last = build.subtract(end, build.constant(1))
 
     def some(first: ir.Value, so_far: ir.Value) -> list[ir.Value]:
         terms.fill(first, last)
@@ -114,9 +114,7 @@ def _over_block(
         high = build.minimum(upper, build.add(first, build.constant(count)))
 
         def add(at: ir.Value, sum_: ir.Value) -> list[ir.Value]:
-            return [
-                combine_partials.combined(operator, sum_, terms.of(build.operation("arith.subi", at.type, at, first)))
-            ]
+            return [combine_partials.combined(operator, sum_, terms.of(build.subtract(at, first)))]
 
         whole = strided(low, high, build.constant(1), [so_far], add)
         wait()  # before others write to it again
@@ -150,15 +148,15 @@ class _Terms:
     def fill(self, first: ir.Value, last: ir.Value) -> None:
         """Writes the terms of some entries: all are read before any is stored; beyond the last it is read again."""
         # How far an entry is from the first fits in 32 bits, which are half the instructions of 64.
-        most, narrow = build.operation("arith.subi", last.type, last, first), _narrow()
+        most, narrow = build.subtract(last, first), _narrow()
         most = build.operation("arith.index_cast", narrow, build.minimum(most, build.constant(_MOST)))
         thread = self._emitter.kernel.identity("thread_id", "y")
         place, terms = build.operation("arith.index_cast", narrow, thread), []
         step = build.integer(_THREADS, narrow)
         for _ in range(self._emitter.mapping.chunk):
-            near = build.operation("arith.minui", narrow, place, most)
+            near = build.minimum(place, most)
             terms.append((self._term(build.add(first, build.widened(near))), build.widened(place)))
-            place = build.operation("arith.addi", narrow, place, step)
+            place = build.add(place, step)
         for term, at in terms:
             build.store(term, self._held, self._place(at))
 

@@ -43,7 +43,7 @@ class Guards:
                 return list(values)
             truth = build.conjunction(conditions)
             pairs = zip(values, before, strict=True)
-            return [build.operation("arith.select", value.type, truth, value, old) for value, old in pairs]
+            return [build.select(truth, value, old) for value, old in pairs]
 
         try:
             yield counted

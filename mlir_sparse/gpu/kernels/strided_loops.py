@@ -83,7 +83,7 @@ def unrolled(
         body: takes the index and what the turn before handed on, and returns what this one does; it stores nothing.
         turns: how many at a time, a power of two.
     """
-    count = build.operation("arith.subi", upper.type, upper, lower)
+    count = build.subtract(upper, lower)
     whole = build.add(lower, build.bits_of("andi", count, build.constant(-turns)))
 
     def some(at: ir.Value, *held: ir.Value) -> Sequence[ir.Value]:
@@ -104,7 +104,7 @@ def _left_over(
     lower: ir.Value, upper: ir.Value, held: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]], most: int
 ) -> list[ir.Value]:
     """Writes turns of which the first is there, and returns what the last one hands on that is."""
-    last = build.operation("arith.subi", upper.type, upper, build.constant(1))
+    last = build.subtract(upper, build.constant(1))
     carried = list(body(lower, *held))
     for turn in range(1, most):
         at = build.add(lower, build.constant(turn))
